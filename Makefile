@@ -1,0 +1,39 @@
+# make demo    the synchronous Q-learning job on real Ray and on rayshim, side by side (ROUNDS=500 for the whole)
+# make test    unit tests and compat_tests, on real Ray too
+# Both make .venv on first use; the native core is rebuilt when its sources change.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+CORE := CMakeLists.txt $(wildcard reactor/_core/*.h reactor/_core/*.cpp)
+
+.PHONY: demo test micro clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/built $(VENV)/ray
+	$(PY) -m benchmarks demo
+
+test: $(VENV)/built $(VENV)/ray
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+micro: $(VENV)/built $(VENV)/ray
+	$(PY) -m benchmarks micro
+
+# torch first: a range that any release satisfies would bring gigabytes of another build of it.
+$(VENV)/made:
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --upgrade pip
+	$(PY) -m pip install --quiet torch==2.13.0
+	$(PY) -m pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.4" "numpy>=2.0" ninja
+	touch $@
+
+$(VENV)/built: $(VENV)/made pyproject.toml $(CORE)
+	$(PY) -m pip install --quiet --no-build-isolation --config-settings=cmake.define.WARNINGS_AS_ERRORS=ON --editable ".[rl,test]"
+	touch $@
+
+# Real Ray is the other side of the comparisons. Where it cannot be installed they show rayshim alone.
+$(VENV)/ray: $(VENV)/made
+	-$(PY) -m pip install --quiet "ray[cgraph]==2.60.0"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build reactor/*.so

@@ -1,0 +1,182 @@
+"""Every test here runs on real Ray, which is the specification, and on each placement of rayshim."""
+
+import gc
+import os
+import uuid
+
+os.environ["RAY_AUTH_MODE"] = "disabled"
+
+import pytest  # noqa: E402
+
+from compat_tests import processes  # noqa: E402
+from compat_tests.backends import BACKENDS  # noqa: E402
+from compat_tests.gate import new_gate  # noqa: E402
+from compat_tests.scripts import Scripts  # noqa: E402
+
+MARKERS = {
+    "needs_processes": "the outcome is about processes; inline has only one",
+    "needs_concurrency": "the outcome is about work that goes on beside the driver; inline runs each call to its end first",
+    "ray_only": "a rule that rayshim replaces by another, tested beside it",
+    "rayshim_only": "a promise that Ray does not make",
+}
+
+
+def pytest_addoption(parser):
+    parser.addoption("--backends", default=",".join(BACKENDS), help="comma-separated, of: " + ", ".join(BACKENDS))
+
+
+def pytest_configure(config):
+    for name, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+    config.addinivalue_line("filterwarnings", "ignore::FutureWarning:ray")
+    asked = config.getoption("--backends").split(",")
+    if unknown := set(asked) - set(BACKENDS):
+        raise pytest.UsageError(f"--backends: no such backend: {', '.join(sorted(unknown))}; there are {', '.join(BACKENDS)}")
+    config.backends = [BACKENDS[name] for name in asked if BACKENDS[name].installed]
+    config.missing = [BACKENDS[name] for name in asked if not BACKENDS[name].installed]
+    if not config.backends:
+        raise pytest.UsageError("compat_tests: neither Ray nor rayshim can be imported")
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for backend in config.missing:
+        terminalreporter.write_line(f"compat_tests on {backend.name}: skipped, {backend.package} is not installed")
+
+
+def pytest_generate_tests(metafunc):
+    if "backend" in metafunc.fixturenames:
+        chosen = [b for b in metafunc.config.backends if not _excluded(metafunc.definition, b)]
+        metafunc.parametrize("backend", chosen, ids=lambda backend: backend.name, scope="session")
+
+
+def _excluded(item, backend):
+    """Rules of one side only are no test of the other, not even a skipped one."""
+    other = "rayshim_only" if backend.is_ray else "ray_only"
+    return item.get_closest_marker(other) is not None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """One backend after the other, and on each first what shares a cluster, then what starts its own."""
+    mine = [item for item in items if "backend" in getattr(item, "fixturenames", ())]
+    others = [item for item in items if "backend" not in getattr(item, "fixturenames", ())]
+    # A rule of a side that is not here leaves a test without a backend.
+    idle = [item for item in mine if _backend(item) not in config.backends]
+    mine = [item for item in mine if _backend(item) in config.backends]
+    for item in mine:
+        for name in ("needs_processes", "needs_concurrency"):
+            if _backend(item).is_serial and item.get_closest_marker(name):
+                item.add_marker(pytest.mark.skip(reason=MARKERS[name]))
+    mine.sort(key=lambda item: (config.backends.index(_backend(item)), "ray" not in item.fixturenames))
+    config.hook.pytest_deselected(items=idle)
+    items[:] = others + mine
+
+
+def _backend(item):
+    return item.callspec.params["backend"]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    item.failed = getattr(item, "failed", False) or report.failed
+    return report
+
+
+class SharedCluster:
+    """The one Ray cluster of the tests that need nothing special; starting one takes seconds."""
+
+    def __init__(self):
+        self.module = None
+
+    def start(self, backend):
+        if self.module is None:
+            self.module = backend.module
+            backend.init_full()
+
+    def stop(self):
+        if self.module is not None:
+            self.module.shutdown()
+            self.module = None
+
+    def tidy(self):
+        """Leave no named actor to the next test; the others end with their handles."""
+        for entry in self.module.util.list_named_actors(all_namespaces=True):
+            self.module.kill(self.module.get_actor(entry["name"], namespace=entry["namespace"]))
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    cluster = SharedCluster()
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture
+def ray(backend, cluster, request):
+    """Ray's API, initialised, with the cluster of `Backend.init_full` to the test alone."""
+    if backend.is_ray:
+        cluster.start(backend)
+        yield backend.module
+        gc.collect()
+        if request.node.failed:
+            cluster.stop()
+        else:
+            cluster.tidy()
+        return
+    cluster.stop()
+    with _nothing_left_behind():
+        backend.init_full()
+        yield backend.module
+        backend.module.shutdown()
+
+
+@pytest.fixture
+def bare_ray(backend, cluster):
+    """Ray's API, not initialised; the test may call `backend.init` and need not call `shutdown`."""
+    cluster.stop()
+    if backend.is_ray:
+        yield backend.module
+        backend.module.shutdown()
+        return
+    with _nothing_left_behind():
+        yield backend.module
+        backend.module.shutdown()
+
+
+@pytest.fixture
+def scripts(backend, cluster, tmp_path):
+    """Runs drivers of their own; none of their processes may outlive the test."""
+    cluster.stop()
+    with _nothing_left_behind(seconds=20.0 if backend.is_ray else 2.0) as mark:
+        scripts = Scripts(backend, tmp_path, mark)
+        yield scripts
+        scripts.stop()
+
+
+@pytest.fixture
+def gate(tmp_path):
+    """A closed gate for tasks that are to be busy; opened at the latest when the test ends."""
+    gate = new_gate(tmp_path / "gate")
+    yield gate
+    gate.open()
+
+
+class _nothing_left_behind:
+    """Marks the processes started within, and fails if one outlives the block by `seconds`."""
+
+    def __init__(self, seconds=2.0):
+        self.seconds = seconds
+        self.mark = uuid.uuid4().hex
+
+    def __enter__(self):
+        os.environ[processes.MARK] = self.mark
+        return self.mark
+
+    def __exit__(self, kind, error, traceback):
+        del os.environ[processes.MARK]
+        try:
+            if kind is None:
+                processes.wait_until(lambda: not processes.marked(self.mark), self.seconds, "no process is left behind")
+        finally:
+            processes.end(processes.marked(self.mark))

@@ -1,0 +1,78 @@
+import asyncio
+
+import pytest
+
+pytestmark = pytest.mark.needs_concurrency
+
+
+def test_async_methods_of_one_actor_interleave(ray):
+    @ray.remote
+    class Signal:
+        def __init__(self):
+            self.event = asyncio.Event()
+
+        async def wait(self):
+            await self.event.wait()
+            return "woken"
+
+        async def send(self):
+            self.event.set()
+
+    signal = Signal.remote()
+    waiting = [signal.wait.remote() for _ in range(3)]
+    ray.get(signal.send.remote())
+    assert ray.get(waiting) == ["woken"] * 3
+
+
+def test_an_async_method_awaits_refs(ray):
+    @ray.remote
+    def double(x):
+        return 2 * x
+
+    @ray.remote
+    class Awaiter:
+        async def add(self, a, b):
+            return await double.remote(a) + sum(await asyncio.gather(double.remote(b), double.remote(b)))
+
+    assert ray.get(Awaiter.remote().add.remote(1, 2)) == 10
+
+
+def test_an_async_method_raises_as_any_other(ray):
+    @ray.remote
+    class Fragile:
+        async def fail(self):
+            raise ValueError("async")
+
+    with pytest.raises(ValueError, match="async"):
+        ray.get(Fragile.remote().fail.remote())
+
+
+def test_a_driver_awaits_refs(ray):
+    @ray.remote
+    def double(x):
+        return 2 * x
+
+    async def main():
+        return await asyncio.gather(*[double.remote(i) for i in range(3)])
+
+    assert asyncio.run(main()) == [0, 2, 4]
+
+
+def test_an_actor_with_threads_runs_that_many_calls_at_once(ray, gate):
+    @ray.remote(max_concurrency=2)
+    class Meeting:
+        def meet(self, me, other):
+            gate.touch(me)
+            gate.wait_for(other)
+            return me
+
+    meeting = Meeting.remote()
+    assert ray.get([meeting.meet.remote("a", "b"), meeting.meet.remote("b", "a")]) == ["a", "b"]
+
+
+def test_a_ref_becomes_a_future(ray):
+    @ray.remote
+    def one():
+        return 1
+
+    assert one.remote().future().result(timeout=30) == 1

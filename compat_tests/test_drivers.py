@@ -1,0 +1,190 @@
+"""How a whole program ends, and how two of them live side by side. `scripts` checks that no process is left."""
+
+import os
+import signal
+
+import pytest
+
+from compat_tests.processes import describe, marked, wait_until
+
+BUSY = """
+    import os, time
+    import ray
+    INIT
+
+    @ray.remote
+    class Worker:
+        def ping(self):
+            return "pong"
+
+        def stay(self):
+            while True:
+                time.sleep(0.01)
+
+    @ray.remote
+    def stay():
+        while True:
+            time.sleep(0.01)
+
+    worker = Worker.remote()
+    print(ray.get(worker.ping.remote()), flush=True)
+"""
+
+
+@pytest.mark.needs_concurrency
+def test_ctrl_c_ends_a_waiting_driver(scripts):
+    scripts.write("script.py", BUSY + "    ray.get([worker.stay.remote(), stay.remote()])\n")
+    driver = scripts.start("script.py")
+    driver.wait_for("pong")
+    driver.interrupt()
+    assert driver.finish(10) != 0
+    assert "KeyboardInterrupt" in driver.err
+
+
+def test_ctrl_c_ends_a_driver_that_does_something_else(scripts):
+    scripts.write("script.py", BUSY + "    print('busy', flush=True)\n    while True: pass\n")
+    driver = scripts.start("script.py")
+    driver.wait_for("busy")
+    driver.interrupt()
+    assert driver.finish(10) != 0
+    assert "KeyboardInterrupt" in driver.err
+
+
+@pytest.mark.needs_concurrency
+def test_a_driver_that_catches_ctrl_c_goes_on_with_its_workers(scripts):
+    scripts.write("script.py", BUSY + """
+    other = Worker.remote()
+    ray.get(other.ping.remote())
+    try:
+        print("waiting", flush=True)
+        ray.get(worker.stay.remote())
+    except KeyboardInterrupt:
+        print("caught", ray.get(other.ping.remote()), flush=True)
+    """)
+    driver = scripts.start("script.py")
+    driver.wait_for("waiting")
+    driver.interrupt()
+    driver.wait_for("caught pong")
+    assert driver.finish(10) == 0
+
+
+@pytest.mark.needs_processes
+@pytest.mark.rayshim_only
+def test_nothing_outlives_a_killed_driver(scripts):
+    scripts.write("script.py", BUSY + "    ray.get([worker.stay.remote(), stay.remote()])\n")
+    driver = scripts.start("script.py")
+    driver.wait_for("pong")
+    assert len(marked(scripts.mark)) > 1
+    driver.process.kill()
+    driver.process.wait()
+    wait_until(lambda: not marked(scripts.mark), 2.0, "the workers of a killed driver are gone")
+
+
+@pytest.mark.needs_processes
+@pytest.mark.rayshim_only
+def test_nothing_outlives_a_driver_that_leaves_at_once(scripts):
+    scripts.write("script.py", BUSY + "    stay.remote()\n    os._exit(4)\n")
+    driver = scripts.start("script.py")
+    assert driver.finish() == 4
+
+
+@pytest.mark.needs_processes
+@pytest.mark.rayshim_only
+def test_a_driver_whose_helpers_are_killed_ends_with_an_error(scripts):
+    scripts.write("script.py", BUSY + "    ray.get([worker.stay.remote(), stay.remote()])\n")
+    driver = scripts.start("script.py")
+    driver.wait_for("pong")
+    helpers = [pid for pid in marked(scripts.mark) if pid != driver.process.pid and parent(pid) == driver.process.pid]
+    assert helpers
+    for pid in helpers:
+        os.kill(pid, signal.SIGKILL)
+    assert driver.finish(10) == 1
+    assert "Error" in driver.err
+
+
+@pytest.mark.needs_processes
+@pytest.mark.rayshim_only
+def test_a_run_leaves_and_uses_no_files(scripts, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    scripts.write("script.py", BUSY + "    ray.get([worker.stay.remote(), stay.remote()])\n")
+    driver = scripts.start("script.py")
+    driver.wait_for("pong")
+    for pid in marked(scripts.mark):
+        with open(f"/proc/{pid}/maps") as maps:
+            assert "/dev/shm/" not in maps.read(), describe([pid])
+    driver.process.kill()
+    driver.process.wait()
+    wait_until(lambda: not marked(scripts.mark))
+    assert os.listdir(tmp_path / "tmp") == []
+
+
+@pytest.mark.needs_processes
+@pytest.mark.rayshim_only
+def test_nobody_else_can_reach_the_sockets(scripts):
+    scripts.write("script.py", BUSY + "    ray.get([worker.stay.remote(), stay.remote()])\n")
+    driver = scripts.start("script.py")
+    driver.wait_for("pong")
+    with open("/proc/net/unix") as table:
+        paths = {fields[6]: fields[7] for fields in map(str.split, table) if len(fields) == 8}
+    listening = {fields[9] for name in ("tcp", "tcp6") for fields in map(str.split, open(f"/proc/net/{name}")) if fields[3] == "0A"}
+    sockets = {socket for pid in marked(scripts.mark) for socket in inodes(pid)}
+    assert not sockets & listening
+    for inode in sockets & set(paths):
+        assert not paths[inode].startswith("@"), "an abstract socket is open to every user"
+        assert closed_to_others(paths[inode]), paths[inode]
+
+
+def test_two_drivers_do_not_meet(scripts):
+    scripts.write("script.py", """
+        import os, sys, time
+        import ray
+        me, other = sys.argv[1:]
+        INIT
+
+        @ray.remote
+        class Counter:
+            def __init__(self):
+                self.value = 0
+
+            def increment(self):
+                self.value += 1
+                return self.value
+
+        counter = Counter.options(name="same").remote()
+        ray.get(counter.increment.remote())
+        open(me, "w").close()
+        while not os.path.exists(other):
+            time.sleep(0.01)
+        same = ray.get_actor("same")
+        for _ in range(20):
+            last = ray.get(same.increment.remote())
+        print(last, len(ray.nodes()), ray.cluster_resources()["CPU"])
+        """)
+    drivers = [scripts.start("script.py", *names) for names in (("a", "b"), ("b", "a"))]
+    assert [scripts.finished(driver) for driver in drivers] == ["21 1 2.0\n"] * 2
+
+
+def parent(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        return int(stat.read().rpartition(") ")[2].split()[1])
+
+
+def inodes(pid):
+    """The numbers of the sockets that `pid` has open."""
+    links = []
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            links.append(os.readlink(f"/proc/{pid}/fd/{number}"))
+        except OSError:
+            continue
+    return {link[len("socket:["):-1] for link in links if link.startswith("socket:[")}
+
+
+def closed_to_others(path):
+    """Whether the file or a directory above it keeps other users out."""
+    while path != "/":
+        if os.path.exists(path) and os.stat(path).st_mode & 0o077 == 0:
+            return True
+        path = os.path.dirname(path)
+    return False

@@ -1,0 +1,70 @@
+"""Nothing grows with the number of calls or actors. Ray does grow, and is too slow for these numbers."""
+
+import gc
+import os
+
+import pytest
+
+from compat_tests.processes import MARK, marked, wait_until
+
+pytestmark = pytest.mark.rayshim_only
+
+
+def resident():
+    """Bytes of the private and shared memory of this process and its workers, each page counted once."""
+    gc.collect()
+    total = 0
+    for pid in [os.getpid(), *marked(os.environ[MARK])]:
+        with open(f"/proc/{pid}/smaps_rollup") as rollup:
+            total += next(int(line.split()[1]) for line in rollup if line.startswith("Pss:")) << 10
+    return total
+
+
+def test_calls_leave_memory_flat(ray):
+    @ray.remote
+    class Echo:
+        def echo(self, x):
+            return x
+
+    echo = Echo.remote()
+
+    def rounds(count):
+        for _ in range(count):
+            ray.get([echo.echo.remote(i) for i in range(100)])
+
+    rounds(100)
+    before = resident()
+    rounds(500)
+    assert resident() - before < 2 << 20
+
+
+def test_puts_leave_memory_flat(ray):
+    def rounds(count):
+        for i in range(count):
+            ray.get(ray.put([i, b"x" * 1000]))
+
+    rounds(5_000)
+    before = resident()
+    rounds(50_000)
+    assert resident() - before < 2 << 20
+
+
+def test_actors_leave_memory_and_descriptors_flat(ray):
+    @ray.remote
+    class Short:
+        def ping(self):
+            return "pong"
+
+    def descriptors():
+        return len(os.listdir("/proc/self/fd"))
+
+    def rounds(count):
+        for _ in range(count):
+            assert ray.get(Short.remote().ping.remote()) == "pong"
+
+    rounds(30)
+    before, open_before, workers = resident(), descriptors(), len(marked(os.environ[MARK]))
+    rounds(200)
+    wait_until(lambda: len(marked(os.environ[MARK])) <= workers)
+    assert resident() - before < 8 << 20
+    assert descriptors() - open_before < 5

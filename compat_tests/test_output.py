@@ -1,0 +1,89 @@
+import re
+
+import pytest
+
+from compat_tests.processes import wait_until
+
+pytestmark = pytest.mark.needs_processes
+
+# The driver stays until the test has seen the output: Ray drops what arrives after the end.
+STAY = """
+        import os, time
+        print("done", flush=True)
+        while not os.path.exists("seen"):
+            time.sleep(0.01)
+"""
+
+
+def line(name, text):
+    """The line of `text` as the driver shows it, in colour or not."""
+    return re.compile(rf"^(\x1b\[\d+m)?\({name} pid=\d+\)(\x1b\[0m)? {text}$", re.MULTILINE)
+
+
+def shown(scripts, source, *patterns, stream, **init):
+    """Run `source` until each of `patterns` has appeared."""
+    scripts.write("script.py", source + STAY, **init)
+    driver = scripts.start("script.py")
+    driver.wait_for("done")
+    wait_until(lambda: all(pattern.search(getattr(driver, stream)) for pattern in patterns), 15, f"output: {driver.out} {driver.err}")
+    (scripts.directory / "seen").touch()
+    scripts.finished(driver)
+
+
+def test_what_workers_print_appears_with_their_name_and_pid(scripts):
+    shown(scripts, """
+        import ray
+        INIT
+
+        @ray.remote
+        def speak():
+            print("from a task")
+
+        @ray.remote
+        class Speaker:
+            def speak(self):
+                print("two lines\\nof an actor")
+
+        @ray.remote
+        class Renamed:
+            def __repr__(self):
+                return "Known as"
+
+            def speak(self):
+                print("by another name")
+
+        ray.get([speak.remote(), Speaker.remote().speak.remote(), Renamed.remote().speak.remote()])
+        """, line("speak", "from a task"), line("Speaker", "two lines"), line("Speaker", "of an actor"), line("Known as", "by another name"),
+          stream="out")
+
+
+def test_what_workers_write_to_stderr_appears_in_stderr(scripts):
+    shown(scripts, """
+        import os, subprocess, sys
+        import ray
+        INIT
+
+        @ray.remote
+        def speak():
+            print("by print", file=sys.stderr)
+            os.write(2, b"by the descriptor\\n")
+
+        ray.get(speak.remote())
+        """, line("speak", "by print"), line("speak", "by the descriptor"), stream="err")
+
+
+def test_workers_are_silent_without_log_to_driver(scripts):
+    out = scripts.run("""
+        import sys
+        import ray
+        INIT
+
+        @ray.remote
+        def speak():
+            print("hidden")
+            print("hidden", file=sys.stderr)
+
+        ray.get(speak.remote())
+        print("shown")
+        """, log_to_driver=False)
+    assert out == "shown\n"

@@ -1,0 +1,65 @@
+import pytest
+
+pytestmark = pytest.mark.needs_processes
+
+
+@pytest.fixture
+def drawer():
+    """A class whose instances draw from each of the usual generators."""
+
+    class Drawer:
+        def draw(self):
+            import random
+
+            import numpy as np
+            return random.random(), float(np.random.random())
+
+        def draw_torch(self):
+            import torch
+            return float(torch.rand(1))
+
+    return Drawer
+
+
+def test_workers_draw_different_numbers(ray, drawer):
+    actors = [ray.remote(drawer).remote() for _ in range(3)]
+    draws = [drawer().draw(), *ray.get([actor.draw.remote() for actor in actors])]
+    for generator in range(2):
+        assert len({draw[generator] for draw in draws}) == 4
+
+
+def test_workers_draw_different_numbers_of_torch(ray, drawer):
+    pytest.importorskip("torch")
+    actors = [ray.remote(drawer).remote() for _ in range(2)]
+    assert len({drawer().draw_torch(), *ray.get([actor.draw_torch.remote() for actor in actors])}) == 3
+
+
+def test_a_seed_set_in_an_actor_stays_in_it(ray):
+    @ray.remote
+    class Seeded:
+        def __init__(self, seed):
+            import random
+            random.seed(seed)
+
+        def draw(self):
+            import random
+            return random.random()
+
+    actors = [Seeded.remote(seed) for seed in (1, 1, 2)]
+    first, same, other = ([ray.get(actor.draw.remote()) for _ in range(3)] for actor in actors)
+    assert first == same
+    assert first != other
+
+
+@pytest.mark.rayshim_only
+def test_the_same_seed_gives_the_same_draws(bare_ray, backend, drawer):
+    def draws(seed):
+        backend.init(num_cpus=2, seed=seed)
+        actors = [bare_ray.remote(drawer).remote() for _ in range(2)]
+        drawn = bare_ray.get([actor.draw.remote() for actor in actors] + [actors[0].draw.remote()])
+        bare_ray.shutdown()
+        return drawn
+
+    assert draws(5) == draws(5)
+    assert draws(5) != draws(6)
+    assert len(set(draws(5))) == 3

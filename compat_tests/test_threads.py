@@ -1,0 +1,44 @@
+from concurrent.futures import ThreadPoolExecutor
+
+
+def test_threads_of_the_driver_call_and_get(ray):
+    @ray.remote
+    def square(x):
+        return x * x
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda x: ray.get(square.remote(x)), range(50))) == [x * x for x in range(50)]
+
+
+def test_threads_of_the_driver_share_an_actor_without_losing_a_call(ray):
+    @ray.remote
+    class Counter:
+        def __init__(self):
+            self.value = 0
+
+        def increment(self):
+            self.value += 1
+            return self.value
+
+    counter = Counter.remote()
+    with ThreadPoolExecutor(4) as threads:
+        seen = list(threads.map(lambda _: ray.get(counter.increment.remote()), range(100)))
+    assert sorted(seen) == list(range(1, 101))
+
+
+def test_each_thread_puts_and_gets_its_own(ray):
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda x: ray.get(ray.put(x)), range(100))) == list(range(100))
+
+
+def test_a_thread_of_a_task_may_use_the_api(ray):
+    @ray.remote
+    def one():
+        return 1
+
+    @ray.remote
+    def parent():
+        with ThreadPoolExecutor(2) as threads:
+            return list(threads.map(lambda _: ray.get(one.remote()), range(2)))
+
+    assert ray.get(parent.remote()) == [1, 1]

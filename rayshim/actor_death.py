@@ -1,0 +1,46 @@
+"""The facts that an ActorDiedError tells."""
+
+
+class ActorDeath:
+    """What is known of an actor's death, for ActorDiedError: `reason` is a sentence for the user, `actor_id` is hex.
+
+    Ray's own sentences begin "The actor is dead because ...", as in "because it was killed by `ray.kill`." and
+    "because its worker process has died.".
+    """
+
+    __slots__ = ("reason", "class_name", "actor_id", "pid", "name", "namespace", "ip", "never_started")
+
+    def __init__(
+        self, reason, class_name="", actor_id="", pid=0, name="", namespace="", ip="", never_started=False
+    ):
+        self.reason = reason
+        self.class_name = class_name
+        self.actor_id = actor_id
+        self.pid = pid
+        self.name = name
+        self.namespace = namespace
+        self.ip = ip
+        self.never_started = never_started
+
+    def lines(self):
+        """The facts, one to a line, those unknown left out."""
+        facts = [
+            f"\t{label}: {value}"
+            for label, value in (
+                ("class_name", self.class_name),
+                ("actor_id", self.actor_id),
+                ("pid", self.pid),
+                ("name", self.name),
+                ("namespace", self.namespace),
+                ("ip", self.ip),
+            )
+            if value
+        ]
+        if self.reason:
+            facts.append(self.reason)
+        if self.never_started:
+            facts.append("The actor never ran - it was cancelled before it started running.")
+        return facts
+
+    def __repr__(self):
+        return f"ActorDeath({self.reason!r}, {self.class_name!r}, {self.actor_id!r})"

@@ -1,0 +1,90 @@
+"""`import ray` means rayshim: the same module objects under both names, real Ray installed or not."""
+
+import sys
+
+OURS, THEIRS = "rayshim", "ray"
+
+
+def install():
+    """From now on `import ray`, `import ray.util`, `from ray.util import ActorPool` ... give rayshim's own modules.
+
+    Submodules are loaded when first asked for. Calling it again changes nothing. Raises ImportError if real Ray has
+    been imported in this process: its objects and ours cannot be mixed.
+    """
+    there = sys.modules.get(THEIRS)
+    if there is not None and there is not sys.modules.get(OURS):
+        raise ImportError(
+            f"rayshim cannot take the name 'ray': real Ray is already imported in this process "
+            f"(from {getattr(there, '__file__', None)}). Call rayshim.alias.install() before the first `import ray`, or "
+            "start the program with `python -m rayshim script.py`."
+        )
+    if not is_installed():
+        sys.meta_path.insert(0, _Finder())
+
+
+def is_installed():
+    """Whether `import ray` gives rayshim in this process."""
+    return any(type(finder) is _Finder for finder in sys.meta_path)
+
+
+class _Finder:
+    """Finds `ray` and `ray.*`; the rest is left to the other finders."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != THEIRS and not name.startswith(THEIRS + "."):
+            return None
+        ours = OURS + name[len(THEIRS) :]
+        if not _exists(ours):
+            raise ModuleNotFoundError(_missing(name, ours), name=name)
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, _Loader(ours), origin=ours)
+
+
+class _Loader:
+    """Hands the import system the module that exists under our name."""
+
+    def __init__(self, ours):
+        self.ours = ours
+
+    def create_module(self, spec):
+        from importlib import import_module
+
+        module = import_module(self.ours)
+        self.spec = module.__spec__
+        return module
+
+    def exec_module(self, module):
+        module.__spec__ = self.spec  # the import system has just put the alias's spec there
+
+
+def _exists(ours):
+    if ours in sys.modules:
+        return True
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(ours) is not None
+    except ModuleNotFoundError as error:
+        if error.name and ours.startswith(error.name):
+            return False
+        raise  # ours is there, but something that it imports is not
+
+
+def _missing(name, ours):
+    from importlib import import_module
+    from pkgutil import iter_modules
+
+    parent = ours.rpartition(".")[0]
+    while not _exists(parent):
+        parent = parent.rpartition(".")[0]
+    package = import_module(parent)
+    inside = sorted(m.name for m in iter_modules(getattr(package, "__path__", ())) if m.name not in _NOT_RAYS)
+    told = f"{THEIRS}{parent[len(OURS):]}"
+    return (
+        f"No module named '{name}': rayshim stands in for Ray here and does not provide it. "
+        f"It provides these modules of {told}: {', '.join(inside) if inside else 'none'}."
+    )
+
+
+_NOT_RAYS = ("tests", "__main__", "alias", "cli")

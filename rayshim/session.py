@@ -1,0 +1,97 @@
+"""This process's part in a run: what `init` made, or what a worker was born with."""
+
+import atexit
+
+from reactor import _core
+
+current = None  # the Session, None before init and after shutdown
+
+
+class Session:
+    """One run as one process sees it.
+
+    Attributes:
+        driver: reactor's Driver; None in a worker.
+        control: sends requests to the supervisor; None in inline placement.
+        settings: dict that every process of the run has: placement, namespace, seed, session and node names, ...
+        record: in an actor's worker, what its creator told of it (dict); else None.
+        gpus: [(id, share)] that this worker may use.
+    """
+
+    def __init__(self, control, settings, driver=None, record=None, gpus=()):
+        self.control, self.settings, self.driver, self.record, self.gpus = control, settings, driver, record, list(gpus)
+        self.exports = {}  # (function or class, flags) -> Ref
+        self.resettable = []  # functions that drop what belongs to this session when it ends
+        self.demands = {}
+        self.children = 0  # actors created by this process
+        self.inline_names = {}  # (namespace, name) -> handle, inline placement only
+        self.inline_actors = {}  # number -> inline.InlineActor
+
+    @property
+    def inline(self):
+        return self.control is None
+
+    @property
+    def namespace(self):
+        return (self.record or {}).get("namespace") or self.settings["namespace"]
+
+    def next_ordinal(self):
+        """What names the next actor created here: the same in every run of a program, in every placement."""
+        self.children += 1
+        above = f"{self.record['ordinal']}." if self.record else "" if self.driver is not None else f"task{_core.slot()}."
+        return f"{above}{self.children - 1}"
+
+    def export(self, what, make):
+        """The ref of `make()` in the store, put there when `what` (hashable) is first exported."""
+        ref = self.exports.get(what)
+        if ref is None:
+            ref = self.exports[what] = _core.put(make())
+        return ref
+
+    def demand(self, resources):
+        """Number of the resource demand {name: amount}."""
+        key = frozenset(resources.items())
+        number = self.demands.get(key)
+        if number is None:
+            fixed = {name: round(amount * 10000) for name, amount in resources.items()}
+            if not fixed or fixed == {"CPU": 10000}:
+                number = 0 if fixed else 1
+            else:
+                number = 1 if self.inline else self.control.ask("demand", fixed)
+            self.demands[key] = number
+        return number
+
+
+def ensure():
+    """The session; starts one with the defaults if there is none, as Ray does on first use."""
+    if current is None:
+        from rayshim.api import init
+
+        init()
+    return current
+
+
+def begin(session):
+    global current
+    current = session
+    return session
+
+
+def end():
+    """Forgets the session; what it owned outside this process is the caller's to end."""
+    global current
+    session, current = current, None
+    if session is not None:
+        for reset in session.resettable:
+            reset()
+    return session
+
+
+def _end_at_exit():
+    if current is not None and current.driver is not None:
+        from rayshim.api import shutdown
+
+        shutdown()
+
+
+atexit.register(_end_at_exit)

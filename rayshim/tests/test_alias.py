@@ -1,0 +1,108 @@
+"""`import ray` is rayshim: one set of modules under two names, whether or not real Ray is installed."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def run(code, tmp_path, *first):
+    """What `code` prints in a fresh interpreter, with the directories `first` in front on its path."""
+    path = os.pathsep.join([*map(str, first), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def real_ray(tmp_path):
+    """A directory that holds a package named ray, which is not ours."""
+    package = tmp_path / "site" / "ray"
+    (package / "util").mkdir(parents=True)
+    (package / "__init__.py").write_text("REAL = True\n")
+    (package / "util" / "__init__.py").write_text("")
+    (package / "only_in_ray.py").write_text("")
+    return package.parent
+
+
+INSTALL = "from rayshim import alias; alias.install(); "
+
+
+def test_both_names_are_one_module(tmp_path):
+    code = INSTALL + (
+        "import ray, ray.util, ray.exceptions, ray.util.actor_pool, rayshim.util.actor_pool, rayshim.exceptions;"
+        "import ray as again; import rayshim;"
+        "print(ray is rayshim, again is ray, ray.exceptions is rayshim.exceptions,"
+        "      ray.util.actor_pool is rayshim.util.actor_pool, ray.util is rayshim.util)"
+    )
+    assert run(code, tmp_path) == "True True True True True"
+
+
+def test_ray_first_then_rayshim(tmp_path):
+    code = INSTALL + (
+        "from ray.exceptions import RayError; import ray.util.actor_pool as a;"
+        "from rayshim.exceptions import RayError as Ours; import rayshim.util.actor_pool as b; import sys;"
+        "print(RayError is Ours, a is b, a.__name__, a.__spec__.name, sys.modules['ray.util'].__spec__.name)"
+    )
+    assert run(code, tmp_path) == "True True rayshim.util.actor_pool rayshim.util.actor_pool rayshim.util"
+
+
+def test_names_from_packages(tmp_path):
+    code = INSTALL + "from ray.util import ActorPool, log_once; print(ActorPool.__module__, log_once('k'), log_once('k'))"
+    assert run(code, tmp_path) == "rayshim.util.actor_pool True False"
+
+
+def test_nothing_is_loaded_before_it_is_asked_for(tmp_path):
+    code = INSTALL + "import sys, ray; print('rayshim.util.actor_pool' in sys.modules); import ray.util.actor_pool"
+    assert run(code, tmp_path) == "False"
+
+
+def test_an_installed_ray_is_not_used(tmp_path, real_ray):
+    code = INSTALL + "import ray, ray.util; print(hasattr(ray, 'REAL'), ray.util.__name__)"
+    assert run(code, tmp_path, real_ray) == "False rayshim.util"
+
+
+def test_what_rayshim_lacks_is_said(tmp_path, real_ray):
+    for name, listed in (("only_in_ray", "exceptions"), ("tune.schedulers", "exceptions"), ("util.nothing", "actor_pool")):
+        code = INSTALL + (
+            f"\ntry:\n    import ray.{name}\nexcept ModuleNotFoundError as error:\n    print(error.name, '|', error)"
+        )
+        said = run(code, tmp_path, real_ray)
+        assert "does not provide it" in said and listed in said, said
+        assert said.startswith("ray.")
+
+
+def test_names_that_only_begin_alike_are_left_alone(tmp_path):
+    (tmp_path / "rays").mkdir()
+    (tmp_path / "rays" / "__init__.py").write_text("x = 1")
+    assert run(INSTALL + "import rays; print(rays.x)", tmp_path, tmp_path) == "1"
+
+
+def test_installing_twice_changes_nothing(tmp_path):
+    code = (
+        "import sys; from rayshim import alias; print(alias.is_installed()); alias.install(); n = len(sys.meta_path);"
+        "import ray; alias.install(); print(alias.is_installed(), len(sys.meta_path) == n)"
+    )
+    assert run(code, tmp_path).split("\n") == ["False", "True True"]
+
+
+def test_too_late_when_real_ray_is_in(tmp_path, real_ray):
+    code = (
+        "import ray\nfrom rayshim import alias\n"
+        "try:\n    alias.install()\nexcept ImportError as error:\n    print(alias.is_installed(), error)"
+    )
+    said = run(code, tmp_path, real_ray)
+    assert said.startswith("False") and "real Ray is already imported" in said and str(real_ray) in said
+
+
+def test_an_error_inside_a_module_is_not_hidden(tmp_path):
+    code = INSTALL + (
+        "\nimport rayshim.util, pathlib\n"
+        "rayshim.util.__path__.append(str(pathlib.Path.cwd()))\n"
+        "pathlib.Path('broken.py').write_text('import surely_not_there')\n"
+        "try:\n    import ray.util.broken\nexcept ModuleNotFoundError as error:\n    print(error.name)"
+    )
+    assert run(code, tmp_path) == "surely_not_there"

@@ -1,0 +1,151 @@
+"""`python -m rayshim script.py` is `python script.py`, but for what `import ray` means."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from rayshim.cli import split_program
+
+LOOK = """
+import sys, os, ray, ray.exceptions, pickle, pprint
+class Thing: pass
+print(__name__, sys.argv, sys.path[0], __file__, __spec__, __package__, sorted(globals())[:10])
+print(sys.modules["__main__"].Thing is Thing, type(pickle.loads(pickle.dumps(Thing()))) is Thing)
+print(ray.exceptions.RayError.__module__)
+"""
+
+
+def start(arguments, cwd, module="rayshim", text=None):
+    path = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+    program = ["-m", module] if module else []
+    return subprocess.run(
+        [sys.executable, *program, *arguments],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=cwd,
+        input=text,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(text, name="program.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+        return name
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "argv, split",
+    [
+        (["a.py", "--help"], ([], False, "a.py", ["--help"])),
+        (["-m", "pkg.mod", "-m", "x"], ([], True, "pkg.mod", ["-m", "x"])),
+        (["--help"], (["--help"], False, None, [])),
+        (["--new", "a.py", "--new"], (["--new"], False, "a.py", ["--new"])),
+        (["-m"], ([], True, None, [])),
+        ([], ([], False, None, [])),
+    ],
+)
+def test_options_end_at_the_program(argv, split):
+    assert split_program(argv) == split
+
+
+@pytest.mark.parametrize("command", [[], ["run"]])
+def test_a_script_sees_what_python_shows_it(script, tmp_path, command):
+    name = script(LOOK, "sub/program.py")
+    ours = start([*command, name, "-x", "--help", "run"], tmp_path)
+    assert ours.returncode == 0, ours.stderr
+    (tmp_path / "sub" / "ray").mkdir()
+    (tmp_path / "sub" / "ray" / "__init__.py").write_text("")
+    (tmp_path / "sub" / "ray" / "exceptions.py").write_text("class RayError: pass")
+    pythons = start([name, "-x", "--help", "run"], tmp_path, module=None)
+    *ours, who = ours.stdout.splitlines()
+    *pythons, whom = pythons.stdout.splitlines()
+    assert (who, whom) == ("rayshim.exceptions", "ray.exceptions")
+    ignored = "'__annotations__', "  # made by Python for its own __main__ only
+    assert [line.replace(ignored, "")[:150] for line in ours] == [line.replace(ignored, "")[:150] for line in pythons]
+    assert ours[1] == "True True"
+
+
+def test_a_module_runs_as_with_python_m(script, tmp_path):
+    script("import ray, sys; print(__name__, sys.argv[1:], sys.argv[0] == __file__, __package__, __spec__.name)", "pkg/tool.py")
+    script("", "pkg/__init__.py")
+    done = start(["-m", "pkg.tool", "a", "-m"], tmp_path)
+    assert done.stdout.strip() == "__main__ ['a', '-m'] True pkg pkg.tool", done.stderr
+    script("import sys; print('main of', __package__, sys.argv[1:])", "pkg/__main__.py")
+    assert start(["run", "-m", "pkg", "b"], tmp_path).stdout.strip() == "main of pkg ['b']"
+
+
+def test_neighbours_of_the_script_import(script, tmp_path):
+    script("value = 7", "sub/neighbour.py")
+    name = script("import neighbour; print(neighbour.value)", "sub/program.py")
+    assert start([name], tmp_path).stdout.strip() == "7"
+
+
+@pytest.mark.parametrize("ending, status", [("raise SystemExit(7)", 7), ("sys.exit()", 0), ("", 0), ("os._exit(9)", 9)])
+def test_the_exit_status_is_the_scripts(script, tmp_path, ending, status):
+    done = start([script(f"import os, sys\n{ending}")], tmp_path)
+    assert (done.returncode, done.stderr) == (status, "")
+
+
+def test_sys_exit_with_a_message(script, tmp_path):
+    done = start([script("import sys; sys.exit('done badly')")], tmp_path)
+    assert (done.returncode, done.stderr) == (1, "done badly\n")
+
+
+@pytest.mark.parametrize("text", ["def f():\n    1 / 0\nf()\n", "def f(:\n", "try:\n    1/0\nexcept Exception as e:\n    raise KeyError from e"])
+def test_an_exception_shows_as_python_shows_it(script, tmp_path, text):
+    name = script(text)
+    ours, pythons = start([name], tmp_path), start([name], tmp_path, module=None)
+    assert ours.returncode == pythons.returncode == 1
+    assert ours.stderr == pythons.stderr
+
+
+def test_the_scripts_own_excepthook_is_called_once(script, tmp_path):
+    name = script("import sys\nsys.excepthook = lambda kind, error, tb: print('hook', error, tb.tb_lineno)\nraise ValueError(3)")
+    done = start([name], tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "hook 3 3\n", "")
+
+
+def test_an_interrupt_ends_the_program_by_the_signal(script, tmp_path):
+    done = start([script("raise KeyboardInterrupt")], tmp_path)
+    assert done.returncode == -signal.SIGINT
+    assert done.stderr.rstrip().endswith("KeyboardInterrupt") and "rayshim" not in done.stderr
+
+
+def test_exit_handlers_run(script, tmp_path):
+    done = start([script("import atexit; atexit.register(print, 'bye'); raise SystemExit(3)")], tmp_path)
+    assert (done.returncode, done.stdout) == (3, "bye\n")
+
+
+def test_a_missing_script(tmp_path):
+    done = start(["nothing.py"], tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith("rayshim: can't open file '") and "nothing.py" in done.stderr
+
+
+def test_a_missing_module(tmp_path):
+    done = start(["-m", "surely_not_there"], tmp_path)
+    assert (done.returncode, done.stderr) == (1, "rayshim: No module named surely_not_there\n")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"]])
+def test_help_shows_an_example(arguments, tmp_path):
+    done = start(arguments, tmp_path)
+    assert done.returncode == 0 and "example" in done.stdout and "train.py" in done.stdout
+
+
+def test_version(tmp_path):
+    done = start(["--version"], tmp_path)
+    assert done.returncode == 0 and done.stdout.startswith("rayshim ")
+
+
+@pytest.mark.parametrize("arguments", [[], ["run"], ["--nonsense", "a.py"], ["run", "-m"]])
+def test_a_wrong_command_line(arguments, tmp_path):
+    done = start(arguments, tmp_path)
+    assert done.returncode == 2 and "usage: rayshim" in done.stderr

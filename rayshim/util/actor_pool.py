@@ -1,0 +1,150 @@
+"""A fixed set of actors that share a queue of work."""
+
+
+class ActorPool:
+    """Gives each piece of work to an actor that is free, and the results back in order or as they come.
+
+    Takes the actors' handles. Work is `fn(actor, value)`, which makes a call and returns its ref (or the list of refs
+    of one call with several results). An actor that has died is not used again.
+
+        pool = ActorPool([Worker.remote(), Worker.remote()])
+        squares = list(pool.map(lambda actor, v: actor.square.remote(v), range(4)))
+    """
+
+    def __init__(self, actors):
+        self._idle_actors = list(actors)
+        self._busy = {}  # the work's ref, or tuple of refs -> (the work's number, its actor)
+        self._results = {}  # the work's number -> what fn returned
+        self._next_task_index = 0
+        self._next_return_index = 0
+        self._pending_submits = []
+
+    def submit(self, fn, value):
+        """Starts `fn(actor, value)` on a free actor, or queues it until there is one."""
+        if not self._idle_actors:
+            self._pending_submits.append((fn, value))
+            return
+        actor = self._idle_actors.pop()
+        result = fn(actor, value)
+        self._busy[_key(result)] = (self._next_task_index, actor)
+        self._results[self._next_task_index] = result
+        self._next_task_index += 1
+
+    def map(self, fn, values):
+        """Submits all of `values` and returns an iterator over the results in their order.
+
+        Results of earlier submissions that nobody asked for are dropped first.
+        """
+        while self.has_next():
+            try:
+                self.get_next(timeout=0, ignore_if_timedout=True)
+            except TimeoutError:
+                pass
+        return self._all_of(fn, values, self.get_next)
+
+    def map_unordered(self, fn, values):
+        """As `map`, with the results in the order in which they become ready."""
+        while self.has_next():
+            try:
+                self.get_next_unordered(timeout=0.01)
+            except TimeoutError:
+                pass
+        return self._all_of(fn, values, self.get_next_unordered)
+
+    def _all_of(self, fn, values, get):
+        for value in values:
+            self.submit(fn, value)
+
+        def results():
+            while self.has_next():
+                yield get()
+
+        return results()
+
+    def has_next(self):
+        """Whether there are results that nobody has got yet."""
+        return bool(self._busy)
+
+    def get_next(self, timeout=None, ignore_if_timedout=False):
+        """The next result in the order of submission.
+
+        Waits up to `timeout` seconds (None: as long as it takes). Raises StopIteration if nothing is left, TimeoutError
+        if it is not ready in time (`ignore_if_timedout`: and gives up on it), ValueError if results were taken
+        out of order before, and what the work raised.
+        """
+        if not self.has_next():
+            raise StopIteration("No more results to get")
+        if self._next_return_index >= self._next_task_index or self._next_return_index not in self._results:
+            raise ValueError("It is not allowed to call get_next() after get_next_unordered().")
+        result = self._results[self._next_return_index]
+        timed_out = timeout is not None and not _ready([_key(result)], timeout)
+        if timed_out and not ignore_if_timedout:
+            raise TimeoutError("Timed out waiting for result")
+        return self._take(_key(result), timed_out)
+
+    def get_next_unordered(self, timeout=None, ignore_if_timedout=False):
+        """The next result to become ready; else as `get_next`. What is given up on is the oldest."""
+        if not self.has_next():
+            raise StopIteration("No more results to get")
+        keys = list(self._busy)
+        key = _ready(keys, timeout)
+        if key is None and not ignore_if_timedout:
+            raise TimeoutError("Timed out waiting for result")
+        return self._take(keys[0] if key is None else key, key is None)
+
+    def _take(self, key, timed_out):
+        number, actor = self._busy.pop(key)
+        result = self._results.pop(number)
+        self._next_return_index = max(self._next_return_index, number + 1)
+        if timed_out:
+            self._return_actor(actor)
+            raise TimeoutError(f"Timed out waiting for result. The task {result} has been ignored.")
+
+        import rayshim
+        from rayshim.exceptions import ActorDiedError
+
+        try:
+            value = rayshim.get(result)
+        except ActorDiedError:
+            self._start_pending()
+            raise
+        except BaseException:
+            self._return_actor(actor)
+            raise
+        self._return_actor(actor)
+        return value
+
+    def _return_actor(self, actor):
+        self._idle_actors.append(actor)
+        self._start_pending()
+
+    def _start_pending(self):
+        if self._pending_submits and self._idle_actors:
+            self.submit(*self._pending_submits.pop(0))
+
+    def has_free(self):
+        """Whether an actor is idle and no work waits."""
+        return bool(self._idle_actors) and not self._pending_submits
+
+    def pop_idle(self):
+        """Takes an idle actor out of the pool and returns it, or None."""
+        return self._idle_actors.pop() if self.has_free() else None
+
+    def push(self, actor):
+        """Adds an actor. ValueError if the pool has it already."""
+        if actor in self._idle_actors or any(actor == busy for _, busy in self._busy.values()):
+            raise ValueError("Actor already belongs to current ActorPool")
+        self._return_actor(actor)
+
+
+def _key(result):
+    return tuple(result) if isinstance(result, list) else result
+
+
+def _ready(keys, timeout):
+    """The first of these works that is ready within `timeout` seconds, or None. A call's results are ready together."""
+    import rayshim
+
+    by_ref = {(key[0] if isinstance(key, tuple) else key): key for key in keys}
+    ready, _ = rayshim.wait(list(by_ref), num_returns=1, timeout=timeout)
+    return by_ref[ready[0]] if ready else None

@@ -1,0 +1,45 @@
+"""Saying something only once per process."""
+
+from time import monotonic
+
+_PERIOD = 60.0  # seconds without a new key after which, in periodic mode, all keys count as new again
+
+_seen = set()
+_disabled = False
+_periodic = False
+_last = 0.0
+
+
+def log_once(key):
+    """Whether this is the first call with this key (str) in this process."""
+    global _last
+    if _disabled:
+        return False
+    if key not in _seen:
+        _seen.add(key)
+        _last = monotonic()
+        return True
+    if _periodic and monotonic() - _last > _PERIOD:
+        _seen.clear()
+        _last = monotonic()
+    return False
+
+
+def disable_log_once_globally():
+    """From now on `log_once` is False in this process."""
+    global _disabled
+    _disabled = True
+
+
+def enable_periodic_logging():
+    """From now on a key counts as new again after a minute."""
+    global _periodic
+    _periodic = True
+
+
+def reset_log_once(key=None):
+    """Forgets this key, or all of them."""
+    if key is None:
+        _seen.clear()
+    else:
+        _seen.discard(key)

@@ -1,0 +1,18 @@
+"""The user's own serializers."""
+
+
+def register_serializer(cls, *, serializer, deserializer):
+    """From now on instances of `cls` travel as `serializer(instance)`, and `deserializer` of that gives them back.
+
+    `deserializer` must itself be picklable.
+    """
+    from rayshim import api
+
+    api.register_serializer(cls, serializer, deserializer)
+
+
+def deregister_serializer(cls):
+    """Undoes `register_serializer(cls)`; nothing if there was none."""
+    from rayshim import api
+
+    api.deregister_serializer(cls)

@@ -1,0 +1,43 @@
+"""Results as they come."""
+
+
+def as_completed(refs, *, chunk_size=10, yield_obj_refs=False, **kwargs):
+    """Yields the results of `refs` (or the refs themselves) as soon as `chunk_size` of those left are ready.
+
+    `kwargs` go to `wait`. Raises ValueError for a chunk below 1 and for `num_returns`.
+    """
+    _check(chunk_size, kwargs, "chunksize")
+    while refs:
+        done, refs = _next_chunk(refs, chunk_size, yield_obj_refs, kwargs)
+        yield from done
+
+
+def map_unordered(fn, items, *, backpressure_size=100, chunk_size=10, yield_obj_refs=False, **kwargs):
+    """Yields the results (or refs) of `fn.remote(item)` for each item, as they become ready.
+
+    At most `backpressure_size` calls are under way (None: all at once). Else as `as_completed`.
+    """
+    if backpressure_size is not None and backpressure_size <= 0:
+        raise ValueError("backpressure_size must be positive.")
+    _check(chunk_size, kwargs, "chunk_size")
+    refs = []
+    for item in items:
+        refs.append(fn.remote(item))
+        if backpressure_size is not None and len(refs) >= backpressure_size:
+            done, refs = _next_chunk(refs, chunk_size, yield_obj_refs, kwargs)
+            yield from done
+    yield from as_completed(refs, chunk_size=chunk_size, yield_obj_refs=yield_obj_refs, **kwargs)
+
+
+def _check(chunk_size, kwargs, argument):
+    if chunk_size < 1:
+        raise ValueError("`chunk_size` must be >= 1")
+    if "num_returns" in kwargs:
+        raise ValueError(f"Use the `{argument}` argument instead of `num_returns`.")
+
+
+def _next_chunk(refs, chunk_size, yield_obj_refs, kwargs):
+    import rayshim
+
+    ready, left = rayshim.wait(refs, num_returns=min(chunk_size, len(refs)), **kwargs)
+    return (ready if yield_obj_refs else rayshim.get(ready)), left

@@ -1,0 +1,1 @@
+"""Deterministic multi-process runtime over shared memory: processes, channels, objects, task queues."""

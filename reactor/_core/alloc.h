@@ -1,0 +1,213 @@
+// Memory of the shared heap. One allocator per process; blocks may be freed by any process.
+//
+// Pages (64 KiB) are claimed one by one with a compare-and-swap on page_state, so there is no lock to die with.
+//
+//   state        meaning                                    next
+//   kCold 0      free, no memory behind it                  kClaim+p
+//   kWarm 1      free, memory kept for reuse                kClaim+p
+//   kClaim+p     process p is filling it                    kRun, kSlab, or free again (p, or the supervisor if p died)
+//   kRun 2       published large value                      free (whoever drops the last hold)
+//   kSlab 3      cut into slots of one size                 free (when its owner died and the last slot came back)
+//   kPlain 4     published, not counted as a value          free (queues' memory)
+//
+// Publication (claim -> run) happens before the offset of the block is stored in an object; until then the pages
+// bear the writer's number, and the supervisor gives back all such pages of a dead process.
+//
+// Slab slots: the owner keeps a private free list per size; other processes push freed slots on the owner's
+// Proc::remote_free (push only, emptied whole by the owner: no ABA). `used` counts slots that are handed out, and
+// is what decides when the page of a dead owner can go. Process slots are reused only after kMaxProcs others, so a
+// late push to a dead owner's list is never seen by a successor; the list is cleared when the slot is reused.
+#pragma once
+#include <vector>
+#include "heap.h"
+
+namespace reactor {
+
+constexpr uint32_t kCold = 0, kWarm = 1, kRun = 2, kSlab = 3, kPlain = 4, kClaim = 16;
+constexpr uint32_t kAbandoned = 0xfffffffe;
+constexpr uint32_t kSlabSizes[kClasses] = {64, 128, 256, 512, 1024, 2048, 4096, 8128, 13056, 16320, 21824, 32704};
+constexpr uint64_t kSlabMax = kSlabSizes[kClasses - 1];
+
+struct SlabPage {           // first 64 bytes of a slab page
+  atomic<uint32_t> owner;   // proc slot or kAbandoned
+  uint32_t size_class;
+  atomic<uint32_t> used;
+  uint32_t slots;
+};
+
+inline int size_class(uint64_t n) {
+  if (n <= 64) return 0;
+  if (n <= 4096) return 64 - __builtin_clzll(n - 1) - 6;
+  for (int c = 7; c < kClasses; ++c)
+    if (n <= kSlabSizes[c]) return c;
+  return -1;
+}
+
+inline void punch(Heap* h, uint32_t page, uint32_t n) {
+  fallocate(h->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(h->page_at(page)), off_t(n) * off_t(kPage));
+}
+
+inline void free_pages(Heap* h, uint32_t page, uint32_t n) {
+  Header* hdr = h->header;
+  uint32_t to = kWarm;
+  if (hdr->warm_free.fetch_add(int64_t(n) * int64_t(kPage), memory_order_relaxed) > hdr->warm_limit) {
+    hdr->warm_free.fetch_sub(int64_t(n) * int64_t(kPage), memory_order_relaxed);
+    punch(h, page, n);
+    to = kCold;
+  }
+  for (uint32_t i = 0; i < n; ++i) h->page_state[page + i].store(to, memory_order_release);
+  uint32_t low = hdr->low_page.load(memory_order_relaxed);
+  while (page < low && !hdr->low_page.compare_exchange_weak(low, page, memory_order_relaxed)) {}
+}
+
+class Allocator {
+ public:
+  Allocator(Heap* h, uint32_t slot) : heap_(h), slot_(slot) {}
+
+  // A block of at least n bytes, 64-byte aligned. 0 when the heap is exhausted. Large blocks (over kSlabMax) belong
+  // to this process until publish().
+  Off alloc(uint64_t n) {
+    int c = size_class(n);
+    return c >= 0 ? slab_alloc(c) : run_alloc(n);
+  }
+  void publish(Off off, uint32_t as = kRun) {
+    uint32_t page = heap_->page_of(off);
+    if (heap_->page_state[page].load(memory_order_relaxed) != kClaim + slot_) return;
+    uint32_t n = heap_->page_run[page].load(memory_order_relaxed);
+    if (as == kRun) heap_->header->store_used.fetch_add(int64_t(n) * int64_t(kPage), memory_order_relaxed);
+    for (uint32_t i = 0; i < n; ++i) heap_->page_state[page + i].store(as, memory_order_release);
+  }
+  void free(Off off) {
+    uint32_t page = heap_->page_of(off);
+    uint32_t state = heap_->page_state[page].load(memory_order_acquire);
+    if (state == kSlab) return slab_free(off);
+    uint32_t n = heap_->page_run[page].load(memory_order_relaxed);
+    if (state == kRun) heap_->header->store_used.fetch_sub(int64_t(n) * int64_t(kPage), memory_order_relaxed);
+    free_pages(heap_, page, n);
+  }
+  static uint64_t run_bytes(uint64_t n) { return align_up(n, kPage); }
+
+ private:
+  Off slab_alloc(int c) {
+    if (free_[c] == 0) collect(c);
+    Off off = free_[c];
+    if (off) {
+      free_[c] = *heap_->at<Off>(off);
+    } else {
+      Bump& b = bump_[c];
+      if (b.next == b.end && !new_page(c)) return 0;
+      off = b.next;
+      b.next += kSlabSizes[c];
+    }
+    heap_->at<SlabPage>(off & ~Off(kPage - 1))->used.fetch_add(1, memory_order_relaxed);
+    return off;
+  }
+  void slab_free(Off off) {
+    SlabPage* page = heap_->at<SlabPage>(off & ~Off(kPage - 1));
+    int c = int(page->size_class);
+    uint32_t owner = page->owner.load(memory_order_acquire);
+    if (owner == slot_) {
+      *heap_->at<Off>(off) = free_[c];
+      free_[c] = off;
+    } else if (owner != kAbandoned) {
+      atomic<Off>& list = heap_->procs[owner].remote_free[c];
+      Off head = list.load(memory_order_relaxed);
+      do *heap_->at<Off>(off) = head;
+      while (!list.compare_exchange_weak(head, off, memory_order_release, memory_order_relaxed));
+    }
+    // From here on the slot is not ours; the page is, until `used` says that this was its last.
+    if (page->used.fetch_sub(1, memory_order_acq_rel) == 1) release_if_abandoned(heap_, page);
+  }
+  void collect(int c) {
+    atomic<Off>& list = heap_->procs[slot_].remote_free[c];
+    if (list.load(memory_order_relaxed) == 0) return;
+    free_[c] = list.exchange(0, memory_order_acquire);
+  }
+  bool new_page(int c) {
+    uint32_t page = claim(1);
+    if (page == UINT32_MAX) return false;
+    Off at = heap_->page_at(page);
+    SlabPage* s = heap_->at<SlabPage>(at);
+    s->owner.store(slot_, memory_order_relaxed);
+    s->size_class = uint32_t(c);
+    s->used.store(0, memory_order_relaxed);
+    s->slots = uint32_t((kPage - 64) / kSlabSizes[c]);
+    heap_->page_state[page].store(kSlab, memory_order_release);
+    bump_[c] = {at + 64, at + 64 + Off(s->slots) * kSlabSizes[c]};
+    return true;
+  }
+  Off run_alloc(uint64_t n) {
+    uint32_t pages = uint32_t(run_bytes(n) / kPage);
+    uint32_t page = claim(pages);
+    if (page == UINT32_MAX) return 0;
+    return heap_->page_at(page);
+  }
+  // First fit from the lowest free page, so that warm pages are used again.
+  uint32_t claim(uint32_t n) {
+    Header* hdr = heap_->header;
+    uint32_t low = hdr->low_page.load(memory_order_relaxed);
+    uint32_t from = low;
+    bool skipped = false;
+    while (from + n <= hdr->pages) {
+      uint32_t got = 0;
+      int64_t warm = 0;
+      while (got < n) {
+        atomic<uint32_t>& state = heap_->page_state[from + got];
+        uint32_t s = state.load(memory_order_relaxed);
+        if (s > kWarm || !state.compare_exchange_strong(s, kClaim + slot_, memory_order_acquire, memory_order_relaxed)) break;
+        warm += s == kWarm ? int64_t(kPage) : 0;
+        ++got;
+      }
+      if (got == n) {
+        if (warm) hdr->warm_free.fetch_sub(warm, memory_order_relaxed);
+        heap_->page_run[from].store(n, memory_order_relaxed);
+        uint32_t high = hdr->high_page.load(memory_order_relaxed);
+        while (from + n > high && !hdr->high_page.compare_exchange_weak(high, from + n, memory_order_relaxed)) {}
+        if (!skipped) hdr->low_page.compare_exchange_strong(low, from + n, memory_order_relaxed);
+        return from;
+      }
+      if (got) skipped = true;
+      for (uint32_t i = 0; i < got; ++i) heap_->page_state[from + i].store(kWarm, memory_order_release);
+      if (got && warm != int64_t(got) * int64_t(kPage))
+        hdr->warm_free.fetch_add(int64_t(got) * int64_t(kPage) - warm, memory_order_relaxed);
+      from += got;
+      if (heap_->page_state[from].load(memory_order_relaxed) > kWarm) ++from;
+    }
+    return UINT32_MAX;
+  }
+
+ public:
+  static void release_if_abandoned(Heap* h, SlabPage* page) {
+    if (page->owner.load(memory_order_acquire) != kAbandoned) return;
+    uint32_t i = h->page_of(h->off(page));
+    uint32_t slab = kSlab;  // of the last free and the supervisor's own look, one wins
+    if (h->page_state[i].compare_exchange_strong(slab, kClaim + kMaxProcs, memory_order_acq_rel)) free_pages(h, i, 1);
+  }
+
+ private:
+  struct Bump {
+    Off next = 0, end = 0;
+  };
+  Heap* heap_;
+  uint32_t slot_;
+  Off free_[kClasses] = {};
+  Bump bump_[kClasses];
+};
+
+// Gives back what a dead process had: pages that it was filling, and its slab pages once they are empty. Supervisor only.
+inline void reap_memory(Heap* h, uint32_t slot) {
+  uint32_t high = h->header->high_page.load(memory_order_acquire);
+  for (uint32_t i = 0; i < high; ++i) {
+    uint32_t s = h->page_state[i].load(memory_order_acquire);
+    if (s == kClaim + slot) {
+      free_pages(h, i, 1);
+    } else if (s == kSlab) {
+      SlabPage* page = h->at<SlabPage>(h->page_at(i));
+      uint32_t owner = slot;
+      if (page->owner.compare_exchange_strong(owner, kAbandoned, memory_order_acq_rel) && page->used.load(memory_order_acquire) == 0)
+        Allocator::release_if_abandoned(h, page);
+    }
+  }
+}
+
+}  // namespace reactor

@@ -1,0 +1,111 @@
+// Sleeping and waking between processes.
+//
+// Sleeper                               Ringer
+//   seen = word                           publish (message, result)            [release]
+//   sleeping = 1               [seq_cst]  fence                                [seq_cst]
+//   fence                                 if sleeping == 1 and
+//   if condition holds: stop                 sleeping.exchange(0) == 1:
+//   futex_wait(word, seen)                      word += 1; futex_wake
+//   sleeping = 0
+//
+// Either the ringer sees sleeping == 1, or the sleeper's look at its condition comes after the publication (both
+// fences are in one total order), so no wake-up is lost. Bumping `word` before the system call covers a ringer
+// between the sleeper's look and its futex_wait: the kernel then refuses to sleep. A sleeper or a ringer that is
+// killed at any point leaves nothing held; a ringer killed between exchange and futex_wake is made good by the
+// supervisor, which rings everybody when a process died.
+#pragma once
+#include "heap.h"
+
+namespace reactor {
+
+inline bool ring(Bell* b) {
+  std::atomic_thread_fence(memory_order_seq_cst);
+  if (b->sleeping.load(memory_order_relaxed) == 0) return false;
+  if (b->sleeping.exchange(0, memory_order_acq_rel) == 0) return false;
+  b->word.fetch_add(1, memory_order_release);
+  futex_wake(&b->word);
+  return true;
+}
+
+// How long to look before sleeping. Spinning pays only while a core is idle: with more runnable processes than
+// cores it takes the core from the very process that is waited for.
+class Spin {
+ public:
+  explicit Spin(Header* h) : header_(h) {}
+  bool allowed() {
+    if (skip_ > 0) {
+      --skip_;
+      return false;
+    }
+    return header_->awake.load(memory_order_relaxed) <= header_->cores;
+  }
+  bool crowded() const { return header_->awake.load(memory_order_relaxed) > header_->cores; }
+  void won() { penalty_ = 0; }
+  void lost() {
+    penalty_ = penalty_ < 6 ? penalty_ + 1 : 6;
+    skip_ = (1 << penalty_) - 1;
+  }
+  static constexpr uint64_t kLimitNs = 30000;
+
+ private:
+  Header* header_;
+  int skip_ = 0;
+  int penalty_ = 0;
+};
+
+// Waits until `ready()` or the deadline (CLOCK_MONOTONIC ns). Returns 0, ETIMEDOUT or EINTR. Thread safety: one
+// sleeper per bell. `self` may be null (a thread other than the process's main one).
+template <class Ready>
+int wait_on(Heap* heap, Bell* bell, Proc* self, Spin& spin, uint64_t deadline, Ready ready) {
+  if (ready()) return 0;
+  if (spin.allowed()) {
+    uint64_t until = now_ns() + Spin::kLimitNs;
+    for (;;) {
+      for (int i = 0; i < 64; ++i) {
+        if (ready()) {
+          spin.won();
+          return 0;
+        }
+        cpu_relax();
+      }
+      if (spin.crowded()) break;
+      if (now_ns() > until) {
+        spin.lost();
+        break;
+      }
+    }
+  }
+  int result = 0;
+  bool counted = self && self->awake.exchange(0, memory_order_relaxed);
+  if (counted) heap->header->awake.fetch_sub(1, memory_order_relaxed);
+  for (;;) {
+    uint32_t seen = bell->word.load(memory_order_acquire);
+    bell->sleeping.store(1, memory_order_seq_cst);
+    std::atomic_thread_fence(memory_order_seq_cst);
+    if (ready()) break;
+    uint64_t left = UINT64_MAX;
+    if (deadline != UINT64_MAX) {
+      uint64_t now = now_ns();
+      if (now >= deadline) {
+        result = ETIMEDOUT;
+        break;
+      }
+      left = deadline - now;
+    }
+    if (self) self->sleeps.fetch_add(1, memory_order_relaxed);
+    int e = futex_wait(&bell->word, seen, left);
+    if (e == EINTR) {
+      result = EINTR;
+      break;
+    }
+    if (ready()) break;
+  }
+  bell->sleeping.store(0, memory_order_relaxed);
+  if (self) {
+    self->awake.store(1, memory_order_relaxed);
+    heap->header->awake.fetch_add(1, memory_order_relaxed);
+  }
+  return result;
+}
+
+}  // namespace reactor

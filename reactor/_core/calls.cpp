@@ -1,0 +1,519 @@
+// The caller's side: making calls, waiting, reading results.
+#include "refs.h"
+#include "calls.h"
+#include <sys/socket.h>
+
+namespace reactor {
+
+Context* ctx = nullptr;
+uint32_t epoch = 0;
+Hooks hooks;
+
+namespace {
+
+constexpr uint64_t kInlineArgs = 8192;  // arguments up to this size travel in the channel itself
+
+// (args, kwargs) as Python objects, for the slow path of argument checks.
+bool check_arguments(const CallSpec& s, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  bool plain = !kwnames || PyTuple_GET_SIZE(kwnames) == 0;
+  if (!s.check || (plain && n >= s.min_args && (s.max_args < 0 || n <= s.max_args))) return true;
+  PyObject* a = PyTuple_New(n);
+  PyObject* kw = PyDict_New();
+  if (!a || !kw) return false;
+  for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(a, i, Py_NewRef(args[i]));
+  for (Py_ssize_t i = 0; !plain && i < PyTuple_GET_SIZE(kwnames); ++i) PyDict_SetItem(kw, PyTuple_GET_ITEM(kwnames, i), args[n + i]);
+  PyObject* r = PyObject_CallFunctionObjArgs(s.check, a, kw, nullptr);
+  Py_DECREF(a);
+  Py_DECREF(kw);
+  Py_XDECREF(r);
+  return r != nullptr;
+}
+
+// One call's encoded arguments and result objects, ready to be laid into a record.
+struct Outgoing {
+  Encoding encoding;
+  std::vector<Object*> results;
+  Object* args_object = nullptr;
+  uint64_t value_size = 0;
+  uint32_t args = 0, kwargs = 0;
+
+  bool encode(PyObject* const* a, Py_ssize_t n, PyObject* kwnames) {
+    args = uint32_t(n);
+    for (Py_ssize_t i = 0; i < n; ++i)
+      if (!encoding->argument(a[i])) return false;
+    kwargs = kwnames ? uint32_t(PyTuple_GET_SIZE(kwnames)) : 0;
+    for (uint32_t i = 0; i < kwargs; ++i)
+      if (!encoding->name(PyTuple_GET_ITEM(kwnames, i)) || !encoding->argument(a[n + i])) return false;
+    value_size = encoding->size();
+    if (value_size > kInlineArgs) {
+      args_object = new_object(ctx->local, 1);
+      if (!encode_into(*encoding.encoder, args_object)) {
+        ctx->local.alloc.free(ctx->heap->off(args_object));
+        args_object = nullptr;
+        return false;
+      }
+      complete(ctx->local, args_object, State::Value);
+      value_size = 0;
+    }
+    return true;
+  }
+  void make_results(int32_t n, bool wanted) {
+    uint32_t count = n < 1 ? 1 : uint32_t(n);
+    for (uint32_t i = 0; i < count; ++i) results.push_back(new_object(ctx->local, n < 1 || !wanted ? 1 : 2));
+  }
+  uint64_t head_size() const { return sizeof(Message) + 8 * (results.size() - 1); }
+  uint64_t record_size() const { return align_up(head_size() + value_size, 8); }
+  void fill(Message* m, MessageKind kind) {
+    m->size = uint32_t(record_size());
+    m->kind = kind;
+    m->flags = 0;
+    m->method = 0;
+    m->stamp = stamp();
+    m->actor = 0;
+    m->results = uint32_t(results.size());
+    m->result = ctx->heap->off(results[0]);
+    m->args = args;
+    m->kwargs = kwargs;
+    m->args_object = args_object ? ctx->heap->off(args_object) : 0;
+    m->function = 0;
+    m->demand = 0;
+    m->retries = 0;
+    m->value_at = uint16_t(head_size() / 8);
+    for (size_t i = 1; i < results.size(); ++i) m->more_results()[i - 1] = ctx->heap->off(results[i]);
+    if (value_size) encoding->write(m->value());
+  }
+  // The refs that the caller gets: one, a list, or None.
+  PyObject* refs(int32_t n) {
+    if (n == 1) return new_ref(results[0], false);
+    if (n < 1) Py_RETURN_NONE;
+    PyObject* list = PyList_New(n);
+    for (int32_t i = 0; list && i < n; ++i) PyList_SET_ITEM(list, i, new_ref(results[size_t(i)], false));
+    return list;
+  }
+};
+
+void die_at_once(Outgoing& out, Inbox* inbox) {
+  Off reason = inbox->reason.load(memory_order_acquire);
+  if (out.args_object) drop_hold(ctx->local, out.args_object);
+  for (Object* o : out.results) {
+    complete_died(ctx->local, o, reason);
+    drop_hold(ctx->local, o);
+  }
+}
+
+bool open_channel(PyLink* link) {
+  Off off = new_channel(ctx->heap, ctx->local.alloc, ctx->slot);
+  if (!off) {
+    PyErr_SetString(PyExc_MemoryError, "reactor: no room for a channel in the shared heap");
+    return false;
+  }
+  auto* c = ctx->heap->at<Channel>(off);
+  link->channel_note = ctx->local.journal.add(off, Entry::Channel);
+  link->sender = new Sender(ctx->heap, &ctx->local.alloc, c);
+  Off head = link->inbox->channels.load(memory_order_relaxed);
+  do c->next = head;
+  while (!link->inbox->channels.compare_exchange_weak(head, off, memory_order_release, memory_order_relaxed));
+  return true;
+}
+
+// In inline placement the call happens here.
+void run_here(Outgoing& out, MessageKind kind, uint32_t actor, uint32_t index, Off function) {
+  std::vector<uint64_t> record(out.record_size() / 8);
+  auto* m = reinterpret_cast<Message*>(record.data());
+  out.fill(m, kind);
+  m->actor = actor;
+  m->method = uint16_t(index);
+  m->function = function;
+  run_message(m, nullptr);
+  release_message(ctx->local, m);
+}
+
+}  // namespace
+
+PyObject* stale_error(const char* what) {
+  if (!ctx)
+    PyErr_Format(PyExc_RuntimeError, "this %s cannot be used: the runtime it belongs to has been shut down and none is running", what);
+  else
+    PyErr_Format(PyExc_ValueError, "this %s belongs to an earlier init() that has been shut down; its value is gone. Make it again after the new init()", what);
+  return nullptr;
+}
+
+void set_aborted_error() {
+  PyErr_SetString(PyExc_RuntimeError,
+                  "the runtime's processes are gone: the zygote was killed, and its workers with it. Call shutdown() and init() to go on");
+}
+
+void send_control(Control op, Off off) {
+  if (!ctx || ctx->control < 0) return;
+  uint8_t data[9];
+  data[0] = uint8_t(op);
+  memcpy(data + 1, &off, sizeof off);
+  send(ctx->control, data, sizeof data, MSG_NOSIGNAL);
+}
+
+PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint32_t index, PyObject* const* args, Py_ssize_t nargs,
+                      PyObject* kwnames) {
+  if (!ctx || link->epoch != epoch) return stale_error("actor handle");
+  if (ctx->aborted) return set_aborted_error(), nullptr;
+  if (!check_arguments(spec, args, nargs, kwnames)) return nullptr;
+  Outgoing out;
+  if (!out.encode(args, nargs, kwnames)) return nullptr;
+  out.make_results(spec.results, true);
+  ++ctx->operations;
+  PyObject* refs = out.refs(spec.results);
+  if (!refs) return nullptr;
+  Inbox* inbox = link->inbox;
+  if (inbox->state.load(memory_order_acquire) == InboxState::Dead) {
+    die_at_once(out, inbox);
+    return refs;
+  }
+  if (ctx->inline_mode) {
+    if (kind == MessageKind::Create) ctx->inboxes[link->actor] = ctx->heap->off(inbox);
+    run_here(out, kind, link->actor, index, 0);
+    return refs;
+  }
+  if (!link->sender && !open_channel(link)) return nullptr;
+  uint64_t size = out.record_size();
+  Message* m = link->sender->reserve(size);
+  if (!m) {
+    PyErr_SetString(PyExc_MemoryError, "reactor: no room for a message in the shared heap");
+    return nullptr;
+  }
+  out.fill(m, kind);
+  m->actor = link->actor;
+  m->method = uint16_t(index);
+  link->sender->commit(size);
+  std::atomic_thread_fence(memory_order_seq_cst);
+  uint32_t p = inbox->proc.load(memory_order_relaxed);
+  if (p != kNoProc && ring(&ctx->heap->procs[p].bell)) ctx->proc->wakes.fetch_add(1, memory_order_relaxed);
+  if (inbox->state.load(memory_order_relaxed) == InboxState::Dead) send_control(Control::Drain, ctx->heap->off(link->object));
+  return refs;
+}
+
+void close_link(PyLink* l) {
+  if (!l->sender) return;
+  l->sender->close();
+  ctx->local.journal.clear(l->channel_note);
+  uint32_t p = l->inbox->proc.load(memory_order_relaxed);
+  if (p != kNoProc) ring(&ctx->heap->procs[p].bell);
+  delete l->sender;
+  l->sender = nullptr;
+}
+
+// ---- tasks
+
+namespace {
+
+TaskQueue* queue_for(uint32_t demand) {
+  auto& q = ctx->queues[demand];
+  if (q) return q;
+  Heap* h = ctx->heap;
+  for (Off off = ctx->header->queues.load(memory_order_acquire); off;) {  // adopt one whose process is gone
+    auto* old = h->at<TaskQueue>(off);
+    uint32_t nobody = kNoProc;
+    if (old->demand == demand && std::atomic_ref(old->producer).compare_exchange_strong(nobody, ctx->slot)) return q = old;
+    off = old->next.load(memory_order_acquire);
+  }
+  return q = new_queue(ctx->local, demand);
+}
+
+}  // namespace
+
+// Called by whoever completed the last missing argument (or by the submitter when none is missing).
+void task_ready(Local& l, Off task) {
+  auto* m = l.heap->at<Message>(task);
+  if (std::atomic_ref(m->actor).fetch_sub(1, memory_order_acq_rel) != 1) return;
+  enqueue(l, queue_for(m->demand), task);
+  kick_pool(m->demand);
+}
+
+// A task was queued or resources came free: wakes an idle task worker, or asks for one more where it could run.
+void kick_pool(uint32_t demand) {
+  Header* hdr = ctx->header;
+  std::atomic_thread_fence(memory_order_seq_cst);
+  if (hdr->pool_idle.load(memory_order_relaxed) > 0) {
+    uint32_t high = hdr->pool_high.load(memory_order_acquire);
+    for (uint32_t i = 0; i < high; ++i) {
+      uint32_t p = hdr->pool[i].load(memory_order_relaxed);
+      if (p && ring(&ctx->heap->procs[p - 1].bell)) {
+        ctx->proc->wakes.fetch_add(1, memory_order_relaxed);
+        return;
+      }
+    }
+    if (hdr->pool_idle.load(memory_order_relaxed) > 0) return;
+  }
+  uint32_t none = 0;
+  if (can_take(hdr, demand) && hdr->spawn_asked.compare_exchange_strong(none, 1)) send_control(Control::Spawn, 0);
+}
+
+PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  if (!ctx || f->function->epoch != epoch) return stale_error("remote function");
+  if (ctx->aborted) return set_aborted_error(), nullptr;
+  if (!check_arguments(f->spec, args, nargs, kwnames)) return nullptr;
+  Outgoing out;
+  if (!out.encode(args, nargs, kwnames)) return nullptr;
+  out.make_results(f->spec.results, true);
+  ++ctx->operations;
+  PyObject* refs = out.refs(f->spec.results);
+  if (!refs) return nullptr;
+  if (ctx->inline_mode) {
+    take_hold(f->function->object);
+    run_here(out, MessageKind::Task, 0, 0, ctx->heap->off(f->function->object));
+    return refs;
+  }
+  Off task = ctx->local.alloc.alloc(out.record_size());
+  if (!task) return PyErr_NoMemory();
+  auto* m = ctx->heap->at<Message>(task);
+  out.fill(m, MessageKind::Task);
+  ctx->local.alloc.publish(task, kPlain);
+  take_hold(f->function->object);
+  m->function = ctx->heap->off(f->function->object);
+  m->demand = f->demand;
+  m->retries = uint16_t(f->retries > 0xffff ? 0xffff : f->retries);
+  m->actor = 1;  // arguments that are missing, and this submission
+  auto* v = message_value(ctx->heap, m);
+  Off* deps = value_refs(v);
+  for (uint32_t i = 0; i < v->deps; ++i) {
+    auto* o = ctx->heap->at<Object>(deps[i]);
+    if (is_done(o)) continue;
+    WaitNode* n = new_node(ctx->local, NodeKind::Task, task);
+    n->life.store(Life::Orphan, memory_order_relaxed);
+    std::atomic_ref(m->actor).fetch_add(1, memory_order_relaxed);
+    if (!link(ctx->local, o, n)) {
+      std::atomic_ref(m->actor).fetch_sub(1, memory_order_relaxed);
+      ctx->local.alloc.free(ctx->heap->off(n));
+    }
+  }
+  task_ready(ctx->local, task);
+  return refs;
+}
+
+// ---- values
+
+Off alloc_value(uint64_t size) {
+  if (size <= kSlabMax) {
+    Off off = ctx->local.alloc.alloc(size);
+    if (!off) PyErr_NoMemory();
+    return off;
+  }
+  Header* hdr = ctx->header;
+  int64_t bytes = int64_t(Allocator::run_bytes(size));
+  uint64_t deadline = now_ns() + ctx->full_timeout_ns;
+  while (bytes <= hdr->store_limit) {
+    if (hdr->store_used.load(memory_order_relaxed) + bytes <= hdr->store_limit) {
+      Off off = ctx->local.alloc.alloc(size);
+      if (off) return off;
+    }
+    if (now_ns() > deadline) break;
+    timespec t{0, 2000000};
+    Py_BEGIN_ALLOW_THREADS
+    nanosleep(&t, nullptr);
+    Py_END_ALLOW_THREADS
+    if (PyErr_CheckSignals() != 0) return 0;
+  }
+  PyObject* e = PyObject_CallFunction(hooks.store_full, "LLL", static_cast<long long>(bytes),
+                                      static_cast<long long>(hdr->store_used.load()), static_cast<long long>(hdr->store_limit));
+  if (e) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(e)), e);
+  Py_XDECREF(e);
+  return 0;
+}
+
+PyObject* put_value(PyObject* value) {
+  if (!ctx) return stale_error("runtime");
+  Encoding e;
+  if (!e->item(value)) return nullptr;
+  Object* o = new_object(ctx->local, 1);
+  if (!encode_into(*e.encoder, o)) {
+    ctx->local.alloc.free(ctx->heap->off(o));
+    return nullptr;
+  }
+  ++ctx->operations;
+  complete(ctx->local, o, State::Value);
+  return new_ref(o, false);
+}
+
+namespace {
+
+WaitGroup* take_group(Off bell) {
+  Off off;
+  if (ctx->spare_groups.empty()) {
+    off = ctx->local.alloc.alloc(sizeof(WaitGroup));
+    if (!off) return nullptr;
+  } else {
+    off = ctx->spare_groups.back();
+    ctx->spare_groups.pop_back();
+  }
+  auto* g = ctx->heap->at<WaitGroup>(off);
+  g->remaining.store(kBias, memory_order_relaxed);
+  g->failed.store(0, memory_order_relaxed);
+  g->bell = bell;
+  return g;
+}
+
+// The bell this thread sleeps on: the process's own for its main thread, one of the spare ones for others.
+class Seat {
+ public:
+  Seat() : main_(PyThread_get_thread_ident() == ctx->main_thread && !ctx->proc->blocked.load(memory_order_relaxed)) {
+    if (main_) {
+      bell_ = &ctx->proc->bell;
+      return;
+    }
+    Off off = 0;
+    if (!ctx->spare_bells.empty()) {
+      off = ctx->spare_bells.back();
+      ctx->spare_bells.pop_back();
+    } else if ((off = ctx->local.alloc.alloc(sizeof(Bell))) != 0) {
+      auto* b = ctx->heap->at<Bell>(off);
+      b->word.store(0);
+      b->sleeping.store(0);
+    }
+    bell_ = ctx->heap->at<Bell>(off);
+  }
+  ~Seat() {
+    if (!main_ && ctx) ctx->spare_bells.push_back(ctx->heap->off(bell_));
+  }
+  Bell* bell() { return bell_; }
+  Proc* proc() { return main_ ? ctx->proc : nullptr; }
+
+ private:
+  bool main_;
+  Bell* bell_;
+};
+
+// While a task waits, its resources are lent out, so that the tasks it waits for can run.
+class Lend {
+ public:
+  explicit Lend(bool main) {
+    uint32_t held = main ? ctx->proc->demand.load(memory_order_relaxed) : 0;
+    if (!held) return;
+    demand_ = held;
+    ctx->proc->lent.store(1, memory_order_release);
+    give_resources(ctx->header, held - 1);
+    kick_queues();
+    if (ctx->header->actors_waiting.load(memory_order_relaxed)) send_control(Control::Resources, 0);
+  }
+  ~Lend() {
+    if (!demand_ || !ctx) return;
+    take_resources_anyway(ctx->header, demand_ - 1);
+    ctx->proc->lent.store(0, memory_order_release);
+  }
+
+ private:
+  uint32_t demand_ = 0;
+};
+
+}  // namespace
+
+// Some queue has a task that could run now: see that a worker looks.
+void kick_queues() {
+  Heap* h = ctx->heap;
+  for (Off off = ctx->header->queues.load(memory_order_acquire); off;) {
+    auto* q = h->at<TaskQueue>(off);
+    if (has_task(h, q) && can_take(ctx->header, q->demand)) return kick_pool(q->demand);
+    off = q->next.load(memory_order_acquire);
+  }
+}
+
+// Waits until `need` of the objects are done, or (fail_fast) one of them ended badly. 0, ETIMEDOUT, or -1 with a Python error.
+int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline) {
+  std::vector<std::pair<PyRef*, WaitNode*>> linked;
+  Context* mine = ctx;
+  Seat seat;
+  WaitGroup* g = take_group(mine->heap->off(seat.bell()));
+  if (!g) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  Py_ssize_t done = 0;
+  bool failed = false;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyRef* r = refs[i];
+    Object* o = r->object;
+    if (is_done(o)) {
+      ++done;
+      failed |= o->state.load(memory_order_relaxed) != State::Value;
+      continue;
+    }
+    WaitNode* node = r->node;
+    if (node && node->armed.load(memory_order_relaxed)) node = nullptr;  // in use by another wait, or by this one: a duplicate
+    bool fresh = node == nullptr;
+    if (fresh) {
+      node = new_node(mine->local, NodeKind::Group, mine->heap->off(g));
+      if (!link(mine->local, o, node)) {
+        mine->local.alloc.free(mine->heap->off(node));
+        ++done;
+        failed |= o->state.load(memory_order_relaxed) != State::Value;
+        continue;
+      }
+    } else {
+      node->target = mine->heap->off(g);
+      node->armed.store(1, memory_order_seq_cst);
+      if (is_done(o) && node->armed.exchange(0)) {  // the completer has passed it by
+        ++done;
+        failed |= o->state.load(memory_order_relaxed) != State::Value;
+        continue;
+      }
+    }
+    linked.emplace_back(r, node);
+  }
+  int result = 0;
+  int32_t wanted = int32_t(need - done);
+  if (wanted > 0 && !(failed && fail_fast)) {
+    int32_t left = g->remaining.fetch_sub(kBias - wanted, memory_order_acq_rel) - (kBias - wanted);
+    auto ready = [&] {
+      return g->remaining.load(memory_order_acquire) <= 0 || (fail_fast && g->failed.load(memory_order_relaxed));
+    };
+    if (left > 0 && !ready()) {
+      Lend lend(seat.proc() != nullptr);
+      Spin away(mine->header);
+      Spin& spin = seat.proc() ? mine->spin : away;
+      while (true) {
+        int e;
+        if (seat.proc()) seat.proc()->blocked.store(1, memory_order_relaxed);
+        Py_BEGIN_ALLOW_THREADS
+        // A completer that was killed may have taken a node and not counted it: look at the objects now and then.
+        uint64_t slice = now_ns() + 500000000;
+        e = wait_on(mine->heap, seat.bell(), seat.proc(), spin, slice < deadline ? slice : deadline, ready);
+        Py_END_ALLOW_THREADS
+        if (seat.proc()) mine->proc->blocked.store(0, memory_order_relaxed);
+        if (ctx != mine) {
+          PyErr_SetString(PyExc_RuntimeError, "the runtime was shut down while this thread waited");
+          return -1;
+        }
+        if (PyErr_CheckSignals() != 0) {
+          result = -1;
+          break;
+        }
+        if (mine->aborted && !ready()) {
+          set_aborted_error();
+          result = -1;
+          break;
+        }
+        if (e == 0 || ready()) break;
+        Py_ssize_t now_done = 0;
+        for (Py_ssize_t i = 0; i < n; ++i) now_done += is_done(refs[i]->object);
+        if (now_done >= need) break;
+        if (deadline != UINT64_MAX && now_ns() >= deadline) {
+          result = ETIMEDOUT;
+          break;
+        }
+      }
+    }
+  } else {
+    g->remaining.fetch_sub(kBias - wanted, memory_order_acq_rel);
+  }
+  // Take the nodes back. Those that a completer has claimed are counted by it, perhaps only in a moment.
+  int32_t mine_back = 0;
+  for (auto& [r, node] : linked) {
+    mine_back += node->armed.exchange(0, memory_order_acq_rel) ? 1 : 0;
+    if (r->node == node) continue;
+    if (!r->node && !is_done(r->object)) r->node = node;  // keep for the next wait
+    else let_go(mine->local, node);
+  }
+  int32_t expect = wanted - (int32_t(linked.size()) - mine_back);
+  for (int i = 0; i < 2000 && g->remaining.load(memory_order_acquire) != expect; ++i) cpu_relax();
+  if (g->remaining.load(memory_order_acquire) == expect) mine->spare_groups.push_back(mine->heap->off(g));
+  return result;
+}
+
+}  // namespace reactor

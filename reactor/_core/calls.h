@@ -1,0 +1,20 @@
+// The caller's side, as the rest of the core uses it.
+#pragma once
+#include "refs.h"
+
+namespace reactor {
+
+inline ValueHeader* message_value(Heap* h, Message* m) {
+  return reinterpret_cast<ValueHeader*>(m->args_object ? value_of(h, h->at<Object>(m->args_object)) : m->value());
+}
+// Gives back what a message held, after it was run or failed; its results are another matter.
+inline void release_message(Local& l, Message* m) {
+  if (m->args_object) drop_hold(l, l.heap->at<Object>(m->args_object));
+  else drop_value_refs(l, reinterpret_cast<ValueHeader*>(m->value()));
+  if (m->function) drop_hold(l, l.heap->at<Object>(m->function));
+}
+PyObject* put_value(PyObject* value);
+int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline);
+void kick_queues();
+
+}  // namespace reactor

@@ -1,0 +1,63 @@
+// What a process holds, written where the supervisor can read it after the process was killed.
+//
+// An entry is an offset with a tag in its low bits. It is written before the thing is relied on and cleared after
+// it was given back; a kill between taking a hold and writing the entry leaks that one hold, and never frees
+// something that is in use.
+#pragma once
+#include "alloc.h"
+
+namespace reactor {
+
+enum class Entry : uint64_t { None = 0, Hold, Run, Block, Channel, Trying, Task, Mask = 15 };
+constexpr uint32_t kNoEntry = 0xffffffff;
+
+struct JournalChunk {
+  static constexpr uint32_t kEntries = 2032;
+  Off next;
+  atomic<uint64_t> entry[kEntries];
+};
+static_assert(sizeof(JournalChunk) <= 16320);
+
+class Journal {
+ public:
+  // Without a process entry (driver, tests) nothing is written: when the driver dies everything ends.
+  Journal(Heap* h, Allocator* a, Proc* proc) : heap_(h), alloc_(a), proc_(proc) {}
+
+  uint32_t add(Off off, Entry tag) {
+    if (!proc_) return kNoEntry;
+    if (free_.empty()) grow();
+    uint32_t i = free_.back();
+    free_.pop_back();
+    at(i).store(off | uint64_t(tag), memory_order_release);
+    return i;
+  }
+  void set(uint32_t i, Off off, Entry tag) {
+    if (i != kNoEntry) at(i).store(off | uint64_t(tag), memory_order_release);
+  }
+  void clear(uint32_t i) {
+    if (i == kNoEntry) return;
+    at(i).store(0, memory_order_release);
+    free_.push_back(i);
+  }
+
+ private:
+  atomic<uint64_t>& at(uint32_t i) { return chunks_[i / JournalChunk::kEntries]->entry[i % JournalChunk::kEntries]; }
+  void grow() {
+    Off off = alloc_->alloc(sizeof(JournalChunk));
+    if (!off) throw std::bad_alloc();
+    auto* c = heap_->at<JournalChunk>(off);
+    for (auto& e : c->entry) e.store(0, memory_order_relaxed);
+    c->next = proc_->journal.load(memory_order_relaxed);
+    proc_->journal.store(off, memory_order_release);
+    uint32_t first = uint32_t(chunks_.size()) * JournalChunk::kEntries;
+    chunks_.push_back(c);
+    for (uint32_t i = JournalChunk::kEntries; i-- > 0;) free_.push_back(first + i);
+  }
+  Heap* heap_;
+  Allocator* alloc_;
+  Proc* proc_;
+  std::vector<JournalChunk*> chunks_;
+  std::vector<uint32_t> free_;
+};
+
+}  // namespace reactor

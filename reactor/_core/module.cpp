@@ -1,0 +1,575 @@
+// The Python module reactor._core.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include <csignal>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include "supervisor.h"
+
+namespace nb = nanobind;
+
+namespace reactor {
+namespace {
+
+nb::object steal(PyObject* o) {
+  if (!o) throw nb::python_error();
+  return nb::steal(o);
+}
+
+void need_ctx() {
+  if (!ctx) {
+    PyErr_SetString(PyExc_RuntimeError, "the runtime is not running");
+    throw nb::python_error();
+  }
+}
+
+void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int control) {
+  ++epoch;
+  ctx = new Context(h, slot, journaled, inline_mode);
+  ctx->local.task_ready = task_ready;
+  ctx->local.actor_unheld = actor_unheld;
+  ctx->control = control;
+  ctx->main_thread = PyThread_get_thread_ident();
+  ctx->functions = PyDict_New();
+  Proc* p = ctx->proc;
+  p->pid = getpid();
+  if (p->awake.exchange(1) == 0) h->header->awake.fetch_add(1);
+  p->state.store(ProcState::Live, memory_order_release);
+}
+
+int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode) {
+  Heap* h = Heap::create(capacity, store_limit, cores);
+  h->procs[0].kind = ProcKind::Driver;
+  h->procs[1].kind = ProcKind::Supervisor;
+  h->header->proc_high.store(2);
+  open_context(h, 0, false, inline_mode, -1);
+  return h->fd;
+}
+
+// Leaves the run; refs and handles of it become stale, arrays over its memory stay valid.
+void close_context() {
+  if (!ctx) return;
+  Context* old = ctx;
+  ctx = nullptr;
+  ++epoch;
+  for (auto& [id, entry] : old->actors) Py_XDECREF(entry.methods);
+  Py_CLEAR(old->functions);
+  if (--old->heap->users == 0) delete old->heap;
+  delete old;
+  forget_channels();
+}
+
+// In a process that was forked: forget the parent's context without giving anything back.
+void detach() {
+  if (!ctx) return;
+  ctx = nullptr;
+  ++epoch;
+  forget_channels();
+}
+
+void attach_supervisor(int fd, int control) {
+  Heap* h = Heap::attach(fd);
+  open_context(h, 1, false, false, control);
+}
+
+// In a freshly forked worker: the heap is mapped already.
+void attach_worker(uint32_t slot, int control) {
+  Heap* h = ctx->heap;
+  detach();
+  open_context(h, slot, true, false, control);
+  Proc* p = ctx->proc;
+  if (Off in = p->inbox.load()) h->at<Inbox>(in)->proc.store(slot, memory_order_seq_cst);
+  if (p->kind == ProcKind::Pool) {
+    for (int i = 0; i < kPool; ++i) {
+      uint32_t none = 0;
+      if (ctx->header->pool[i].compare_exchange_strong(none, slot + 1)) {
+        uint32_t high = ctx->header->pool_high.load();
+        while (uint32_t(i) + 1 > high && !ctx->header->pool_high.compare_exchange_weak(high, uint32_t(i) + 1)) {}
+        break;
+      }
+    }
+    ctx->header->spawn_asked.store(0, memory_order_release);
+  }
+}
+
+void set_hook(const char* name, nb::object f) {
+  struct {
+    const char* name;
+    PyObject** at;
+  } table[] = {{"dumps", &hooks.dumps}, {"loads", &hooks.loads}, {"failure", &hooks.failure}, {"error", &hooks.error}, {"create", &hooks.create},
+               {"create_failed", &hooks.create_failed}, {"function", &hooks.function}, {"exit_kind", &hooks.exit_kind},
+               {"store_full", &hooks.store_full}, {"deferred", &hooks.deferred}, {"switched", &hooks.switched}};
+  for (auto& t : table)
+    if (strcmp(t.name, name) == 0) {
+      Py_XDECREF(*t.at);
+      *t.at = f.is_none() ? nullptr : f.release().ptr();
+      return;
+    }
+  throw nb::value_error("no such hook");
+}
+
+uint64_t deadline_of(nb::object timeout) {
+  if (timeout.is_none()) return UINT64_MAX;
+  double s = nb::cast<double>(timeout);
+  if (s > 1e9) return UINT64_MAX;
+  return now_ns() + uint64_t((s > 0 ? s : 0) * 1e9);
+}
+
+struct RefList {
+  std::vector<PyRef*> refs;
+  explicit RefList(PyObject* seq) {
+    PyObject* fast = PySequence_Fast(seq, "expected a list of object refs");
+    if (!fast) throw nb::python_error();
+    keep = nb::steal(fast);
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
+    refs.reserve(size_t(n));
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* o = PySequence_Fast_GET_ITEM(fast, i);
+      if (!is_ref(o)) {
+        PyErr_Format(PyExc_TypeError, "expected an object ref, got %.100s", Py_TYPE(o)->tp_name);
+        throw nb::python_error();
+      }
+      if (!ref_object(o)) throw nb::python_error();
+      refs.push_back(reinterpret_cast<PyRef*>(o));
+    }
+  }
+  nb::object keep;
+};
+
+PyObject* reason_of(Object* o) {
+  Off reason;
+  memcpy(&reason, o->body, sizeof reason);
+  if (!reason) Py_RETURN_NONE;
+  return decode_object(ctx->heap->at<Object>(reason));
+}
+
+[[noreturn]] void raise_for(PyRef* r) {
+  Object* o = r->object;
+  State s = o->state.load(memory_order_acquire);
+  PyObject* value = s == State::Error ? decode_object(o) : s == State::Died ? reason_of(o) : Py_NewRef(Py_None);
+  if (!value) throw nb::python_error();
+  PyObject* exc = PyObject_CallFunction(hooks.error, "iNO", int(s), value, r);
+  if (!exc) throw nb::python_error();
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exc)), exc);
+  Py_DECREF(exc);
+  throw nb::python_error();
+}
+
+constexpr uint64_t kPatienceNs = 2000000000;
+
+bool failed(PyRef* r) { return is_done(r->object) && r->object->state.load(memory_order_acquire) != State::Value; }
+
+// Waits for the first `n` refs in list order: the first that failed is raised as soon as those before it have values, as the
+// serial run would, without waiting for those after it. If one before it takes longer than kPatienceNs, the failure is raised
+// all the same, as Ray does at once: that earlier call may never return. False: the time is up.
+bool wait_in_order(std::vector<PyRef*>& refs, uint64_t deadline) {
+  size_t n = refs.size();
+  if (ctx->inline_mode)
+    for (auto* r : refs)
+      if (!is_done(r->object)) {
+        PyErr_SetString(PyExc_RuntimeError, "waiting for a result that is being computed by the caller itself would never end");
+        throw nb::python_error();
+      }
+  for (;;) {
+    size_t pending = 0;
+    while (pending < n && is_done(refs[pending]->object) && !failed(refs[pending])) ++pending;
+    if (pending == n) return true;
+    if (failed(refs[pending])) raise_for(refs[pending]);
+    PyRef* later = nullptr;
+    for (size_t i = pending; i < n; ++i)
+      if (failed(refs[i])) {
+        later = refs[i];
+        n = i;
+      }
+    uint64_t until = later && now_ns() + kPatienceNs < deadline ? now_ns() + kPatienceNs : deadline;
+    int e = wait_objects(refs.data() + pending, Py_ssize_t(n - pending), Py_ssize_t(n - pending), true, until);
+    if (e < 0) throw nb::python_error();
+    if (e == ETIMEDOUT && later) raise_for(later);
+    if (e == ETIMEDOUT) return false;
+  }
+}
+
+// get(refs, timeout) -> list of values, or None when the time was up.
+nb::object get(nb::object list, nb::object timeout) {
+  need_ctx();
+  RefList r(list.ptr());
+  uint64_t deadline = deadline_of(timeout);
+  if (!wait_in_order(r.refs, deadline)) return nb::none();
+  PyObject* out = PyList_New(Py_ssize_t(r.refs.size()));
+  nb::object result = steal(out);
+  for (size_t i = 0; i < r.refs.size(); ++i) {
+    if (!ref_object(reinterpret_cast<PyObject*>(r.refs[i]))) throw nb::python_error();
+    PyObject* v = decode_object(r.refs[i]->object);
+    if (!v) throw nb::python_error();
+    PyList_SET_ITEM(out, Py_ssize_t(i), v);
+  }
+  return result;
+}
+
+PyObject* timed_out = nullptr;  // what get_one gives when the time was up
+
+PyObject* get_one(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 2 || !is_ref(args[0])) {
+    PyErr_SetString(PyExc_TypeError, "get_one(ref, timeout)");
+    return nullptr;
+  }
+  if (!ref_object(args[0])) return nullptr;
+  auto* r = reinterpret_cast<PyRef*>(args[0]);
+  try {
+    if (!is_done(r->object) || failed(r)) {
+      std::vector<PyRef*> refs{r};
+      Py_INCREF(r);
+      nb::object keep = nb::steal(reinterpret_cast<PyObject*>(r));
+      if (!wait_in_order(refs, deadline_of(nb::borrow(args[1])))) return Py_NewRef(timed_out);
+    }
+    return decode_object(r->object);
+  } catch (nb::python_error& e) {
+    e.restore();
+    return nullptr;
+  } catch (std::exception& e) {
+    PyErr_SetString(PyExc_TypeError, e.what());
+    return nullptr;
+  }
+}
+
+// wait(refs, k, timeout) -> [bool]: which refs are done; waits for at least k of them.
+nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout) {
+  need_ctx();
+  RefList r(list.ptr());
+  auto n = Py_ssize_t(r.refs.size());
+  Py_ssize_t done = 0;
+  for (auto* x : r.refs) done += is_done(x->object);
+  uint64_t deadline = deadline_of(timeout);
+  if (done < k && deadline > now_ns()) {
+    int e = wait_objects(r.refs.data(), n, k, false, deadline);
+    if (e < 0) throw nb::python_error();
+  }
+  nb::list out;
+  for (auto* x : r.refs) out.append(nb::bool_(is_done(x->object)));
+  return out;
+}
+
+nb::object put(nb::object value) { return steal(put_value(value.ptr())); }
+
+// A ref whose result someone else gives: (ref, offset). The giver calls reply(offset, value).
+nb::object request() {
+  need_ctx();
+  Object* o = new_object(ctx->local, 2);
+  nb::object ref = steal(new_ref(o, false));
+  return nb::make_tuple(ref, ctx->heap->off(o));
+}
+void reply(uint64_t off, nb::object value, bool error) {
+  auto* o = ctx->heap->at<Object>(off);
+  if (is_done(o)) return;
+  Encoding e;
+  if (!e->item(value.ptr()) || !encode_into(*e.encoder, o)) throw nb::python_error();
+  complete(ctx->local, o, error ? State::Error : State::Value);
+  drop_hold(ctx->local, o);
+}
+
+// cancel(ref) -> 0 it was done, 1 cancelled before it began, 2 it is running (the process is told by a signal).
+int cancel(nb::handle ref) {
+  need_ctx();
+  Object* o = ref_object(ref.ptr());
+  if (!o) throw nb::python_error();
+  if (is_done(o)) return 0;
+  State pending = State::Pending;
+  if (o->state.compare_exchange_strong(pending, State::Cancelled, memory_order_acq_rel)) {
+    complete(ctx->local, o, State::Cancelled);
+    return 1;
+  }
+  if (pending != State::Running) return 0;
+  uint32_t runner = o->runner.load(memory_order_acquire);
+  if (runner != kNoProc) ctx->heap->procs[runner].cancel.store(o->uid, memory_order_release);
+  return 2;
+}
+
+nb::object actor() {
+  need_ctx();
+  return steal(new_link(new_actor(ctx->local), false));
+}
+// The actor at an offset that came by a control message. `take`: a hold of its own, else the message's is handed over.
+nb::object link_at(uint64_t off, bool take) {
+  auto* o = ctx->heap->at<Object>(off);
+  if (take) {
+    int32_t holds = o->holds.load();
+    do
+      if (holds == 0) return nb::none();
+    while (!o->holds.compare_exchange_weak(holds, holds + 1));
+  }
+  return steal(new_link(o, false));
+}
+nb::object ref_at(uint64_t off) { return steal(new_ref(ctx->heap->at<Object>(off), true)); }
+
+// Inside a running pickle: notes that a ref (or an actor) travels with the value, gives its number. -1: no value is being encoded.
+int export_ref(nb::handle h) {
+  Encoder* e = Encoding::current();
+  if (!ctx || !e) return -1;
+  if (is_ref(h.ptr())) {
+    Object* o = ref_object(h.ptr());
+    if (!o) throw nb::python_error();
+    return int(e->add_ref(o, h.ptr()));
+  }
+  if (!PyObject_TypeCheck(h.ptr(), LinkType)) throw nb::type_error("export_ref takes a Ref or a Link");
+  auto* l = reinterpret_cast<PyLink*>(h.ptr());
+  if (l->epoch != epoch) {
+    stale_error("actor handle");
+    throw nb::python_error();
+  }
+  return int(e->add_ref(l->object, h.ptr()));
+}
+nb::object import_ref(uint32_t i) {
+  Decoder* d = Decoder::current();
+  if (!d || !ctx) {
+    PyErr_SetString(PyExc_RuntimeError,
+                    "an object ref or actor handle that was pickled as part of a call can be unpickled by the receiving runtime only");
+    throw nb::python_error();
+  }
+  nb::object ref = steal(d->ref(i));
+  auto* o = reinterpret_cast<PyRef*>(ref.ptr())->object;
+  return o->kind == kActorObject ? steal(new_link(o, true)) : ref;
+}
+
+// An anonymous copy through the codec, as the other side would get it.
+nb::object roundtrip(nb::object value) {
+  nb::object ref = put(value);
+  return steal(decode_object(reinterpret_cast<PyRef*>(ref.ptr())->object));
+}
+
+void register_resource(const std::string& name, int64_t total) {
+  Header* h = ctx->header;
+  uint32_t n = h->resources.load();
+  for (uint32_t i = 0; i < n; ++i)
+    if (name == h->resource_name[i]) return;
+  if (n == kMaxResources) throw nb::value_error("too many kinds of resources");
+  snprintf(h->resource_name[n], sizeof h->resource_name[n], "%s", name.c_str());
+  h->resource_total[n] = total;
+  h->resource_free[n].store(total);
+  h->resources.store(n + 1, memory_order_release);
+}
+nb::dict resources() {
+  nb::dict d;
+  Header* h = ctx->header;
+  for (uint32_t i = 0; i < h->resources.load(memory_order_acquire); ++i)
+    d[h->resource_name[i]] = nb::make_tuple(h->resource_total[i], h->resource_free[i].load());
+  return d;
+}
+// Supervisor only: number of the demand {resource index: amount}, made if new.
+uint32_t demand(std::vector<std::tuple<int32_t, int64_t>> parts) {
+  Header* h = ctx->header;
+  if (parts.size() > 8) throw nb::value_error("a task can ask for 8 kinds of resources at most");
+  uint32_t n = h->demands.load();
+  if (n == kMaxDemands) throw nb::value_error("too many different resource demands");
+  Demand& d = h->demand[n];
+  d.n = int32_t(parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) std::tie(d.index[i], d.amount[i]) = parts[i];
+  h->demands.store(n + 1, memory_order_release);
+  return n;
+}
+
+nb::object spawn_reason(uint32_t slot) {
+  Off in = ctx->heap->procs[slot].inbox.load();
+  Off reason = in ? ctx->heap->at<Inbox>(in)->reason.load() : 0;
+  return reason ? steal(decode_object(ctx->heap->at<Object>(reason))) : nb::none();
+}
+
+uint64_t inbox_at(uint64_t actor_off) {
+  ActorBody body;
+  memcpy(&body, ctx->heap->at<Object>(actor_off)->body, sizeof body);
+  return body.inbox;
+}
+
+// Marks an actor that has no process as dead.
+void kill_inbox(uint64_t actor_off, nb::object reason) {
+  auto* in = ctx->heap->at<Inbox>(inbox_at(actor_off));
+  Object* r = ref_object(reason.ptr());
+  if (!r) throw nb::python_error();
+  if (in->reason.load() == 0) {
+    take_hold(r);
+    in->reason.store(ctx->heap->off(r), memory_order_release);
+  }
+  in->state.store(InboxState::Dead, memory_order_seq_cst);
+  std::atomic_thread_fence(memory_order_seq_cst);
+  drain(ctx->heap->at<Object>(actor_off));
+  if (ctx->inline_mode) {
+    ActorBody body;
+    memcpy(&body, ctx->heap->at<Object>(actor_off)->body, sizeof body);
+    auto it = ctx->actors.find(body.actor);
+    if (it != ctx->actors.end()) {
+      PyObject* methods = it->second.methods;
+      ctx->actors.erase(it);
+      Py_XDECREF(methods);
+    }
+  }
+}
+
+nb::dict stats() {
+  need_ctx();
+  Header* h = ctx->header;
+  nb::dict d;
+  uint64_t wakes = 0, sleeps = 0, executed = 0, live = 0;
+  for (uint32_t i = 0; i < h->proc_high.load(); ++i) {
+    Proc& p = ctx->heap->procs[i];
+    if (p.state.load() != ProcState::Live) continue;
+    ++live;
+    wakes += p.wakes.load();
+    sleeps += p.sleeps.load();
+    executed += p.executed.load();
+  }
+  d["processes"] = live;
+  d["wakes"] = wakes;
+  d["sleeps"] = sleeps;
+  d["executed"] = executed;
+  d["operations"] = ctx->operations;
+  d["store_used"] = h->store_used.load();
+  d["store_limit"] = h->store_limit;
+  d["awake"] = h->awake.load();
+  d["pool_idle"] = h->pool_idle.load();
+  uint64_t slab = 0, used = 0;
+  for (uint32_t i = 0; i < h->high_page.load(); ++i)
+    if (ctx->heap->page_state[i].load() == kSlab) {
+      ++slab;
+      used += ctx->heap->at<SlabPage>(ctx->heap->page_at(i))->used.load();
+    }
+  d["slab_pages"] = slab;
+  d["slab_slots_used"] = used;
+  d["high_page"] = h->high_page.load();
+  return d;
+}
+
+nb::dict proc_info(uint32_t slot) {
+  Proc& p = ctx->heap->procs[slot];
+  nb::dict d;
+  d["pid"] = p.pid;
+  d["state"] = int(p.state.load());
+  d["kind"] = int(p.kind);
+  d["exit_reason"] = int(p.exit_reason.load());
+  d["executed"] = p.executed.load();
+  d["demand"] = p.demand.load();
+  return d;
+}
+
+// The floor of every call: two processes that wake each other by futex, nothing else. Seconds per round trip.
+double futex_ping_pong(int rounds) {
+  auto* word = static_cast<atomic<uint32_t>*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  if (word == MAP_FAILED) throw std::runtime_error("mmap failed");
+  word->store(0);
+  pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < rounds; ++i) {
+      while (word->load() != uint32_t(2 * i + 1)) futex_wait(word, uint32_t(2 * i), UINT64_MAX);
+      word->store(uint32_t(2 * i + 2));
+      futex_wake(word);
+    }
+    _exit(0);
+  }
+  if (child < 0) throw std::runtime_error("fork failed");
+  uint64_t start = now_ns();
+  for (int i = 0; i < rounds; ++i) {
+    word->store(uint32_t(2 * i + 1));
+    futex_wake(word);
+    while (word->load() != uint32_t(2 * i + 2)) futex_wait(word, uint32_t(2 * i + 1), UINT64_MAX);
+  }
+  double seconds = double(now_ns() - start) / 1e9 / rounds;
+  waitpid(child, nullptr, 0);
+  munmap(word, 4096);
+  return seconds;
+}
+
+PyMethodDef fast_methods[] = {{"get_one", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(get_one)), METH_FASTCALL,
+                               "get_one(ref, timeout): the value; TIMED_OUT when the time was up"},
+                              {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+}  // namespace reactor
+
+NB_MODULE(_core, m) {
+  using namespace reactor;
+  m.doc() = "Shared memory, channels and calls between the processes of one run.";
+  if (!make_types(m.ptr()) || PyModule_AddFunctions(m.ptr(), fast_methods) != 0) throw nb::python_error();
+  m.def("create", &create, nb::arg("capacity"), nb::arg("store_limit"), nb::arg("cores"), nb::arg("inline_mode"));
+  m.def("close", &close_context);
+  m.def("detach", &detach);
+  m.def("attached", [] { return ctx != nullptr; });
+  m.def("epoch", [] { return epoch; });
+  m.def("set_control", [](int fd) { ctx->control = fd; });
+  m.def("set_full_timeout", [](double s) { ctx->full_timeout_ns = uint64_t(s * 1e9); });
+  m.def("attach_supervisor", &attach_supervisor, nb::arg("fd"), nb::arg("control"));
+  m.def("attach_worker", &attach_worker, nb::arg("slot"), nb::arg("control"));
+  m.def("set_hook", &set_hook, nb::arg("name"), nb::arg("function").none());
+  m.def("set_ref_class", [](nb::handle c) {
+    Py_INCREF(c.ptr());
+    ref_class = reinterpret_cast<PyTypeObject*>(c.ptr());
+  });
+  m.def("get", &get, nb::arg("refs"), nb::arg("timeout").none());
+  m.def("wait", &wait_some, nb::arg("refs"), nb::arg("count"), nb::arg("timeout").none());
+  m.def("put", &put, nb::arg("value").none());
+  m.def("request", &request);
+  m.def("reply", &reply, nb::arg("offset"), nb::arg("value").none(), nb::arg("error") = false);
+  m.def("cancel", &cancel, nb::arg("ref"));
+  m.def("actor", &actor);
+  m.def("link_at", &link_at, nb::arg("offset"), nb::arg("take"));
+  m.def("ref_at", &ref_at, nb::arg("offset"));
+  m.def("hold", [](uint64_t off) { take_hold(ctx->heap->at<Object>(off)); }, nb::arg("offset"));
+  m.def("drop", [](uint64_t off) { drop_hold(ctx->local, ctx->heap->at<Object>(off)); }, nb::arg("offset"));
+  m.def("export_ref", &export_ref, nb::arg("ref"));
+  m.def("import_ref", &import_ref, nb::arg("index"));
+  m.def("roundtrip", &roundtrip, nb::arg("value").none());
+  m.def("serve", [](double idle) {
+    int r = serve(idle);
+    if (r < 0) throw nb::python_error();
+    return r;
+  }, nb::arg("idle_seconds"));
+  m.def("running", [] { return ctx ? nb::make_tuple(ctx->running_uid, ctx->running_actor) : nb::make_tuple(0, 0); });
+  m.def("running_ref", []() -> nb::object { return ctx && ctx->running ? steal(new_ref(ctx->heap->at<Object>(ctx->running), true)) : nb::none(); });
+  m.def("slot", [] { return ctx ? int(ctx->slot) : -1; });
+  m.def("register_resource", &register_resource, nb::arg("name"), nb::arg("total"));
+  m.def("resources", &resources);
+  m.def("demand", &demand, nb::arg("parts"));
+  m.def("take_resources", [](uint32_t d) { return take_resources(ctx->header, d); }, nb::arg("demand"));
+  m.def("give_resources", [](uint32_t d) { give_resources(ctx->header, d); kick_queues(); }, nb::arg("demand"));
+  m.def("set_actors_waiting", [](uint32_t n) { ctx->header->actors_waiting.store(n); }, nb::arg("count"));
+  m.def("spawn_answered", [] { ctx->header->spawn_asked.store(0); kick_queues(); });
+  m.def("new_proc", [](int kind, uint64_t inbox) { return int64_t(int32_t(new_proc(ctx->heap, ProcKind(kind), inbox))); }, nb::arg("kind"), nb::arg("inbox"));
+  m.def("set_proc_demand", [](uint32_t slot, uint32_t demand) { ctx->heap->procs[slot].demand.store(demand + 1); }, nb::arg("slot"), nb::arg("demand"));
+  m.def("inbox_at", &inbox_at, nb::arg("actor"));
+  m.def("inbox_state", [](uint64_t actor) { return int(ctx->heap->at<Inbox>(inbox_at(actor))->state.load()); }, nb::arg("actor"));
+  m.def("kill_inbox", &kill_inbox, nb::arg("actor"), nb::arg("reason"));
+  m.def("death_reason", &spawn_reason, nb::arg("slot"));
+  m.def("reap", [](uint32_t slot, nb::handle reason) {
+    Object* r = ref_object(reason.ptr());
+    if (!r) throw nb::python_error();
+    reap(slot, r);
+  }, nb::arg("slot"), nb::arg("reason"));
+  m.def("drain", [](uint64_t actor) { drain(ctx->heap->at<Object>(actor)); }, nb::arg("actor"));
+  m.def("free_actor", [](uint64_t actor) { return free_actor(ctx->heap->at<Object>(actor)); }, nb::arg("actor"));
+  m.def("proc_info", &proc_info, nb::arg("slot"));
+  m.def("stats", &stats);
+  timed_out = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+  m.attr("TIMED_OUT") = nb::handle(timed_out);
+  m.def("die_with_parent", [] { prctl(PR_SET_PDEATHSIG, SIGKILL); });
+  m.def("abort", [] {
+    if (!ctx) return;
+    ctx->aborted = true;
+    ring(&ctx->proc->bell);
+    for (Off off : ctx->spare_bells) ring(ctx->heap->at<Bell>(off));
+  });
+  m.def("aborted", [] { return ctx && ctx->aborted; });
+  m.def("hold_if_held", [](uint64_t off) {
+    auto* o = ctx->heap->at<Object>(off);
+    int32_t n = o->holds.load();
+    while (n > 0)
+      if (o->holds.compare_exchange_weak(n, n + 1)) return true;
+    return false;
+  }, nb::arg("offset"));
+  m.def("set_exit_reason", [](uint32_t r) { ctx->proc->exit_reason.store(ExitReason(r)); }, nb::arg("reason"));
+  m.def("running_name", []() -> nb::object {
+    if (!ctx || !ctx->running_callable) return nb::none();
+    return nb::getattr(nb::handle(ctx->running_callable), "__name__", nb::none());
+  });
+  m.def("cancel_wanted", [] { return ctx && ctx->running_uid && ctx->proc->cancel.load() == ctx->running_uid; });
+  m.def("pool_surplus", [] { return ctx->header->pool_idle.load() > ctx->header->resource_total[0] / kUnit; });
+  m.def("futex_ping_pong", &futex_ping_pong, nb::arg("rounds"));
+}

@@ -1,0 +1,186 @@
+// Objects: completion, waiting, holds.
+//
+// Object::wait is a word with two parts: bit 0 "done" and the head of a list of wait nodes.
+//
+// Completer                                     Waiter
+//   write value, state            [release]       node.armed = 1, node.next = head
+//   old = wait.fetch_or(1)        [acq_rel]       CAS wait: head -> node          [acq_rel]
+//   for node in list of old:                        fails with bit 0 set: done, no need to wait
+//     if node.armed.exchange(0): act on it
+//     node.life.exchange(Done); free it if it was Orphan
+//   wait = 1                      [release]
+//
+// A node that got in before fetch_or is in the completer's list; one that did not sees bit 0. `armed.exchange` gives
+// the right to act on a node to one party, so a waiter that gives up (timeout) and the completer never both count it,
+// and walking a list twice (the supervisor, after a completer was killed while walking) is harmless. `life` decides
+// who frees the node: the second of {waiter, completer} to be through with it.
+//
+// The list stays reachable from the object until it was walked to its end, and the completer's Run entry in its journal is
+// cleared only then, so that the supervisor can finish the walk.
+#pragma once
+#include "bell.h"
+#include "journal.h"
+
+namespace reactor {
+
+enum class NodeKind : uint32_t { Group = 0, Task, Bell };
+enum class Life : uint32_t { Linked = 0, Orphan, Done };
+
+struct alignas(64) WaitNode {
+  Off next;
+  atomic<uint32_t> armed;
+  NodeKind kind;
+  Off target;            // WaitGroup, task block or Bell
+  atomic<Life> life;
+};
+
+// Counts completions down; rings `bell` at zero. Group memory is used again only when no completer can still touch it.
+struct alignas(64) WaitGroup {
+  atomic<int32_t> remaining;
+  atomic<uint32_t> failed;   // a completion was an error
+  Off bell;
+};
+constexpr int32_t kBias = 1 << 30;
+
+inline bool is_done(const Object* o) { return o->wait.load(memory_order_acquire) & 1; }
+
+// What one process needs to work with objects. Thread safety: its process's GIL.
+struct Local {
+  Heap* heap;
+  uint32_t slot;
+  Proc* proc;
+  Allocator alloc;
+  Journal journal;
+  uint64_t uid_next = 0, uid_end = 0;
+  void (*task_ready)(Local&, Off task) = nullptr;     // a task's last argument came in
+  void (*actor_unheld)(Local&, Object*) = nullptr;    // an actor's last handle is gone
+
+  Local(Heap* h, uint32_t slot, bool journaled)
+      : heap(h), slot(slot), proc(&h->procs[slot]), alloc(h, slot), journal(h, &alloc, journaled ? &h->procs[slot] : nullptr) {}
+
+  uint64_t uid() {
+    if (uid_next == uid_end) {
+      uid_next = heap->header->next_uid.fetch_add(1024, memory_order_relaxed);
+      uid_end = uid_next + 1024;
+    }
+    return uid_next++;
+  }
+};
+
+inline Object* new_object(Local& l, int32_t holds, uint32_t kind = kValueObject) {
+  Off off = l.alloc.alloc(sizeof(Object));
+  if (!off) throw std::bad_alloc();
+  auto* o = l.heap->at<Object>(off);
+  o->wait.store(0, memory_order_relaxed);
+  o->state.store(State::Pending, memory_order_relaxed);
+  o->holds.store(holds, memory_order_relaxed);
+  o->uid = l.uid();
+  o->kind = kind;
+  o->runner.store(kNoProc, memory_order_relaxed);
+  o->block = 0;
+  o->size = 0;
+  return o;
+}
+
+inline uint8_t* value_of(Heap* h, Object* o) { return o->block ? h->at<uint8_t>(o->block) : o->body; }
+inline Off* value_refs(ValueHeader* v) { return reinterpret_cast<Off*>(v + 1); }
+inline BufferEntry* value_buffers(ValueHeader* v) { return reinterpret_cast<BufferEntry*>(value_refs(v) + v->deps + v->refs); }
+inline uint8_t* value_stream(ValueHeader* v) { return reinterpret_cast<uint8_t*>(value_buffers(v) + v->buffers); }
+
+inline void take_hold(Object* o) { o->holds.fetch_add(1, memory_order_relaxed); }
+
+void destroy(Local& l, Object* o);
+inline void drop_hold(Local& l, Object* o) {
+  if (o->holds.fetch_sub(1, memory_order_acq_rel) == 1) destroy(l, o);
+}
+inline void drop_value_refs(Local& l, ValueHeader* v) {
+  Off* refs = value_refs(v);
+  for (uint32_t i = 0; i < v->deps + v->refs; ++i) drop_hold(l, l.heap->at<Object>(refs[i]));
+}
+// Frees an object that nobody holds, and lets go of the refs in its value.
+inline void destroy(Local& l, Object* o) {
+  if (o->kind == kActorObject) {
+    if (l.actor_unheld) l.actor_unheld(l, o);
+    return;
+  }
+  State s = o->state.load(memory_order_acquire);
+  if (s == State::Value || s == State::Error) drop_value_refs(l, reinterpret_cast<ValueHeader*>(value_of(l.heap, o)));
+  if (s == State::Died) {
+    Off reason;
+    memcpy(&reason, o->body, sizeof reason);
+    if (reason) drop_hold(l, l.heap->at<Object>(reason));
+  }
+  if (o->block) l.alloc.free(o->block);
+  l.alloc.free(l.heap->off(o));
+}
+
+inline void act_on(Local& l, WaitNode* n, bool failed) {
+  if (n->kind == NodeKind::Task) {
+    if (l.task_ready) l.task_ready(l, n->target);
+    return;
+  }
+  if (n->kind == NodeKind::Bell) {
+    ring(l.heap->at<Bell>(n->target));
+    return;
+  }
+  auto* g = l.heap->at<WaitGroup>(n->target);
+  Off bell = g->bell;
+  bool first_failure = failed && g->failed.exchange(1, memory_order_acq_rel) == 0;
+  bool last = g->remaining.fetch_sub(1, memory_order_acq_rel) == 1;
+  if (last || first_failure) ring(l.heap->at<Bell>(bell));
+}
+
+inline void walk_waiters(Local& l, Object* o, uint64_t word) {
+  bool failed = o->state.load(memory_order_relaxed) != State::Value;
+  for (Off at = word & ~uint64_t(1); at;) {
+    auto* n = l.heap->at<WaitNode>(at);
+    Off next = n->next;
+    if (n->armed.exchange(0, memory_order_acq_rel)) act_on(l, n, failed);
+    if (n->life.exchange(Life::Done, memory_order_acq_rel) == Life::Orphan) l.alloc.free(at);
+    at = next;
+  }
+  o->wait.store(1, memory_order_release);
+}
+
+// Marks the object done and wakes who waits. The value (or reason) has been written; the caller is its only writer.
+inline void complete(Local& l, Object* o, State s) {
+  o->state.store(s, memory_order_release);
+  uint64_t old = o->wait.fetch_or(1, memory_order_acq_rel);
+  if (old > 1) walk_waiters(l, o, old);
+}
+
+inline void complete_died(Local& l, Object* o, Off reason) {
+  if (reason) take_hold(l.heap->at<Object>(reason));
+  o->block = 0;
+  memcpy(o->body, &reason, sizeof reason);
+  complete(l, o, State::Died);
+}
+
+// Puts `n` on the object's list. False: the object is done and the node was not linked.
+inline bool link(Local& l, Object* o, WaitNode* n) {
+  uint64_t head = o->wait.load(memory_order_acquire);
+  Off off = l.heap->off(n);
+  do {
+    if (head & 1) return false;
+    n->next = head;
+  } while (!o->wait.compare_exchange_weak(head, off, memory_order_acq_rel, memory_order_acquire));
+  return true;
+}
+
+inline WaitNode* new_node(Local& l, NodeKind kind, Off target) {
+  Off off = l.alloc.alloc(sizeof(WaitNode));
+  if (!off) throw std::bad_alloc();
+  auto* n = l.heap->at<WaitNode>(off);
+  n->next = 0;
+  n->kind = kind;
+  n->target = target;
+  n->life.store(Life::Linked, memory_order_relaxed);
+  n->armed.store(1, memory_order_relaxed);
+  return n;
+}
+// The waiter's last touch of a linked node.
+inline void let_go(Local& l, WaitNode* n) {
+  if (n->life.exchange(Life::Orphan, memory_order_acq_rel) == Life::Done) l.alloc.free(l.heap->off(n));
+}
+
+}  // namespace reactor

@@ -1,0 +1,444 @@
+#include "refs.h"
+#include <structmember.h>
+#include <cstddef>
+
+namespace reactor {
+
+PyTypeObject* RefType;
+PyTypeObject* ViewType;
+PyTypeObject* LinkType;
+PyTypeObject* MethodType;
+PyTypeObject* FunctionType;
+PyTypeObject* CompletionType;
+PyTypeObject* ref_class;
+
+namespace {
+
+PyObject* refuse_new(PyTypeObject* t, PyObject*, PyObject*) {
+  PyErr_Format(PyExc_TypeError, "%s objects come from calls and put(); they cannot be made directly", t->tp_name);
+  return nullptr;
+}
+
+void free_instance(PyObject* o) {
+  PyTypeObject* t = Py_TYPE(o);
+  t->tp_free(o);
+  Py_DECREF(t);
+}
+
+// ---- Ref
+
+void ref_dealloc(PyObject* self) {
+  auto* r = reinterpret_cast<PyRef*>(self);
+  if (r->weakrefs) PyObject_ClearWeakRefs(self);
+  if (ctx && r->epoch == epoch && r->object) {
+    if (r->node) let_go(ctx->local, r->node);
+    ctx->local.journal.clear(r->note);
+    drop_hold(ctx->local, r->object);
+  }
+  free_instance(self);
+}
+
+Py_hash_t ref_hash(PyObject* self) {
+  auto* r = reinterpret_cast<PyRef*>(self);
+  return Py_hash_t((r->uid * 0x9e3779b97f4a7c15ull) >> 1);
+}
+
+PyObject* ref_compare(PyObject* a, PyObject* b, int op) {
+  if ((op != Py_EQ && op != Py_NE) || !PyObject_TypeCheck(b, RefType)) Py_RETURN_NOTIMPLEMENTED;
+  auto *x = reinterpret_cast<PyRef*>(a), *y = reinterpret_cast<PyRef*>(b);
+  bool same = x->uid == y->uid && x->epoch == y->epoch;
+  return PyBool_FromLong(same == (op == Py_EQ));
+}
+
+PyObject* ref_uid(PyObject* self, void*) { return PyLong_FromUnsignedLongLong(reinterpret_cast<PyRef*>(self)->uid); }
+
+PyObject* ref_done(PyObject* self, PyObject*) {
+  Object* o = ref_object(self);
+  return o ? PyBool_FromLong(is_done(o)) : nullptr;
+}
+PyObject* ref_stale(PyObject* self, void*) {
+  auto* r = reinterpret_cast<PyRef*>(self);
+  return PyBool_FromLong(!ctx || r->epoch != epoch);
+}
+PyObject* ref_size(PyObject* self, void*) {
+  Object* o = ref_object(self);
+  return o ? PyLong_FromUnsignedLongLong(o->size) : nullptr;
+}
+PyObject* ref_holds(PyObject* self, void*) {
+  Object* o = ref_object(self);
+  return o ? PyLong_FromLong(o->holds.load()) : nullptr;
+}
+PyObject* ref_state(PyObject* self, void*) {
+  Object* o = ref_object(self);
+  return o ? PyLong_FromLong(long(o->state.load())) : nullptr;
+}
+PyObject* ref_runner(PyObject* self, void*) {
+  Object* o = ref_object(self);
+  return o ? PyLong_FromLong(int32_t(o->runner.load())) : nullptr;
+}
+PyObject* ref_offset(PyObject* self, void*) {
+  Object* o = ref_object(self);
+  return o ? PyLong_FromUnsignedLongLong(ctx->heap->off(o)) : nullptr;
+}
+
+PyGetSetDef ref_getset[] = {{"uid", ref_uid, nullptr, "number of the object, unique within the run", nullptr},
+                            {"stale", ref_stale, nullptr, "whether the ref is of a run that has ended", nullptr},
+                            {"size", ref_size, nullptr, "bytes of the value, 0 while there is none", nullptr},
+                            {"holds", ref_holds, nullptr, "refs, views, messages and values that hold the object", nullptr},
+                            {"state", ref_state, nullptr, "0 pending, 1 running, 16 value, 17 error, 18 died, 19 cancelled", nullptr},
+                            {"runner", ref_runner, nullptr, "slot of the process that runs the call, -1 for none yet", nullptr},
+                            {"offset", ref_offset, nullptr, "where the object lies in the shared heap", nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMethodDef ref_methods[] = {{"done", ref_done, METH_NOARGS, "whether get() would return at once"}, {nullptr, nullptr, 0, nullptr}};
+PyMemberDef ref_members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(PyRef, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot ref_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(ref_dealloc)},
+                           {Py_tp_hash, reinterpret_cast<void*>(ref_hash)},
+                           {Py_tp_richcompare, reinterpret_cast<void*>(ref_compare)},
+                           {Py_tp_new, reinterpret_cast<void*>(refuse_new)},
+                           {Py_tp_getset, ref_getset},
+                           {Py_tp_methods, ref_methods},
+                           {Py_tp_members, ref_members},
+                           {0, nullptr}};
+PyType_Spec ref_spec = {"reactor._core.Ref", sizeof(PyRef), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, ref_slots};
+
+// ---- View
+
+void view_dealloc(PyObject* self) {
+  auto* v = reinterpret_cast<PyView*>(self);
+  if (ctx && v->epoch == epoch) {
+    if (v->writable) {
+      madvise(v->data, align_up(v->size, kMemoryPage), MADV_DONTNEED);
+      ctx->shadowed.erase(v->data);
+    }
+    ctx->local.journal.clear(v->note);
+    drop_hold(ctx->local, v->object);
+  }
+  if (--v->heap->users == 0) delete v->heap;
+  free_instance(self);
+}
+
+int view_buffer(PyObject* self, Py_buffer* out, int flags) {
+  auto* v = reinterpret_cast<PyView*>(self);
+  return PyBuffer_FillInfo(out, self, v->data, Py_ssize_t(v->size), v->writable ? 0 : 1, flags);
+}
+
+PyObject* view_private(PyObject* self, PyObject*) {
+  auto* v = reinterpret_cast<PyView*>(self);
+  Heap* h = v->heap;
+  // Copy-on-write works by whole pages that nobody else looks at through the same mapping: those of one large buffer,
+  // and one view of it at a time.
+  uint8_t* data = ctx && v->epoch == epoch && v->size >= kOwnPages ? h->shadow() + h->off(v->data) : nullptr;
+  if (!data || !ctx->shadowed.insert(data).second)
+    return PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(v->data), Py_ssize_t(v->size));
+  return new_view(v->object, data, v->size, true);
+}
+
+PyMethodDef view_methods[] = {{"private", view_private, METH_NOARGS, "the same bytes, writable, copied page by page when written to"},
+                              {nullptr, nullptr, 0, nullptr}};
+PyType_Slot view_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(view_dealloc)},
+                            {Py_bf_getbuffer, reinterpret_cast<void*>(view_buffer)},
+                            {Py_tp_new, reinterpret_cast<void*>(refuse_new)},
+                            {Py_tp_methods, view_methods},
+                            {0, nullptr}};
+PyType_Spec view_spec = {"reactor._core.View", sizeof(PyView), 0, Py_TPFLAGS_DEFAULT, view_slots};
+
+// ---- Link
+
+void link_dealloc(PyObject* self) {
+  auto* l = reinterpret_cast<PyLink*>(self);
+  if (l->weakrefs) PyObject_ClearWeakRefs(self);
+  if (ctx && l->epoch == epoch && l->object) {
+    close_link(l);
+    ctx->local.journal.clear(l->note);
+    drop_hold(ctx->local, l->object);
+  } else {
+    delete l->sender;
+  }
+  free_instance(self);
+}
+bool link_live(PyLink* l) {
+  if (ctx && l->epoch == epoch) return true;
+  stale_error("actor handle");
+  return false;
+}
+PyObject* link_state(PyObject* self, void*) {
+  auto* l = reinterpret_cast<PyLink*>(self);
+  return link_live(l) ? PyLong_FromLong(long(l->inbox->state.load())) : nullptr;
+}
+PyObject* link_proc(PyObject* self, void*) {
+  auto* l = reinterpret_cast<PyLink*>(self);
+  return link_live(l) ? PyLong_FromLong(int32_t(l->inbox->proc.load())) : nullptr;
+}
+PyObject* link_actor(PyObject* self, void*) { return PyLong_FromUnsignedLong(reinterpret_cast<PyLink*>(self)->actor); }
+PyObject* link_uid(PyObject* self, void*) { return PyLong_FromUnsignedLongLong(reinterpret_cast<PyLink*>(self)->uid); }
+PyObject* link_stale(PyObject* self, void*) {
+  return PyBool_FromLong(!ctx || reinterpret_cast<PyLink*>(self)->epoch != epoch);
+}
+PyObject* link_offset(PyObject* self, void*) {
+  auto* l = reinterpret_cast<PyLink*>(self);
+  return link_live(l) ? PyLong_FromUnsignedLongLong(ctx->heap->off(l->object)) : nullptr;
+}
+// create(args, kwargs) -> Ref: sends the constructor call, always the first message of an actor.
+PyObject* link_create(PyObject* self, PyObject* args) {
+  PyObject *a, *kw;
+  if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &a, &PyDict_Type, &kw)) return nullptr;
+  std::vector<PyObject*> all;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(a); ++i) all.push_back(PyTuple_GET_ITEM(a, i));
+  PyObject* names = PyTuple_New(PyDict_GET_SIZE(kw));
+  if (!names) return nullptr;
+  Py_ssize_t at = 0, i = 0;
+  PyObject *k, *v;
+  while (PyDict_Next(kw, &at, &k, &v)) {
+    PyTuple_SET_ITEM(names, i++, Py_NewRef(k));
+    all.push_back(v);
+  }
+  CallSpec spec{1, 0, -1, nullptr, nullptr};
+  PyObject* r = call_method(reinterpret_cast<PyLink*>(self), spec, MessageKind::Create, 0, all.data(), PyTuple_GET_SIZE(a), names);
+  Py_DECREF(names);
+  return r;
+}
+PyGetSetDef link_getset[] = {{"state", link_state, nullptr, "0 open, 1 ending, 2 dead", nullptr},
+                             {"proc", link_proc, nullptr, "slot of the serving process, -1 before it started", nullptr},
+                             {"actor", link_actor, nullptr, "number of the actor, unique within the run", nullptr},
+                             {"uid", link_uid, nullptr, "number of the actor's object", nullptr},
+                             {"stale", link_stale, nullptr, "whether the actor is of a run that has ended", nullptr},
+                             {"offset", link_offset, nullptr, "where the actor's object lies in the shared heap", nullptr},
+                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMethodDef link_methods[] = {{"create", link_create, METH_VARARGS, "send the constructor call"}, {nullptr, nullptr, 0, nullptr}};
+PyMemberDef link_members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(PyLink, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot link_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(link_dealloc)},
+                            {Py_tp_new, reinterpret_cast<void*>(refuse_new)},
+                            {Py_tp_getset, link_getset},
+                            {Py_tp_methods, link_methods},
+                            {Py_tp_members, link_members},
+                            {0, nullptr}};
+PyType_Spec link_spec = {"reactor._core.Link", sizeof(PyLink), 0, Py_TPFLAGS_DEFAULT, link_slots};
+
+// ---- Method and Function
+
+bool parse_spec(CallSpec& s, PyObject* name, int results, int min_args, int max_args, PyObject* check) {
+  s = {results, min_args, max_args, check == Py_None ? nullptr : Py_NewRef(check), Py_NewRef(name)};
+  return true;
+}
+void clear_spec(CallSpec& s) {
+  Py_CLEAR(s.check);
+  Py_CLEAR(s.name);
+}
+
+// Method(link, index, name, results, min_args, max_args, check)
+PyObject* method_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject *link, *name, *check;
+  unsigned index;
+  int results, min_args, max_args;
+  if (!PyArg_ParseTuple(args, "O!IUiiiO", LinkType, &link, &index, &name, &results, &min_args, &max_args, &check)) return nullptr;
+  auto* m = reinterpret_cast<PyMethod*>(type->tp_alloc(type, 0));
+  if (!m) return nullptr;
+  parse_spec(m->spec, name, results, min_args, max_args, check);
+  m->link = reinterpret_cast<PyLink*>(Py_NewRef(link));
+  m->index = index;
+  return reinterpret_cast<PyObject*>(m);
+}
+void method_dealloc(PyObject* self) {
+  auto* m = reinterpret_cast<PyMethod*>(self);
+  clear_spec(m->spec);
+  Py_CLEAR(m->link);
+  free_instance(self);
+}
+PyObject* method_remote(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  auto* m = reinterpret_cast<PyMethod*>(self);
+  return call_method(m->link, m->spec, MessageKind::Call, m->index, args, n, kwnames);
+}
+PyObject* method_name(PyObject* self, void*) { return Py_NewRef(reinterpret_cast<PyMethod*>(self)->spec.name); }
+PyObject* method_link(PyObject* self, void*) { return Py_NewRef(reinterpret_cast<PyObject*>(reinterpret_cast<PyMethod*>(self)->link)); }
+PyObject* method_index(PyObject* self, void*) { return PyLong_FromUnsignedLong(reinterpret_cast<PyMethod*>(self)->index); }
+PyGetSetDef method_getset[] = {{"name", method_name, nullptr, nullptr, nullptr},
+                               {"link", method_link, nullptr, nullptr, nullptr},
+                               {"index", method_index, nullptr, nullptr, nullptr},
+                               {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyObject* method_with_results(PyObject* self, PyObject* n) {
+  auto* m = reinterpret_cast<PyMethod*>(self);
+  long results = PyLong_AsLong(n);
+  if (results == -1 && PyErr_Occurred()) return nullptr;
+  auto* made = reinterpret_cast<PyMethod*>(Py_TYPE(self)->tp_alloc(Py_TYPE(self), 0));
+  if (!made) return nullptr;
+  parse_spec(made->spec, m->spec.name, int(results), m->spec.min_args, m->spec.max_args, m->spec.check ? m->spec.check : Py_None);
+  made->link = reinterpret_cast<PyLink*>(Py_NewRef(reinterpret_cast<PyObject*>(m->link)));
+  made->index = m->index;
+  return reinterpret_cast<PyObject*>(made);
+}
+PyMethodDef method_methods[] = {
+    {"with_results", method_with_results, METH_O, "the same method, giving another number of results"},
+    {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_remote)), METH_FASTCALL | METH_KEYWORDS,
+     "remote(*args, **kwargs): call the method in the actor's process; gives the ref of the result at once"},
+    {nullptr, nullptr, 0, nullptr}};
+PyType_Slot method_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(method_dealloc)},
+                              {Py_tp_new, reinterpret_cast<void*>(method_new)},
+                              {Py_tp_getset, method_getset},
+                              {Py_tp_methods, method_methods},
+                              {0, nullptr}};
+PyType_Spec method_spec = {"reactor._core.Method", sizeof(PyMethod), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, method_slots};
+
+// Function(ref, name, results, min_args, max_args, check, demand, retries)
+PyObject* function_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject *ref, *name, *check;
+  int results, min_args, max_args;
+  unsigned demand, retries;
+  if (!PyArg_ParseTuple(args, "O!UiiiOII", RefType, &ref, &name, &results, &min_args, &max_args, &check, &demand, &retries)) return nullptr;
+  auto* f = reinterpret_cast<PyFunction*>(type->tp_alloc(type, 0));
+  if (!f) return nullptr;
+  parse_spec(f->spec, name, results, min_args, max_args, check);
+  f->function = reinterpret_cast<PyRef*>(Py_NewRef(ref));
+  f->demand = demand;
+  f->retries = retries;
+  return reinterpret_cast<PyObject*>(f);
+}
+void function_dealloc(PyObject* self) {
+  auto* f = reinterpret_cast<PyFunction*>(self);
+  clear_spec(f->spec);
+  Py_CLEAR(f->function);
+  free_instance(self);
+}
+PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  return call_function(reinterpret_cast<PyFunction*>(self), args, n, kwnames);
+}
+PyObject* function_stale(PyObject* self, void*) {
+  auto* f = reinterpret_cast<PyFunction*>(self);
+  return PyBool_FromLong(!ctx || f->function->epoch != epoch);
+}
+PyMethodDef function_methods[] = {
+    {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_remote)), METH_FASTCALL | METH_KEYWORDS,
+     "remote(*args, **kwargs): run the function in a task worker; gives the ref of the result at once"},
+    {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef function_getset[] = {{"stale", function_stale, nullptr, "whether the function was exported to a run that has ended", nullptr},
+                                 {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyType_Slot function_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(function_dealloc)},
+                                {Py_tp_new, reinterpret_cast<void*>(function_new)},
+                                {Py_tp_methods, function_methods},
+                                {Py_tp_getset, function_getset},
+                                {0, nullptr}};
+PyType_Spec function_spec = {"reactor._core.Function", sizeof(PyFunction), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, function_slots};
+
+// ---- Completion
+
+void completion_finish(PyCompletion* c) {
+  finish_results(c->results->data(), c->notes->data(), uint32_t(c->results->size()));
+  c->results->clear();
+  c->notes->clear();
+  if (ctx->deferred_open.fetch_sub(1) == 1) ring(&ctx->proc->bell);  // it may have been told to end
+}
+bool completion_open(PyCompletion* c) {
+  if (ctx && c->epoch == epoch && !c->results->empty()) return true;
+  PyErr_SetString(PyExc_RuntimeError, "the result was given already, or the run has ended");
+  return false;
+}
+PyObject* completion_value(PyObject* self, PyObject* value) {
+  auto* c = reinterpret_cast<PyCompletion*>(self);
+  if (!completion_open(c)) return nullptr;
+  store_results(c->results->data(), uint32_t(c->results->size()), value, c->name);
+  completion_finish(c);
+  Py_RETURN_NONE;
+}
+PyObject* completion_error(PyObject* self, PyObject* exc) {
+  auto* c = reinterpret_cast<PyCompletion*>(self);
+  if (!completion_open(c)) return nullptr;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exc)), exc);
+  store_failure(c->results->data(), uint32_t(c->results->size()), c->name);
+  completion_finish(c);
+  Py_RETURN_NONE;
+}
+void completion_dealloc(PyObject* self) {
+  auto* c = reinterpret_cast<PyCompletion*>(self);
+  delete c->results;
+  delete c->notes;
+  Py_CLEAR(c->name);
+  free_instance(self);
+}
+PyMethodDef completion_methods[] = {{"value", completion_value, METH_O, "complete the call with a result"},
+                                    {"error", completion_error, METH_O, "complete the call with an exception"},
+                                    {nullptr, nullptr, 0, nullptr}};
+PyType_Slot completion_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(completion_dealloc)},
+                                  {Py_tp_new, reinterpret_cast<void*>(refuse_new)},
+                                  {Py_tp_methods, completion_methods},
+                                  {0, nullptr}};
+PyType_Spec completion_spec = {"reactor._core.Completion", sizeof(PyCompletion), 0, Py_TPFLAGS_DEFAULT, completion_slots};
+
+bool add_type(PyObject* module, PyTypeObject*& type, PyType_Spec* spec) {
+  type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(spec));
+  return type && PyModule_AddObjectRef(module, strrchr(spec->name, '.') + 1, reinterpret_cast<PyObject*>(type)) == 0;
+}
+
+}  // namespace
+
+Object* ref_object(PyObject* ref) {
+  auto* r = reinterpret_cast<PyRef*>(ref);
+  if (ctx && r->epoch == epoch && r->object) return r->object;
+  stale_error("object ref");
+  return nullptr;
+}
+
+PyObject* new_ref(Object* o, bool take) {
+  auto* r = reinterpret_cast<PyRef*>(ref_class->tp_alloc(ref_class, 0));
+  if (!r) return nullptr;
+  if (take) take_hold(o);
+  r->object = o;
+  r->uid = o->uid;
+  r->epoch = epoch;
+  r->note = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);
+  r->node = nullptr;
+  r->weakrefs = nullptr;
+  return reinterpret_cast<PyObject*>(r);
+}
+
+PyObject* new_view(Object* o, uint8_t* data, uint64_t size, bool writable) {
+  auto* v = reinterpret_cast<PyView*>(ViewType->tp_alloc(ViewType, 0));
+  if (!v) return nullptr;
+  take_hold(o);
+  v->heap = ctx->heap;
+  ++v->heap->users;
+  v->object = o;
+  v->data = data;
+  v->size = size;
+  v->epoch = epoch;
+  v->note = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);
+  v->writable = writable;
+  return reinterpret_cast<PyObject*>(v);
+}
+
+PyObject* new_link(Object* o, bool take) {
+  auto* l = reinterpret_cast<PyLink*>(LinkType->tp_alloc(LinkType, 0));
+  if (!l) return nullptr;
+  if (take) take_hold(o);
+  ActorBody body;
+  memcpy(&body, o->body, sizeof body);
+  l->object = o;
+  l->inbox = ctx->heap->at<Inbox>(body.inbox);
+  l->uid = o->uid;
+  l->actor = body.actor;
+  l->epoch = epoch;
+  l->note = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);
+  l->channel_note = kNoEntry;
+  l->sender = nullptr;
+  l->weakrefs = nullptr;
+  return reinterpret_cast<PyObject*>(l);
+}
+
+PyObject* new_completion(const std::vector<Off>& results, const std::vector<uint32_t>& notes, PyObject* name) {
+  auto* c = reinterpret_cast<PyCompletion*>(CompletionType->tp_alloc(CompletionType, 0));
+  if (!c) return nullptr;
+  c->results = new std::vector<Off>(results);
+  c->notes = new std::vector<uint32_t>(notes);
+  c->name = Py_NewRef(name ? name : Py_None);
+  c->epoch = epoch;
+  ctx->deferred_open.fetch_add(1);
+  return reinterpret_cast<PyObject*>(c);
+}
+
+bool make_types(PyObject* module) {
+  bool ok = add_type(module, RefType, &ref_spec) && add_type(module, ViewType, &view_spec) && add_type(module, LinkType, &link_spec) &&
+            add_type(module, MethodType, &method_spec) && add_type(module, FunctionType, &function_spec) &&
+            add_type(module, CompletionType, &completion_spec);
+  ref_class = RefType;
+  return ok;
+}
+
+}  // namespace reactor

@@ -1,0 +1,87 @@
+"""The pickle side of the codec: everything that the core does not encode itself.
+
+Pickle protocol 5 with out-of-band buffers, so that arrays and tensors inside any value are copied once into shared memory and
+read there without a copy. Classes and functions of `__main__` travel by value (cloudpickle).
+"""
+
+import io
+import pickle
+import sys
+from collections import ChainMap
+
+import cloudpickle
+
+from reactor import _core
+
+reducers = {}  # class -> function(value) -> what __reduce__ would give; for this process
+
+
+class _Pickler(cloudpickle.Pickler):
+    dispatch_table = ChainMap(reducers, cloudpickle.Pickler.dispatch_table)
+
+
+def dumps(value):
+    """Pickles `value`; gives (bytes, list of buffers). Raises TypeError that names the part that cannot be pickled."""
+    if "torch" in sys.modules and not _torch_known():
+        _register_torch()
+    file = io.BytesIO()
+    buffers = []
+    try:
+        _Pickler(file, protocol=5, buffer_callback=buffers.append).dump(value)
+    except Exception as error:
+        from reactor.picklability import explain
+
+        raise explain(value, error) from error
+    return file.getvalue(), buffers
+
+
+def loads(data, buffers):
+    """The value that `dumps` gave; `buffers` are bytes or views of shared memory."""
+    return pickle.loads(data, buffers=buffers)
+
+
+def _torch_known():
+    return any(cls.__module__ == "torch" for cls in reducers)
+
+
+def _register_torch():
+    torch = sys.modules["torch"]
+    if hasattr(torch, "Tensor"):  # else: still being imported
+        reducers[torch.Tensor] = _reduce_tensor
+
+
+def _reduce_tensor(tensor):
+    torch = sys.modules["torch"]
+    whole = (
+        tensor.device.type == "cpu"
+        and tensor.layout is torch.strided
+        and not tensor.is_quantized
+        and tensor.is_contiguous()
+        and tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
+        and not tensor.is_conj()
+        and not tensor.is_neg()
+        and not tensor._backward_hooks
+        and not tensor.__dict__
+    )
+    if not whole:
+        return tensor.__reduce_ex__(2)
+    data = tensor.detach().reshape(-1).view(torch.uint8).numpy()
+    return _rebuild_tensor, (pickle.PickleBuffer(data), tensor.dtype, tuple(tensor.shape), tensor.requires_grad)
+
+
+def _rebuild_tensor(data, dtype, shape, requires_grad):
+    """A tensor over `data`: shared memory that is copied, page by page, only when it is written to."""
+    import torch
+
+    if isinstance(data, _core.View):
+        data = data.private()
+    elif not isinstance(data, bytearray):
+        data = bytearray(data)
+    tensor = torch.frombuffer(data, dtype=dtype) if len(memoryview(data)) else torch.empty(0, dtype=dtype)
+    return tensor.reshape(shape).requires_grad_(requires_grad)
+
+
+def install():
+    """Makes this module the core's pickle side in this process."""
+    _core.set_hook("dumps", dumps)
+    _core.set_hook("loads", loads)

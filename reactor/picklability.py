@@ -1,0 +1,64 @@
+"""Finds the part of a value that cannot be pickled, for the error message."""
+
+_LIMIT = 200  # parts looked at before giving up
+
+
+def explain(value, error):
+    """The TypeError for a value whose pickling raised `error`: what it was, where in the value, why."""
+    path, culprit = _search(value)
+    what = f"{_short(culprit)} (a {type(culprit).__module__}.{type(culprit).__qualname__})"
+    where = f" at value{path}" if path else ""
+    return TypeError(
+        f"Could not serialize {_short(value)}: {what}{where} cannot be pickled: {error}. "
+        "Leave it out, or make it inside the actor or task that uses it"
+    )
+
+
+def _search(value):
+    """(path, part): the smallest part found that fails by itself."""
+    path, budget = "", [_LIMIT]
+    while True:
+        for step, part in _parts(value):
+            budget[0] -= 1
+            if budget[0] < 0:
+                return path, value
+            if part is not value and not _picklable(part):
+                path, value = path + step, part
+                break
+        else:
+            return path, value
+
+
+def _parts(value):
+    if isinstance(value, dict):
+        yield from ((f"[{_short(k)}]", v) for k, v in value.items())
+        yield from (("<a key>", k) for k in value)
+    elif isinstance(value, (list, tuple)):
+        yield from ((f"[{i}]", v) for i, v in enumerate(value))
+    elif isinstance(value, (set, frozenset)):
+        yield from (("<an element>", v) for v in value)
+    elif hasattr(value, "__closure__"):
+        yield from ((f".<closure {n}>", c.cell_contents) for n, c in zip(value.__code__.co_freevars, value.__closure__ or ()))
+        yield from ((f".<global {n}>", value.__globals__[n]) for n in value.__code__.co_names if n in value.__globals__)
+    elif hasattr(value, "__dict__"):
+        yield from ((f".{k}", v) for k, v in vars(value).items() if not k.startswith("__"))
+
+
+def _picklable(value):
+    import cloudpickle
+
+    try:
+        cloudpickle.dumps(value)
+        return True
+    except Exception:
+        return False
+
+
+def _short(value):
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"<{type(value).__qualname__}>"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+

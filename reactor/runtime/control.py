@@ -1,0 +1,44 @@
+"""Messages to the supervisor: who sends what, and how they look on the socket.
+
+One datagram each. The core's own are a byte and an offset; the others a pickled tuple whose first item names the request. A
+request that wants an answer carries the offset of an object that the supervisor completes (`ask`).
+"""
+
+import pickle
+import struct
+
+from reactor import _core
+
+RELEASE, DRAIN, SPAWN, RESOURCES = 1, 2, 3, 4
+_CORE = struct.Struct("<BQ")
+LARGEST = 128 * 1024  # bytes of one message
+
+
+class Sender:
+    """This process's end towards the supervisor. Thread-safe: a datagram is sent whole."""
+
+    def __init__(self, socket):
+        self._socket = socket
+
+    def tell(self, request, *arguments):
+        data = pickle.dumps((request, *arguments))
+        if len(data) > LARGEST:
+            raise ValueError(f"{request}: {len(data)} bytes are too many for a control message (at most {LARGEST})")
+        self._socket.send(data)
+
+    def ask(self, request, *arguments, timeout=None):
+        """Sends, and waits for the answer. Raises what the supervisor answered with, TimeoutError when the time is up."""
+        ref, offset = _core.request()
+        self.tell(request, *arguments, offset)
+        ok_and_value = _core.get([ref], timeout)
+        if ok_and_value is None:
+            raise TimeoutError(f"the supervisor did not answer {request!r} within {timeout} s")
+        ok, value = ok_and_value[0]
+        if not ok:
+            raise value
+        return value
+
+
+def parse(data):
+    """The tuple of a datagram, from the core or from Python."""
+    return _CORE.unpack(data) if data[0] != 0x80 else pickle.loads(data)

@@ -1,0 +1,145 @@
+"""The driver's side of a run: starts the zygote, hands on workers' output, ends everything."""
+
+import os
+import pickle
+import signal
+import socket
+import sys
+import threading
+import time
+
+from reactor import _core, codec
+from reactor.runtime import output
+from reactor.runtime.control import Sender
+from reactor.runtime.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, PARKED_FD, SEND_FD
+
+
+class Driver:
+    """One run: shared heap, zygote, workers. Made by `start`, ended by `stop`.
+
+    Arguments:
+        cpus: int or float, what tasks and actors may use at once.
+        resources: {name: amount}, further resources.
+        store_limit: bytes that large values may take together.
+        plugin: name of the module that gives the hooks of this layer's user (see reactor.runtime.plugin).
+        settings: dict for the plugin, sent to every worker; picklable.
+        preload: names of modules that the zygote imports before the first fork.
+        show: called with (stream, label, pid, line) for each line that a worker printed; stream is 1 or 2. None: not shown.
+        inline: everything in this process, no zygote, each call run at the point of call.
+    """
+
+    def __init__(self, *, cpus, resources, store_limit, plugin, settings, preload=(), show=None, inline=False):
+        self.cpus = cpus
+        self.resources = {"CPU": cpus, **resources}
+        self.store_limit = store_limit
+        self.plugin = plugin
+        self.settings = settings
+        self.preload = list(preload)
+        self.show = show
+        self.inline = inline
+        self.zygote = None
+        self.control = None
+        self._line = None
+        self._thread = None
+        self._stopping = False
+
+    def start(self):
+        codec.install()
+        heap = _core.create(_heap_capacity(self.store_limit), int(self.store_limit), os.cpu_count() or 1, self.inline)
+        for name, amount in self.resources.items():
+            _core.register_resource(name, round(amount * 10000))
+        _core.demand([(0, 10000)])  # demand 0: one CPU
+        _core.demand([])  # demand 1: nothing
+        if self.inline:
+            return
+        receive, send = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._line, line = socket.socketpair()
+        try:
+            self._spawn(heap, receive.fileno(), send.fileno(), line.fileno())
+        finally:
+            receive.close()
+            line.close()
+        self.control = Sender(send)
+        self._socket = send
+        _core.set_control(send.fileno())
+        self._line.sendall(_framed(self._config()))
+        self._thread = threading.Thread(target=self._read_line, name="reactor-output", daemon=True)
+        self._thread.start()
+
+    def _config(self):
+        return {
+            "path": list(sys.path),
+            "cwd": os.getcwd(),
+            "plugin": self.plugin,
+            "settings": self.settings,
+            "preload": self.preload,
+            "parent": os.getpid(),
+            # The kernel's "parent died" signal follows the thread that spawned, so only the main thread's counts.
+            "die_with_parent": threading.current_thread() is threading.main_thread(),
+        }
+
+    def _spawn(self, heap, control, send, line):
+        here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        program = f"import sys; sys.path.insert(0, {here!r}); from reactor.runtime.zygote import main; main()"
+        pairs = [(heap, HEAP_FD), (control, CONTROL_FD), (send, SEND_FD), (line, LINE_FD)]
+        actions = [(os.POSIX_SPAWN_DUP2, fd, PARKED_FD + i) for i, (fd, _) in enumerate(pairs)]
+        actions += [(os.POSIX_SPAWN_DUP2, PARKED_FD + i, to) for i, (_, to) in enumerate(pairs)]
+        actions += [(os.POSIX_SPAWN_CLOSE, PARKED_FD + i) for i in range(len(pairs))]
+        flags = [f"-X{k}" if v is True else f"-X{k}={v}" for k, v in sys._xoptions.items()]
+        flags += [f"-W{w}" for w in sys.warnoptions]
+        argv = [sys.executable, *flags, "-c", program]
+        self.zygote = os.posix_spawn(sys.executable, argv, os.environ, file_actions=actions, setsid=True)
+
+    def _read_line(self):
+        reader = output.FrameReader(self._line)
+        while True:
+            frame = reader.read()
+            if frame is None:
+                break
+            if self.show is not None:
+                try:
+                    self.show(*frame)
+                except Exception:
+                    pass  # the program's own stream is closed or broken; its results are not
+        if not self._stopping:
+            _core.abort()
+
+    def stop(self):
+        """Ends every process of the run and lets go of its memory. Arrays that the program still has stay valid."""
+        self._stopping = True
+        if self.zygote is not None:
+            try:
+                self.control.tell("shutdown")
+            except OSError:
+                pass  # it is gone already
+            _wait_for_end(self.zygote)
+            self._thread.join(timeout=5)
+            self._line.close()
+            self._socket.close()
+        _core.close()
+
+
+def _wait_for_end(pid):
+    """Waits for the zygote; after 10 s it is ended the hard way (its workers die with it)."""
+    deadline = time.monotonic() + 10
+    pause = 0.0005
+    while True:
+        try:
+            if os.waitpid(pid, os.WNOHANG)[0] == pid:
+                return
+        except ChildProcessError:
+            return
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.02)
+
+
+def _heap_capacity(store_limit):
+    """Address space, not memory: what the store may hold, and as much again for queues, at least 64 GiB."""
+    return max(64 << 30, 1 << (4 * int(store_limit) - 1).bit_length())
+
+
+def _framed(config):
+    data = pickle.dumps(config)
+    return len(data).to_bytes(4, "little") + data

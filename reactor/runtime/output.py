@@ -1,0 +1,71 @@
+"""What workers print, on its way to the driver.
+
+Each worker's stdout and stderr are pipes to the zygote, which cuts them into lines and sends frames to the driver.
+"""
+
+import struct
+
+_FRAME = struct.Struct("<BIHI")  # stream (1 or 2), pid, length of label, length of line
+LABEL = b"\x1e:label:"  # a worker's line with this start renames it; see reactor.runtime.worker
+
+
+def frame(stream, label, pid, line):
+    """The bytes of one line (bytes without newline) of worker `pid`, shown as `label` (str)."""
+    name = label.encode()
+    return _FRAME.pack(stream, pid, len(name), len(line)) + name + line
+
+
+class FrameReader:
+    """Reads frames from a socket."""
+
+    def __init__(self, sock):
+        self._sock = sock
+        self._buffer = bytearray()
+
+    def read(self):
+        """(stream, label, pid, line as str), or None at the end."""
+        head = self._take(_FRAME.size)
+        if head is None:
+            return None
+        stream, pid, label_size, line_size = _FRAME.unpack(head)
+        rest = self._take(label_size + line_size)
+        if rest is None:
+            return None
+        return stream, rest[:label_size].decode(), pid, rest[label_size:].decode(errors="replace")
+
+    def _take(self, n):
+        while len(self._buffer) < n:
+            try:
+                data = self._sock.recv(1 << 16)
+            except OSError:
+                return None
+            if not data:
+                return None
+            self._buffer += data
+        part = bytes(self._buffer[:n])
+        del self._buffer[:n]
+        return part
+
+
+class LineCutter:
+    """Cuts one pipe's bytes into lines; follows the labels in it."""
+
+    def __init__(self, stream, label, pid):
+        self.stream, self.label, self.pid = stream, label, pid
+        self._rest = b""
+
+    def feed(self, data):
+        """Frames of the lines that `data` completes."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return [f for f in map(self._frame, lines) if f]
+
+    def end(self):
+        """The frame of a last line without newline, if any."""
+        rest, self._rest = self._rest, b""
+        return [self._frame(rest)] if rest else []
+
+    def _frame(self, line):
+        if line.startswith(LABEL):
+            self.label = line[len(LABEL):].decode(errors="replace")
+            return None
+        return frame(self.stream, self.label, self.pid, line)

@@ -1,0 +1,21 @@
+"""Random state of workers. A forked worker that drew the zygote's numbers would be a silent wrong result."""
+
+import hashlib
+import os
+import sys
+
+
+def reseed(seed, tag):
+    """Seeds `random`, and numpy's and torch's global generators where they are loaded, for the worker named `tag` (str).
+
+    With `seed` None from the operating system, else from the two: the same seed and tag give the same draws.
+    """
+    entropy = os.urandom(32) if seed is None else hashlib.sha256(f"{seed}/{tag}".encode()).digest()
+    import random
+
+    random.seed(entropy)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed([int.from_bytes(entropy[i : i + 4], "little") for i in range(0, 32, 4)])
+    torch = sys.modules.get("torch")
+    if hasattr(torch, "manual_seed"):
+        torch.manual_seed(int.from_bytes(entropy[:8], "little"))

@@ -1,0 +1,76 @@
+"""The zygote: a fresh interpreter that imports the heavy packages once and forks a worker per actor.
+
+It is the parent of all workers, so it is also their supervisor (reactor.runtime.supervisor). It has one thread, which makes
+forking safe. Started by reactor.runtime.driver with its descriptors at fixed numbers.
+"""
+
+import gc
+import os
+import pickle
+import signal
+import sys
+
+
+def main():
+    from reactor import _core
+    from reactor.runtime.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, SEND_FD
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's; it decides what ends
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    config = _read_config(LINE_FD)
+    if config["die_with_parent"]:
+        _core.die_with_parent()
+    sys.path[:] = config["path"]
+    os.chdir(config["cwd"])
+    _core.attach_supervisor(HEAP_FD, SEND_FD)
+
+    import importlib
+
+    from reactor import codec
+
+    codec.install()
+    preload(config["preload"])
+    plugin = importlib.import_module(config["plugin"])
+    plugin.install(config["settings"], "zygote")
+
+    from reactor.runtime.supervisor import Supervisor
+
+    _raise_descriptor_limit()
+    gc.collect()
+    gc.freeze()  # the collector would otherwise touch, and so copy, every page shared with the workers
+    Supervisor(config, plugin, CONTROL_FD, LINE_FD).run()
+    os._exit(0)
+
+
+def preload(names):
+    """Imports modules so that workers have them from birth. One that fails to import will fail where it is used."""
+    import importlib
+
+    for name in names:
+        if name not in sys.modules:
+            try:
+                importlib.import_module(name)
+            except Exception:
+                pass
+
+
+def _read_config(fd):
+    def exactly(n):
+        data = b""
+        while len(data) < n:
+            part = os.read(fd, n - len(data))
+            if not part:
+                os._exit(0)  # the driver died before it said anything
+            data += part
+        return data
+
+    return pickle.loads(exactly(int.from_bytes(exactly(4), "little")))
+
+
+def _raise_descriptor_limit():
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
