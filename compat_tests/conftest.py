@@ -16,7 +16,7 @@ from compat_tests.scripts import Scripts  # noqa: E402
 MARKERS = {
     "needs_processes": "the outcome is about processes; inline has only one",
     "needs_concurrency": "the outcome is about work that goes on beside the driver; inline runs each call to its end first",
-    "ray_only": "a rule that rayshim replaces by another, tested beside it",
+    "torch": "the driver imports torch; run last, because rayshim's workers then import it at each init",
     "rayshim_only": "a promise that Ray does not make",
 }
 
@@ -45,29 +45,26 @@ def pytest_terminal_summary(terminalreporter, config):
 
 def pytest_generate_tests(metafunc):
     if "backend" in metafunc.fixturenames:
-        chosen = [b for b in metafunc.config.backends if not _excluded(metafunc.definition, b)]
+        # A promise of one side is no test of the other, not even a skipped one.
+        own = metafunc.definition.get_closest_marker("rayshim_only") is not None
+        chosen = [backend for backend in metafunc.config.backends if not (own and backend.is_ray)]
         metafunc.parametrize("backend", chosen, ids=lambda backend: backend.name, scope="session")
-
-
-def _excluded(item, backend):
-    """Rules of one side only are no test of the other, not even a skipped one."""
-    other = "rayshim_only" if backend.is_ray else "ray_only"
-    return item.get_closest_marker(other) is not None
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """One backend after the other, and on each first what shares a cluster, then what starts its own."""
+    """One backend after the other, and on each first what shares a cluster, then what starts its own; torch at the end."""
     mine = [item for item in items if "backend" in getattr(item, "fixturenames", ())]
     others = [item for item in items if "backend" not in getattr(item, "fixturenames", ())]
-    # A rule of a side that is not here leaves a test without a backend.
+    # A promise of a side that is not here leaves a test without a backend.
     idle = [item for item in mine if _backend(item) not in config.backends]
     mine = [item for item in mine if _backend(item) in config.backends]
     for item in mine:
         for name in ("needs_processes", "needs_concurrency"):
             if _backend(item).is_serial and item.get_closest_marker(name):
                 item.add_marker(pytest.mark.skip(reason=MARKERS[name]))
-    mine.sort(key=lambda item: (config.backends.index(_backend(item)), "ray" not in item.fixturenames))
+    mine.sort(key=lambda item: (
+        item.get_closest_marker("torch") is not None, config.backends.index(_backend(item)), "ray" not in item.fixturenames))
     config.hook.pytest_deselected(items=idle)
     items[:] = others + mine
 

@@ -89,23 +89,6 @@ def test_a_kill_ends_the_process(ray, worker):
     wait_until(lambda: not alive(pid))
 
 
-@pytest.mark.needs_processes
-def test_an_actor_with_restarts_begins_anew_after_a_kill_that_allows_it(ray):
-    @ray.remote(max_restarts=1, max_task_retries=-1)
-    class Counter:
-        def __init__(self):
-            self.value = 0
-
-        def increment(self):
-            self.value += 1
-            return self.value
-
-    counter = Counter.remote()
-    assert ray.get([counter.increment.remote() for _ in range(3)]) == [1, 2, 3]
-    ray.kill(counter, no_restart=False)
-    wait_until(lambda: ray.get(counter.increment.remote()) == 1)
-
-
 def test_kill_refuses_what_is_no_actor(ray):
     @ray.remote
     def one():

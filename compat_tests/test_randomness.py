@@ -14,10 +14,6 @@ def drawer():
             import numpy as np
             return random.random(), float(np.random.random())
 
-        def draw_torch(self):
-            import torch
-            return float(torch.rand(1))
-
     return Drawer
 
 
@@ -26,12 +22,6 @@ def test_workers_draw_different_numbers(ray, drawer):
     draws = [drawer().draw(), *ray.get([actor.draw.remote() for actor in actors])]
     for generator in range(2):
         assert len({draw[generator] for draw in draws}) == 4
-
-
-def test_workers_draw_different_numbers_of_torch(ray, drawer):
-    pytest.importorskip("torch")
-    actors = [ray.remote(drawer).remote() for _ in range(2)]
-    assert len({drawer().draw_torch(), *ray.get([actor.draw_torch.remote() for actor in actors])}) == 3
 
 
 def test_a_seed_set_in_an_actor_stays_in_it(ray):

@@ -1,6 +1,7 @@
 """Actors: `@remote class A`, `A.remote(...)`, handles and their methods."""
 
 from reactor import _core
+from reactor.codec import import_ref
 
 from rayshim import options as opts
 from rayshim import session
@@ -120,26 +121,24 @@ class ActorClass:
         creation = link.create if s.inline else None
         if s.inline:
             if name:
-                if (namespace, name) in s.inline_names:
+                if find(name, namespace) is not None:
                     raise _taken(name, namespace)
                 import weakref
 
                 s.inline_names[namespace, name] = handle if facts["detached"] else weakref.ref(handle)
             from rayshim.inline import InlineActor
 
-            s.inline_actors[link.actor] = InlineActor(facts, s.settings)
+            gpus = s.inline_gpus.take(resources.get("GPU", 0))
+            s.inline_actors[link.actor] = InlineActor(facts, s.settings, gpus)
             creation(((cls_ref, facts, how), *args), kwargs)
             return handle
         _core.hold(info_ref.offset)  # the supervisor's, until it forgets the actor
-        try:
-            if name:
-                s.control.ask("actor", link.offset, facts)
-            else:
-                s.control.tell("actor", link.offset, facts)
-        except ValueError:
+        if not name:
+            s.control.tell("actor", link.offset, facts)
+        elif s.control.ask("actor", link.offset, facts) == "taken":
             if options.get("get_if_exists") and (found := find(name, namespace)) is not None:
                 return found
-            raise
+            raise _taken(name, namespace)
         link.create(((cls_ref, facts, how), *args), kwargs)
         return handle
 
@@ -165,7 +164,9 @@ class _Optioned:
 
 
 def _taken(name, namespace):
-    return ValueError(
+    from rayshim.exceptions import ActorAlreadyExistsError
+
+    return ActorAlreadyExistsError(
         f"The name {name} (namespace={namespace}) is already taken. Please use a different name or get the existing actor "
         f"using ray.get_actor('{name}', namespace='{namespace}')"
     )
@@ -266,7 +267,7 @@ class _ImportLink:
         self.index = index
 
     def __reduce__(self):
-        return _core.import_ref, (self.index,)
+        return import_ref, (self.index,)
 
 
 def _handle_from(link, info_ref):
@@ -302,7 +303,7 @@ def find(name, namespace):
     if found is None:
         return None
     offset, info = found
-    link = _core.link_at(offset, False)
+    link = _core.link_at(offset, False, weak=True)
     info_ref = _core.ref_at(info)
     _core.drop(info)
     return _handle_from(link, info_ref)

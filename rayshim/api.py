@@ -100,7 +100,9 @@ def init(
     serving.install(settings, "inline" if inline else "driver")
     made = session.begin(session.Session(driver.control, settings, driver))
     if inline:
-        made.resettable.append(made.inline_actors.clear)
+        from reactor.runtime.gpus import GpuShares
+
+        made.inline_gpus = GpuShares(gpus)
     return RayContext(made)
 
 
@@ -230,14 +232,11 @@ def get(object_refs, *, timeout=None, _use_object_store=False):
         if value is _core.TIMED_OUT:
             _time_out(timeout, 1)
         return value
-    if not isinstance(object_refs, (list, tuple)):
-        if hasattr(object_refs, "__iter__") and not isinstance(object_refs, (str, bytes, dict)):
-            object_refs = list(object_refs)
-        else:
-            raise ValueError(
-                f"Invalid type of object refs, {type(object_refs)}, is given. 'object_refs' must either be a single object ref "
-                "or a list of object refs."
-            )
+    if not isinstance(object_refs, list):
+        raise ValueError(
+            f"Invalid type of object refs, {type(object_refs)}, is given. 'object_refs' must either be a single object ref "
+            "or a list of object refs."
+        )
     for ref in object_refs:
         if not isinstance(ref, ObjectRef):
             raise TypeError(
@@ -356,7 +355,10 @@ def list_named_actors(all_namespaces=False):
 
 def _amounts(which):
     session.ensure()
-    return {name: pair[which] / 10000 for name, pair in _core.resources().items()}
+    amounts = {name: pair[which] / 10000 for name, pair in _core.resources().items()}
+    if which == 1:
+        amounts["object_store_memory"] -= _core.store_used()
+    return amounts
 
 
 def cluster_resources():

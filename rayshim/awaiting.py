@@ -25,9 +25,9 @@ def future(ref):
             _wake = _core.request()
             threading.Thread(target=_watch, args=(_epoch,), name="ref-futures", daemon=True).start()
         else:
-            offset, _wake = _wake[1], None
-            if offset is not None:
-                _core.reply(offset, None)
+            if _wake is not None:
+                wake, _wake = _wake, None
+                _core.reply(wake[1], None)
     return made
 
 

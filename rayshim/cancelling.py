@@ -6,19 +6,18 @@ from reactor import _core
 
 from rayshim import session
 
+_METHOD_RESULT, _RUNNING = 2, 2
+
 
 def cancel_ref(ref, force, recursive):
     """See `rayshim.cancel`."""
     s = session.ensure()
-    outcome = _core.cancel(ref)
-    if outcome != 2 or s.inline:
+    of_actor = ref.kind == _METHOD_RESULT
+    if of_actor and force:
+        raise ValueError("force=True is not supported for actor tasks.")
+    if _core.cancel(ref, recursive) != _RUNNING or of_actor or s.inline:
         return
     slot = ref.runner
-    actor = slot >= 0 and _core.proc_info(slot)["kind"] == 2
-    if actor:
-        if force:
-            raise ValueError("force=True is not supported for actor tasks.")
-        return
     if slot >= 0:
         s.control.tell("signal", slot, int(signal.SIGKILL if force else signal.SIGINT))
 
@@ -28,6 +27,8 @@ def listen():
 
     def interrupted(number, frame):
         if _core.cancel_wanted():
+            for slot in _core.cancel_children():
+                session.current.control.tell("signal", slot, int(signal.SIGINT))
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupted)

@@ -94,7 +94,7 @@ class RuntimeContext:
         facts = self._facts()
         if facts:
             return {k: v / 10000 for k, v in facts["demand"].items()}
-        return {"CPU": 1.0} if _core.running()[0] else {}
+        return {k: v / 10000 for k, v in _core.held_resources().items()}
 
     def get_accelerator_ids(self):
         return {"GPU": [str(i) for i in gpu_ids()]}
@@ -162,6 +162,7 @@ class RuntimeContext:
 def gpu_ids():
     """See `rayshim.get_gpu_ids`."""
     s = session.current
-    if s is None or s.driver is not None and not s.inline:
+    if s is None:
         return []
-    return [gpu for gpu, _ in s.gpus]
+    actor = s.inline_actors.get(_core.running()[1])
+    return [gpu for gpu, _ in (actor.gpus if actor else s.gpus)]

@@ -83,6 +83,8 @@ def _is_generator(function):
 def _flags(o, resources, retries):
     """What the worker must do around the function, as a hashable key."""
     flags = {}
+    if o.get("name"):
+        flags["name"] = o["name"]
     if resources.get("GPU"):
         flags["gpus"] = resources["GPU"]
     if o.get("retry_exceptions"):

@@ -13,8 +13,9 @@ from rayshim import session
 class InlineActor:
     """One actor's facts and its random state while another one runs."""
 
-    def __init__(self, facts, settings):
+    def __init__(self, facts, settings, gpus=()):
         self.facts = facts
+        self.gpus = gpus
         self.seed = settings["seed"]
         self.state = None  # None: never ran, to be seeded then
 
@@ -28,7 +29,9 @@ def switched(outer, inner):
     if s is None:
         return
     if inner == -1:
-        s.inline_actors.pop(outer, None)
+        gone = s.inline_actors.pop(outer, None)
+        if gone is not None:
+            s.inline_gpus.give(gone.gpus)
         return
     if outer == inner:
         return

@@ -1,6 +1,7 @@
 """ObjectRef."""
 
 from reactor import _core
+from reactor.codec import import_ref
 
 
 class ObjectRef(_core.Ref):
@@ -51,7 +52,7 @@ class ObjectRef(_core.Ref):
     def __reduce__(self):
         index = _core.export_ref(self)
         if index >= 0:
-            return _core.import_ref, (index,)
+            return import_ref, (index,)
         # Pickled by the user, outside any call: nobody can tell when the last copy is gone, so the object stays.
         _core.hold(self.offset)
         return _restore, (self.offset, self.uid)

@@ -19,7 +19,7 @@ def install(settings, role):
 
         alias.install()
     for name, hook in (("failure", failure), ("error", error), ("create", create), ("create_failed", create_failed),
-                       ("function", load_function), ("store_full", store_full), ("deferred", deferred)):
+                       ("function", load_function), ("loads", loads), ("store_full", store_full), ("deferred", deferred)):
         _core.set_hook(name, hook)
     if role == "inline":
         from rayshim import inline
@@ -96,11 +96,11 @@ def deferred(actor, index, function, args, kwargs, completion):
 
 
 def create_failed(number, error_bytes, reason):
-    """The reason of death of an actor whose constructor raised (`error_bytes`), or that left by itself."""
+    """The reason of death of an actor whose constructor raised (`error_bytes`) or that left by itself; number 0: a task left."""
     s = session.current
-    facts = s.record if not s.inline else s.inline_actors[number].facts
+    facts = s.record if not s.inline else number and s.inline_actors[number].facts
     return {"pid": os.getpid(), "status": 0, "exit_reason": reason, "killed": None, "creation_error": error_bytes,
-            "actor": {k: v for k, v in facts.items() if k not in ("preload", "info")}}
+            "actor": {k: v for k, v in facts.items() if k not in ("preload", "info")} if facts else None}
 
 
 # ---- tasks
@@ -162,6 +162,20 @@ def error(state, value, ref):
     from rayshim import deaths
 
     return deaths.exception(value)
+
+
+def loads(data, buffers):
+    """A value out of the store. What its unpickling raises becomes a RaySystemError, as in Ray."""
+    from reactor import codec
+
+    try:
+        return codec.loads(data, buffers)
+    except Exception as error:
+        from traceback import format_exc
+
+        from rayshim.exceptions import RaySystemError
+
+        raise RaySystemError(error, format_exc()) from error
 
 
 def store_full(wanted, used, limit):

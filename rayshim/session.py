@@ -26,6 +26,7 @@ class Session:
         self.children = 0  # actors created by this process
         self.inline_names = {}  # (namespace, name) -> handle, inline placement only
         self.inline_actors = {}  # number -> inline.InlineActor
+        self.inline_gpus = None  # GpuShares
 
     @property
     def inline(self):
@@ -57,9 +58,17 @@ class Session:
             if not fixed or fixed == {"CPU": 10000}:
                 number = 0 if fixed else 1
             else:
-                number = 1 if self.inline else self.control.ask("demand", fixed)
+                number = _own_demand(fixed) if self.inline else self.control.ask("demand", fixed)
             self.demands[key] = number
         return number
+
+
+def _own_demand(fixed):
+    """Inline placement: this process registers demands itself."""
+    for name in fixed:
+        _core.register_resource(name, 0)
+    index = {name: i for i, name in enumerate(_core.resources())}
+    return _core.demand([(index[name], amount) for name, amount in sorted(fixed.items())])
 
 
 def ensure():

@@ -8,6 +8,8 @@ from rayshim import session
 
 def wrap(function, flags):
     """`function` with `flags` (see rayshim.function): GPUs taken for its time, its environment, retries on exceptions."""
+    if flags.get("name"):
+        function = _named(function, flags["name"])
     if flags.get("retry_exceptions"):
         function = _retrying(function, flags["retry_exceptions"], flags["retries"])
     if flags.get("env"):
@@ -15,6 +17,15 @@ def wrap(function, flags):
     if flags.get("gpus"):
         function = _with_gpus(function, flags["gpus"])
     return function
+
+
+def _named(function, name):
+    @functools.wraps(function)
+    def run(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    run.__name__ = name
+    return run
 
 
 def _retrying(function, which, retries):
@@ -53,14 +64,16 @@ def _with_gpus(function, amount):
     @functools.wraps(function)
     def run(*args, **kwargs):
         s = session.current
-        if s.inline:
-            return function(*args, **kwargs)
-        s.gpus = s.control.ask("gpus", amount)
+        before = s.gpus
+        s.gpus = s.inline_gpus.take(amount) if s.inline else s.control.ask("gpus", amount)
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(str(gpu) for gpu, _ in s.gpus)
         try:
             return function(*args, **kwargs)
         finally:
-            s.control.tell("gpus_back", s.gpus)
-            s.gpus = []
+            if s.inline:
+                s.inline_gpus.give(s.gpus)
+            else:
+                s.control.tell("gpus_back", s.gpus)
+            s.gpus = before
 
     return run

@@ -81,6 +81,11 @@ def _rebuild_tensor(data, dtype, shape, requires_grad):
     return tensor.reshape(shape).requires_grad_(requires_grad)
 
 
+def import_ref(index):
+    """The ref or actor link with that number among those that travel with the value being unpickled."""
+    return _core.import_ref(index)
+
+
 def install():
     """Makes this module the core's pickle side in this process."""
     _core.set_hook("dumps", dumps)

@@ -57,9 +57,9 @@ struct Outgoing {
     }
     return true;
   }
-  void make_results(int32_t n, bool wanted) {
+  void make_results(int32_t n, uint32_t kind) {
     uint32_t count = n < 1 ? 1 : uint32_t(n);
-    for (uint32_t i = 0; i < count; ++i) results.push_back(new_object(ctx->local, n < 1 || !wanted ? 1 : 2));
+    for (uint32_t i = 0; i < count; ++i) results.push_back(new_object(ctx->local, n < 1 ? 1 : 2, kind));
   }
   uint64_t head_size() const { return sizeof(Message) + 8 * (results.size() - 1); }
   uint64_t record_size() const { return align_up(head_size() + value_size, 8); }
@@ -158,7 +158,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
   if (!check_arguments(spec, args, nargs, kwnames)) return nullptr;
   Outgoing out;
   if (!out.encode(args, nargs, kwnames)) return nullptr;
-  out.make_results(spec.results, true);
+  out.make_results(spec.results, kMethodResult);
   ++ctx->operations;
   PyObject* refs = out.refs(spec.results);
   if (!refs) return nullptr;
@@ -252,13 +252,16 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   if (!check_arguments(f->spec, args, nargs, kwnames)) return nullptr;
   Outgoing out;
   if (!out.encode(args, nargs, kwnames)) return nullptr;
-  out.make_results(f->spec.results, true);
+  out.make_results(f->spec.results, kValueObject);
+  if (ctx->running_uid && ctx->serving) ctx->children.emplace_back(ctx->heap->off(out.results[0]), out.results[0]->uid);
   ++ctx->operations;
   PyObject* refs = out.refs(f->spec.results);
   if (!refs) return nullptr;
   if (ctx->inline_mode) {
     take_hold(f->function->object);
+    uint32_t outer = ctx->proc->demand.exchange(f->demand + 1);
     run_here(out, MessageKind::Task, 0, 0, ctx->heap->off(f->function->object));
+    ctx->proc->demand.store(outer);
     return refs;
   }
   Off task = ctx->local.alloc.alloc(out.record_size());
@@ -370,13 +373,14 @@ class Seat {
     bell_ = ctx->heap->at<Bell>(off);
   }
   ~Seat() {
-    if (!main_ && ctx) ctx->spare_bells.push_back(ctx->heap->off(bell_));
+    if (!main_ && epoch == epoch_) ctx->spare_bells.push_back(ctx->heap->off(bell_));
   }
   Bell* bell() { return bell_; }
   Proc* proc() { return main_ ? ctx->proc : nullptr; }
 
  private:
   bool main_;
+  uint32_t epoch_ = epoch;
   Bell* bell_;
 };
 
@@ -393,13 +397,14 @@ class Lend {
     if (ctx->header->actors_waiting.load(memory_order_relaxed)) send_control(Control::Resources, 0);
   }
   ~Lend() {
-    if (!demand_ || !ctx) return;
+    if (!demand_ || epoch != epoch_) return;
     take_resources_anyway(ctx->header, demand_ - 1);
     ctx->proc->lent.store(0, memory_order_release);
   }
 
  private:
   uint32_t demand_ = 0;
+  uint32_t epoch_ = epoch;
 };
 
 }  // namespace
@@ -418,6 +423,7 @@ void kick_queues() {
 int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline) {
   std::vector<std::pair<PyRef*, WaitNode*>> linked;
   Context* mine = ctx;
+  const uint32_t my_epoch = epoch;
   Seat seat;
   WaitGroup* g = take_group(mine->heap->off(seat.bell()));
   if (!g) {
@@ -469,6 +475,7 @@ int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, ui
       Spin& spin = seat.proc() ? mine->spin : away;
       while (true) {
         int e;
+        ++mine->users;
         if (seat.proc()) seat.proc()->blocked.store(1, memory_order_relaxed);
         Py_BEGIN_ALLOW_THREADS
         // A completer that was killed may have taken a node and not counted it: look at the objects now and then.
@@ -476,7 +483,9 @@ int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, ui
         e = wait_on(mine->heap, seat.bell(), seat.proc(), spin, slice < deadline ? slice : deadline, ready);
         Py_END_ALLOW_THREADS
         if (seat.proc()) mine->proc->blocked.store(0, memory_order_relaxed);
-        if (ctx != mine) {
+        bool ended = epoch != my_epoch;
+        Context::release(mine);
+        if (ended) {
           PyErr_SetString(PyExc_RuntimeError, "the runtime was shut down while this thread waited");
           return -1;
         }

@@ -38,6 +38,13 @@ struct ActorEntry {
 struct Context {
   Context(Heap* h, uint32_t slot, bool journaled, bool inline_mode)
       : heap(h), header(h->header), local(h, slot, journaled), spin(h->header), slot(slot), proc(&h->procs[slot]), inline_mode(inline_mode) {}
+  // A thread that waits keeps the context (and so the mapping) alive through a shutdown by another thread.
+  static void release(Context* c) {
+    if (--c->users > 0) return;
+    if (--c->heap->users == 0) delete c->heap;
+    delete c;
+  }
+  int users = 1;
   Heap* heap;
   Header* header;
   Local local;
@@ -59,6 +66,7 @@ struct Context {
   PyObject* functions = nullptr;          // uid -> callable
   // what runs now, for cancel and the runtime context
   PyObject* running_callable = nullptr;
+  std::vector<std::pair<Off, uint64_t>> children;  // (result, uid) of tasks that the running task started
   Off running = 0;
   uint64_t running_uid = 0;
   uint32_t running_actor = 0;

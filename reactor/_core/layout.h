@@ -59,6 +59,7 @@ struct alignas(64) Proc {
   atomic<uint32_t> lent;       // its demand has been given back while it waits
   atomic<uint32_t> idle;       // counted in Header::pool_idle
   atomic<uint64_t> cancel;     // uid of the running call's result that is to be interrupted
+  atomic<uint32_t> cancel_children;  // and the tasks that it started with it
   atomic<Off> inbox;           // the inbox served, 0 for none
   atomic<Off> journal;         // first journal chunk (journal.h)
   atomic<Off> remote_free[kClasses];  // slab slots freed by others
@@ -116,7 +117,7 @@ struct alignas(64) Object {
   atomic<State> state;
   atomic<int32_t> holds;     // refs, array views, messages and values that contain it
   uint64_t uid;
-  uint32_t kind;             // 0 value, 1 actor
+  uint32_t kind;             // one of the three below
   atomic<uint32_t> runner;   // proc slot that runs the call that makes it
   Off block;                 // 0: the value is in `body`
   uint64_t size;
@@ -126,6 +127,7 @@ static_assert(sizeof(Object) == 128);
 
 constexpr uint32_t kValueObject = 0;
 constexpr uint32_t kActorObject = 1;
+constexpr uint32_t kMethodResult = 2;  // a value that an actor's method makes
 
 enum class InboxState : uint32_t { Open = 0, Ending, Dead };
 
@@ -141,7 +143,7 @@ struct alignas(64) Inbox {
 struct ActorBody {
   Off inbox;
   uint32_t actor;            // number within the run, unique
-  uint32_t unused;
+  uint32_t weak;             // atomic: handles that do not keep the actor alive (those found by name)
 };
 
 // An encoded value (codec.h): header, then refs[deps + refs], buffers[], the stream, then the buffers, each

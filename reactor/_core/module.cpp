@@ -56,8 +56,7 @@ void close_context() {
   ++epoch;
   for (auto& [id, entry] : old->actors) Py_XDECREF(entry.methods);
   Py_CLEAR(old->functions);
-  if (--old->heap->users == 0) delete old->heap;
-  delete old;
+  Context::release(old);
   forget_channels();
 }
 
@@ -270,10 +269,7 @@ void reply(uint64_t off, nb::object value, bool error) {
 }
 
 // cancel(ref) -> 0 it was done, 1 cancelled before it began, 2 it is running (the process is told by a signal).
-int cancel(nb::handle ref) {
-  need_ctx();
-  Object* o = ref_object(ref.ptr());
-  if (!o) throw nb::python_error();
+int cancel_object(Object* o, bool children) {
   if (is_done(o)) return 0;
   State pending = State::Pending;
   if (o->state.compare_exchange_strong(pending, State::Cancelled, memory_order_acq_rel)) {
@@ -282,17 +278,53 @@ int cancel(nb::handle ref) {
   }
   if (pending != State::Running) return 0;
   uint32_t runner = o->runner.load(memory_order_acquire);
-  if (runner != kNoProc) ctx->heap->procs[runner].cancel.store(o->uid, memory_order_release);
+  if (runner != kNoProc) {
+    ctx->heap->procs[runner].cancel_children.store(children, memory_order_relaxed);
+    ctx->heap->procs[runner].cancel.store(o->uid, memory_order_release);
+  }
   return 2;
+}
+int cancel(nb::handle ref, bool children) {
+  need_ctx();
+  Object* o = ref_object(ref.ptr());
+  if (!o) throw nb::python_error();
+  return cancel_object(o, children);
+}
+// Cancels the tasks that the running, cancelled task has started; gives the slots of processes to be interrupted.
+nb::list cancel_children() {
+  nb::list slots;
+  if (!ctx->proc->cancel_children.load()) return slots;
+  for (auto [off, uid] : ctx->children) {
+    auto* o = ctx->heap->at<Object>(off);
+    if (o->uid != uid || o->holds.load() <= 0 || cancel_object(o, true) != 2) continue;
+    uint32_t runner = o->runner.load();
+    if (runner != kNoProc) slots.append(runner);
+  }
+  return slots;
+}
+// What the running task or this actor holds: {name: amount in 1/10000}.
+nb::dict held_resources() {
+  nb::dict d;
+  uint32_t held = ctx->proc->demand.load();
+  if (!held) return d;
+  const Demand& demand = ctx->header->demand[held - 1];
+  for (int i = 0; i < demand.n; ++i) d[ctx->header->resource_name[demand.index[i]]] = demand.amount[i];
+  return d;
 }
 
 nb::object actor() {
   need_ctx();
   return steal(new_link(new_actor(ctx->local), false));
 }
-// The actor at an offset that came by a control message. `take`: a hold of its own, else the message's is handed over.
-nb::object link_at(uint64_t off, bool take) {
+// The actor at an offset that came by a control message. `take`: a hold of its own, else the message's is handed over;
+// `weak`: the message's is given back, the link will not keep the actor alive.
+nb::object link_at(uint64_t off, bool take, bool weak) {
   auto* o = ctx->heap->at<Object>(off);
+  if (weak) {
+    nb::object made = steal(new_link(o, true, true));
+    drop_hold(ctx->local, o);
+    return made;
+  }
   if (take) {
     int32_t holds = o->holds.load();
     do
@@ -508,9 +540,11 @@ NB_MODULE(_core, m) {
   m.def("put", &put, nb::arg("value").none());
   m.def("request", &request);
   m.def("reply", &reply, nb::arg("offset"), nb::arg("value").none(), nb::arg("error") = false);
-  m.def("cancel", &cancel, nb::arg("ref"));
+  m.def("cancel", &cancel, nb::arg("ref"), nb::arg("children"));
+  m.def("cancel_children", &cancel_children);
+  m.def("held_resources", &held_resources);
   m.def("actor", &actor);
-  m.def("link_at", &link_at, nb::arg("offset"), nb::arg("take"));
+  m.def("link_at", &link_at, nb::arg("offset"), nb::arg("take"), nb::arg("weak") = false);
   m.def("ref_at", &ref_at, nb::arg("offset"));
   m.def("hold", [](uint64_t off) { take_hold(ctx->heap->at<Object>(off)); }, nb::arg("offset"));
   m.def("drop", [](uint64_t off) { drop_hold(ctx->local, ctx->heap->at<Object>(off)); }, nb::arg("offset"));
@@ -547,6 +581,7 @@ NB_MODULE(_core, m) {
   m.def("free_actor", [](uint64_t actor) { return free_actor(ctx->heap->at<Object>(actor)); }, nb::arg("actor"));
   m.def("proc_info", &proc_info, nb::arg("slot"));
   m.def("stats", &stats);
+  m.def("store_used", [] { need_ctx(); return ctx->header->store_used.load(); });
   timed_out = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
   m.attr("TIMED_OUT") = nb::handle(timed_out);
   m.def("die_with_parent", [] { prctl(PR_SET_PDEATHSIG, SIGKILL); });

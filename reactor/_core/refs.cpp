@@ -81,7 +81,13 @@ PyObject* ref_offset(PyObject* self, void*) {
   return o ? PyLong_FromUnsignedLongLong(ctx->heap->off(o)) : nullptr;
 }
 
-PyGetSetDef ref_getset[] = {{"uid", ref_uid, nullptr, "number of the object, unique within the run", nullptr},
+PyObject* ref_kind(PyObject* self, void*) {
+  Object* o = ref_object(self);
+  return o ? PyLong_FromUnsignedLong(o->kind) : nullptr;
+}
+
+PyGetSetDef ref_getset[] = {{"kind", ref_kind, nullptr, "0 value, 1 actor, 2 value that an actor's method makes", nullptr},
+                            {"uid", ref_uid, nullptr, "number of the object, unique within the run", nullptr},
                             {"stale", ref_stale, nullptr, "whether the ref is of a run that has ended", nullptr},
                             {"size", ref_size, nullptr, "bytes of the value, 0 while there is none", nullptr},
                             {"holds", ref_holds, nullptr, "refs, views, messages and values that hold the object", nullptr},
@@ -150,7 +156,8 @@ void link_dealloc(PyObject* self) {
   if (ctx && l->epoch == epoch && l->object) {
     close_link(l);
     ctx->local.journal.clear(l->note);
-    drop_hold(ctx->local, l->object);
+    if (l->weak) drop_weak(ctx->local, l->object);
+    else drop_hold(ctx->local, l->object);
   } else {
     delete l->sender;
   }
@@ -404,10 +411,24 @@ PyObject* new_view(Object* o, uint8_t* data, uint64_t size, bool writable) {
   return reinterpret_cast<PyObject*>(v);
 }
 
-PyObject* new_link(Object* o, bool take) {
+namespace {
+std::atomic_ref<uint32_t> weak_count(Object* actor) {
+  return std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(actor->body + offsetof(ActorBody, weak)));
+}
+}  // namespace
+
+void drop_weak(Local& l, Object* actor) {
+  ActorBody body;
+  memcpy(&body, actor->body, sizeof body);
+  bool last = weak_count(actor).fetch_sub(1, memory_order_acq_rel) == 1;
+  if (last && l.heap->at<Inbox>(body.inbox)->state.load(memory_order_acquire) == InboxState::Dead) send_control(Control::Release, l.heap->off(actor));
+}
+
+PyObject* new_link(Object* o, bool take, bool weak) {
   auto* l = reinterpret_cast<PyLink*>(LinkType->tp_alloc(LinkType, 0));
   if (!l) return nullptr;
-  if (take) take_hold(o);
+  if (take && weak) weak_count(o).fetch_add(1, memory_order_relaxed);
+  else if (take) take_hold(o);
   ActorBody body;
   memcpy(&body, o->body, sizeof body);
   l->object = o;
@@ -415,7 +436,8 @@ PyObject* new_link(Object* o, bool take) {
   l->uid = o->uid;
   l->actor = body.actor;
   l->epoch = epoch;
-  l->note = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);
+  l->weak = weak;
+  l->note = ctx->local.journal.add(ctx->heap->off(o), weak ? Entry::Weak : Entry::Hold);
   l->channel_note = kNoEntry;
   l->sender = nullptr;
   l->weakrefs = nullptr;

@@ -35,6 +35,7 @@ struct PyLink {
   uint32_t epoch;
   uint32_t note, channel_note;
   Sender* sender;
+  bool weak;          // does not keep the actor alive
   PyObject* weakrefs;
 };
 
@@ -78,7 +79,8 @@ inline bool is_ref(PyObject* o) { return Py_TYPE(o) == ref_class || PyObject_Typ
 Object* ref_object(PyObject* ref);                      // null: stale, Python error set
 PyObject* new_ref(Object* o, bool take);                // take: a hold of its own, else the caller's is handed over
 PyObject* new_view(Object* o, uint8_t* data, uint64_t size, bool writable = false);
-PyObject* new_link(Object* o, bool take);
+PyObject* new_link(Object* o, bool take, bool weak = false);
+void drop_weak(Local& l, Object* actor);
 PyObject* new_completion(const std::vector<Off>& results, const std::vector<uint32_t>& notes, PyObject* name);
 bool make_types(PyObject* module);
 

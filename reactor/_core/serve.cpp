@@ -379,7 +379,7 @@ void run_message(Message* m, Receiver* from) {
       } else {
         PyErr_Clear();
         if (ctx->inline_mode) {
-          Off reason = kind == MessageKind::Task ? 0 : note_death(actor, 0, leaving);
+          Off reason = note_death(kind == MessageKind::Task ? 0 : actor, 0, leaving);
           for (Off off : results) {
             if (reason) take_hold(ctx->heap->at<Object>(reason));
             memcpy(ctx->heap->at<Object>(off)->body, &reason, sizeof reason);
@@ -456,6 +456,7 @@ bool serve_tasks() {
     if (has_task(h, q) && can_take(ctx->header, demand)) kick_pool(demand);
     auto* m = h->at<Message>(task);
     run_message(m, nullptr);
+    ctx->children.clear();
     ctx->local.journal.clear(note);
     release_message(ctx->local, m);
     ctx->local.alloc.free(task);

@@ -53,9 +53,10 @@ bool waits_in_queue(Heap* h, Off task, uint64_t value) {
 }
 
 // A task whose worker died: run it again if it may be, else fail it.
-void retry_or_fail(Off task, Off reason, std::unordered_set<Off>& failed) {
+void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<Off>& failed) {
   auto* m = ctx->heap->at<Message>(task);
-  bool again = m->retries > 0;
+  bool cancel = cancelled == ctx->heap->at<Object>(m->result)->uid;
+  bool again = m->retries > 0 && !cancel;
   for (uint32_t i = 0; i < m->results; ++i) {
     Off off = i ? m->more_results()[i - 1] : m->result;
     auto* o = ctx->heap->at<Object>(off);
@@ -73,6 +74,10 @@ void retry_or_fail(Off task, Off reason, std::unordered_set<Off>& failed) {
     m->actor = 1;
     task_ready(ctx->local, task);
     return;
+  }
+  for (uint32_t i = 0; cancel && i < m->results; ++i) {
+    auto* o = ctx->heap->at<Object>(i ? m->more_results()[i - 1] : m->result);
+    if (!is_done(o)) complete(ctx->local, o, State::Cancelled);
   }
   fail_results(m, reason, nullptr);
   release_message(ctx->local, m);
@@ -142,6 +147,7 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox) {
     p.lent.store(0);
     p.idle.store(0);
     p.cancel.store(0);
+    p.cancel_children.store(0);
     p.inbox.store(inbox);
     p.journal.store(0);
     for (auto& list : p.remote_free) list.store(0);
@@ -201,7 +207,7 @@ void reap(uint32_t slot, Object* reason) {
       if (m->kind != MessageKind::Task) continue;
       auto* o = h->at<Object>(m->result);
       if (tag_of(v) == Entry::Trying && o->runner.load() != kNoProc) continue;  // an old claim of the same memory
-      retry_or_fail(off_of(v), why, failed);
+      retry_or_fail(off_of(v), why, p.cancel.load(), failed);
     }
   for (uint64_t v : entries) {
     Off off = off_of(v);
@@ -216,6 +222,7 @@ void reap(uint32_t slot, Object* reason) {
         break;
       }
       case Entry::Hold: drop_hold(ctx->local, h->at<Object>(off)); break;
+      case Entry::Weak: drop_weak(ctx->local, h->at<Object>(off)); break;
       case Entry::Block:
         if (h->page_state[h->page_of(off)].load() == kSlab) ctx->local.alloc.free(off);
         break;
@@ -243,7 +250,9 @@ void drain(Object* actor) { drain_inbox(inbox_of(actor), nullptr); }
 bool free_actor(Object* actor) {
   Heap* h = ctx->heap;
   Inbox* in = inbox_of(actor);
-  if (actor->holds.load(memory_order_acquire) != 0 || in->state.load(memory_order_acquire) != InboxState::Dead) return false;
+  ActorBody body;
+  memcpy(&body, actor->body, sizeof body);
+  if (body.weak || actor->holds.load(memory_order_acquire) != 0 || in->state.load(memory_order_acquire) != InboxState::Dead) return false;
   drain_inbox(in, nullptr);
   for (Off off = in->channels.load(memory_order_acquire); off;) {
     auto* c = h->at<Channel>(off);

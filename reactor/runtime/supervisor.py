@@ -11,6 +11,7 @@ from collections import deque
 
 from reactor import _core
 from reactor.runtime import control, output, worker
+from reactor.runtime.gpus import GpuShares
 from reactor.runtime.zygote import preload
 
 ACTOR, TASK_WORKER = 2, 3  # ProcKind in the core
@@ -55,7 +56,7 @@ class Supervisor:
         self.waiting = []  # actors without resources
         self.demands = {frozenset({("CPU", 10000)}): 0, frozenset(): 1}
         self.resource_index = {name: i for i, name in enumerate(_core.resources())}
-        self.gpu_free = {i: 1.0 for i in range(int(_core.resources().get("GPU", (0,))[0] // 10000))}
+        self.gpus = GpuShares(_core.resources().get("GPU", (0,))[0] // 10000)
         self.tasks_started = 0
         self.stopping = False
         self.poll = select.epoll()
@@ -100,7 +101,9 @@ class Supervisor:
                 continue
             try:
                 getattr(self, f"on_{request}")(*arguments)
-            except Exception as error:  # a fault of one request must not take the run down; the asker gets it
+            except Exception as error:  # a fault of one request must not take the run down; who asked gets it
+                if not isinstance(arguments[-1], int):
+                    raise
                 _core.reply(arguments[-1], (False, error))
 
     def _core_request(self, request, offset):
@@ -119,9 +122,7 @@ class Supervisor:
         """An actor was created: give it a process as soon as its resources are free."""
         key = facts.get("name") and (facts["namespace"], facts["name"])
         if key and key in self.names:
-            error = ValueError(f"The name {facts['name']} (namespace={facts['namespace']}) is already taken. Please use "
-                               "a different name or get the existing actor using ray.get_actor('" + facts["name"] + "')")
-            _core.reply(reply, (False, error))
+            _core.reply(reply, (True, "taken"))
             self._kill_unstarted(Actor(offset, facts), "its name was taken")
             return
         preload(facts.get("preload", ()))
@@ -188,10 +189,10 @@ class Supervisor:
         _core.reply(reply, (True, {"actors": actors, "workers": workers, "supervisor": os.getpid()}))
 
     def on_gpus(self, amount, reply):
-        _core.reply(reply, (True, self._take_gpus(amount)))
+        _core.reply(reply, (True, self.gpus.take(amount)))
 
     def on_gpus_back(self, amounts):
-        self._give_gpus(amounts)
+        self.gpus.give(amounts)
 
     # ---- starting
 
@@ -220,7 +221,7 @@ class Supervisor:
         slot = _core.new_proc(ACTOR, _core.inbox_at(actor.offset))
         if slot >= 0:
             _core.set_proc_demand(slot, actor.demand)
-            actor.gpus = self._take_gpus(actor.facts["demand"].get("GPU", 0) / 10000)
+            actor.gpus = self.gpus.take(actor.facts["demand"].get("GPU", 0) / 10000)
             actor.worker = self._fork(slot, actor, actor.facts["class_name"])
         if actor.worker is None:
             _core.give_resources(actor.demand)
@@ -257,23 +258,6 @@ class Supervisor:
         w = self.workers[pid] = Worker(slot, pid, actor, cutters)
         return w
 
-    def _take_gpus(self, amount):
-        """[(id, share)] for `amount` GPUs; ids are those free, a share of one at most."""
-        taken = []
-        while amount > 1e-9:
-            share = min(1.0, amount)
-            gpu = next((g for g, free in self.gpu_free.items() if free >= share - 1e-9), None)
-            if gpu is None:
-                break
-            self.gpu_free[gpu] -= share
-            taken.append((gpu, share))
-            amount -= share
-        return taken
-
-    def _give_gpus(self, taken):
-        for gpu, share in taken:
-            self.gpu_free[gpu] += share
-
     # ---- ending
 
     def _reap_children(self):
@@ -304,7 +288,7 @@ class Supervisor:
             _core.spawn_answered()
         else:
             w.actor.worker = None
-            self._give_gpus(w.actor.gpus)
+            self.gpus.give(w.actor.gpus)
             self._died(w.actor)
         if self.waiting:
             self._start_waiting()

@@ -129,47 +129,6 @@ def test_large_texts_and_bytes_arrive(ray, length):
     assert ray.get(echo.remote(*values)) == values
 
 
-def test_tensors_arrive_with_values_dtype_and_shape(ray):
-    torch = pytest.importorskip("torch")
-
-    @ray.remote
-    def echo(tensors):
-        return tensors
-
-    sent = [
-        torch.arange(6.0).reshape(2, 3), torch.arange(6.0).reshape(2, 3).t(), torch.zeros(0, 4), torch.tensor(2), torch.ones(3, dtype=torch.bfloat16),
-        torch.tensor([True]), torch.arange(300_000), torch.ones(2, requires_grad=True), torch.nn.Parameter(torch.ones(2)),
-    ]
-    for arrived in (ray.get(echo.remote(sent)), ray.get(ray.put(sent)), ray.get([ray.put(tensor) for tensor in sent])):
-        for one, other in zip(arrived, sent, strict=True):
-            assert (type(one), one.dtype, one.shape, one.requires_grad) == (type(other), other.dtype, other.shape, other.requires_grad)
-            assert torch.equal(one, other)
-
-
-def test_a_tensor_from_get_may_be_changed_without_changing_the_object(ray):
-    torch = pytest.importorskip("torch")
-
-    for length in (4, 300_000):
-        ref = ray.put(torch.zeros(length))
-        first = ray.get(ref)
-        first += 1
-        assert first[0] == 1
-        assert ray.get(ref)[0] == 0
-
-
-def test_a_module_and_its_state_arrive(ray):
-    torch = pytest.importorskip("torch")
-
-    @ray.remote
-    def evaluate(module, state, x):
-        module.load_state_dict(state)
-        return module(x).detach()
-
-    module, other = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
-    x = torch.ones(1, 3)
-    assert torch.allclose(ray.get(evaluate.remote(other, module.state_dict(), x)), module(x))
-
-
 def test_many_times_the_stores_size_passes_through_it(ray):
     size = 20 << 20
 

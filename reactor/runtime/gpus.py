@@ -1,0 +1,25 @@
+"""Which GPUs are whose."""
+
+
+class GpuShares:
+    """The machine's GPUs, numbered from 0, given out whole or in shares of one."""
+
+    def __init__(self, count):
+        self._free = {gpu: 1.0 for gpu in range(int(count))}
+
+    def take(self, amount):
+        """[(number, share)] that make up `amount`: whole ones, and one share for a fraction. Fewer if there are no more."""
+        taken = []
+        while amount > 1e-9:
+            share = min(1.0, amount)
+            gpu = next((gpu for gpu, free in self._free.items() if free >= share - 1e-9), None)
+            if gpu is None:
+                break
+            self._free[gpu] -= share
+            taken.append((gpu, share))
+            amount -= share
+        return taken
+
+    def give(self, taken):
+        for gpu, share in taken:
+            self._free[gpu] += share
