@@ -156,6 +156,84 @@ def test_static_and_class_methods_are_callable(ray):
     assert ray.get(holder.of_class.remote(1)) == ("kind", 1)
 
 
+def test_methods_may_have_any_name(ray):
+    @ray.remote
+    class Awkward:
+        def _private(self):
+            return "private"
+
+        def __call__(self, x):
+            return x
+
+        def __len__(self):
+            return 3
+
+        def options(self, args, kwargs):
+            return args, kwargs
+
+        def kill(self):
+            return "alive"
+
+    awkward = Awkward.remote()
+    calls = [awkward._private.remote(), awkward.__call__.remote(1), awkward.__len__.remote(), awkward.options.remote(args=1, kwargs=2),
+             awkward.kill.remote()]
+    assert ray.get(calls) == ["private", 1, 3, (1, 2), "alive"]
+
+
+def test_classes_of_one_name_are_kept_apart(ray):
+    def make(kind):
+        @ray.remote
+        class Kind:
+            def read(self):
+                return kind
+        return Kind
+
+    actors = [make(kind).remote() for kind in ("a", "b", "c")]
+    assert ray.get([actor.read.remote() for actor in actors]) == ["a", "b", "c"]
+
+
+def test_an_actor_makes_actors_of_its_own_class(ray):
+    @ray.remote
+    class Tree:
+        def __init__(self, depth):
+            self.children = [Tree.remote(depth - 1)] if depth else []
+
+        def depth(self):
+            return 1 + max(ray.get([child.depth.remote() for child in self.children]), default=0)
+
+    assert ray.get(Tree.remote(2).depth.remote()) == 3
+
+
+def test_values_flow_from_actor_to_actor_by_their_refs(ray):
+    @ray.remote
+    class Stage:
+        def __init__(self, offset):
+            self.offset = offset
+
+        def add(self, x):
+            return x + self.offset
+
+    stages = [Stage.remote(offset) for offset in (1, 10, 100)]
+    results = []
+    for x in range(20):
+        ref = x
+        for stage in stages:
+            ref = stage.add.remote(ref)
+        results.append(ref)
+    assert ray.get(results) == [x + 111 for x in range(20)]
+
+
+def test_an_actor_runs_programs(ray):
+    @ray.remote
+    class Shell:
+        def run(self):
+            import subprocess
+            import sys
+            return subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True, text=True).stdout
+
+    assert ray.get(Shell.remote().run.remote()) == "42\n"
+
+
 def test_remote_makes_an_actor_class_of_a_plain_class(ray):
     class Plain:
         def __init__(self, value):
@@ -250,6 +328,29 @@ def test_exit_actor_ends_the_actor_after_the_calls_before_it(ray):
         ray.get(leave)
     with pytest.raises(ray.exceptions.RayActorError):
         ray.get(leaver.work.remote())
+
+
+@pytest.mark.needs_concurrency
+def test_calls_wait_for_a_constructor_that_takes_its_time(ray, gate):
+    @ray.remote
+    def late():
+        gate.wait_for("first")
+        return "argument"
+
+    @ray.remote
+    class Slow:
+        def __init__(self, value):
+            gate.wait_for("second")
+            self.value = value
+
+        def read(self):
+            return self.value
+
+    slow = Slow.remote(late.remote())
+    refs = [slow.read.remote() for _ in range(3)]
+    gate.touch("first")
+    gate.touch("second")
+    assert ray.get(refs) == ["argument"] * 3
 
 
 @pytest.mark.needs_processes

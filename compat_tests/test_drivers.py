@@ -68,6 +68,15 @@ def test_a_driver_that_catches_ctrl_c_goes_on_with_its_workers(scripts):
     assert driver.finish(10) == 0
 
 
+@pytest.mark.needs_concurrency
+def test_a_driver_told_to_terminate_ends_and_leaves_nothing(scripts):
+    scripts.write("script.py", BUSY + "    ray.get([worker.stay.remote(), stay.remote()])\n")
+    driver = scripts.start("script.py")
+    driver.wait_for("pong")
+    driver.process.terminate()
+    assert driver.finish(10) != 0
+
+
 @pytest.mark.needs_processes
 @pytest.mark.rayshim_only
 def test_nothing_outlives_a_killed_driver(scripts):

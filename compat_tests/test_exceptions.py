@@ -48,6 +48,38 @@ def test_the_original_exception_is_the_cause(ray):
     assert caught.value.code == 7
 
 
+@pytest.mark.parametrize("error", [
+    StopIteration(3), FileNotFoundError(2, "No such file", "name"), UnicodeDecodeError("utf-8", b"x", 0, 1, "why"), AssertionError("a"),
+    MemoryError(), TimeoutError("t"), RecursionError("r"), KeyError(("k", 1))], ids=lambda error: type(error).__name__)
+def test_a_built_in_exception_keeps_its_arguments(ray, error):
+    @ray.remote
+    def fail():
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        ray.get(fail.remote())
+    assert type(caught.value.cause) is type(error)
+    assert caught.value.cause.args == error.args
+
+
+def test_attributes_notes_and_causes_of_an_exception_arrive(ray):
+    @ray.remote
+    def fail():
+        try:
+            1 / 0
+        except ZeroDivisionError as cause:
+            error = ValueError("chained")
+            error.code = 5
+            error.add_note("a note")
+            raise error from cause
+
+    with pytest.raises(ValueError) as caught:
+        ray.get(fail.remote())
+    assert caught.value.code == 5
+    for part in ("ZeroDivisionError", "direct cause", "chained", "a note"):
+        assert part in str(caught.value)
+
+
 def test_an_exception_class_of_a_module_is_recognised(ray):
     @ray.remote
     def fail():

@@ -150,6 +150,31 @@ def test_two_actors_that_flood_each_other_both_finish(ray):
         assert ray.get(refs) == [10_000 * (i + 1) for i in range(500)]
 
 
+def test_each_callers_calls_run_in_the_order_made(ray):
+    @ray.remote
+    class Log:
+        def __init__(self):
+            self.entries = []
+
+        def add(self, caller, number):
+            self.entries.append((caller, number))
+
+        def read(self):
+            return self.entries
+
+    @ray.remote
+    def write(log, caller):
+        ray.get([log.add.remote(caller, number) for number in range(100)])
+
+    log = Log.remote()
+    writers = [write.remote(log, caller) for caller in "ab"]
+    ray.get([log.add.remote("driver", number) for number in range(100)])
+    ray.get(writers)
+    entries = ray.get(log.read.remote())
+    for caller in ("a", "b", "driver"):
+        assert [number for name, number in entries if name == caller] == list(range(100))
+
+
 def test_a_method_is_callable_through_a_variable(ray, counter):
     actor = counter.remote()
     increment = actor.increment
@@ -221,3 +246,20 @@ def test_a_handle_found_by_name_keeps_nothing_alive(ray, counter):
     wait_until(lambda: not alive(pid))
     with pytest.raises(ray.exceptions.RayActorError):
         ray.get(found.increment.remote())
+
+
+@pytest.mark.needs_processes
+def test_an_actor_ends_with_the_actor_that_made_it(ray, counter):
+    @ray.remote
+    class Maker:
+        def make(self):
+            self.made = counter.remote()
+            return self.made
+
+    maker = Maker.remote()
+    made = ray.get(maker.make.remote())
+    pid = ray.get(made.pid.remote())
+    ray.kill(maker)
+    wait_until(lambda: not alive(pid))
+    with pytest.raises(ray.exceptions.ActorDiedError):
+        ray.get(made.increment.remote())

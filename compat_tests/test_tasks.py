@@ -1,5 +1,6 @@
 import os
 
+import numpy as np
 import pytest
 
 
@@ -41,6 +42,37 @@ def test_a_result_is_an_argument_of_the_next_task(ray):
     for _ in range(20):
         ref = increment.remote(ref)
     assert ray.get(ref) == 21
+
+
+def test_parameters_may_have_any_name(ray):
+    @ray.remote
+    def clash(self, args, kwargs, /, options, name=None, function=None):
+        return self, args, kwargs, options, name, function
+
+    assert ray.get(clash.remote(1, 2, 3, options=4, name=5, function=6)) == (1, 2, 3, 4, 5, 6)
+    with pytest.raises(TypeError):
+        clash.remote(self=1, args=2, kwargs=3, options=4)
+
+
+def test_functions_of_one_name_are_kept_apart(ray):
+    def make(factor):
+        @ray.remote
+        def scale(x):
+            return factor * x
+        return scale
+
+    scales = [make(factor) for factor in range(5)]
+    assert ray.get([scale.remote(10) for scale in scales]) == [0, 10, 20, 30, 40]
+
+
+def test_a_function_brings_the_array_that_it_closes_over(ray):
+    array = np.arange(200_000)
+
+    @ray.remote
+    def total():
+        return int(array.sum())
+
+    assert ray.get([total.remote(), total.remote()]) == [int(array.sum())] * 2
 
 
 def test_a_thousand_tasks_give_their_results_in_order(ray):

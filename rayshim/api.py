@@ -282,21 +282,13 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
         raise TypeError(f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got {type(refs)}")
     if timeout is not None and timeout < 0:
         raise ValueError(f"The 'timeout' argument must be nonnegative. Received {timeout}")
-    for ref in refs:
-        if not isinstance(ref, ObjectRef):
-            raise TypeError(f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing {type(ref)}")
     if not refs:
         return [], []
-    if len(set(refs)) != len(refs):
-        raise ValueError("Wait requires a list of unique ray_waitables.")
     if num_returns <= 0:
         raise ValueError(f"Invalid number of objects to return {num_returns}.")
     if num_returns > len(refs):
         raise ValueError("num_returns cannot be greater than the number of ray_waitables provided to ray.wait.")
-    done = _core.wait(refs, num_returns, timeout)
-    ready = [ref for ref, is_done in zip(refs, done) if is_done][:num_returns]
-    chosen = set(ready)
-    return ready, [ref for ref in refs if ref not in chosen]
+    return _core.wait(refs, num_returns, timeout)
 
 
 def kill(actor, *, no_restart=True):

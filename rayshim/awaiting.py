@@ -42,12 +42,12 @@ def _watch(epoch):
                 _wake = _core.request()
             wake = _wake[0]
         try:
-            done = _core.wait([wake, *(ref for ref, _ in waiting)], 1, None)[1:]
+            _core.wait([wake, *(ref for ref, _ in waiting)], 1, None)
         except (RuntimeError, ValueError):
             return  # the session has ended
         still = []
-        for (ref, made), is_done in zip(waiting, done):
-            if is_done:
+        for ref, made in waiting:
+            if ref.done():
                 _settle(ref, made)
             else:
                 still.append((ref, made))

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <fcntl.h>
+#include <sched.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <bit>
 #include <csignal>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -233,21 +234,52 @@ PyObject* get_one(PyObject*, PyObject* const* args, Py_ssize_t n) {
   }
 }
 
-// wait(refs, k, timeout) -> [bool]: which refs are done; waits for at least k of them.
+// Whether two refs of the list are of the same object. A table of uids that is never cleared: a slot counts only if it was
+// written in this round.
+bool has_duplicates(const std::vector<PyRef*>& refs) {
+  struct Slot {
+    uint64_t uid, round;
+  };
+  static std::vector<Slot> table(64);
+  static uint64_t round = 0;
+  ++round;
+  if (table.size() < 2 * refs.size()) table.assign(std::bit_ceil(2 * refs.size()), Slot{0, 0});
+  size_t mask = table.size() - 1;
+  for (auto* r : refs) {
+    size_t i = (r->uid * 0x9e3779b97f4a7c15ull >> 20) & mask;
+    for (; table[i].round == round; i = (i + 1) & mask)
+      if (table[i].uid == r->uid) return true;
+    table[i] = {r->uid, round};
+  }
+  return false;
+}
+
+// wait(refs, k, timeout) -> (ready, rest), both lists in the order of `refs`: ready has the first k that are done when k of
+// them are, or fewer when the time is up.
 nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout) {
   need_ctx();
   RefList r(list.ptr());
+  if (has_duplicates(r.refs)) throw nb::value_error("Wait requires a list of unique ray_waitables.");
   auto n = Py_ssize_t(r.refs.size());
   Py_ssize_t done = 0;
-  for (auto* x : r.refs) done += is_done(x->object);
+  for (Py_ssize_t i = 0; i < n && done < k; ++i) done += is_done(r.refs[size_t(i)]->object);
   uint64_t deadline = deadline_of(timeout);
-  if (done < k && deadline > now_ns()) {
+  if (done < k && (timeout.is_none() || deadline > now_ns())) {
     int e = wait_objects(r.refs.data(), n, k, false, deadline);
     if (e < 0) throw nb::python_error();
   }
-  nb::list out;
-  for (auto* x : r.refs) out.append(nb::bool_(is_done(x->object)));
-  return out;
+  std::vector<bool> chosen(static_cast<size_t>(n));
+  Py_ssize_t taken = 0;
+  for (Py_ssize_t i = 0; i < n && taken < k; ++i)
+    if (is_done(r.refs[size_t(i)]->object)) chosen[size_t(i)] = true, ++taken;
+  nb::object ready = steal(PyList_New(taken)), rest = steal(PyList_New(n - taken));
+  Py_ssize_t a = 0, b = 0;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* ref = Py_NewRef(reinterpret_cast<PyObject*>(r.refs[size_t(i)]));
+    if (chosen[size_t(i)]) PyList_SET_ITEM(ready.ptr(), a++, ref);
+    else PyList_SET_ITEM(rest.ptr(), b++, ref);
+  }
+  return nb::make_tuple(ready, rest);
 }
 
 nb::object put(nb::object value) { return steal(put_value(value.ptr())); }
