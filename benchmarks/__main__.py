@@ -7,6 +7,7 @@ import sys
 
 BENCHMARKS = {
     "demo": "deep Q-learning on Ray and on rayshim: same results, how much faster",
+    "layers": "where the time of one rayshim call goes",
     "micro": "what one operation costs on Ray and on rayshim, row by row",
 }
 

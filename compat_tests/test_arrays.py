@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+from compat_tests.dying import death
+
 ARRAYS = {
     "float32": np.linspace(0, 1, 7, dtype=np.float32),
     "bool": np.array([True, False]),
@@ -104,8 +106,7 @@ def test_arrays_stay_valid_after_their_maker_is_gone(ray):
     gotten, ungotten = ray.get(maker.make.remote(1)), maker.make.remote(2)
     ray.wait([ungotten])
     ray.kill(maker)
-    with pytest.raises(ray.exceptions.RayActorError):
-        ray.get(maker.make.remote(3))
+    death(ray, lambda: maker.make.remote(3))
     assert (gotten == 1).all()
     assert (ray.get(ungotten) == 2).all()
 

@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from compat_tests.dying import death
 from compat_tests.processes import alive, wait_until
 
 
@@ -244,8 +245,7 @@ def test_a_handle_found_by_name_keeps_nothing_alive(ray, counter):
     assert ray.get(found.increment.remote()) == 1
     del actor
     wait_until(lambda: not alive(pid))
-    with pytest.raises(ray.exceptions.RayActorError):
-        ray.get(found.increment.remote())
+    death(ray, found.increment.remote)
 
 
 @pytest.mark.needs_processes
@@ -261,5 +261,4 @@ def test_an_actor_ends_with_the_actor_that_made_it(ray, counter):
     pid = ray.get(made.pid.remote())
     ray.kill(maker)
     wait_until(lambda: not alive(pid))
-    with pytest.raises(ray.exceptions.ActorDiedError):
-        ray.get(made.increment.remote())
+    assert isinstance(death(ray, made.increment.remote), ray.exceptions.ActorDiedError)

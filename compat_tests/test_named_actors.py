@@ -1,5 +1,7 @@
 import pytest
 
+from compat_tests.dying import death
+
 
 @pytest.fixture
 def keep(ray):
@@ -93,8 +95,7 @@ def test_a_killed_actor_gives_its_name_back(ray, keep):
     first = keep.options(name="again").remote(1)
     ray.get(first.read.remote())
     ray.kill(first)
-    with pytest.raises(ray.exceptions.RayActorError):
-        ray.get(first.read.remote())
+    death(ray, first.read.remote)
     with pytest.raises(ValueError):
         ray.get_actor("again")
     second = keep.options(name="again").remote(2)

@@ -1,5 +1,7 @@
 """Actors: `@remote class A`, `A.remote(...)`, handles and their methods."""
 
+import warnings
+
 from reactor import _core
 from reactor.codec import import_ref
 
@@ -91,6 +93,9 @@ class ActorClass:
         if self._signature is None:
             self._signature = Signature(self._cls)
         self._signature.check(args, kwargs)
+        for unmet in ("max_restarts", "max_task_retries"):
+            if options.get(unmet):
+                warnings.warn(f"rayshim does not honour {unmet}={options[unmet]} yet: a dead actor stays dead", stacklevel=3)
         namespace = options.get("namespace") or s.namespace
         name = options.get("name")
         if name and options.get("get_if_exists"):

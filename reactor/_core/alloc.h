@@ -11,12 +11,25 @@
 //   kPlain 4     published, not counted as a value          free (queues' memory)
 //
 // Publication (claim -> run) happens before the offset of the block is stored in an object; until then the pages
-// bear the writer's number, and the supervisor gives back all such pages of a dead process.
+// bear the writer's number, and the supervisor gives back all such pages of a dead process. To find them it looks at
+// the pages below high_page, which is therefore raised before the first page is claimed.
+//
+// low_page is where a search starts. Raising it over a page that was freed behind the searcher's back would lose that
+// page for good, so a search raises it only if no free was noted since it began: who frees pages stores their states
+// and then notes it with a compare-and-swap that counts up and lowers [release]; the searcher read the word before
+// its first look [acquire] and swaps the very same word. A note that comes after the swap lowers it again.
 //
 // Slab slots: the owner keeps a private free list per size; other processes push freed slots on the owner's
-// Proc::remote_free (push only, emptied whole by the owner: no ABA). `used` counts slots that are handed out, and
-// is what decides when the page of a dead owner can go. Process slots are reused only after kMaxProcs others, so a
-// late push to a dead owner's list is never seen by a successor; the list is cleared when the slot is reused.
+// Proc::remote_free (push only, emptied whole by the owner: no ABA). `used` counts the slots that are handed out, and
+// one for the owner while it lives, so exactly one party (the last slot's freer, or the supervisor for a dead owner)
+// counts it down to 0 and frees the page; nobody looks at the page after its own count. The supervisor finds a dead
+// process's pages by page_run, which names a slab page's owner, and not by what the page says: a page of another owner
+// may be freed and filled with a value at any time. Process slots are reused only after kMaxProcs others, so a late
+// push to a dead owner's list is never seen by a successor; the list is cleared when the slot is reused.
+//
+// Killed on the way: between push and count in slab_free, the page stays (64 KiB); inside free_pages, the run's pages
+// not yet stored stay; between the swaps of claim() and its count of warm_free, or between publish()'s count and its
+// states, those totals are off by that run. Each costs memory that is not used again, never memory in use.
 #pragma once
 #include <vector>
 #include "heap.h"
@@ -25,13 +38,14 @@ namespace reactor {
 
 constexpr uint32_t kCold = 0, kWarm = 1, kRun = 2, kSlab = 3, kPlain = 4, kClaim = 16;
 constexpr uint32_t kAbandoned = 0xfffffffe;
+constexpr uint32_t kSlabOwner = 0x80000000;  // page_run of a slab page: this and the owner's slot
 constexpr uint32_t kSlabSizes[kClasses] = {64, 128, 256, 512, 1024, 2048, 4096, 8128, 13056, 16320, 21824, 32704};
 constexpr uint64_t kSlabMax = kSlabSizes[kClasses - 1];
 
 struct SlabPage {           // first 64 bytes of a slab page
   atomic<uint32_t> owner;   // proc slot or kAbandoned
   uint32_t size_class;
-  atomic<uint32_t> used;
+  atomic<uint32_t> used;    // slots handed out, and 1 for the owner while it lives
   uint32_t slots;
 };
 
@@ -47,6 +61,16 @@ inline void punch(Heap* h, uint32_t page, uint32_t n) {
   fallocate(h->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(h->page_at(page)), off_t(n) * off_t(kPage));
 }
 
+// Pages from `page` on were freed (their states are stored): searches must come by again.
+inline void note_free(Header* hdr, uint32_t page) {
+  uint64_t low = hdr->low_page.load(memory_order_relaxed);
+  uint64_t noted;
+  do {
+    uint64_t lowest = page < uint32_t(low) ? page : uint32_t(low);
+    noted = ((low >> 32) + 1) << 32 | lowest;
+  } while (!hdr->low_page.compare_exchange_weak(low, noted, memory_order_release, memory_order_relaxed));
+}
+
 inline void free_pages(Heap* h, uint32_t page, uint32_t n) {
   Header* hdr = h->header;
   uint32_t to = kWarm;
@@ -56,8 +80,7 @@ inline void free_pages(Heap* h, uint32_t page, uint32_t n) {
     to = kCold;
   }
   for (uint32_t i = 0; i < n; ++i) h->page_state[page + i].store(to, memory_order_release);
-  uint32_t low = hdr->low_page.load(memory_order_relaxed);
-  while (page < low && !hdr->low_page.compare_exchange_weak(low, page, memory_order_relaxed)) {}
+  note_free(hdr, page);
 }
 
 class Allocator {
@@ -115,8 +138,8 @@ class Allocator {
       do *heap_->at<Off>(off) = head;
       while (!list.compare_exchange_weak(head, off, memory_order_release, memory_order_relaxed));
     }
-    // From here on the slot is not ours; the page is, until `used` says that this was its last.
-    if (page->used.fetch_sub(1, memory_order_acq_rel) == 1) release_if_abandoned(heap_, page);
+    // From here on the slot is not ours; the page stays until it is counted down.
+    if (page->used.fetch_sub(1, memory_order_acq_rel) == 1) free_pages(heap_, heap_->page_of(heap_->off(page)), 1);
   }
   void collect(int c) {
     atomic<Off>& list = heap_->procs[slot_].remote_free[c];
@@ -130,8 +153,9 @@ class Allocator {
     SlabPage* s = heap_->at<SlabPage>(at);
     s->owner.store(slot_, memory_order_relaxed);
     s->size_class = uint32_t(c);
-    s->used.store(0, memory_order_relaxed);
+    s->used.store(1, memory_order_relaxed);
     s->slots = uint32_t((kPage - 64) / kSlabSizes[c]);
+    heap_->page_run[page].store(kSlabOwner | slot_, memory_order_relaxed);
     heap_->page_state[page].store(kSlab, memory_order_release);
     bump_[c] = {at + 64, at + 64 + Off(s->slots) * kSlabSizes[c]};
     return true;
@@ -145,10 +169,12 @@ class Allocator {
   // First fit from the lowest free page, so that warm pages are used again.
   uint32_t claim(uint32_t n) {
     Header* hdr = heap_->header;
-    uint32_t low = hdr->low_page.load(memory_order_relaxed);
-    uint32_t from = low;
+    uint64_t low = hdr->low_page.load(memory_order_acquire);
+    uint32_t from = uint32_t(low);
     bool skipped = false;
     while (from + n <= hdr->pages) {
+      uint32_t high = hdr->high_page.load(memory_order_relaxed);
+      while (from + n > high && !hdr->high_page.compare_exchange_weak(high, from + n, memory_order_release)) {}
       uint32_t got = 0;
       int64_t warm = 0;
       while (got < n) {
@@ -161,30 +187,20 @@ class Allocator {
       if (got == n) {
         if (warm) hdr->warm_free.fetch_sub(warm, memory_order_relaxed);
         heap_->page_run[from].store(n, memory_order_relaxed);
-        uint32_t high = hdr->high_page.load(memory_order_relaxed);
-        while (from + n > high && !hdr->high_page.compare_exchange_weak(high, from + n, memory_order_relaxed)) {}
-        if (!skipped) hdr->low_page.compare_exchange_strong(low, from + n, memory_order_relaxed);
+        if (!skipped) hdr->low_page.compare_exchange_strong(low, low >> 32 << 32 | (from + n), memory_order_relaxed);
         return from;
       }
       if (got) skipped = true;
       for (uint32_t i = 0; i < got; ++i) heap_->page_state[from + i].store(kWarm, memory_order_release);
       if (got && warm != int64_t(got) * int64_t(kPage))
         hdr->warm_free.fetch_add(int64_t(got) * int64_t(kPage) - warm, memory_order_relaxed);
+      if (got) note_free(hdr, from);  // another search may have passed them by meanwhile
       from += got;
       if (heap_->page_state[from].load(memory_order_relaxed) > kWarm) ++from;
     }
     return UINT32_MAX;
   }
 
- public:
-  static void release_if_abandoned(Heap* h, SlabPage* page) {
-    if (page->owner.load(memory_order_acquire) != kAbandoned) return;
-    uint32_t i = h->page_of(h->off(page));
-    uint32_t slab = kSlab;  // of the last free and the supervisor's own look, one wins
-    if (h->page_state[i].compare_exchange_strong(slab, kClaim + kMaxProcs, memory_order_acq_rel)) free_pages(h, i, 1);
-  }
-
- private:
   struct Bump {
     Off next = 0, end = 0;
   };
@@ -202,10 +218,11 @@ inline void reap_memory(Heap* h, uint32_t slot) {
     if (s == kClaim + slot) {
       free_pages(h, i, 1);
     } else if (s == kSlab) {
+      uint32_t owner = kSlabOwner | slot;
+      if (!h->page_run[i].compare_exchange_strong(owner, kAbandoned, memory_order_acq_rel)) continue;
       SlabPage* page = h->at<SlabPage>(h->page_at(i));
-      uint32_t owner = slot;
-      if (page->owner.compare_exchange_strong(owner, kAbandoned, memory_order_acq_rel) && page->used.load(memory_order_acquire) == 0)
-        Allocator::release_if_abandoned(h, page);
+      page->owner.store(kAbandoned, memory_order_release);
+      if (page->used.fetch_sub(1, memory_order_acq_rel) == 1) free_pages(h, i, 1);
     }
   }
 }

@@ -11,8 +11,8 @@
 // Either the ringer sees sleeping == 1, or the sleeper's look at its condition comes after the publication (both
 // fences are in one total order), so no wake-up is lost. Bumping `word` before the system call covers a ringer
 // between the sleeper's look and its futex_wait: the kernel then refuses to sleep. A sleeper or a ringer that is
-// killed at any point leaves nothing held; a ringer killed between exchange and futex_wake is made good by the
-// supervisor, which rings everybody when a process died.
+// killed at any point leaves nothing held; but a ringer killed between exchange and futex_wake leaves a sleeper that
+// every ringer takes for woken, so the supervisor wakes everybody (wake, not ring) when a process died.
 #pragma once
 #include "heap.h"
 
@@ -25,6 +25,12 @@ inline bool ring(Bell* b) {
   b->word.fetch_add(1, memory_order_release);
   futex_wake(&b->word);
   return true;
+}
+
+// Wakes the sleeper, whatever the bell says of it.
+inline void wake(Bell* b) {
+  b->word.fetch_add(1, memory_order_release);
+  futex_wake(&b->word);
 }
 
 // How long to look before sleeping. Busy looking pays only while a core is idle: with more runnable processes than

@@ -39,10 +39,10 @@ static_assert(sizeof(Channel) == 128);
 constexpr uint64_t kFirstSegment = 8128 - sizeof(Segment);
 constexpr uint64_t kLargestSegment = (4 << 20) - sizeof(Segment);
 
+// The producer's own until it is linked: killed before that, its pages are given back as claimed ones.
 inline Off new_segment(Heap* h, Allocator& a, uint64_t capacity) {
   Off off = a.alloc(sizeof(Segment) + capacity);
   if (!off) return 0;
-  a.publish(off, kPlain);
   auto* s = h->at<Segment>(off);
   s->tail.store(0, memory_order_relaxed);
   s->head.store(0, memory_order_relaxed);
@@ -90,6 +90,7 @@ class Sender {
     tail_ += size;
     segment_->tail.store(tail_, memory_order_release);
     if (old_) {
+      alloc_->publish(heap_->off(segment_), kPlain);
       old_->next.store(heap_->off(segment_), memory_order_release);
       old_ = nullptr;
     }
@@ -168,6 +169,7 @@ class Receiver {
     Off old = heap_->off(segment_);
     segment_ = heap_->at<Segment>(next);
     channel_->read = next;
+    std::atomic_signal_fence(memory_order_seq_cst);  // killed from here on: who drains the channel must not read the old one
     head_ = segment_->head.load(memory_order_relaxed);
     tail_ = segment_->tail.load(memory_order_acquire);
     alloc_->free(old);

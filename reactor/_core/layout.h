@@ -2,7 +2,7 @@
 //
 //   offset 0      Header                     one page (64 KiB)
 //                 page_state u32[pages]      who owns each 64 KiB page
-//                 page_run   u32[pages]      length of the run that starts here
+//                 page_run   u32[pages]      length of the run that starts here; a slab page's owner
 //                 Proc[kMaxProcs]            one entry per process of the run
 //                 pages …                    slab pages and page runs (alloc.h)
 //
@@ -85,7 +85,7 @@ struct Header {
   int64_t warm_limit;          // free pages kept resident, in bytes
 
   alignas(64) atomic<uint32_t> high_page;  // pages below were used at least once
-  atomic<uint32_t> low_page;               // no free page below, as far as known
+  atomic<uint64_t> low_page;               // frees noted << 32 | no free page below this one (alloc.h, note_free)
   alignas(64) atomic<int64_t> store_used;  // bytes in page runs
   atomic<int64_t> warm_free;               // bytes free but resident
   alignas(64) atomic<int32_t> awake;       // processes not asleep on a bell

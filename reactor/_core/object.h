@@ -4,19 +4,24 @@
 //
 // Completer                                     Waiter
 //   write value, state            [release]       node.armed = 1, node.next = head
-//   old = wait.fetch_or(1)        [acq_rel]       CAS wait: head -> node          [acq_rel]
-//   for node in list of old:                        fails with bit 0 set: done, no need to wait
+//   old = wait.fetch_or(1)        [seq_cst]       CAS wait: head -> node          [acq_rel]
+//   if old had bit 0: no more to do                 fails with bit 0 set: done, no need to wait
+//   for node in list of old:
 //     if node.armed.exchange(0): act on it
+//     wait = node.next | 1        [release]
 //     node.life.exchange(Done); free it if it was Orphan
-//   wait = 1                      [release]
 //
-// A node that got in before fetch_or is in the completer's list; one that did not sees bit 0. `armed.exchange` gives
-// the right to act on a node to one party, so a waiter that gives up (timeout) and the completer never both count it,
-// and walking a list twice (the supervisor, after a completer was killed while walking) is harmless. `life` decides
-// who frees the node: the second of {waiter, completer} to be through with it.
+// A node that got in before fetch_or is in the completer's list; one that did not sees bit 0. Two may complete the same
+// object (a cancelled call: who cancels it, and the worker that then finds it): who sets bit 0 walks.
+// `armed.exchange` gives the right to act on a node to one party, so a waiter that gives up (timeout) and the completer
+// never both count it. A waiter that arms a node again, linked since an earlier wait, stores armed = 1 and then looks at
+// bit 0, while the completer sets bit 0 and then takes `armed`: all four are seq_cst, so one of the two sees the other's.
+// `life` decides who frees the node: the second of {waiter, completer} to be through with it.
 //
-// The list stays reachable from the object until it was walked to its end, and the completer's Run entry in its journal is
-// cleared only then, so that the supervisor can finish the walk.
+// The list shrinks as it is walked, each node leaving it before it may be freed, and the completer's Run entry in its
+// journal is cleared only at the end, so that the supervisor can finish the walk of a completer that was killed. The node
+// that was being acted on is then not acted on again: a group's waiter makes up for it by looking at its objects now and
+// then, a task that waited for just this argument is lost.
 #pragma once
 #include "bell.h"
 #include "journal.h"
@@ -42,7 +47,7 @@ struct alignas(64) WaitGroup {
 };
 constexpr int32_t kBias = 1 << 30;
 
-inline bool is_done(const Object* o) { return o->wait.load(memory_order_acquire) & 1; }
+inline bool is_done(const Object* o) { return o->wait.load(memory_order_seq_cst) & 1; }
 
 // What one process needs to work with objects. Thread safety: its process's GIL.
 struct Local {
@@ -97,21 +102,38 @@ inline void drop_value_refs(Local& l, ValueHeader* v) {
   Off* refs = value_refs(v);
   for (uint32_t i = 0; i < v->deps + v->refs; ++i) drop_hold(l, l.heap->at<Object>(refs[i]));
 }
-// Frees an object that nobody holds, and lets go of the refs in its value.
-inline void destroy(Local& l, Object* o) {
-  if (o->kind == kActorObject) {
-    if (l.actor_unheld) l.actor_unheld(l, o);
-    return;
+// Frees an object that nobody holds, and lets go of the refs in its value. Those that fall with it wait in a list through
+// their `size`: a chain of refs can be longer than the stack is deep.
+inline void destroy(Local& l, Object* first) {
+  Off fallen = 0;
+  auto fall = [&](Object* o) {
+    if (o->kind == kActorObject) {
+      if (l.actor_unheld) l.actor_unheld(l, o);
+      return;
+    }
+    o->size = fallen;
+    fallen = l.heap->off(o);
+  };
+  auto drop = [&](Off off) {
+    auto* o = l.heap->at<Object>(off);
+    if (o->holds.fetch_sub(1, memory_order_acq_rel) == 1) fall(o);
+  };
+  fall(first);
+  while (fallen) {
+    auto* o = l.heap->at<Object>(fallen);
+    fallen = o->size;
+    State s = o->state.load(memory_order_acquire);
+    if (s == State::Value || s == State::Error) {
+      auto* v = reinterpret_cast<ValueHeader*>(value_of(l.heap, o));
+      for (uint32_t i = 0; i < v->deps + v->refs; ++i) drop(value_refs(v)[i]);
+    } else if (s == State::Died) {
+      Off reason;
+      memcpy(&reason, o->body, sizeof reason);
+      if (reason) drop(reason);
+    }
+    if (o->block) l.alloc.free(o->block);
+    l.alloc.free(l.heap->off(o));
   }
-  State s = o->state.load(memory_order_acquire);
-  if (s == State::Value || s == State::Error) drop_value_refs(l, reinterpret_cast<ValueHeader*>(value_of(l.heap, o)));
-  if (s == State::Died) {
-    Off reason;
-    memcpy(&reason, o->body, sizeof reason);
-    if (reason) drop_hold(l, l.heap->at<Object>(reason));
-  }
-  if (o->block) l.alloc.free(o->block);
-  l.alloc.free(l.heap->off(o));
 }
 
 inline void act_on(Local& l, WaitNode* n, bool failed) {
@@ -132,21 +154,21 @@ inline void act_on(Local& l, WaitNode* n, bool failed) {
 
 inline void walk_waiters(Local& l, Object* o, uint64_t word) {
   bool failed = o->state.load(memory_order_relaxed) != State::Value;
-  for (Off at = word & ~uint64_t(1); at;) {
+  while (Off at = word & ~uint64_t(1)) {
     auto* n = l.heap->at<WaitNode>(at);
-    Off next = n->next;
-    if (n->armed.exchange(0, memory_order_acq_rel)) act_on(l, n, failed);
+    word = n->next | 1;
+    if (n->armed.exchange(0, memory_order_seq_cst)) act_on(l, n, failed);
+    o->wait.store(word, memory_order_release);
     if (n->life.exchange(Life::Done, memory_order_acq_rel) == Life::Orphan) l.alloc.free(at);
-    at = next;
   }
-  o->wait.store(1, memory_order_release);
 }
 
-// Marks the object done and wakes who waits. The value (or reason) has been written; the caller is its only writer.
+// Marks the object done and wakes who waits, unless it is done already. The value (or reason) has been written; the
+// caller is its only writer.
 inline void complete(Local& l, Object* o, State s) {
   o->state.store(s, memory_order_release);
-  uint64_t old = o->wait.fetch_or(1, memory_order_acq_rel);
-  if (old > 1) walk_waiters(l, o, old);
+  uint64_t old = o->wait.fetch_or(1, memory_order_seq_cst);
+  if (old && !(old & 1)) walk_waiters(l, o, old);
 }
 
 inline void complete_died(Local& l, Object* o, Off reason) {

@@ -515,7 +515,10 @@ int serve(double idle_seconds) {
     Py_BEGIN_ALLOW_THREADS
     e = wait_on(ctx->heap, &ctx->proc->bell, ctx->proc, ctx->spin, deadline, [&] { return in ? inbox_ready(in) : runnable_task(); });
     Py_END_ALLOW_THREADS
-    if (e == ETIMEDOUT) return int(ExitReason::IdlePool);
+    if (e == ETIMEDOUT) {
+      set_idle(false);
+      return int(ExitReason::IdlePool);
+    }
   }
 }
 

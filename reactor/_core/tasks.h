@@ -64,6 +64,10 @@ inline TaskQueue* new_queue(Local& l, uint32_t demand) {
 
 inline void enqueue(Local& l, TaskQueue* q, Off task) {
   auto* r = l.heap->at<TaskRing>(q->write);
+  while (Off next = r->next.load(memory_order_relaxed)) {  // its former producer was killed between linking and this
+    q->write = next;
+    r = l.heap->at<TaskRing>(next);
+  }
   uint64_t tail = r->tail.load(memory_order_relaxed);
   if (tail - r->head.load(memory_order_acquire) == r->capacity) {
     Off next = new_ring(l, r->capacity * 2 + 8);
@@ -132,7 +136,10 @@ inline bool can_take(Header* hdr, uint32_t demand) {
     if (hdr->resource_free[d.index[i]].load(memory_order_acquire) < d.amount[i]) return false;
   return true;
 }
-inline bool take_resources(Header* hdr, uint32_t demand) {
+// Failing on a later kind gives back the earlier ones, which others may have missed meanwhile: `disturbed` is then set,
+// and the caller has to call them again.
+inline bool take_resources(Header* hdr, uint32_t demand, bool* disturbed = nullptr) {
+  if (!can_take(hdr, demand)) return false;
   const Demand& d = hdr->demand[demand];
   for (int i = 0; i < d.n; ++i) {
     atomic<int64_t>& free = hdr->resource_free[d.index[i]];
@@ -140,6 +147,7 @@ inline bool take_resources(Header* hdr, uint32_t demand) {
     bool got = false;
     while (have >= d.amount[i] && !(got = free.compare_exchange_weak(have, have - d.amount[i], memory_order_acq_rel))) {}
     if (!got) {
+      if (disturbed && i > 0) *disturbed = true;
       while (i-- > 0) hdr->resource_free[d.index[i]].fetch_add(d.amount[i], memory_order_acq_rel);
       return false;
     }

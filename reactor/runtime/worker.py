@@ -12,7 +12,7 @@ from reactor.runtime.seeding import reseed
 
 # ExitReason in the core
 INTENDED, CREATION_FAILED, OUT_OF_SCOPE, KILLED, IDLE, SYSTEM_EXIT = range(1, 7)
-_IDLE_SECONDS = 10.0  # a task worker without work for so long ends, unless it is one of the first
+_IDLE_SECONDS = 10.0  # a task worker without work for so long ends if there are more of them than CPUs
 
 
 class _Stream(io.FileIO):
@@ -57,7 +57,12 @@ def main(slot, facts, gpus, birth, pipes, config, plugin):
         _core.set_hook("exit_kind", exit_kind)
         plugin.install(config["settings"], role)
         plugin.begin(config["settings"], facts, gpus)
-        leave(_core.serve(0.0))
+        reason = IDLE
+        while reason == IDLE:
+            reason = _core.serve(_IDLE_SECONDS if role == "task" else 0.0)
+            if reason == IDLE and _core.pool_surplus():
+                break
+        leave(reason)
     except BaseException:
         import traceback
 
