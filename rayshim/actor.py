@@ -1,5 +1,6 @@
 """Actors: `@remote class A`, `A.remote(...)`, handles and their methods."""
 
+import os
 import warnings
 
 from reactor import _core
@@ -113,6 +114,7 @@ class ActorClass:
             "namespace": namespace,
             "demand": {k: round(v * 10000) for k, v in resources.items()},
             "ordinal": s.next_ordinal(),
+            "creator": os.getpid(),
             "detached": options.get("lifetime") == "detached",
             "info": info_ref.offset,
             "preload": _heavy(),

@@ -28,6 +28,8 @@ def init(
     runtime_env=None,
     placement="isolated",
     seed=None,
+    replay_plans=True,
+    trace=False,
     **accepted,
 ):
     """Starts the runtime in this process.
@@ -46,6 +48,8 @@ def init(
             point of call; `pdb` works).
         seed: int; `random`, `numpy.random` and `torch` of every actor are then seeded from it and the actor's number, the same
             in each placement. Default: from the operating system.
+        replay_plans: record the pattern of calls and follow it when it comes again; False turns this off, with the same results.
+        trace: keep the times of calls and waits for `timeline`.
         accepted: Ray's other arguments, as include_dashboard, dashboard_host, logging_level, _system_config, _temp_dir. They
             have no meaning here and are ignored; a name that Ray does not have is a TypeError.
 
@@ -81,6 +85,8 @@ def init(
         "runtime_env": runtime_env or {},
         "resources": {"CPU": float(cpus), **further},
         "driver": os.getpid(),
+        "recording": bool(replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS"),
+        "trace": bool(trace) or bool(os.environ.get("RAYSHIM_TRACE")),
     }
     from reactor.runtime.driver import Driver
 
@@ -98,6 +104,7 @@ def init(
     from rayshim import serving
 
     serving.install(settings, "inline" if inline else "driver")
+    serving.observe(settings)
     made = session.begin(session.Session(driver.control, settings, driver))
     if inline:
         from reactor.runtime.gpus import GpuShares
@@ -266,7 +273,7 @@ def put(value, *, _owner=None, _tensor_transport=None):
             "Calling 'put' on an ray.ObjectRef is not allowed. If you really want to do this, you can wrap the ray.ObjectRef in "
             "a list and call 'put' on it."
         )
-    return _core.put(value)
+    return _core.put_recorded(value)
 
 
 def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
@@ -404,8 +411,34 @@ def get_gpu_ids():
     return gpu_ids()
 
 
+def report():
+    """What was recorded and replayed so far, in all processes: a Report, which prints itself as a table and has `to_dict()`.
+    RuntimeError without a session."""
+    from rayshim import recorder
+
+    return recorder.report(_session())
+
+
+def graph():
+    """The recorded graph of the program so far, a RecordedGraph: `text()`, `mermaid()`, `dot()`, `html(path)`. RuntimeError
+    without a session, or if nothing was recorded (`replay_plans=False`)."""
+    from rayshim import recorder
+
+    return recorder.graph(_session())
+
+
 def timeline(filename=None):
-    raise NotImplementedError("rayshim does not provide ray.timeline yet")
+    """Calls and waits since the start as events for Perfetto or chrome://tracing: a list of dicts, or, with `filename`, written
+    there as JSON. RuntimeError unless the session was started with `init(trace=True)` or `python -m rayshim --trace`."""
+    from rayshim import timeline as module
+
+    return module.timeline(_session(), filename)
+
+
+def _session():
+    if session.current is None:
+        raise RuntimeError("there is no session: call init() first, and this before shutdown()")
+    return session.current
 
 
 def register_serializer(cls, serializer, deserializer):

@@ -38,6 +38,8 @@ def _new(dual_class, cause):
         base = base.__base__
     if base.__name__ in ("ExceptionGroup", "BaseExceptionGroup"):
         return base.__new__(dual_class, cause.message, cause.exceptions)
+    if base is MemoryError:  # its own __new__ serves itself only
+        base = Exception
     return base.__new__(dual_class, cause)
 
 

@@ -34,6 +34,12 @@ def install(settings, role):
         import rayshim.function  # noqa: F401
 
 
+def observe(settings):
+    """Turns recording and tracing on or off in this process."""
+    _core.set_recording(settings["recording"])
+    _core.set_tracing(settings["trace"])
+
+
 def begin(settings, record, gpus):
     """In a worker after its birth: the session, the environment, how it is interrupted."""
     import socket
@@ -54,6 +60,7 @@ def begin(settings, record, gpus):
     from rayshim import cancelling
 
     cancelling.listen()
+    observe(settings)
 
 
 def died(facts):

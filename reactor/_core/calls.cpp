@@ -1,6 +1,8 @@
 // The caller's side: making calls, waiting, reading results.
 #include "refs.h"
 #include "calls.h"
+#include "recorder.h"
+#include "site.h"
 #include <sys/socket.h>
 
 namespace reactor {
@@ -31,6 +33,8 @@ bool check_arguments(const CallSpec& s, PyObject* const* args, Py_ssize_t n, PyO
 
 // One call's encoded arguments and result objects, ready to be laid into a record.
 struct Outgoing {
+  uint32_t recorded = 0;  // the operation's node in the recorder's trie
+  bool replayed = false;
   Encoding encoding;
   std::vector<Object*> results;
   Object* args_object = nullptr;
@@ -45,6 +49,7 @@ struct Outgoing {
     for (uint32_t i = 0; i < kwargs; ++i)
       if (!encoding->name(PyTuple_GET_ITEM(kwnames, i)) || !encoding->argument(a[n + i])) return false;
     value_size = encoding->size();
+    ctx->proc->count_bytes(value_size, encoding->pickled_bytes());
     if (value_size > kInlineArgs) {
       args_object = new_object(ctx->local, 1);
       if (!encode_into(*encoding.encoder, args_object)) {
@@ -66,7 +71,7 @@ struct Outgoing {
   void fill(Message* m, MessageKind kind) {
     m->size = uint32_t(record_size());
     m->kind = kind;
-    m->flags = 0;
+    m->flags = replayed ? kReplayed : 0;
     m->method = 0;
     m->stamp = stamp();
     m->actor = 0;
@@ -83,14 +88,55 @@ struct Outgoing {
     if (value_size) encoding->write(m->value());
   }
   // The refs that the caller gets: one, a list, or None.
+  PyObject* ref(size_t i) {
+    PyObject* made = new_ref(results[i], false);
+    if (made && recorded) {
+      auto* r = reinterpret_cast<PyRef*>(made);
+      r->segment = ctx->recorder->segment();
+      r->op = ctx->recorder->depth();
+      r->recorded = recorded;
+    }
+    return made;
+  }
   PyObject* refs(int32_t n) {
-    if (n == 1) return new_ref(results[0], false);
+    if (n == 1) return ref(0);
     if (n < 1) Py_RETURN_NONE;
     PyObject* list = PyList_New(n);
-    for (int32_t i = 0; list && i < n; ++i) PyList_SET_ITEM(list, i, new_ref(results[size_t(i)], false));
+    for (int32_t i = 0; list && i < n; ++i) PyList_SET_ITEM(list, i, ref(size_t(i)));
     return list;
   }
 };
+
+// Looks an operation up in the recording, or adds it. Only the process's main thread is recorded: others have no serial order.
+void record_operation(Outgoing& out, OpKind kind, uint64_t target, uint32_t method, PyObject* name, uint64_t actor, int32_t results,
+                      PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  Recorder* rec = ctx->recorder;
+  ++ctx->operations;
+  Proc* p = ctx->proc;
+  p->calls.store(ctx->operations, memory_order_relaxed);
+  if (!rec || !rec->awake() || PyThread_get_thread_ident() != ctx->main_thread) return;
+  Py_ssize_t all = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+  OpKey key{target, method << 2 | uint32_t(kind), uint32_t(all << 8 | results), nullptr, 0, 0};
+  for (Py_ssize_t i = 0; i < all; ++i) {
+    if (!is_ref(args[i])) continue;
+    auto* r = reinterpret_cast<PyRef*>(args[i]);
+    uint32_t back = r->segment ? rec->segment() - r->segment : UINT32_MAX;
+    key.shape = (key.shape * 31 + uint32_t(i)) * 31 + (back > 3 ? UINT32_MAX : back * 65537 + r->op);
+  }
+  if (kwnames && PyTuple_GET_SIZE(kwnames)) key.names = uint32_t(PyObject_Hash(kwnames));
+  reactor_call_site(&key.code, &key.instruction, 0);
+  out.recorded = rec->follow(key);
+  out.replayed = out.recorded != 0;
+  p->replayed.store(rec->matched(), memory_order_relaxed);
+  if (out.replayed) return;
+  OpNote note{name, actor, uint32_t(all), uint32_t(results < 0 ? 0 : results), out.value_size, out.encoding->layout(uint32_t(nargs)), {}, 0, {}};
+  for (Py_ssize_t i = 0; i < all; ++i)
+    if (is_ref(args[i])) {
+      auto* r = reinterpret_cast<PyRef*>(args[i]);
+      note.sources.push_back({uint32_t(i), r->segment ? rec->segment() - r->segment : UINT32_MAX, r->op});
+    }
+  out.recorded = rec->record(key, std::move(note));
+}
 
 void die_at_once(Outgoing& out, Inbox* inbox) {
   Off reason = inbox->reason.load(memory_order_acquire);
@@ -159,7 +205,8 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
   Outgoing out;
   if (!out.encode(args, nargs, kwnames)) return nullptr;
   out.make_results(spec.results, kMethodResult);
-  ++ctx->operations;
+  record_operation(out, kind == MessageKind::Create ? OpKind::Create : OpKind::Call, link->uid, index, spec.name, link->actor, spec.results,
+                   args, nargs, kwnames);
   PyObject* refs = out.refs(spec.results);
   if (!refs) return nullptr;
   Inbox* inbox = link->inbox;
@@ -254,7 +301,7 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   if (!out.encode(args, nargs, kwnames)) return nullptr;
   out.make_results(f->spec.results, kValueObject);
   if (ctx->running_uid && ctx->serving) ctx->children.emplace_back(ctx->heap->off(out.results[0]), out.results[0]->uid);
-  ++ctx->operations;
+  record_operation(out, OpKind::Task, f->function->uid, 0, f->spec.name, 0, f->spec.results, args, nargs, kwnames);
   PyObject* refs = out.refs(f->spec.results);
   if (!refs) return nullptr;
   if (ctx->inline_mode) {
@@ -321,7 +368,29 @@ Off alloc_value(uint64_t size) {
   return 0;
 }
 
-PyObject* put_value(PyObject* value) {
+namespace {
+
+void record_put(Encoder& e, PyRef* ref) {
+  Recorder* rec = ctx->recorder;
+  ctx->proc->calls.store(++ctx->operations, memory_order_relaxed);
+  if (!rec || !rec->awake() || PyThread_get_thread_ident() != ctx->main_thread) return;
+  OpKey key{0, uint32_t(OpKind::Put), 0, nullptr, 0, 0};
+  reactor_call_site(&key.code, &key.instruction, 1);  // put() of the layer above is a Python function
+  uint32_t node = rec->follow(key);
+  ctx->proc->replayed.store(rec->matched(), memory_order_relaxed);
+  if (!node) {
+    OpNote note{nullptr, 0, 1, 1, ref->object->size, e.layout(1), {}, 0, {}};
+    node = rec->record(key, std::move(note));
+  }
+  if (!node) return;
+  ref->segment = rec->segment();
+  ref->op = rec->depth();
+  ref->recorded = node;
+}
+
+}  // namespace
+
+PyObject* put_value(PyObject* value, bool recorded) {
   if (!ctx) return stale_error("runtime");
   Encoding e;
   if (!e->item(value)) return nullptr;
@@ -330,9 +399,10 @@ PyObject* put_value(PyObject* value) {
     ctx->local.alloc.free(ctx->heap->off(o));
     return nullptr;
   }
-  ++ctx->operations;
   complete(ctx->local, o, State::Value);
-  return new_ref(o, false);
+  PyObject* ref = new_ref(o, false);
+  if (ref && recorded) record_put(*e.encoder, reinterpret_cast<PyRef*>(ref));
+  return ref;
 }
 
 namespace {
@@ -523,6 +593,29 @@ int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, ui
   for (int i = 0; i < 2000 && g->remaining.load(memory_order_acquire) != expect; ++i) cpu_relax();
   if (g->remaining.load(memory_order_acquire) == expect) mine->spare_groups.push_back(mine->heap->off(g));
   return result;
+}
+
+PyObject* recording_data() {
+  PyObject* name = PyUnicode_FromString(ctx->slot == 0 ? "driver" : "worker");
+  PyObject* data = ctx->recorder ? ctx->recorder->data(name) : PyDict_New();
+  Py_DECREF(name);
+  PyObject* events = data ? PyList_New(0) : nullptr;
+  for (auto& e : ctx->events) {
+    PyObject* label = e.name ? PyObject_GetAttrString(e.name, "__name__") : Py_NewRef(Py_None);
+    if (!label) {
+      PyErr_Clear();
+      label = Py_NewRef(Py_None);
+    }
+    PyObject* t = Py_BuildValue("(KKNIO)", e.start_ns, e.end_ns, label, e.actor, e.replayed ? Py_True : Py_False);
+    if (t) PyList_Append(events, t);
+    Py_XDECREF(t);
+  }
+  if (events) PyDict_SetItemString(data, "events", events);
+  Py_XDECREF(events);
+  PyObject* pid = PyLong_FromLong(getpid());
+  PyDict_SetItemString(data, "pid", pid);
+  Py_DECREF(pid);
+  return data;
 }
 
 }  // namespace reactor

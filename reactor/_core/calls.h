@@ -13,8 +13,9 @@ inline void release_message(Local& l, Message* m) {
   else drop_value_refs(l, reinterpret_cast<ValueHeader*>(m->value()));
   if (m->function) drop_hold(l, l.heap->at<Object>(m->function));
 }
-PyObject* put_value(PyObject* value);
+PyObject* put_value(PyObject* value, bool recorded = false);  // recorded: it is an operation of the user's
 int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline);
 void kick_queues();
+PyObject* recording_data();  // this process's recording and timeline, as a dict
 
 }  // namespace reactor

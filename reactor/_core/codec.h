@@ -13,6 +13,8 @@ class Encoder {
   bool name(PyObject* str);         // a keyword's name
   uint32_t add_ref(Object* o, PyObject* owner);
   uint64_t size() const;
+  uint64_t pickled_bytes() const { return pickled_; }
+  std::string layout(uint32_t items) const;  // text, see recorder.h
   void write(uint8_t* to);          // also takes a hold of every ref inside
   void clear();
 
@@ -23,6 +25,7 @@ class Encoder {
   bool seen(PyObject* o);
   void raw(const void* p, size_t n) { stream_.insert(stream_.end(), static_cast<const uint8_t*>(p), static_cast<const uint8_t*>(p) + n); }
   template <class T> void put(T v) { raw(&v, sizeof v); }
+  uint64_t pickled_ = 0;
   std::vector<uint8_t> stream_;
   std::vector<Py_buffer> buffers_;
   std::vector<Off> deps_, refs_;

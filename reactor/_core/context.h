@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 #include "channel.h"
+#include "recorder.h"
 #include "tasks.h"
 
 namespace reactor {
@@ -30,6 +31,15 @@ struct Hooks {
   PyObject* switched = nullptr;   // (actor number or None): inline placement enters and leaves an actor
 };
 
+// One span of the timeline: a call that ran here, or a wait of this process.
+constexpr size_t kMaxEvents = 1 << 20;  // of one process; later ones are dropped
+struct Event {
+  uint64_t start_ns, end_ns;
+  PyObject* name;      // owned; null: a wait
+  uint32_t actor;
+  bool replayed;
+};
+
 struct ActorEntry {
   PyObject* methods = nullptr;    // list of callables
   bool deferred = false;
@@ -44,6 +54,12 @@ struct Context {
     if (--c->heap->users == 0) delete c->heap;
     delete c;
   }
+  ~Context() {
+    delete recorder;
+    for (auto& e : events) Py_XDECREF(e.name);
+  }
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
   int users = 1;
   Heap* heap;
   Header* header;
@@ -65,6 +81,9 @@ struct Context {
   std::unordered_set<uint8_t*> shadowed;  // large buffers that have a copy-on-write view
   PyObject* functions = nullptr;          // uid -> callable
   // what runs now, for cancel and the runtime context
+  Recorder* recorder = nullptr;           // null: not wanted
+  bool tracing = false;
+  std::vector<Event> events;
   PyObject* running_callable = nullptr;
   std::vector<std::pair<Off, uint64_t>> children;  // (result, uid) of tasks that the running task started
   Off running = 0;

@@ -67,6 +67,15 @@ struct alignas(64) Proc {
   atomic<uint64_t> wakes;      // futex wake-ups sent
   atomic<uint64_t> sleeps;     // futex waits entered
   atomic<uint64_t> executed;   // messages and tasks run
+  atomic<uint64_t> bytes_native, bytes_pickled;  // of values written
+  atomic<uint64_t> calls, replayed;              // operations issued, and those that followed a recording
+  atomic<uint32_t> recording_round;  // the last request for its recording that it has answered
+  atomic<Off> recording;             // Object with the recording, held by this entry
+
+  void count_bytes(uint64_t all, uint64_t pickled) {  // one writer: no need for read-modify-write
+    bytes_native.store(bytes_native.load(std::memory_order_relaxed) + all - pickled, std::memory_order_relaxed);
+    bytes_pickled.store(bytes_pickled.load(std::memory_order_relaxed) + pickled, std::memory_order_relaxed);
+  }
 };
 
 struct Demand {
@@ -96,6 +105,8 @@ struct Header {
   atomic<uint32_t> spawn_asked;
   atomic<uint32_t> actors_waiting;         // actors that wait for resources
   atomic<uint64_t> next_uid;
+  atomic<uint32_t> recording_round;        // raised to ask every process for its recording
+  atomic<uint64_t> past[4];                // of dead processes: bytes native, pickled, calls, replayed
 
   alignas(64) atomic<uint32_t> resources;
   char resource_name[kMaxResources][56];
@@ -160,6 +171,8 @@ struct BufferEntry {
 };
 
 enum class MessageKind : uint8_t { Call = 1, Create, Task, Skip };
+
+constexpr uint8_t kReplayed = 1;  // Message::flags: the call followed a recording
 
 // A call on its way. In a channel it is followed by the further results' offsets and the arguments' value; a task
 // lies in a block of its own.

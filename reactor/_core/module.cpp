@@ -161,6 +161,32 @@ constexpr uint64_t kPatienceNs = 2000000000;
 
 bool failed(PyRef* r) { return is_done(r->object) && r->object->state.load(memory_order_acquire) != State::Value; }
 
+// A get or wait ends the caller's segment of operations; its time is a span of the timeline.
+class SegmentScope {
+ public:
+  explicit SegmentScope(SegmentEnd end) {
+    if (!ctx || PyThread_get_thread_ident() != ctx->main_thread) return;
+    if (ctx->recorder) ctx->recorder->end_segment(end);
+    if (ctx->tracing) start_ = now_ns();
+  }
+  ~SegmentScope() {
+    if (start_ && ctx && ctx->events.size() < kMaxEvents) ctx->events.push_back({start_, now_ns(), nullptr, ctx->running_actor, false});
+  }
+
+ private:
+  uint64_t start_ = 0;
+};
+
+// What a recorded operation's result looks like is learnt when its caller first reads one.
+void note_result(PyRef* r) {
+  if (!r->recorded || !ctx->recorder) return;
+  OpNote* note = ctx->recorder->note(r->recorded);
+  if (!note || !note->result.empty()) return;
+  auto* v = reinterpret_cast<ValueHeader*>(value_of(ctx->heap, r->object));
+  note->result = layout_of(value_stream(v), value_stream(v) + v->stream, 1);
+  note->result_bytes = r->object->size;
+}
+
 // Waits for the first `n` refs in list order: the first that failed is raised as soon as those before it have values, as the
 // serial run would, without waiting for those after it. If one before it takes longer than kPatienceNs, the failure is raised
 // all the same, as Ray does at once: that earlier call may never return. False: the time is up.
@@ -195,6 +221,7 @@ bool wait_in_order(std::vector<PyRef*>& refs, uint64_t deadline) {
 nb::object get(nb::object list, nb::object timeout) {
   need_ctx();
   RefList r(list.ptr());
+  SegmentScope segment(SegmentEnd::Get);
   uint64_t deadline = deadline_of(timeout);
   if (!wait_in_order(r.refs, deadline)) return nb::none();
   PyObject* out = PyList_New(Py_ssize_t(r.refs.size()));
@@ -203,6 +230,7 @@ nb::object get(nb::object list, nb::object timeout) {
     if (!ref_object(reinterpret_cast<PyObject*>(r.refs[i]))) throw nb::python_error();
     PyObject* v = decode_object(r.refs[i]->object);
     if (!v) throw nb::python_error();
+    note_result(r.refs[i]);
     PyList_SET_ITEM(out, Py_ssize_t(i), v);
   }
   return result;
@@ -217,6 +245,7 @@ PyObject* get_one(PyObject*, PyObject* const* args, Py_ssize_t n) {
   }
   if (!ref_object(args[0])) return nullptr;
   auto* r = reinterpret_cast<PyRef*>(args[0]);
+  SegmentScope segment(SegmentEnd::Get);
   try {
     if (!is_done(r->object) || failed(r)) {
       std::vector<PyRef*> refs{r};
@@ -224,7 +253,9 @@ PyObject* get_one(PyObject*, PyObject* const* args, Py_ssize_t n) {
       nb::object keep = nb::steal(reinterpret_cast<PyObject*>(r));
       if (!wait_in_order(refs, deadline_of(nb::borrow(args[1])))) return Py_NewRef(timed_out);
     }
-    return decode_object(r->object);
+    PyObject* value = decode_object(r->object);
+    if (value) note_result(r);
+    return value;
   } catch (nb::python_error& e) {
     e.restore();
     return nullptr;
@@ -259,6 +290,7 @@ bool has_duplicates(const std::vector<PyRef*>& refs) {
 nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout) {
   need_ctx();
   RefList r(list.ptr());
+  SegmentScope segment(SegmentEnd::Wait);
   if (has_duplicates(r.refs)) throw nb::value_error("Wait requires a list of unique ray_waitables.");
   auto n = Py_ssize_t(r.refs.size());
   Py_ssize_t done = 0;
@@ -283,6 +315,7 @@ nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout) {
 }
 
 nb::object put(nb::object value) { return steal(put_value(value.ptr())); }
+nb::object put_recorded(nb::object value) { return steal(put_value(value.ptr(), true)); }
 
 // A ref whose result someone else gives: (ref, offset). The giver calls reply(offset, value).
 nb::object request() {
@@ -469,6 +502,53 @@ void kill_inbox(uint64_t actor_off, nb::object reason) {
   }
 }
 
+// Every process's recording, this one's first: [(slot, dict)]. Those that are busy for longer than `timeout` s are left out.
+nb::list recordings(double timeout) {
+  need_ctx();
+  nb::list out;
+  out.append(nb::make_tuple(ctx->slot, steal(recording_data())));
+  if (ctx->inline_mode) return out;
+  uint32_t round = ctx->header->recording_round.fetch_add(1) + 1;
+  auto asked = [](Proc& p) { return p.state.load() == ProcState::Live && (p.kind == ProcKind::Actor || p.kind == ProcKind::Pool); };
+  uint64_t deadline = now_ns() + uint64_t(timeout * 1e9);
+  for (uint32_t i = 0; i < ctx->header->proc_high.load(); ++i)
+    if (asked(ctx->heap->procs[i])) ring(&ctx->heap->procs[i].bell);
+  for (uint32_t i = 0; i < ctx->header->proc_high.load(); ++i) {
+    Proc& p = ctx->heap->procs[i];
+    while (asked(p) && int32_t(p.recording_round.load(memory_order_acquire) - round) < 0 && now_ns() < deadline) {
+      timespec t{0, 100000};
+      Py_BEGIN_ALLOW_THREADS
+      nanosleep(&t, nullptr);
+      Py_END_ALLOW_THREADS
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+    Off off = asked(p) && int32_t(p.recording_round.load(memory_order_acquire) - round) >= 0 ? p.recording.load(memory_order_acquire) : 0;
+    if (off) out.append(nb::make_tuple(i, steal(decode_object(ctx->heap->at<Object>(off)))));
+  }
+  return out;
+}
+
+nb::dict counters() {
+  need_ctx();
+  Header* h = ctx->header;
+  uint64_t sums[4];
+  for (int i = 0; i < 4; ++i) sums[i] = h->past[i].load();
+  for (uint32_t i = 0; i < h->proc_high.load(); ++i) {
+    Proc& p = ctx->heap->procs[i];
+    if (p.state.load() != ProcState::Live) continue;
+    sums[0] += p.bytes_native.load();
+    sums[1] += p.bytes_pickled.load();
+    sums[2] += p.calls.load();
+    sums[3] += p.replayed.load();
+  }
+  nb::dict d;
+  d["bytes_typed"] = sums[0];
+  d["bytes_pickled"] = sums[1];
+  d["calls_total"] = sums[2];
+  d["calls_replayed"] = sums[3];
+  return d;
+}
+
 nb::dict stats() {
   need_ctx();
   Header* h = ctx->header;
@@ -570,6 +650,7 @@ NB_MODULE(_core, m) {
   m.def("get", &get, nb::arg("refs"), nb::arg("timeout").none());
   m.def("wait", &wait_some, nb::arg("refs"), nb::arg("count"), nb::arg("timeout").none());
   m.def("put", &put, nb::arg("value").none());
+  m.def("put_recorded", &put_recorded, nb::arg("value").none());
   m.def("request", &request);
   m.def("reply", &reply, nb::arg("offset"), nb::arg("value").none(), nb::arg("error") = false);
   m.def("cancel", &cancel, nb::arg("ref"), nb::arg("children"));
@@ -612,6 +693,14 @@ NB_MODULE(_core, m) {
   m.def("drain", [](uint64_t actor) { drain(ctx->heap->at<Object>(actor)); }, nb::arg("actor"));
   m.def("free_actor", [](uint64_t actor) { return free_actor(ctx->heap->at<Object>(actor)); }, nb::arg("actor"));
   m.def("proc_info", &proc_info, nb::arg("slot"));
+  m.def("set_recording", [](bool on) {
+    need_ctx();
+    delete ctx->recorder;
+    ctx->recorder = on ? new Recorder : nullptr;
+  }, nb::arg("on"));
+  m.def("set_tracing", [](bool on) { need_ctx(); ctx->tracing = on; }, nb::arg("on"));
+  m.def("recordings", &recordings, nb::arg("timeout"));
+  m.def("counters", &counters);
   m.def("stats", &stats);
   m.def("store_used", [] { need_ctx(); return ctx->header->store_used.load(); });
   timed_out = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));

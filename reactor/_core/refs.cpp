@@ -391,6 +391,7 @@ PyObject* new_ref(Object* o, bool take) {
   r->uid = o->uid;
   r->epoch = epoch;
   r->note = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);
+  r->segment = r->op = r->recorded = 0;
   r->node = nullptr;
   r->weakrefs = nullptr;
   return reinterpret_cast<PyObject*>(r);

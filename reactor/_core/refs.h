@@ -11,6 +11,8 @@ struct PyRef {
   uint64_t uid;
   uint32_t epoch;
   uint32_t note;      // journal entry
+  uint32_t segment, op;  // where the caller issued it: number of its segment and place in it; 0: not recorded
+  uint32_t recorded;     // node of the operation in the trie, 0 for none
   WaitNode* node;     // linked on the object's list and kept for the next wait, or null
   PyObject* weakrefs;
 };

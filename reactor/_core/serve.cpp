@@ -1,6 +1,7 @@
 // The worker's side: which message runs next, running it, storing what came out.
 #include "refs.h"
 #include "calls.h"
+#include "recorder.h"
 
 namespace reactor {
 namespace {
@@ -268,6 +269,7 @@ void finish_results(const Off* results, const uint32_t* notes, uint32_t n) {
 // in the journal: the record and the note never both miss.
 void run_message(Message* m, Receiver* from) {
   uint32_t n = m->results;
+  const bool replayed = m->flags & kReplayed;
   std::vector<Off> results(n);
   std::vector<uint32_t> notes(n);
   for (uint32_t i = 0; i < n; ++i) {
@@ -331,6 +333,13 @@ void run_message(Message* m, Receiver* from) {
     if (callable) name = Py_NewRef(callable);
     PyObject* outer_callable = ctx->running_callable;
     ctx->running_callable = callable;
+    Recorder* rec = deferred ? nullptr : ctx->recorder;
+    Recorder::Caller outer_caller;
+    if (rec) {
+      uint64_t who = kind == MessageKind::Task ? ctx->heap->at<Object>(function)->uid : uint64_t(actor) << 16 | method | 1ull << 63;
+      outer_caller = rec->enter(who, callable, kind == MessageKind::Task ? 0 : actor);
+    }
+    uint64_t started = ctx->tracing ? now_ns() : 0;
     if (error_type) {
       PyErr_Restore(error_type, error, error_trace);
       deferred = false;
@@ -388,6 +397,8 @@ void run_message(Message* m, Receiver* from) {
         }
       }
     }
+    if (rec) rec->leave(outer_caller);
+    if (started && !deferred && ctx->events.size() < kMaxEvents) ctx->events.push_back({started, now_ns(), Py_XNewRef(callable), actor, replayed});
     ctx->running_callable = outer_callable;
     if (ctx->inline_mode && hooks.switched) Py_XDECREF(PyObject_CallFunction(hooks.switched, "II", ctx->running_actor, outer_actor));
     ctx->running = outer;
@@ -470,6 +481,7 @@ bool serve_tasks() {
 }
 
 bool runnable_task() {
+  if (ctx->header->recording_round.load(memory_order_relaxed) != ctx->proc->recording_round.load(memory_order_relaxed)) return true;
   Heap* h = ctx->heap;
   for (Off off = ctx->header->queues.load(memory_order_acquire); off;) {
     auto* q = h->at<TaskQueue>(off);
@@ -481,6 +493,7 @@ bool runnable_task() {
 
 bool inbox_ready(Inbox* in) {
   if (in->channels.load(memory_order_acquire) != known_channels) return true;
+  if (ctx->header->recording_round.load(memory_order_relaxed) != ctx->proc->recording_round.load(memory_order_relaxed)) return true;
   bool held = ctx->deferred_open > 0;
   for (Incoming* c : incoming) {
     if (c->missing) {
@@ -495,6 +508,23 @@ bool inbox_ready(Inbox* in) {
 
 }  // namespace
 
+// Somebody wants this process's recording: leaves it in the process entry.
+void answer_recording() {
+  uint32_t round = ctx->header->recording_round.load(memory_order_acquire);
+  if (round == ctx->proc->recording_round.load(memory_order_relaxed)) return;
+  PyObject* data = recording_data();
+  PyObject* ref = data ? put_value(data) : nullptr;
+  Py_XDECREF(data);
+  if (ref) {
+    auto* o = reinterpret_cast<PyRef*>(ref)->object;
+    take_hold(o);
+    if (Off old = ctx->proc->recording.exchange(ctx->heap->off(o), memory_order_acq_rel)) drop_hold(ctx->local, ctx->heap->at<Object>(old));
+    Py_DECREF(ref);
+  }
+  PyErr_Clear();
+  ctx->proc->recording_round.store(round, memory_order_release);
+}
+
 void forget_channels() {
   incoming.clear();
   known_channels = 0;
@@ -508,6 +538,7 @@ int serve(double idle_seconds) {
   ctx->serving = true;
   for (;;) {
     if (PyErr_CheckSignals() != 0) return -1;
+    answer_recording();
     if (in ? serve_inbox(in) : serve_tasks()) continue;
     if (in && in->state.load(memory_order_acquire) == InboxState::Ending && !inbox_has_work(in) && ctx->deferred_open == 0) return int(ExitReason::OutOfScope);
     uint64_t deadline = idle_seconds > 0 ? now_ns() + uint64_t(idle_seconds * 1e9) : UINT64_MAX;

@@ -151,6 +151,12 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox) {
     p.inbox.store(inbox);
     p.journal.store(0);
     for (auto& list : p.remote_free) list.store(0);
+    p.bytes_native.store(0);
+    p.bytes_pickled.store(0);
+    p.calls.store(0);
+    p.replayed.store(0);
+    p.recording_round.store(h->header->recording_round.load());
+    p.recording.store(0);
     p.wakes.store(0);
     p.sleeps.store(0);
     p.executed.store(0);
@@ -238,6 +244,9 @@ void reap(uint32_t slot, Object* reason) {
     if (q->producer == slot) std::atomic_ref(q->producer).store(kNoProc, memory_order_release);
     off = q->next.load(memory_order_acquire);
   }
+  atomic<uint64_t>* counters[] = {&p.bytes_native, &p.bytes_pickled, &p.calls, &p.replayed};
+  for (int i = 0; i < 4; ++i) hdr->past[i].fetch_add(counters[i]->load());
+  if (Off recording = p.recording.exchange(0)) drop_hold(ctx->local, h->at<Object>(recording));
   reap_memory(h, slot);
   p.state.store(ProcState::Free, memory_order_release);
   kick_queues();

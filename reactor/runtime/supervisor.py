@@ -284,6 +284,8 @@ class Supervisor:
             "killed": w.actor and w.actor.killed,
         }
         _core.reap(w.slot, _core.put(self.plugin.died(facts)))
+        if info["exit_reason"] != worker.IDLE:
+            self._kill_made_by(w.pid)
         if w.actor is None:
             _core.spawn_answered()
         else:
@@ -292,6 +294,18 @@ class Supervisor:
             self._died(w.actor)
         if self.waiting:
             self._start_waiting()
+
+    def _kill_made_by(self, pid):
+        """An actor's life ends with the process that made it, unless it is detached."""
+        for actor in list(self.actors.values()):
+            if actor.facts["creator"] != pid or actor.facts.get("detached") or actor.dead or actor.killed:
+                continue
+            actor.killed = "its owner has died."
+            if actor.worker is None:
+                self.waiting.remove(actor)
+                self._kill_unstarted(actor, actor.killed)
+            else:
+                os.kill(actor.worker.pid, signal.SIGKILL)
 
     def _died(self, actor):
         actor.dead = True
