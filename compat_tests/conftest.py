@@ -15,7 +15,7 @@ from compat_tests.scripts import Scripts  # noqa: E402
 
 MARKERS = {
     "needs_processes": "the outcome is about processes; inline has only one",
-    "needs_concurrency": "the outcome is about work that goes on beside the driver; inline runs each call to its end first",
+    "needs_concurrency": "the outcome is about work beside the driver; inline runs each call to its end first",
     "torch": "the driver imports torch; run last, because rayshim's workers then import it at each init",
     "rayshim_only": "a promise that Ray does not make",
 }
@@ -31,7 +31,7 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore::FutureWarning:ray")
     asked = config.getoption("--backends").split(",")
     if unknown := set(asked) - set(BACKENDS):
-        raise pytest.UsageError(f"--backends: no such backend: {', '.join(sorted(unknown))}; there are {', '.join(BACKENDS)}")
+        raise pytest.UsageError(f"--backends: no {', '.join(sorted(unknown))}; there are {', '.join(BACKENDS)}")
     config.backends = [BACKENDS[name] for name in asked if BACKENDS[name].installed]
     config.missing = [BACKENDS[name] for name in asked if not BACKENDS[name].installed]
     if not config.backends:
@@ -53,7 +53,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """One backend after the other, and on each first what shares a cluster, then what starts its own; torch at the end."""
+    """One backend after the other, on each first what shares a cluster, then what starts its own; torch at the end."""
     mine = [item for item in items if "backend" in getattr(item, "fixturenames", ())]
     others = [item for item in items if "backend" not in getattr(item, "fixturenames", ())]
     # A promise of a side that is not here leaves a test without a backend.
@@ -64,7 +64,10 @@ def pytest_collection_modifyitems(config, items):
             if _backend(item).is_serial and item.get_closest_marker(name):
                 item.add_marker(pytest.mark.skip(reason=MARKERS[name]))
     mine.sort(key=lambda item: (
-        item.get_closest_marker("torch") is not None, config.backends.index(_backend(item)), "ray" not in item.fixturenames))
+        item.get_closest_marker("torch") is not None,
+        config.backends.index(_backend(item)),
+        "ray" not in item.fixturenames,
+    ))
     config.hook.pytest_deselected(items=idle)
     items[:] = others + mine
 

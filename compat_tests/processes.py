@@ -34,7 +34,7 @@ def end(pids):
 
 
 def describe(pids):
-    return "; ".join(f"{pid}: {_read(pid, 'cmdline').replace(bytes(1), b' ').decode(errors='replace').strip()}" for pid in pids)
+    return "; ".join(f"{pid}: {' '.join(_read(pid, 'cmdline').decode(errors='replace').split(chr(0)))}" for pid in pids)
 
 
 def wait_until(condition, seconds=20.0, because=""):

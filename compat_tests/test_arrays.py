@@ -46,7 +46,10 @@ def test_a_fortran_array_stays_fortran(ray):
     assert arrived.flags.f_contiguous and not arrived.flags.c_contiguous
 
 
-@pytest.mark.parametrize("scalar", [np.float32(1.5), np.int64(-3), np.bool_(True), np.datetime64("2020-01-01"), np.str_("s")])
+SCALARS = [np.float32(1.5), np.int64(-3), np.bool_(True), np.datetime64("2020-01-01"), np.str_("s")]
+
+
+@pytest.mark.parametrize("scalar", SCALARS)
 def test_a_numpy_scalar_keeps_its_type(ray, scalar):
     arrived = ray.get(ray.put(scalar))
     assert type(arrived) is type(scalar) and arrived == scalar

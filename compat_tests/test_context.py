@@ -17,13 +17,22 @@ def test_a_task_knows_its_id_and_name(ray):
     @ray.remote
     def ids():
         context = ray.get_runtime_context()
-        return context.get_task_id(), context.get_task_name(), context.get_actor_id(), context.get_job_id(), context.namespace
+        return context.get_task_id(), context.get_task_name(), context.get_actor_id()
 
-    (first, name, actor, job, namespace), (second, other, *_) = ray.get([ids.remote(), ids.options(name="other").remote()])
+    (first, name, actor), (second, other, _) = ray.get([ids.remote(), ids.options(name="other").remote()])
     assert first != second
     assert (name.split(".")[-1], other) == ("ids", "other")
     assert actor is None
-    assert (job, namespace) == (ray.get_runtime_context().get_job_id(), ray.get_runtime_context().namespace)
+
+
+def test_a_task_is_of_its_drivers_job_and_namespace(ray):
+    @ray.remote
+    def place():
+        context = ray.get_runtime_context()
+        return context.get_job_id(), context.namespace
+
+    context = ray.get_runtime_context()
+    assert ray.get(place.remote()) == (context.get_job_id(), context.namespace)
 
 
 def test_an_actor_knows_its_id_and_name(ray):
@@ -140,9 +149,10 @@ def test_init_refuses_an_unknown_argument(bare_ray, backend):
 
 def test_init_takes_rays_arguments(bare_ray, backend):
     backend.init(
-        num_cpus=1, num_gpus=0, resources={}, labels={}, object_store_memory=100 << 20, local_mode=False, ignore_reinit_error=False,
-        dashboard_host="127.0.0.1", dashboard_port=None, configure_logging=True, logging_level="ERROR", logging_format=None,
-        log_to_driver=True, namespace="n", runtime_env={}, _temp_dir=None, _memory=1 << 30)
+        num_cpus=1, num_gpus=0, resources={}, labels={}, object_store_memory=100 << 20, _memory=1 << 30,
+        local_mode=False, ignore_reinit_error=False, dashboard_host="127.0.0.1", dashboard_port=None,
+        configure_logging=True, logging_level="ERROR", logging_format=None, log_to_driver=True,
+        namespace="n", runtime_env={}, _temp_dir=None)
     assert bare_ray.get(bare_ray.put(1)) == 1
 
 
@@ -167,5 +177,6 @@ def test_the_first_use_of_the_api_initialises_it(scripts, first):
 
 
 def test_importing_starts_nothing(backend):
-    source = f"import {backend.package} as ray; ray.remote(lambda: 1); ray.remote(type('A', (), {{}})); print(ray.is_initialized())"
-    assert subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=30).stdout == "False\n"
+    use = "ray.remote(lambda: 1); ray.remote(type('A', (), {})); print(ray.is_initialized())"
+    command = [sys.executable, "-c", f"import {backend.package} as ray; {use}"]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=30).stdout == "False\n"

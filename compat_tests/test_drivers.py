@@ -136,7 +136,7 @@ def test_nobody_else_can_reach_the_sockets(scripts):
     driver.wait_for("pong")
     with open("/proc/net/unix") as table:
         paths = {fields[6]: fields[7] for fields in map(str.split, table) if len(fields) == 8}
-    listening = {fields[9] for name in ("tcp", "tcp6") for fields in map(str.split, open(f"/proc/net/{name}")) if fields[3] == "0A"}
+    listening = listening_over_the_network()
     sockets = {socket for pid in marked(scripts.mark) for socket in inodes(pid)}
     assert not sockets & listening
     for inode in sockets & set(paths):
@@ -177,6 +177,15 @@ def test_two_drivers_do_not_meet(scripts):
 def parent(pid):
     with open(f"/proc/{pid}/stat") as stat:
         return int(stat.read().rpartition(") ")[2].split()[1])
+
+
+def listening_over_the_network():
+    """The numbers of the sockets that any process listens on."""
+    numbers = set()
+    for name in ("tcp", "tcp6"):
+        with open(f"/proc/net/{name}") as table:
+            numbers |= {fields[9] for fields in map(str.split, table) if fields[3] == "0A"}
+    return numbers
 
 
 def inodes(pid):

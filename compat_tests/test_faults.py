@@ -264,7 +264,8 @@ def test_an_error_while_unpickling_is_told_to_whoever_gets(ray):
             return Refuses()
 
     actor = Actor.remote()
-    for ref in (ray.put(Refuses()), actor.take.remote(Refuses()), actor.make.remote(), ray.remote(lambda x: x).remote(Refuses())):
+    task = ray.remote(lambda x: x)
+    for ref in (ray.put(Refuses()), actor.take.remote(Refuses()), actor.make.remote(), task.remote(Refuses())):
         with pytest.raises(ray.exceptions.RayError, match="not put together"):
             ray.get(ref)
     assert ray.get(actor.take.remote(1)) == "taken"

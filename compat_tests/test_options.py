@@ -124,9 +124,9 @@ def test_an_unknown_option_is_refused_by_name(ray):
     class Actor:
         pass
 
-    for misuse in (lambda: function.options(colour=1), lambda: Actor.options(colour=1), lambda: ray.remote(colour=1)(int)):
+    for misuse in (function.options, Actor.options, lambda **wrong: ray.remote(**wrong)(int)):
         with pytest.raises(ValueError, match="colour"):
-            misuse()
+            misuse(colour=1)
 
 
 def test_an_option_of_the_other_kind_is_refused(ray):

@@ -29,11 +29,13 @@ def crowd(tmp_path):
 @pytest.fixture
 def idle(ray):
     """Returns once everything that earlier tests held is free."""
-    wait_until(lambda: all(ray.available_resources().get(name) == ray.cluster_resources()[name] for name in ("CPU", "GPU", "lamp")))
+    everything = {name: ray.cluster_resources()[name] for name in ("CPU", "GPU", "lamp")}
+    wait_until(lambda: everything.items() <= ray.available_resources().items())
 
 
 @pytest.mark.needs_concurrency
-@pytest.mark.parametrize("options, limit", [({"num_cpus": 2}, 2), ({"num_gpus": 1}, 2), ({"resources": {"lamp": 2}}, 1), ({}, 4)])
+@pytest.mark.parametrize("options, limit", [
+    ({"num_cpus": 2}, 2), ({"num_gpus": 1}, 2), ({"resources": {"lamp": 2}}, 1), ({}, 4)])
 def test_tasks_run_as_many_at_once_as_the_resources_allow(ray, idle, crowd, options, limit):
     task = ray.remote(**options)(crowd) if options else ray.remote(crowd)
     assert max(ray.get([task.remote(limit) for _ in range(limit + 1)])) <= limit

@@ -14,12 +14,14 @@ def test_tensors_arrive_with_values_dtype_and_shape(ray, torch):
         return tensors
 
     sent = [
-        torch.arange(6.0).reshape(2, 3), torch.arange(6.0).reshape(2, 3).t(), torch.zeros(0, 4), torch.tensor(2), torch.ones(3, dtype=torch.bfloat16),
-        torch.tensor([True]), torch.arange(300_000), torch.ones(2, requires_grad=True), torch.nn.Parameter(torch.ones(2)),
+        torch.arange(6.0).reshape(2, 3), torch.arange(6.0).reshape(2, 3).t(), torch.zeros(0, 4), torch.tensor(2),
+        torch.ones(3, dtype=torch.bfloat16), torch.tensor([True]), torch.arange(300_000),
+        torch.ones(2, requires_grad=True), torch.nn.Parameter(torch.ones(2)),
     ]
     for arrived in (ray.get(echo.remote(sent)), ray.get(ray.put(sent)), ray.get([ray.put(tensor) for tensor in sent])):
         for one, other in zip(arrived, sent, strict=True):
-            assert (type(one), one.dtype, one.shape, one.requires_grad) == (type(other), other.dtype, other.shape, other.requires_grad)
+            assert type(one) is type(other)
+            assert (one.dtype, one.shape, one.requires_grad) == (other.dtype, other.shape, other.requires_grad)
             assert torch.equal(one, other)
 
 

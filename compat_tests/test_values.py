@@ -28,14 +28,19 @@ Mapping = type("Mapping", (dict,), {})
 Row = type("Row", (tuple,), {})
 
 VALUES = [
-    None, True, False, 0, -1, 2**63 - 1, 2**63, -(2**63) - 1, 2**64, 10**400, 1.5, -0.0, float("inf"), float("nan"), 1j, complex(0, -0.0),
-    "", "text é", "a\0b", "😀", "\ud800", b"", b"bytes\0", (), (1, "a"), ((),), [], [1, [2]], {}, {"a": {1: (2,)}}, {1: "a", "1": "b"},
-    {True: 1, 0: 2}, {1.5: 1, None: 2, (1,): 3}, {"b": 1, "a": 2}, {1, 2}, set(), frozenset({3}), range(0, 10, 3), slice(None, 3), ...,
-    NotImplemented, int, type(None), list[int], len, math, ValueError("v"), np.float64(1.5), np.int32(3), np.dtype("f4"), array.array("i", [1]),
-    collections.OrderedDict(b=1, a=2), collections.defaultdict(list, {"a": [1]}), collections.Counter("aab"), collections.deque([1], maxlen=3),
-    datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc), decimal.Decimal("1.50"), fractions.Fraction(1, 3), functools.partial(int, base=2),
+    None, True, False, 0, -1, 2**63 - 1, 2**63, -(2**63) - 1, 2**64, 10**400,
+    1.5, -0.0, float("inf"), float("nan"), 1j, complex(0, -0.0),
+    "", "text é", "a\0b", "😀", "\ud800", b"", b"bytes\0",
+    (), (1, "a"), ((),), (True, 1, 1.0), [], [1, [2]], {1, 2}, set(), frozenset({3}),
+    {}, {"a": {1: (2,)}}, {1: "a", "1": "b"}, {True: 1, 0: 2}, {1.5: 1, None: 2, (1,): 3}, {"b": 1, "a": 2},
+    range(0, 10, 3), slice(None, 3), ..., NotImplemented, int, type(None), list[int], len, math, ValueError("v"),
+    np.float64(1.5), np.int32(3), np.dtype("f4"), array.array("i", [1]),
+    collections.OrderedDict(b=1, a=2), collections.defaultdict(list, {"a": [1]}), collections.Counter("aab"),
+    collections.deque([1], maxlen=3), datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc),
+    decimal.Decimal("1.50"), fractions.Fraction(1, 3), functools.partial(int, base=2),
     pathlib.PurePosixPath("/a"), re.compile("a+"), types.SimpleNamespace(a=1), uuid.UUID(int=5),
-    Pair(1, 2), Level.HIGH, Text("s"), Number(3), Real(1.5), Items([1]), Mapping(a=1), Row((1,)), [Pair(1, Text("s"))], {"level": Level.LOW}, (True, 1, 1.0),
+    Pair(1, 2), Level.HIGH, Text("s"), Number(3), Real(1.5), Items([1]), Mapping(a=1), Row((1,)),
+    [Pair(1, Text("s"))], {"level": Level.LOW},
 ]
 
 
@@ -99,7 +104,8 @@ def test_an_instance_of_a_local_class_comes_back_as_that_class(ray):
     assert type(ray.get(ray.put([Local()]))[0]) is Local
 
 
-@pytest.mark.parametrize("value", [threading.Lock(), (n for n in range(3)), sys._getframe()], ids=["lock", "generator", "frame"])
+@pytest.mark.parametrize(
+    "value", [threading.Lock(), (n for n in range(3)), sys._getframe()], ids=["lock", "generator", "frame"])
 def test_what_has_no_copy_is_refused(ray, value):
     with pytest.raises(TypeError, match=type(value).__name__.split(".")[-1]):
         ray.put(value)

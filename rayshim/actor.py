@@ -8,8 +8,10 @@ from reactor.codec import import_ref
 
 from rayshim import options as opts
 from rayshim import session
+from rayshim.refs import _run
 from rayshim.signature import Signature
 
+_NAMED = 4096  # actors that the report shows by name
 _OPTIONS_ATTRIBUTE = "__ray_method_options__"
 # Methods that every actor has; the functions that do them are in rayshim.serving.
 BUILT_IN = {"__ray_ready__": (0, 0), "__ray_call__": (1, -1), "__ray_terminate__": (0, 0)}
@@ -123,8 +125,10 @@ class ActorClass:
             facts["env"] = dict(options["runtime_env"]["env_vars"])
         link = _core.actor()
         facts["number"], facts["offset"] = link.actor, link.offset
+        if len(s.made) < _NAMED:
+            s.made[link.actor] = self.__name__
         handle = ActorHandle(link, self._info, info_ref)
-        how = {"concurrency": options.get("max_concurrency"), "groups": options.get("concurrency_groups")}
+        how = {"concurrency": options.get("max_concurrency")}
         creation = link.create if s.inline else None
         if s.inline:
             if name:
@@ -264,7 +268,7 @@ class ActorHandle:
         if index >= 0:
             return _handle_from, (_ImportLink(index), self._info_ref)
         _core.hold(self._link.offset)  # pickled outside any call: the actor stays while the session lasts
-        return _handle_at, (self._link.offset, self._link.uid, self._info_ref)
+        return _handle_at, (self._link.offset, self._info_ref, _run())
 
 
 class _ImportLink:
@@ -281,10 +285,10 @@ def _handle_from(link, info_ref):
     return ActorHandle(link, _info_of(info_ref), info_ref)
 
 
-def _handle_at(offset, uid, info_ref):
-    link = _core.link_at(offset, True)
-    if link is None or link.uid != uid:
-        raise ValueError("this pickled actor handle is not of the running session, or its actor is gone")
+def _handle_at(offset, info_ref, run):
+    link = _core.link_at(offset, True) if run == _run() else None
+    if link is None:
+        raise ValueError("this pickled actor handle is of a session that has ended")
     return _handle_from(link, info_ref)
 
 

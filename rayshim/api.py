@@ -63,7 +63,7 @@ def init(
             "Maybe you called ray.init twice by accident? This error can be suppressed by passing in "
             "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'."
         )
-    _check_init(address, num_cpus, num_gpus, object_store_memory, resources, placement, accepted)
+    _check_init(address, num_cpus, num_gpus, object_store_memory, resources, placement, runtime_env, accepted)
     if local_mode:
         placement = "inline"
     inline = placement == "inline"
@@ -113,7 +113,7 @@ def init(
     return RayContext(made)
 
 
-def _check_init(address, num_cpus, num_gpus, store, resources, placement, accepted):
+def _check_init(address, num_cpus, num_gpus, store, resources, placement, runtime_env, accepted):
     if address not in (None, "local"):
         raise ConnectionError(
             f"ray.init(address={address!r}): rayshim runs on this machine, inside this program; there is no cluster to join. "
@@ -134,6 +134,11 @@ def _check_init(address, num_cpus, num_gpus, store, resources, placement, accept
             raise ValueError(f"init(resources=): use num_cpus and num_gpus instead of the resource '{name}'")
         if amount < 0:
             raise ValueError(f"init(resources={{{name!r}: {amount!r}}}): must not be negative")
+    for kind in ("working_dir", "py_modules"):
+        given = (runtime_env or {}).get(kind)
+        for path in [given] if isinstance(given, str) else given or []:
+            if not (isinstance(path, str) and os.path.isdir(path)):
+                raise ValueError(f"init(runtime_env={{{kind!r}: {path!r}}}): must be a directory on this machine")
     if placement not in _PLACEMENTS:
         raise ValueError(f"init(placement={placement!r}): must be one of {', '.join(map(repr, _PLACEMENTS))}")
 
@@ -191,6 +196,11 @@ def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
     """Ends the session: every worker, and the memory as far as the program has no arrays over it. Does nothing without one."""
     if session.current is None or session.current.driver is None:
         return
+    for tell in session.before_end:
+        try:
+            tell()
+        except Exception as error:  # the program's own end goes on
+            print(f"rayshim: {tell.__name__}: {error}", file=sys.stderr)
     session.end().driver.stop()
 
 
@@ -258,6 +268,7 @@ def get(object_refs, *, timeout=None, _use_object_store=False):
 
 
 def _time_out(timeout, n):
+    session.current.physical_answers += 1
     from rayshim.exceptions import GetTimeoutError
 
     raise GetTimeoutError(f"Get timed out: {n} object{'s' if n > 1 else ''} not ready within {timeout} s.")
@@ -295,6 +306,8 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
         raise ValueError(f"Invalid number of objects to return {num_returns}.")
     if num_returns > len(refs):
         raise ValueError("num_returns cannot be greater than the number of ray_waitables provided to ray.wait.")
+    if timeout is not None and session.current is not None:
+        session.current.physical_answers += 1
     return _core.wait(refs, num_returns, timeout)
 
 
@@ -304,6 +317,7 @@ def kill(actor, *, no_restart=True):
         raise ValueError(f"ray.kill() only supported for actors. For tasks, try ray.cancel(). Got: {type(actor)}.")
     s = session.ensure()
     link = actor._link
+    s.physical_answers += 1
     why = "it was killed by `ray.kill`."
     if s.inline:
         from rayshim.inline import kill as kill_inline
@@ -430,9 +444,9 @@ def graph():
 def timeline(filename=None):
     """Calls and waits since the start as events for Perfetto or chrome://tracing: a list of dicts, or, with `filename`, written
     there as JSON. RuntimeError unless the session was started with `init(trace=True)` or `python -m rayshim --trace`."""
-    from rayshim import timeline as module
+    from rayshim import tracing
 
-    return module.timeline(_session(), filename)
+    return tracing.timeline(_session(), filename)
 
 
 def _session():

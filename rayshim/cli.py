@@ -3,6 +3,7 @@
 import sys
 
 _COMMANDS = ("run",)
+_WITH_VALUE = ("--graph", "--trace")
 
 
 def main(argv=None):
@@ -27,7 +28,12 @@ def split_program(argv):
 
     Ours end at the first argument that is no option, or with `-m NAME`; what follows is the program's, whatever it is.
     """
+    skip = False  # the value of the option before
     for i, argument in enumerate(argv):
+        if skip:
+            skip = False
+            continue
+        skip = argument in _WITH_VALUE
         if argument == "-m":
             return argv[:i], True, argv[i + 1] if i + 1 < len(argv) else None, argv[i + 2 :]
         if not argument.startswith("-"):
@@ -39,9 +45,10 @@ def _run(argv):
     own, is_module, program, args = split_program(argv)
     if own or program is None:
         parser = _run_parser()
-        parser.parse_args(own)
+        wanted = parser.parse_args(own)
         if program is None:
             parser.error("which script? Give its path, or -m and a module's name")
+        _observe(wanted)
     from rayshim import alias, script
 
     alias.install()
@@ -53,13 +60,39 @@ def _run(argv):
     return 0
 
 
+def _observe(wanted):
+    """Has each session of the program tell, before it ends, what the options ask for."""
+    import os
+
+    from rayshim import session
+
+    def explain():
+        import rayshim
+
+        print(rayshim.report(), file=sys.stderr)
+
+    def draw():
+        import rayshim
+
+        rayshim.graph().html(wanted.graph)
+
+    def trace():
+        import rayshim
+
+        rayshim.timeline(wanted.trace)
+
+    if wanted.trace:
+        os.environ["RAYSHIM_TRACE"] = "1"
+    session.before_end += [f for f, on in ((explain, wanted.explain), (draw, wanted.graph), (trace, wanted.trace)) if on]
+
+
 def _parser():
     import argparse
 
     parser = argparse.ArgumentParser(
         prog="rayshim",
         description="Runs programs written for Ray on this machine, without Ray.",
-        usage="rayshim [-h] [--version] [run] (SCRIPT | -m MODULE) [ARGS...]",
+        usage="rayshim [-h] [--version] [run] [OPTIONS] (SCRIPT | -m MODULE) [ARGS...]",
         epilog=(
             "commands:\n"
             "  run        run a script or module in which `import ray` means rayshim (may be left out)\n\n"
@@ -75,9 +108,9 @@ def _parser():
 def _run_parser():
     import argparse
 
-    return argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="rayshim run",
-        usage="rayshim run [-h] (SCRIPT | -m MODULE) [ARGS...]",
+        usage="rayshim run [-h] [--explain] [--graph PATH] [--trace PATH] (SCRIPT | -m MODULE) [ARGS...]",
         description=(
             "Runs an unmodified program as `python SCRIPT ARGS` would, except that `import ray` gives rayshim, here and "
             "in all workers. Options for rayshim come before the script; what follows it is the script's own."
@@ -85,10 +118,15 @@ def _run_parser():
         epilog=(
             "examples:\n"
             "  rayshim run train.py --iterations 10\n"
-            "  rayshim run -m mypackage.train --iterations 10"
+            "  rayshim run -m mypackage.train --iterations 10\n"
+            "  rayshim run --explain --graph graph.html train.py"
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--explain", action="store_true", help="at the end, print what was recorded and replayed")
+    parser.add_argument("--graph", metavar="PATH", help="at the end, write the recorded graph there, an HTML page")
+    parser.add_argument("--trace", metavar="PATH", help="at the end, write the timeline there, for Perfetto or chrome://tracing")
+    return parser
 
 
 def _version():

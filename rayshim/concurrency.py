@@ -8,14 +8,18 @@ import threading
 _runners = {}  # actor number -> _Threads or _Loop
 
 
-def prepare(number, info, how):
-    """Called once the instance is made; gives whether its calls are to be handed on."""
+def make(number, info, how, constructor):
+    """Makes the instance by `constructor()`, for an async class inside its event loop, where it may start tasks.
+
+    Returns (instance, whether its calls are to be handed on).
+    """
     limit = how["concurrency"]
     if info.is_async:
-        _runners[number] = _Loop(1000 if limit is None else max(1, limit))
-    elif limit is not None and limit > 1:
+        loop = _runners[number] = _Loop(1000 if limit is None else max(1, limit))
+        return loop.run(constructor), True
+    if limit is not None and limit > 1:
         _runners[number] = _Threads(limit)
-    return number in _runners
+    return constructor(), number in _runners
 
 
 def submit(actor, index, function, args, kwargs, completion):
@@ -50,7 +54,23 @@ class _Loop:
         self._loop = asyncio.new_event_loop()
         self._free = asyncio.Semaphore(limit)
         self._tasks = set()
-        threading.Thread(target=self._loop.run_forever, name="actor-loop", daemon=True).start()
+        threading.Thread(target=self._serve, name="actor-loop", daemon=True).start()
+
+    def _serve(self):
+        import asyncio
+
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        _leave(SystemExit("the actor's event loop was stopped"))
+
+    def run(self, function):
+        """`function()` in the loop; waits for it."""
+        import asyncio
+
+        async def call():
+            return function()
+
+        return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
 
     def submit(self, function, args, kwargs, completion):
         self._loop.call_soon_threadsafe(self._start, function, args, kwargs, completion)

@@ -3,7 +3,7 @@
 import os
 import signal
 
-_INTENDED, _CREATION_FAILED, _OUT_OF_SCOPE, _KILLED, _IDLE, _SYSTEM_EXIT = range(1, 7)
+_INTENDED, _CREATION_FAILED, _OUT_OF_SCOPE, _IDLE, _SYSTEM_EXIT = range(1, 6)
 
 
 def exception(facts):

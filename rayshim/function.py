@@ -6,7 +6,8 @@ from rayshim import options as opts
 from rayshim import session
 from rayshim.signature import Signature
 
-_FOREVER = 0xFFFF  # retries without end
+_VARIANTS = 64  # kept of one function
+_FOREVER = 0xFFFFFFFF  # retries without end
 
 
 class RemoteFunction:
@@ -19,6 +20,7 @@ class RemoteFunction:
     def __init__(self, function, options):
         self._function = function
         self._options = options
+        self._variants = {}  # options given -> the function with them, so that its export is found again
         self.__name__ = getattr(function, "__name__", "function")
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
         self.__module__ = getattr(function, "__module__", None)
@@ -38,11 +40,24 @@ class RemoteFunction:
 
     def options(self, **given):
         """The same function with other options; see `ray.remote`."""
-        checked = opts.task_options(given, in_options=True, is_generator=_is_generator(self._function))
-        return RemoteFunction(self._function, opts.merge(self._options, checked))
+        try:
+            key = tuple(sorted(given.items()))
+            known = self._variants.get(key)
+        except TypeError:  # an option that cannot be hashed or compared
+            key = known = None
+        if known is None:
+            checked = opts.task_options(given, in_options=True, is_generator=_is_generator(self._function))
+            known = RemoteFunction(self._function, opts.merge(self._options, checked))
+            if key is not None and len(self._variants) < _VARIANTS:
+                self._variants[key] = known
+        return known
 
     def bind(self, *args, **kwargs):
         raise NotImplementedError("rayshim does not provide ray.dag yet: call f.remote() instead of f.bind()")
+
+    def forget(self):
+        """The session has ended: the next call exports the function anew."""
+        self.__dict__.pop("remote", None)
 
     def _export(self):
         s = session.ensure()
@@ -53,7 +68,7 @@ class RemoteFunction:
         function = self._function
         ref = s.export((function, flags), lambda: (function, dict(flags)))
         signature = Signature(function)
-        s.resettable.append(lambda: self.__dict__.pop("remote", None))
+        s.exported.add(self)
         results = o.get("num_returns")
         if results in ("dynamic", "streaming") or results is None and _is_generator(function):
             raise NotImplementedError("rayshim does not provide generator tasks (num_returns='dynamic' or 'streaming') yet")

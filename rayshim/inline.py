@@ -63,10 +63,12 @@ def _write(state):
 
 def kill(s, handle, why):
     """`ray.kill` of an actor in this process: its instance goes, and later calls fail."""
+    from rayshim.serving import public
+
     number = handle._link.actor
     made = s.inline_actors.get(number)
     if made is None:
         return
     facts = {"pid": os.getpid(), "status": 0, "exit_reason": 0, "killed": why,
-             "actor": {k: v for k, v in made.facts.items() if k not in ("preload", "info")}}
+             "actor": public(made.facts)}
     _core.kill_inbox(handle._link.offset, _core.put(facts))

@@ -55,7 +55,7 @@ class ObjectRef(_core.Ref):
             return import_ref, (index,)
         # Pickled by the user, outside any call: nobody can tell when the last copy is gone, so the object stays.
         _core.hold(self.offset)
-        return _restore, (self.offset, self.uid)
+        return _restore, (self.offset, self.uid, _run())
 
     def future(self):
         """A concurrent.futures.Future of the value."""
@@ -73,11 +73,17 @@ class ObjectRef(_core.Ref):
         return self.as_future().__await__()
 
 
-def _restore(offset, uid):
-    ref = _core.ref_at(offset)
-    if ref.uid != uid:
-        raise ValueError("this pickled ObjectRef is not of the running session")
-    return ref
+def _restore(offset, uid, run):
+    if run != _run():
+        raise ValueError("this pickled ObjectRef is of a session that has ended: its value is gone")
+    return _core.ref_at(offset)
+
+
+def _run():
+    """What tells the running session from all others; None without one."""
+    from rayshim import session
+
+    return session.current and session.current.settings["node"]
 
 
 def _id_bytes(uid):

@@ -65,7 +65,7 @@ def begin(settings, record, gpus):
 
 def died(facts):
     """The reason of a death as it is stored."""
-    return facts
+    return {**facts, "actor": facts["actor"] and public(facts["actor"])}
 
 
 # ---- actors
@@ -78,18 +78,17 @@ def create(number, args, kwargs):
     info = _core.get_one(_info_ref(facts), None)
     cls = _core.get_one(cls_ref, None)
     s.exports.setdefault(cls, cls_ref)
-    instance = cls(*args, **kwargs)
+    if s.inline:
+        instance, handed_on = cls(*args, **kwargs), False
+    else:
+        from rayshim import concurrency
+
+        instance, handed_on = concurrency.make(number, info, how, lambda: cls(*args, **kwargs))
     if s.driver is None and type(instance).__repr__ is not object.__repr__:
         s.control.tell("label", _core.slot(), repr(instance))
     from rayshim import builtin_methods
 
-    methods = [builtin_methods.bind(instance, name) for name in info.methods]
-    if s.inline:
-        return methods, False
-    from rayshim import concurrency
-
-    handed_on = concurrency.prepare(number, info, how)
-    return methods, handed_on
+    return [builtin_methods.bind(instance, name) for name in info.methods], handed_on
 
 
 def _info_ref(facts):
@@ -107,7 +106,12 @@ def create_failed(number, error_bytes, reason):
     s = session.current
     facts = s.record if not s.inline else number and s.inline_actors[number].facts
     return {"pid": os.getpid(), "status": 0, "exit_reason": reason, "killed": None, "creation_error": error_bytes,
-            "actor": {k: v for k, v in facts.items() if k not in ("preload", "info")} if facts else None}
+            "actor": public(facts) if facts else None}
+
+
+def public(facts):
+    """What of an actor's facts is told in the reason of its death."""
+    return {k: v for k, v in facts.items() if k not in ("preload", "info")}
 
 
 # ---- tasks

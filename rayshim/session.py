@@ -1,9 +1,12 @@
 """This process's part in a run: what `init` made, or what a worker was born with."""
 
 import atexit
+import os
+import weakref
 
 from reactor import _core
 
+before_end = []  # called with no arguments before a driver's session ends
 current = None  # the Session, None before init and after shutdown
 
 
@@ -21,8 +24,10 @@ class Session:
     def __init__(self, control, settings, driver=None, record=None, gpus=()):
         self.control, self.settings, self.driver, self.record, self.gpus = control, settings, driver, record, list(gpus)
         self.exports = {}  # (function or class, flags) -> Ref
-        self.resettable = []  # functions that drop what belongs to this session when it ends
+        self.exported = weakref.WeakSet()  # remote functions that have something of this session to forget at its end
         self.demands = {}
+        self.made = {}  # number of each actor made here (the first thousands) -> its class's name
+        self.physical_answers = 0  # questions of this process that the clock has answered: timeouts, kill, cancel
         self.children = 0  # actors created by this process
         self.inline_names = {}  # (namespace, name) -> handle, inline placement only
         self.inline_actors = {}  # number -> inline.InlineActor
@@ -91,9 +96,22 @@ def end():
     global current
     session, current = current, None
     if session is not None:
-        for reset in session.resettable:
-            reset()
+        for exported in list(session.exported):
+            exported.forget()
     return session
+
+
+def _forget_after_fork():
+    """In a child that the program forks: the run is its parent's. Nothing is given back, nothing ended, and no call works."""
+    global current
+    if current is None:
+        return
+    forgotten, current = current, None
+    _core.detach()
+    if forgotten.driver is not None:
+        forgotten.driver.forget()
+    for exported in list(forgotten.exported):
+        exported.forget()
 
 
 def _end_at_exit():
@@ -104,3 +122,4 @@ def _end_at_exit():
 
 
 atexit.register(_end_at_exit)
+os.register_at_fork(after_in_child=_forget_after_fork)

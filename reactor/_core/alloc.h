@@ -109,6 +109,17 @@ class Allocator {
     free_pages(heap_, page, n);
   }
   static uint64_t run_bytes(uint64_t n) { return align_up(n, kPage); }
+  // What a block of n bytes takes of the store.
+  static uint64_t block_bytes(uint64_t n) {
+    int c = size_class(n);
+    return c >= 0 ? kSlabSizes[c] : run_bytes(n);
+  }
+  // Small values are counted when they are stored and freed; large ones with their pages.
+  void count_value(Off off, int sign) {
+    if (heap_->page_state[heap_->page_of(off)].load(memory_order_relaxed) != kSlab) return;
+    auto* page = heap_->at<SlabPage>(off & ~Off(kPage - 1));
+    heap_->header->store_used.fetch_add(sign * int64_t(kSlabSizes[page->size_class]), memory_order_relaxed);
+  }
 
  private:
   Off slab_alloc(int c) {

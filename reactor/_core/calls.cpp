@@ -13,6 +13,7 @@ Hooks hooks;
 
 namespace {
 
+constexpr uint64_t kFullTimeoutNs = 5000000000;  // how long a value waits for room in the store
 constexpr uint64_t kInlineArgs = 8192;  // arguments up to this size travel in the channel itself
 
 // (args, kwargs) as Python objects, for the slow path of argument checks.
@@ -52,8 +53,9 @@ struct Outgoing {
     ctx->proc->count_bytes(value_size, encoding->pickled_bytes());
     if (value_size > kInlineArgs) {
       args_object = new_object(ctx->local, 1);
+      uint32_t mine = epoch;
       if (!encode_into(*encoding.encoder, args_object)) {
-        ctx->local.alloc.free(ctx->heap->off(args_object));
+        if (epoch == mine) ctx->local.alloc.free(ctx->heap->off(args_object));
         args_object = nullptr;
         return false;
       }
@@ -83,7 +85,6 @@ struct Outgoing {
     m->function = 0;
     m->demand = 0;
     m->retries = 0;
-    m->value_at = uint16_t(head_size() / 8);
     for (size_t i = 1; i < results.size(); ++i) m->more_results()[i - 1] = ctx->heap->off(results[i]);
     if (value_size) encoding->write(m->value());
   }
@@ -148,17 +149,23 @@ void die_at_once(Outgoing& out, Inbox* inbox) {
 }
 
 bool open_channel(PyLink* link) {
-  Off off = new_channel(ctx->heap, ctx->local.alloc, ctx->slot);
-  if (!off) {
-    PyErr_SetString(PyExc_MemoryError, "reactor: no room for a channel in the shared heap");
-    return false;
+  Off inbox = ctx->heap->off(link->inbox);
+  auto it = ctx->outlets.find(inbox);
+  if (it == ctx->outlets.end()) {
+    Off off = new_channel(ctx->heap, ctx->local.alloc, ctx->slot);
+    if (!off) {
+      PyErr_SetString(PyExc_MemoryError, "reactor: no room for a channel in the shared heap");
+      return false;
+    }
+    auto* c = ctx->heap->at<Channel>(off);
+    uint32_t note = ctx->local.journal.add(off, Entry::Channel);
+    it = ctx->outlets.emplace(inbox, Outlet{Sender(ctx->heap, &ctx->local.alloc, c), note}).first;
+    Off head = link->inbox->channels.load(memory_order_relaxed);
+    do c->next = head;
+    while (!link->inbox->channels.compare_exchange_weak(head, off, memory_order_release, memory_order_relaxed));
   }
-  auto* c = ctx->heap->at<Channel>(off);
-  link->channel_note = ctx->local.journal.add(off, Entry::Channel);
-  link->sender = new Sender(ctx->heap, &ctx->local.alloc, c);
-  Off head = link->inbox->channels.load(memory_order_relaxed);
-  do c->next = head;
-  while (!link->inbox->channels.compare_exchange_weak(head, off, memory_order_release, memory_order_relaxed));
+  link->outlet = &it->second;
+  ++link->outlet->links;
   return true;
 }
 
@@ -194,7 +201,11 @@ void send_control(Control op, Off off) {
   uint8_t data[9];
   data[0] = uint8_t(op);
   memcpy(data + 1, &off, sizeof off);
-  send(ctx->control, data, sizeof data, MSG_NOSIGNAL);
+  int fd = ctx->control;
+  if (send(fd, data, sizeof data, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || errno != EAGAIN) return;
+  Py_BEGIN_ALLOW_THREADS  // the supervisor is busy and its socket full
+  send(fd, data, sizeof data, MSG_NOSIGNAL);
+  Py_END_ALLOW_THREADS
 }
 
 PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint32_t index, PyObject* const* args, Py_ssize_t nargs,
@@ -219,9 +230,9 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
     run_here(out, kind, link->actor, index, 0);
     return refs;
   }
-  if (!link->sender && !open_channel(link)) return nullptr;
+  if (!link->outlet && !open_channel(link)) return nullptr;
   uint64_t size = out.record_size();
-  Message* m = link->sender->reserve(size);
+  Message* m = link->outlet->sender.reserve(size);
   if (!m) {
     PyErr_SetString(PyExc_MemoryError, "reactor: no room for a message in the shared heap");
     return nullptr;
@@ -229,7 +240,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
   out.fill(m, kind);
   m->actor = link->actor;
   m->method = uint16_t(index);
-  link->sender->commit(size);
+  link->outlet->sender.commit(size);
   std::atomic_thread_fence(memory_order_seq_cst);
   uint32_t p = inbox->proc.load(memory_order_relaxed);
   if (p != kNoProc && ring(&ctx->heap->procs[p].bell)) ctx->proc->wakes.fetch_add(1, memory_order_relaxed);
@@ -238,13 +249,14 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
 }
 
 void close_link(PyLink* l) {
-  if (!l->sender) return;
-  l->sender->close();
-  ctx->local.journal.clear(l->channel_note);
+  Outlet* outlet = l->outlet;
+  l->outlet = nullptr;
+  if (!outlet || --outlet->links > 0) return;
+  outlet->sender.close();
+  ctx->local.journal.clear(outlet->note);
+  ctx->outlets.erase(ctx->heap->off(l->inbox));
   uint32_t p = l->inbox->proc.load(memory_order_relaxed);
   if (p != kNoProc) ring(&ctx->heap->procs[p].bell);
-  delete l->sender;
-  l->sender = nullptr;
 }
 
 // ---- tasks
@@ -282,7 +294,8 @@ void kick_pool(uint32_t demand) {
     uint32_t high = hdr->pool_high.load(memory_order_acquire);
     for (uint32_t i = 0; i < high; ++i) {
       uint32_t p = hdr->pool[i].load(memory_order_relaxed);
-      if (p && ring(&ctx->heap->procs[p - 1].bell)) {
+      // One that sleeps but is not idle waits for a result inside a task: it would not look at the queues.
+      if (p && ctx->heap->procs[p - 1].idle.load(memory_order_relaxed) && ring(&ctx->heap->procs[p - 1].bell)) {
         ctx->proc->wakes.fetch_add(1, memory_order_relaxed);
         return;
       }
@@ -319,7 +332,7 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   take_hold(f->function->object);
   m->function = ctx->heap->off(f->function->object);
   m->demand = f->demand;
-  m->retries = uint16_t(f->retries > 0xffff ? 0xffff : f->retries);
+  m->retries = f->retries;
   m->actor = 1;  // arguments that are missing, and this submission
   auto* v = message_value(ctx->heap, m);
   Off* deps = value_refs(v);
@@ -341,25 +354,20 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
 // ---- values
 
 Off alloc_value(uint64_t size) {
-  if (size <= kSlabMax) {
-    Off off = ctx->local.alloc.alloc(size);
-    if (!off) PyErr_NoMemory();
-    return off;
-  }
   Header* hdr = ctx->header;
-  int64_t bytes = int64_t(Allocator::run_bytes(size));
-  uint64_t deadline = now_ns() + ctx->full_timeout_ns;
+  auto bytes = int64_t(Allocator::block_bytes(size));
+  uint64_t deadline = 0;
   while (bytes <= hdr->store_limit) {
     if (hdr->store_used.load(memory_order_relaxed) + bytes <= hdr->store_limit) {
       Off off = ctx->local.alloc.alloc(size);
       if (off) return off;
     }
+    if (!deadline) deadline = now_ns() + kFullTimeoutNs;
     if (now_ns() > deadline) break;
     timespec t{0, 2000000};
-    Py_BEGIN_ALLOW_THREADS
+    Unlocked unlocked;
     nanosleep(&t, nullptr);
-    Py_END_ALLOW_THREADS
-    if (PyErr_CheckSignals() != 0) return 0;
+    if (!unlocked.lock() || PyErr_CheckSignals() != 0) return 0;
   }
   PyObject* e = PyObject_CallFunction(hooks.store_full, "LLL", static_cast<long long>(bytes),
                                       static_cast<long long>(hdr->store_used.load()), static_cast<long long>(hdr->store_limit));
@@ -395,8 +403,9 @@ PyObject* put_value(PyObject* value, bool recorded) {
   Encoding e;
   if (!e->item(value)) return nullptr;
   Object* o = new_object(ctx->local, 1);
+  uint32_t mine = epoch;
   if (!encode_into(*e.encoder, o)) {
-    ctx->local.alloc.free(ctx->heap->off(o));
+    if (epoch == mine) ctx->local.alloc.free(ctx->heap->off(o));
     return nullptr;
   }
   complete(ctx->local, o, State::Value);
@@ -454,7 +463,7 @@ class Seat {
   Bell* bell_;
 };
 
-// While a task waits, its resources are lent out, so that the tasks it waits for can run.
+// While a task waits, its CPUs are lent out, so that the tasks it waits for can run. GPUs and the user's own resources are not.
 class Lend {
  public:
   explicit Lend(bool main) {
@@ -462,13 +471,13 @@ class Lend {
     if (!held) return;
     demand_ = held;
     ctx->proc->lent.store(1, memory_order_release);
-    give_resources(ctx->header, held - 1);
+    give_cpus(ctx->header, held - 1);
     kick_queues();
     if (ctx->header->actors_waiting.load(memory_order_relaxed)) send_control(Control::Resources, 0);
   }
   ~Lend() {
     if (!demand_ || epoch != epoch_) return;
-    take_resources_anyway(ctx->header, demand_ - 1);
+    take_cpus_anyway(ctx->header, demand_ - 1);
     ctx->proc->lent.store(0, memory_order_release);
   }
 
@@ -493,7 +502,6 @@ void kick_queues() {
 int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline) {
   std::vector<std::pair<PyRef*, WaitNode*>> linked;
   Context* mine = ctx;
-  const uint32_t my_epoch = epoch;
   Seat seat;
   WaitGroup* g = take_group(mine->heap->off(seat.bell()));
   if (!g) {
@@ -545,20 +553,13 @@ int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, ui
       Spin& spin = seat.proc() ? mine->spin : away;
       while (true) {
         int e;
-        ++mine->users;
         if (seat.proc()) seat.proc()->blocked.store(1, memory_order_relaxed);
-        Py_BEGIN_ALLOW_THREADS
+        Unlocked unlocked;
         // A completer that was killed may have taken a node and not counted it: look at the objects now and then.
         uint64_t slice = now_ns() + 500000000;
         e = wait_on(mine->heap, seat.bell(), seat.proc(), spin, slice < deadline ? slice : deadline, ready);
-        Py_END_ALLOW_THREADS
-        if (seat.proc()) mine->proc->blocked.store(0, memory_order_relaxed);
-        bool ended = epoch != my_epoch;
-        Context::release(mine);
-        if (ended) {
-          PyErr_SetString(PyExc_RuntimeError, "the runtime was shut down while this thread waited");
-          return -1;
-        }
+        if (seat.proc()) seat.proc()->blocked.store(0, memory_order_relaxed);
+        if (!unlocked.lock()) return -1;
         if (PyErr_CheckSignals() != 0) {
           result = -1;
           break;

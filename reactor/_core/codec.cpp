@@ -13,10 +13,13 @@ constexpr int kMaxDepth = 6;
 constexpr Py_ssize_t kMaxItems = 4096;
 constexpr size_t kView = 4096;     // buffers from this size on are views of shared memory
 constexpr size_t kInStream = 1024; // arrays up to this size lie in the stream
+constexpr size_t kBuffered = 4096;   // bytes and pickles from this size on are buffers of their own: copied once
+constexpr size_t kShared = 256;      // strings and bytes from this size on are worth sending once
+constexpr size_t kKeptStream = 1 << 20;
 
 enum Tag : uint8_t {
   None = 'N', True_ = 'T', False_ = 'F', Int = 'i', Float = 'd', Str = 's', Bytes = 'b', Tuple = 't', List = 'l', Dict = 'e',
-  SmallArray = 'a', Array = 'A', Scalar = 'S', Ref = 'R', Dep = 'V', Pickle = 'P'
+  BigBytes = 'B', SmallArray = 'a', Array = 'A', Scalar = 'S', Ref = 'R', Dep = 'V', Pickle = 'P', BigPickle = 'Q'
 };
 
 bool numpy_loaded = false;
@@ -46,13 +49,14 @@ Encoding::Encoding() {
   encoder = encoders[encoders_used++];
 }
 Encoding::~Encoding() {
+  encoder->clear();  // may run a destructor that encodes: this one is not free until it is through
   --encoders_used;
-  encoder->clear();
 }
 Encoder* Encoding::current() { return encoders_used ? encoders[encoders_used - 1] : nullptr; }
 
 void Encoder::clear() {
   stream_.clear();
+  if (stream_.capacity() > kKeptStream) std::vector<uint8_t>().swap(stream_);
   pickled_ = 0;
   for (auto& b : buffers_) PyBuffer_Release(&b);
   buffers_.clear();
@@ -131,7 +135,7 @@ bool Encoder::encode(PyObject* o, int depth) {
       PyErr_Clear();  // lone surrogates: pickle can
       return false;
     }
-    if (n > INT32_MAX) return false;
+    if (n > INT32_MAX || (size_t(n) >= kShared && seen(o))) return false;
     put<uint8_t>(Str);
     put<uint32_t>(uint32_t(n));
     raw(s, size_t(n));
@@ -139,7 +143,11 @@ bool Encoder::encode(PyObject* o, int depth) {
   }
   if (t == &PyBytes_Type) {
     Py_ssize_t n = PyBytes_GET_SIZE(o);
-    if (n > (1 << 16)) return false;
+    if (size_t(n) >= kShared && seen(o)) return false;
+    if (size_t(n) >= kBuffered) {
+      put<uint8_t>(BigBytes);
+      return buffer(o);
+    }
     put<uint8_t>(Bytes);
     put<uint32_t>(uint32_t(n));
     raw(PyBytes_AS_STRING(o), size_t(n));
@@ -148,7 +156,7 @@ bool Encoder::encode(PyObject* o, int depth) {
   if (depth >= kMaxDepth) return false;
   if (t == &PyTuple_Type) {
     Py_ssize_t n = PyTuple_GET_SIZE(o);
-    if (n > kMaxItems) return false;
+    if (n > kMaxItems || (n && seen(o))) return false;
     put<uint8_t>(Tuple);
     put<uint32_t>(uint32_t(n));
     for (Py_ssize_t i = 0; i < n; ++i)
@@ -236,13 +244,24 @@ bool Encoder::array(PyObject* o) {
   return false;
 }
 
+// A bytes object as an out-of-band buffer; its number goes into the stream.
+bool Encoder::buffer(PyObject* bytes) {
+  Py_buffer b;
+  if (PyObject_GetBuffer(bytes, &b, PyBUF_SIMPLE) != 0) return false;
+  put<uint32_t>(uint32_t(buffers_.size()));
+  buffers_.push_back(b);
+  return true;
+}
+
 bool Encoder::pickled(PyObject* o) {
   PyObject* r = PyObject_CallOneArg(hooks.dumps, o);
   if (!r) return false;
   PyObject* data = PyTuple_GET_ITEM(r, 0);
   PyObject* list = PyTuple_GET_ITEM(r, 1);
   Py_ssize_t n = PyList_GET_SIZE(list);
-  put<uint8_t>(Pickle);
+  Py_ssize_t size = PyBytes_GET_SIZE(data);
+  bool big = size_t(size) >= kBuffered;
+  put<uint8_t>(big ? BigPickle : Pickle);
   put<uint32_t>(uint32_t(n));
   put<uint32_t>(uint32_t(buffers_.size()));
   for (Py_ssize_t i = 0; i < n; ++i) {
@@ -254,13 +273,16 @@ bool Encoder::pickled(PyObject* o) {
     buffers_.push_back(b);
     pickled_ += uint64_t(b.len);
   }
-  // The pickle itself is a buffer too when it is long, so that it is copied once.
-  Py_ssize_t size = PyBytes_GET_SIZE(data);
   pickled_ += uint64_t(size);
-  put<uint64_t>(uint64_t(size));
-  raw(PyBytes_AS_STRING(data), size_t(size));
+  bool ok = true;
+  if (big) {
+    ok = buffer(data);
+  } else {
+    put<uint64_t>(uint64_t(size));
+    raw(PyBytes_AS_STRING(data), size_t(size));
+  }
   Py_DECREF(r);
-  return true;
+  return ok;
 }
 
 namespace {
@@ -343,6 +365,8 @@ std::string item_text(const uint8_t*& p, int depth = 0) {
     }
     case SmallArray: return array_text(p, true);
     case Array: return array_text(p, false);
+    case BigBytes: p += 4; return "bytes";
+    case BigPickle: p += 12; return "pickle";
     case Pickle: {
       p += 8;
       p += read<uint64_t>(p);
@@ -370,7 +394,7 @@ uint64_t Encoder::size() const {
   return n;
 }
 
-void Encoder::write(uint8_t* to) {
+bool Encoder::write(uint8_t* to) {
   auto* h = reinterpret_cast<ValueHeader*>(to);
   h->stream = uint32_t(stream_.size());
   h->deps = uint32_t(deps_.size());
@@ -395,27 +419,32 @@ void Encoder::write(uint8_t* to) {
     total += uint64_t(b.len);
   }
   entry = value_buffers(h);
-  PyThreadState* saved = total > (1 << 20) ? PyEval_SaveThread() : nullptr;
-  for (auto& b : buffers_) {
-    memcpy(to + entry->at, b.buf, size_t(b.len));
-    ++entry;
+  auto copy = [&] {
+    for (auto& b : buffers_) memcpy(to + entry++->at, b.buf, size_t(b.len));
+  };
+  if (total < (1 << 20)) {
+    copy();
+    return true;
   }
-  if (saved) PyEval_RestoreThread(saved);
+  Unlocked unlocked;
+  copy();
+  return unlocked.lock();
 }
 
 bool encode_into(Encoder& e, Object* o) {
   uint64_t n = e.size();
   ctx->proc->count_bytes(n, e.pickled_bytes());
   if (n <= sizeof o->body) {
-    e.write(o->body);
+    if (!e.write(o->body)) return false;
     o->size = n;
     return true;
   }
   Off block = alloc_value(n);
   if (!block) return false;
   uint32_t note = ctx->local.journal.add(block, Entry::Block);
-  e.write(ctx->heap->at<uint8_t>(block));
+  if (!e.write(ctx->heap->at<uint8_t>(block))) return false;
   ctx->local.alloc.publish(block);
+  ctx->local.alloc.count_value(block, 1);
   o->block = block;
   o->size = n;
   ctx->local.journal.clear(note);
@@ -456,6 +485,10 @@ PyObject* Decoder::item() {
       auto* s = reinterpret_cast<const char*>(p_);
       p_ += n;
       return PyBytes_FromStringAndSize(s, Py_ssize_t(n));
+    }
+    case BigBytes: {
+      BufferEntry& b = value_buffers(header_)[get<uint32_t>()];
+      return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(value_ + b.at), Py_ssize_t(b.size));
     }
     case Tuple: {
       auto n = get<uint32_t>();
@@ -504,7 +537,8 @@ PyObject* Decoder::item() {
     }
     case SmallArray: return array(false);
     case Array: return array(true);
-    case Pickle: return pickled();
+    case Pickle: return pickled(false);
+    case BigPickle: return pickled(true);
   }
   PyErr_SetString(PyExc_RuntimeError, "reactor: unknown tag in an encoded value");
   return nullptr;
@@ -526,7 +560,10 @@ PyObject* Decoder::array(bool in_buffer) {
     data = value_ + b.at;
     if (owner_ && owner_->block && b.size >= kView) {
       PyObject* view = new_view(owner_, const_cast<uint8_t*>(data), b.size);
-      if (!view) return nullptr;
+      if (!view) {
+        Py_DECREF(d);
+        return nullptr;
+      }
       PyObject* a = PyArray_NewFromDescr(&PyArray_Type, d, ndim, shape, nullptr, const_cast<uint8_t*>(data),
                                          fortran ? NPY_ARRAY_F_CONTIGUOUS : NPY_ARRAY_C_CONTIGUOUS, nullptr);
       if (!a || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(a), view) != 0) {
@@ -545,12 +582,18 @@ PyObject* Decoder::array(bool in_buffer) {
   return a;
 }
 
-PyObject* Decoder::pickled() {
+PyObject* Decoder::pickled(bool in_buffer) {
   auto count = get<uint32_t>();
   auto first = get<uint32_t>();
-  auto size = get<uint64_t>();
-  PyObject* data = PyBytes_FromStringAndSize(reinterpret_cast<const char*>(p_), Py_ssize_t(size));
-  p_ += size;
+  PyObject* data;
+  if (in_buffer) {  // read where it lies: the owner stays until it is unpickled
+    BufferEntry& b = value_buffers(header_)[get<uint32_t>()];
+    data = PyMemoryView_FromMemory(reinterpret_cast<char*>(value_ + b.at), Py_ssize_t(b.size), PyBUF_READ);
+  } else {
+    auto size = get<uint64_t>();
+    data = PyBytes_FromStringAndSize(reinterpret_cast<const char*>(p_), Py_ssize_t(size));
+    p_ += size;
+  }
   PyObject* list = data ? PyList_New(count) : nullptr;
   for (uint32_t i = 0; list && i < count; ++i) {
     BufferEntry& b = value_buffers(header_)[first + i];

@@ -15,13 +15,14 @@ class Encoder {
   uint64_t size() const;
   uint64_t pickled_bytes() const { return pickled_; }
   std::string layout(uint32_t items) const;  // text, see recorder.h
-  void write(uint8_t* to);          // also takes a hold of every ref inside
+  bool write(uint8_t* to);          // also takes a hold of every ref inside; false: Python error set
   void clear();
 
  private:
   bool encode(PyObject* o, int depth);
   bool array(PyObject* o);
   bool pickled(PyObject* o);
+  bool buffer(PyObject* bytes);
   bool seen(PyObject* o);
   void raw(const void* p, size_t n) { stream_.insert(stream_.end(), static_cast<const uint8_t*>(p), static_cast<const uint8_t*>(p) + n); }
   template <class T> void put(T v) { raw(&v, sizeof v); }
@@ -55,7 +56,7 @@ class Decoder {
 
  private:
   PyObject* array(bool in_buffer);
-  PyObject* pickled();
+  PyObject* pickled(bool in_buffer);
   template <class T> T get() {
     T v;
     memcpy(&v, p_, sizeof v);

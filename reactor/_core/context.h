@@ -22,13 +22,13 @@ struct Hooks {
   PyObject* loads = nullptr;      // (bytes, [buffer]) -> value
   PyObject* failure = nullptr;    // (exception, callable or None, it is an argument's) -> value stored as the error
   PyObject* error = nullptr;      // (state, value, ref) -> exception to raise in get
-  PyObject* create = nullptr;     // (actor number, args, kwargs) -> [bound methods]
+  PyObject* create = nullptr;     // (actor number, args, kwargs) -> ([bound methods], calls are handed on: deferred)
   PyObject* create_failed = nullptr;  // (actor number, error value or None, ExitReason) -> reason of the actor's death
   PyObject* function = nullptr;   // (ref) -> callable
   PyObject* exit_kind = nullptr;  // (exception) -> ExitReason or 0: goes on as an error
   PyObject* store_full = nullptr; // (bytes wanted, bytes used, limit) -> exception to raise
-  PyObject* deferred = nullptr;   // (actor, method, args, kwargs, Completion) for threaded and async actors
-  PyObject* switched = nullptr;   // (actor number or None): inline placement enters and leaves an actor
+  PyObject* deferred = nullptr;   // (actor, method index, callable, args, kwargs, Completion) for threaded and async actors
+  PyObject* switched = nullptr;   // (actor left, actor entered): inline placement; 0 is no actor, entered -1: the left one is gone
 };
 
 // One span of the timeline: a call that ran here, or a wait of this process.
@@ -38,6 +38,13 @@ struct Event {
   PyObject* name;      // owned; null: a wait
   uint32_t actor;
   bool replayed;
+};
+
+// The channel to one actor, shared by all handles of it in this process: its calls have one order.
+struct Outlet {
+  Sender sender;
+  uint32_t note;   // journal entry
+  int links = 0;
 };
 
 struct ActorEntry {
@@ -72,10 +79,10 @@ struct Context {
   std::unordered_map<uint32_t, Off> inboxes;  // inline placement: actor -> inbox
   bool serving = false;
   int control = -1;                       // datagram socket to the supervisor
-  uint64_t full_timeout_ns = 5000000000;  // how long a value waits for room in the store
   unsigned long main_thread = 0;          // sleeps on proc->bell; other threads have bells of their own
   std::vector<Off> spare_bells;
   std::vector<Off> spare_groups;
+  std::unordered_map<Off, Outlet> outlets;          // by inbox
   std::unordered_map<uint32_t, TaskQueue*> queues;  // by demand
   std::unordered_map<uint32_t, ActorEntry> actors;
   std::unordered_set<uint8_t*> shadowed;  // large buffers that have a copy-on-write view
@@ -96,6 +103,34 @@ struct Context {
 extern Context* ctx;     // null before init and after shutdown
 extern uint32_t epoch;   // grows with every context; a ref of another epoch is stale
 extern Hooks hooks;
+
+// The GIL is given up for a while. Another thread may end the run meanwhile: the context stays until the end of this scope
+// all the same, and lock() tells, with a Python error set, that it must not be used for anything new.
+class Unlocked {
+ public:
+  Unlocked() : context_(ctx), epoch_(epoch) {
+    ++context_->users;
+    saved_ = PyEval_SaveThread();
+  }
+  bool lock() {
+    PyEval_RestoreThread(saved_);
+    saved_ = nullptr;
+    Context::release(context_);
+    if (epoch == epoch_) return true;
+    PyErr_SetString(PyExc_RuntimeError, "the runtime was shut down while this thread was using it");
+    return false;
+  }
+  ~Unlocked() {
+    if (saved_) lock();
+  }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  Context* context_;
+  uint32_t epoch_;
+  PyThreadState* saved_;
+};
 
 void send_control(Control op, Off off);
 void kick_pool(uint32_t demand);

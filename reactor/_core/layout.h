@@ -30,7 +30,8 @@ constexpr uint32_t kMaxProcs = 16384;
 constexpr uint32_t kNoProc = 0xffffffff;
 constexpr int kClasses = 12;      // slab size classes, see alloc.h
 constexpr int kMaxResources = 32;
-constexpr int kMaxDemands = 256;  // distinct resource demands of tasks
+constexpr int kMaxDemands = 320;  // distinct resource demands of tasks and actors
+constexpr int kCpu = 0;           // index of the resource CPU
 constexpr int kPool = 1024;       // task workers alive at once
 constexpr int64_t kUnit = 10000;  // resources are counted in 1/10000, as Ray does
 
@@ -45,7 +46,7 @@ struct Bell {
 
 enum class ProcState : uint32_t { Free = 0, Starting, Live, Dead };
 enum class ProcKind : uint32_t { Driver = 0, Supervisor, Actor, Pool };
-enum class ExitReason : uint32_t { Unknown = 0, Intended, CreationFailed, OutOfScope, Killed, IdlePool, SystemExit };
+enum class ExitReason : uint32_t { Unknown = 0, Intended, CreationFailed, OutOfScope, IdlePool, SystemExit };
 
 struct alignas(64) Proc {
   Bell bell;
@@ -148,7 +149,6 @@ struct alignas(64) Inbox {
   atomic<uint32_t> proc;     // slot of the serving process, kNoProc until it starts
   atomic<InboxState> state;
   atomic<Off> reason;        // Object that tells why it died; set before state becomes Dead
-  atomic<uint64_t> pending;  // messages drained counter, for max_pending and reports
 };
 
 struct ActorBody {
@@ -190,10 +190,10 @@ struct Message {
   Off args_object;           // set when the arguments are too large for the channel
   Off function;              // Object of the task's function
   uint32_t demand;
-  uint16_t retries;
-  uint16_t value_at;         // where in the record the arguments' value starts / 8
+  uint32_t retries;
   Off* more_results() { return reinterpret_cast<Off*>(this + 1); }
-  uint8_t* value() { return reinterpret_cast<uint8_t*>(this) + 8u * value_at; }
+  Off result_at(uint32_t i) { return i ? more_results()[i - 1] : result; }
+  uint8_t* value() { return reinterpret_cast<uint8_t*>(more_results() + (results - 1)); }
 };
 static_assert(sizeof(Message) == 64);
 

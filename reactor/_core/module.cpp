@@ -113,20 +113,21 @@ void set_hook(const char* name, nb::object f) {
 uint64_t deadline_of(nb::object timeout) {
   if (timeout.is_none()) return UINT64_MAX;
   double s = nb::cast<double>(timeout);
-  if (s > 1e9) return UINT64_MAX;
-  return now_ns() + uint64_t((s > 0 ? s : 0) * 1e9);
+  if (s != s) throw nb::value_error("the timeout is not a number");
+  if (s < 0 || s > 1e9) return UINT64_MAX;  // as in Ray, a negative one is none
+  return now_ns() + uint64_t(s * 1e9);
 }
 
 struct RefList {
   std::vector<PyRef*> refs;
   explicit RefList(PyObject* seq) {
-    PyObject* fast = PySequence_Fast(seq, "expected a list of object refs");
+    PyObject* fast = PySequence_Tuple(seq);  // holds the refs, whatever becomes of the list while we wait
     if (!fast) throw nb::python_error();
     keep = nb::steal(fast);
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
+    Py_ssize_t n = PyTuple_GET_SIZE(fast);
     refs.reserve(size_t(n));
     for (Py_ssize_t i = 0; i < n; ++i) {
-      PyObject* o = PySequence_Fast_GET_ITEM(fast, i);
+      PyObject* o = PyTuple_GET_ITEM(fast, i);
       if (!is_ref(o)) {
         PyErr_Format(PyExc_TypeError, "expected an object ref, got %.100s", Py_TYPE(o)->tp_name);
         throw nb::python_error();
@@ -326,7 +327,7 @@ nb::object request() {
 }
 void reply(uint64_t off, nb::object value, bool error) {
   auto* o = ctx->heap->at<Object>(off);
-  if (is_done(o)) return;
+  if (is_done(o)) return drop_hold(ctx->local, o);
   Encoding e;
   if (!e->item(value.ptr()) || !encode_into(*e.encoder, o)) throw nb::python_error();
   complete(ctx->local, o, error ? State::Error : State::Value);
@@ -398,7 +399,10 @@ nb::object link_at(uint64_t off, bool take, bool weak) {
   }
   return steal(new_link(o, false));
 }
-nb::object ref_at(uint64_t off) { return steal(new_ref(ctx->heap->at<Object>(off), true)); }
+nb::object ref_at(uint64_t off) {
+  need_ctx();
+  return steal(new_ref(ctx->heap->at<Object>(off), true));
+}
 
 // Inside a running pickle: notes that a ref (or an actor) travels with the value, gives its number. -1: no value is being encoded.
 int export_ref(nb::handle h) {
@@ -438,6 +442,7 @@ nb::object roundtrip(nb::object value) {
 void register_resource(const std::string& name, int64_t total) {
   Header* h = ctx->header;
   uint32_t n = h->resources.load();
+  if (name.size() >= sizeof h->resource_name[0]) throw nb::value_error("the name of a resource has 55 bytes at most");
   for (uint32_t i = 0; i < n; ++i)
     if (name == h->resource_name[i]) return;
   if (n == kMaxResources) throw nb::value_error("too many kinds of resources");
@@ -466,12 +471,6 @@ uint32_t demand(std::vector<std::tuple<int32_t, int64_t>> parts) {
   return n;
 }
 
-nb::object spawn_reason(uint32_t slot) {
-  Off in = ctx->heap->procs[slot].inbox.load();
-  Off reason = in ? ctx->heap->at<Inbox>(in)->reason.load() : 0;
-  return reason ? steal(decode_object(ctx->heap->at<Object>(reason))) : nb::none();
-}
-
 uint64_t inbox_at(uint64_t actor_off) {
   ActorBody body;
   memcpy(&body, ctx->heap->at<Object>(actor_off)->body, sizeof body);
@@ -493,12 +492,7 @@ void kill_inbox(uint64_t actor_off, nb::object reason) {
   if (ctx->inline_mode) {
     ActorBody body;
     memcpy(&body, ctx->heap->at<Object>(actor_off)->body, sizeof body);
-    auto it = ctx->actors.find(body.actor);
-    if (it != ctx->actors.end()) {
-      PyObject* methods = it->second.methods;
-      ctx->actors.erase(it);
-      Py_XDECREF(methods);
-    }
+    forget_instance(body.actor);
   }
 }
 
@@ -639,7 +633,6 @@ NB_MODULE(_core, m) {
   m.def("attached", [] { return ctx != nullptr; });
   m.def("epoch", [] { return epoch; });
   m.def("set_control", [](int fd) { ctx->control = fd; });
-  m.def("set_full_timeout", [](double s) { ctx->full_timeout_ns = uint64_t(s * 1e9); });
   m.def("attach_supervisor", &attach_supervisor, nb::arg("fd"), nb::arg("control"));
   m.def("attach_worker", &attach_worker, nb::arg("slot"), nb::arg("control"));
   m.def("set_hook", &set_hook, nb::arg("name"), nb::arg("function").none());
@@ -670,7 +663,6 @@ NB_MODULE(_core, m) {
     return r;
   }, nb::arg("idle_seconds"));
   m.def("running", [] { return ctx ? nb::make_tuple(ctx->running_uid, ctx->running_actor) : nb::make_tuple(0, 0); });
-  m.def("running_ref", []() -> nb::object { return ctx && ctx->running ? steal(new_ref(ctx->heap->at<Object>(ctx->running), true)) : nb::none(); });
   m.def("slot", [] { return ctx ? int(ctx->slot) : -1; });
   m.def("register_resource", &register_resource, nb::arg("name"), nb::arg("total"));
   m.def("resources", &resources);
@@ -682,14 +674,17 @@ NB_MODULE(_core, m) {
   m.def("new_proc", [](int kind, uint64_t inbox) { return int64_t(int32_t(new_proc(ctx->heap, ProcKind(kind), inbox))); }, nb::arg("kind"), nb::arg("inbox"));
   m.def("set_proc_demand", [](uint32_t slot, uint32_t demand) { ctx->heap->procs[slot].demand.store(demand + 1); }, nb::arg("slot"), nb::arg("demand"));
   m.def("inbox_at", &inbox_at, nb::arg("actor"));
-  m.def("inbox_state", [](uint64_t actor) { return int(ctx->heap->at<Inbox>(inbox_at(actor))->state.load()); }, nb::arg("actor"));
   m.def("kill_inbox", &kill_inbox, nb::arg("actor"), nb::arg("reason"));
-  m.def("death_reason", &spawn_reason, nb::arg("slot"));
   m.def("reap", [](uint32_t slot, nb::handle reason) {
     Object* r = ref_object(reason.ptr());
     if (!r) throw nb::python_error();
     reap(slot, r);
   }, nb::arg("slot"), nb::arg("reason"));
+  m.def("fail_tasks", [](nb::handle reason) {
+    Object* r = ref_object(reason.ptr());
+    if (!r) throw nb::python_error();
+    fail_tasks(r);
+  }, nb::arg("reason"));
   m.def("drain", [](uint64_t actor) { drain(ctx->heap->at<Object>(actor)); }, nb::arg("actor"));
   m.def("free_actor", [](uint64_t actor) { return free_actor(ctx->heap->at<Object>(actor)); }, nb::arg("actor"));
   m.def("proc_info", &proc_info, nb::arg("slot"));

@@ -131,7 +131,10 @@ inline void destroy(Local& l, Object* first) {
       memcpy(&reason, o->body, sizeof reason);
       if (reason) drop(reason);
     }
-    if (o->block) l.alloc.free(o->block);
+    if (o->block) {
+      l.alloc.count_value(o->block, -1);
+      l.alloc.free(o->block);
+    }
     l.alloc.free(l.heap->off(o));
   }
 }

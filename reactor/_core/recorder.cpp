@@ -90,7 +90,7 @@ void Recorder::end_segment(SegmentEnd end) {
   }
   OpNode& n = nodes_[at];
   if (n.segment == 0) {
-    segments_.push_back({at, caller_.root, end});
+    segments_.push_back({at, caller_.root, end, uint32_t(nodes_.size())});
     n.segment = uint32_t(segments_.size());
     changed_ = true;
   }
@@ -114,7 +114,8 @@ void Recorder::begin() {
   caller_.root = caller_.at = root_of(caller_.who);
   OpNote& note = notes_[caller_.root];
   if (!note.name) {
-    note.name = Py_XNewRef(caller_.name);
+    note.name = caller_.name ? PyObject_GetAttrString(caller_.name, "__name__") : nullptr;
+    PyErr_Clear();
     note.actor = caller_.actor;
   }
 }
@@ -153,7 +154,7 @@ PyObject* Recorder::data(PyObject* caller_name) {
   set(out, "operations", operations);
   PyObject* segments = PyList_New(0);
   for (auto& s : segments_) {
-    PyObject* t = Py_BuildValue("(IIIK)", s.node, s.root, unsigned(s.end), s.count);
+    PyObject* t = Py_BuildValue("(IIIIK)", s.node, s.root, unsigned(s.end), s.born, s.count);
     PyList_Append(segments, t);
     Py_XDECREF(t);
   }

@@ -66,6 +66,7 @@ struct SegmentNote {
   uint32_t node;
   uint32_t root;
   SegmentEnd end;
+  uint32_t born;           // number of nodes when it was recorded: what has a higher number came later
   uint64_t count = 0;
 };
 

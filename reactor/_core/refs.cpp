@@ -25,6 +25,16 @@ void free_instance(PyObject* o) {
   Py_DECREF(t);
 }
 
+// C++ exceptions must not cross into the interpreter: the heap is full, which is a MemoryError.
+template <class F> PyObject* guarded(F f) {
+  try {
+    return f();
+  } catch (std::exception& e) {
+    if (!PyErr_Occurred()) PyErr_Format(PyExc_MemoryError, "reactor: no room in the shared heap (%s)", e.what());
+    return nullptr;
+  }
+}
+
 // ---- Ref
 
 void ref_dealloc(PyObject* self) {
@@ -158,8 +168,6 @@ void link_dealloc(PyObject* self) {
     ctx->local.journal.clear(l->note);
     if (l->weak) drop_weak(ctx->local, l->object);
     else drop_hold(ctx->local, l->object);
-  } else {
-    delete l->sender;
   }
   free_instance(self);
 }
@@ -200,7 +208,9 @@ PyObject* link_create(PyObject* self, PyObject* args) {
     all.push_back(v);
   }
   CallSpec spec{1, 0, -1, nullptr, nullptr};
-  PyObject* r = call_method(reinterpret_cast<PyLink*>(self), spec, MessageKind::Create, 0, all.data(), PyTuple_GET_SIZE(a), names);
+  PyObject* r = guarded([&] {
+    return call_method(reinterpret_cast<PyLink*>(self), spec, MessageKind::Create, 0, all.data(), PyTuple_GET_SIZE(a), names);
+  });
   Py_DECREF(names);
   return r;
 }
@@ -253,7 +263,7 @@ void method_dealloc(PyObject* self) {
 }
 PyObject* method_remote(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   auto* m = reinterpret_cast<PyMethod*>(self);
-  return call_method(m->link, m->spec, MessageKind::Call, m->index, args, n, kwnames);
+  return guarded([&] { return call_method(m->link, m->spec, MessageKind::Call, m->index, args, n, kwnames); });
 }
 PyObject* method_name(PyObject* self, void*) { return Py_NewRef(reinterpret_cast<PyMethod*>(self)->spec.name); }
 PyObject* method_link(PyObject* self, void*) { return Py_NewRef(reinterpret_cast<PyObject*>(reinterpret_cast<PyMethod*>(self)->link)); }
@@ -306,7 +316,7 @@ void function_dealloc(PyObject* self) {
   free_instance(self);
 }
 PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
-  return call_function(reinterpret_cast<PyFunction*>(self), args, n, kwnames);
+  return guarded([&] { return call_function(reinterpret_cast<PyFunction*>(self), args, n, kwnames); });
 }
 PyObject* function_stale(PyObject* self, void*) {
   auto* f = reinterpret_cast<PyFunction*>(self);
@@ -355,6 +365,14 @@ PyObject* completion_error(PyObject* self, PyObject* exc) {
 }
 void completion_dealloc(PyObject* self) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
+  if (ctx && c->epoch == epoch && !c->results->empty()) {  // whoever was to give the result has dropped it
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_SetString(PyExc_RuntimeError, "the call was dropped unfinished: the actor's event loop or thread has ended");
+    store_failure(c->results->data(), uint32_t(c->results->size()), c->name);
+    completion_finish(c);
+    PyErr_Restore(type, error, trace);
+  }
   delete c->results;
   delete c->notes;
   Py_CLEAR(c->name);
@@ -439,8 +457,7 @@ PyObject* new_link(Object* o, bool take, bool weak) {
   l->epoch = epoch;
   l->weak = weak;
   l->note = ctx->local.journal.add(ctx->heap->off(o), weak ? Entry::Weak : Entry::Hold);
-  l->channel_note = kNoEntry;
-  l->sender = nullptr;
+  l->outlet = nullptr;
   l->weakrefs = nullptr;
   return reinterpret_cast<PyObject*>(l);
 }

@@ -35,8 +35,8 @@ struct PyLink {
   uint64_t uid;
   uint32_t actor;
   uint32_t epoch;
-  uint32_t note, channel_note;
-  Sender* sender;
+  uint32_t note;
+  Outlet* outlet;     // null until the first call
   bool weak;          // does not keep the actor alive
   PyObject* weakrefs;
 };

@@ -10,6 +10,7 @@ struct Incoming {
   Receiver receiver;
   Object* missing = nullptr;   // argument that the head message waits for
   WaitNode* node = nullptr;
+  bool early = false;          // its head is a call of an actor that is not made yet
 };
 
 std::vector<Incoming*> incoming;
@@ -74,23 +75,30 @@ bool arguments_ready(Incoming* c, Message* m) {
 }
 
 // The order of an actor's messages is decided here, and nowhere else: each caller's messages in the order of its calls; of
-// several callers' heads, the one that was sent first. A message whose arguments are not there yet holds back its caller's
-// later messages and nobody else's.
+// several callers' heads, the one that was sent first, but an actor's constructor before all its calls. A message whose
+// arguments are not there yet holds back its caller's later messages and nobody else's.
 Incoming* next_message(Inbox* in) {
   find_channels(in);
   Incoming* best = nullptr;
   uint64_t best_stamp = UINT64_MAX;
-  for (size_t i = 0; i < incoming.size(); ++i) {
-    Incoming* c = incoming[i];
-    bool closed = c->receiver.closed();
-    Message* m = c->receiver.peek();
-    if (!m) {
-      if (closed) drop_channel(in, i--);
-      continue;
-    }
-    if (m->stamp < best_stamp && arguments_ready(c, m)) {
-      best = c;
-      best_stamp = m->stamp;
+  // A message that caused the best one was sent before it, but perhaps after its channel was looked at: look again until
+  // nothing older turns up.
+  for (bool again = true; again;) {
+    again = false;
+    for (size_t i = 0; i < incoming.size(); ++i) {
+      Incoming* c = incoming[i];
+      bool closed = c->receiver.closed();
+      Message* m = c->receiver.peek();
+      if (!m) {
+        if (closed) drop_channel(in, i--);
+        continue;
+      }
+      c->early = m->kind == MessageKind::Call && ctx->actors.empty();
+      if (!c->early && m->stamp < best_stamp && arguments_ready(c, m)) {
+        best = c;
+        best_stamp = m->stamp;
+        again = incoming.size() > 1;
+      }
     }
   }
   return best;
@@ -216,7 +224,8 @@ void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* na
     o->state.store(State::Value, memory_order_relaxed);
     return;
   }
-  PyObject* fast = PySequence_Check(value) ? PySequence_Fast(value, "") : nullptr;
+  PyObject* fast = PySequence_Check(value) || PyIter_Check(value) ? PySequence_Fast(value, "") : nullptr;
+  if (!fast && PyErr_Occurred()) return store_failure(results, n, name);  // a generator that raised
   if (!fast || PySequence_Fast_GET_SIZE(fast) != Py_ssize_t(n)) {
     PyErr_Clear();
     if (fast)
@@ -273,7 +282,7 @@ void run_message(Message* m, Receiver* from) {
   std::vector<Off> results(n);
   std::vector<uint32_t> notes(n);
   for (uint32_t i = 0; i < n; ++i) {
-    results[i] = i ? m->more_results()[i - 1] : m->result;
+    results[i] = m->result_at(i);
     notes[i] = ctx->local.journal.add(results[i], Entry::Run);
   }
   auto* first = ctx->heap->at<Object>(results[0]);
@@ -283,7 +292,7 @@ void run_message(Message* m, Receiver* from) {
 
   Object* bad = cancelled ? nullptr : failed_argument(m);
   PyObject* kwnames = nullptr;
-  bool decoded = true;
+  bool decoded = true;  // false: the Python error says why not
   std::vector<PyObject*> args;
   if (bad) set_error_of(bad);
   else if (!cancelled) args = take_arguments(m, kwnames, decoded);
@@ -498,6 +507,8 @@ bool inbox_ready(Inbox* in) {
   for (Incoming* c : incoming) {
     if (c->missing) {
       if (is_done(c->missing)) return true;
+      held = true;
+    } else if (c->early) {
       held = true;
     } else if (c->receiver.pending() || c->receiver.closed()) {
       return true;

@@ -12,7 +12,7 @@ Inbox* inbox_of(Object* actor) {
 
 void fail_results(Message* m, Off reason, std::unordered_set<Off>* failed) {
   for (uint32_t i = 0; i < m->results; ++i) {
-    Off off = i ? m->more_results()[i - 1] : m->result;
+    Off off = m->result_at(i);
     auto* o = ctx->heap->at<Object>(off);
     if (!is_done(o)) complete_died(ctx->local, o, reason);
     if (failed) failed->insert(off);
@@ -37,7 +37,8 @@ void drain_inbox(Inbox* in, std::unordered_set<Off>* failed) {
   }
 }
 
-bool waits_in_queue(Heap* h, Off task, uint64_t value) {
+// Whether some queue's slot holds `value`: a task's offset while it waits, claimed(...) after.
+bool queue_holds(Heap* h, uint64_t value) {
   for (Off off = h->header->queues.load(memory_order_acquire); off;) {
     auto* q = h->at<TaskQueue>(off);
     off = q->next.load(memory_order_acquire);
@@ -48,7 +49,6 @@ bool waits_in_queue(Heap* h, Off task, uint64_t value) {
       ring = r->next.load(memory_order_acquire);
     }
   }
-  (void)task;
   return false;
 }
 
@@ -58,7 +58,7 @@ void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<
   bool cancel = cancelled == ctx->heap->at<Object>(m->result)->uid;
   bool again = m->retries > 0 && !cancel;
   for (uint32_t i = 0; i < m->results; ++i) {
-    Off off = i ? m->more_results()[i - 1] : m->result;
+    Off off = m->result_at(i);
     auto* o = ctx->heap->at<Object>(off);
     again = again && !is_done(o);
     failed.insert(off);
@@ -66,7 +66,7 @@ void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<
   if (again) {
     --m->retries;
     for (uint32_t i = 0; i < m->results; ++i) {
-      auto* o = ctx->heap->at<Object>(i ? m->more_results()[i - 1] : m->result);
+      auto* o = ctx->heap->at<Object>(m->result_at(i));
       o->block = 0;
       o->runner.store(kNoProc, memory_order_relaxed);
       o->state.store(State::Pending, memory_order_release);
@@ -76,7 +76,7 @@ void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<
     return;
   }
   for (uint32_t i = 0; cancel && i < m->results; ++i) {
-    auto* o = ctx->heap->at<Object>(i ? m->more_results()[i - 1] : m->result);
+    auto* o = ctx->heap->at<Object>(m->result_at(i));
     if (!is_done(o)) complete(ctx->local, o, State::Cancelled);
   }
   fail_results(m, reason, nullptr);
@@ -86,6 +86,14 @@ void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<
 
 }  // namespace
 
+void forget_instance(uint32_t actor) {
+  auto it = ctx->actors.find(actor);
+  if (it == ctx->actors.end()) return;
+  PyObject* methods = it->second.methods;
+  ctx->actors.erase(it);
+  Py_XDECREF(methods);
+}
+
 Object* new_actor(Local& l) {
   Off off = l.alloc.alloc(sizeof(Inbox));
   if (!off) throw std::bad_alloc();
@@ -94,7 +102,6 @@ Object* new_actor(Local& l) {
   in->proc.store(kNoProc);
   in->state.store(InboxState::Open);
   in->reason.store(0);
-  in->pending.store(0);
   Object* o = new_object(l, 1, kActorObject);
   ActorBody body{off, uint32_t(o->uid), 0};
   memcpy(o->body, &body, sizeof body);
@@ -107,13 +114,15 @@ void actor_unheld(Local& l, Object* actor) {
   memcpy(&body, actor->body, sizeof body);
   auto* in = l.heap->at<Inbox>(body.inbox);
   if (ctx->inline_mode) {
-    auto it = ctx->actors.find(body.actor);
-    if (it != ctx->actors.end()) {
-      PyObject* methods = it->second.methods;
-      ctx->actors.erase(it);
-      Py_XDECREF(methods);
+    PyObject *type, *error, *trace;  // this may run in the dealloc of a handle while an exception is on its way
+    PyErr_Fetch(&type, &error, &trace);
+    forget_instance(body.actor);
+    if (hooks.switched) {
+      PyObject* done = PyObject_CallFunction(hooks.switched, "Ii", body.actor, -1);
+      if (!done) PyErr_WriteUnraisable(hooks.switched);
+      Py_XDECREF(done);
     }
-    if (hooks.switched) Py_XDECREF(PyObject_CallFunction(hooks.switched, "Ii", body.actor, -1));
+    PyErr_Restore(type, error, trace);
     ctx->inboxes.erase(body.actor);
     in->state.store(InboxState::Dead);
     free_actor(actor);
@@ -207,8 +216,8 @@ void reap(uint32_t slot, Object* reason) {
   auto tag_of = [](uint64_t v) { return Entry(v & uint64_t(Entry::Mask)); };
   auto off_of = [](uint64_t v) { return Off(v & ~uint64_t(Entry::Mask)); };
   for (uint64_t v : entries)
-    if (tag_of(v) == Entry::Task || (tag_of(v) == Entry::Trying && waits_in_queue(h, off_of(v), claimed(slot, off_of(v))) &&
-                                     !waits_in_queue(h, off_of(v), off_of(v)))) {
+    if (tag_of(v) == Entry::Task || (tag_of(v) == Entry::Trying && queue_holds(h, claimed(slot, off_of(v))) &&
+                                     !queue_holds(h, off_of(v)))) {
       auto* m = h->at<Message>(off_of(v));
       if (m->kind != MessageKind::Task) continue;
       auto* o = h->at<Object>(m->result);
@@ -238,7 +247,10 @@ void reap(uint32_t slot, Object* reason) {
   }
   for (Off off : chunks) ctx->local.alloc.free(off);
   if (uint32_t demand = p.demand.exchange(0))
-    if (!p.lent.load()) give_resources(hdr, demand - 1);
+  {
+    if (p.lent.load()) take_cpus_anyway(hdr, demand - 1);  // they are back already
+    give_resources(hdr, demand - 1);
+  }
   for (Off off = hdr->queues.load(memory_order_acquire); off;) {
     auto* q = h->at<TaskQueue>(off);
     if (q->producer == slot) std::atomic_ref(q->producer).store(kNoProc, memory_order_release);
@@ -252,6 +264,20 @@ void reap(uint32_t slot, Object* reason) {
   kick_queues();
   for (uint32_t i = 0; i < hdr->proc_high.load(); ++i)
     if (h->procs[i].state.load() == ProcState::Live) ring(&h->procs[i].bell);
+}
+
+void fail_tasks(Object* reason) {
+  Heap* h = ctx->heap;
+  for (Off off = h->header->queues.load(memory_order_acquire); off;) {
+    auto* q = h->at<TaskQueue>(off);
+    off = q->next.load(memory_order_acquire);
+    while (Off task = claim_task(h, ctx->slot, q, [](Off) {}, [] {})) {
+      auto* m = h->at<Message>(task);
+      fail_results(m, h->off(reason), nullptr);
+      release_message(ctx->local, m);
+      ctx->local.alloc.free(task);
+    }
+  }
 }
 
 void drain(Object* actor) { drain_inbox(inbox_of(actor), nullptr); }

@@ -126,10 +126,13 @@ inline void give_resources(Header* hdr, uint32_t demand) {
   const Demand& d = hdr->demand[demand];
   for (int i = 0; i < d.n; ++i) hdr->resource_free[d.index[i]].fetch_add(d.amount[i], memory_order_acq_rel);
 }
-inline void take_resources_anyway(Header* hdr, uint32_t demand) {
+// The CPU part of a demand alone: what a waiting task lends out and takes back, whatever is free.
+inline void give_cpus(Header* hdr, uint32_t demand, int sign = 1) {
   const Demand& d = hdr->demand[demand];
-  for (int i = 0; i < d.n; ++i) hdr->resource_free[d.index[i]].fetch_sub(d.amount[i], memory_order_acq_rel);
+  for (int i = 0; i < d.n; ++i)
+    if (d.index[i] == kCpu) hdr->resource_free[kCpu].fetch_add(sign * d.amount[i], memory_order_acq_rel);
 }
+inline void take_cpus_anyway(Header* hdr, uint32_t demand) { give_cpus(hdr, demand, -1); }
 inline bool can_take(Header* hdr, uint32_t demand) {
   const Demand& d = hdr->demand[demand];
   for (int i = 0; i < d.n; ++i)

@@ -24,7 +24,12 @@ class Sender:
         data = pickle.dumps((request, *arguments))
         if len(data) > LARGEST:
             raise ValueError(f"{request}: {len(data)} bytes are too many for a control message (at most {LARGEST})")
-        self._socket.send(data)
+        try:
+            self._socket.send(data)
+        except OSError as error:
+            raise RuntimeError(
+                f"{request}: the runtime's processes are gone ({error}). Call shutdown() and init() to go on"
+            ) from None
 
     def ask(self, request, *arguments, timeout=None):
         """Sends, and waits for the answer. Raises what the supervisor answered with, TimeoutError when the time is up."""

@@ -14,6 +14,10 @@ from reactor.runtime.control import Sender
 from reactor.runtime.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, PARKED_FD, SEND_FD
 
 
+_FLAGS = (("O", "optimize"), ("B", "dont_write_bytecode"), ("s", "no_user_site"), ("S", "no_site"), ("E", "ignore_environment"),
+          ("I", "isolated"), ("b", "bytes_warning"))
+
+
 class Driver:
     """One run: shared heap, zygote, workers. Made by `start`, ended by `stop`.
 
@@ -56,6 +60,9 @@ class Driver:
         self._line, line = socket.socketpair()
         try:
             self._spawn(heap, receive.fileno(), send.fileno(), line.fileno())
+        except BaseException:
+            _core.close()
+            raise
         finally:
             receive.close()
             line.close()
@@ -85,7 +92,8 @@ class Driver:
         actions = [(os.POSIX_SPAWN_DUP2, fd, PARKED_FD + i) for i, (fd, _) in enumerate(pairs)]
         actions += [(os.POSIX_SPAWN_DUP2, PARKED_FD + i, to) for i, (_, to) in enumerate(pairs)]
         actions += [(os.POSIX_SPAWN_CLOSE, PARKED_FD + i) for i in range(len(pairs))]
-        flags = [f"-X{k}" if v is True else f"-X{k}={v}" for k, v in sys._xoptions.items()]
+        flags = [f"-{letter}" for letter, name in _FLAGS for _ in range(int(getattr(sys.flags, name, 0)))]
+        flags += [f"-X{k}" if v is True else f"-X{k}={v}" for k, v in sys._xoptions.items()]
         flags += [f"-W{w}" for w in sys.warnoptions]
         argv = [sys.executable, *flags, "-c", program]
         self.zygote = os.posix_spawn(sys.executable, argv, os.environ, file_actions=actions, setsid=True)
@@ -104,13 +112,19 @@ class Driver:
         if not self._stopping:
             _core.abort()
 
+    def forget(self):
+        """In a forked child: lets go of the descriptors, and of nothing else."""
+        if self.zygote is not None:
+            self._line.close()
+            self._socket.close()
+
     def stop(self):
         """Ends every process of the run and lets go of its memory. Arrays that the program still has stay valid."""
         self._stopping = True
         if self.zygote is not None:
             try:
                 self.control.tell("shutdown")
-            except OSError:
+            except RuntimeError:
                 pass  # it is gone already
             _wait_for_end(self.zygote)
             self._thread.join(timeout=5)

@@ -6,6 +6,7 @@ Each worker's stdout and stderr are pipes to the zygote, which cuts them into li
 import struct
 
 _FRAME = struct.Struct("<BIHI")  # stream (1 or 2), pid, length of label, length of line
+LONGEST = 1 << 20  # bytes of a line
 LABEL = b"\x1e:label:"  # a worker's line with this start renames it; see reactor.runtime.worker
 
 
@@ -52,16 +53,24 @@ class LineCutter:
 
     def __init__(self, stream, label, pid):
         self.stream, self.label, self.pid = stream, label, pid
-        self._rest = b""
+        self._parts, self._size = [], 0  # of a line that has no end yet
 
     def feed(self, data):
-        """Frames of the lines that `data` completes."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
+        """Frames of the lines that `data` completes. A line longer than LONGEST is cut."""
+        *lines, rest = data.split(b"\n")
+        if lines:
+            lines[0] = b"".join([*self._parts, lines[0]])
+            self._parts, self._size = [], 0
+        self._parts.append(rest)
+        self._size += len(rest)
+        if self._size > LONGEST:
+            lines.append(b"".join(self._parts))
+            self._parts, self._size = [], 0
         return [f for f in map(self._frame, lines) if f]
 
     def end(self):
         """The frame of a last line without newline, if any."""
-        rest, self._rest = self._rest, b""
+        rest, self._parts, self._size = b"".join(self._parts), [], 0
         return [self._frame(rest)] if rest else []
 
     def _frame(self, line):

@@ -1,22 +1,52 @@
-"""What the layer above gives to a run: a module with these functions. This module is the one without a layer above.
+"""What the layer above gives to a run: a module with these functions. This one is the plainest: values go as they are.
 
-    install(settings, role)     set the core's hooks in this process; role is "driver", "zygote", "actor" or "task"
-    begin(settings, record)     in a worker, after the fork; record is what the creator told of the actor (None: task worker)
-    died(facts)                 in the zygote: the value stored as the reason of a death (see reactor.runtime.supervisor)
+    install(settings, role)       set the core's hooks (context.h) in this process; role: driver, inline, zygote, actor, task
+    begin(settings, facts, gpus)  in a worker, after the fork; facts is what the creator told of the actor, None: task worker
+    died(facts)                   in the zygote: the value stored as the reason of a death (see reactor.runtime.supervisor)
+
+An actor is made by `link.create((cls, *args), kwargs)`; its methods are the public ones in alphabetical order.
 """
+
+from reactor import _core
+from reactor.runtime import worker
+
+
+class Died(RuntimeError):
+    """The process that was to give a result is dead; the argument is the dict of facts."""
 
 
 def install(settings, role):
-    from reactor import _core
+    for name, hook in (("failure", failure), ("error", error), ("create", create), ("create_failed", create_failed),
+                       ("function", lambda ref: _core.get([ref], None)[0]), ("store_full", store_full),
+                       ("exit_kind", worker.exit_kind)):
+        _core.set_hook(name, hook)
 
-    _core.set_hook("failure", lambda error, what, argument: error)
-    _core.set_hook("error", lambda state, value, ref: value if isinstance(value, BaseException) else RuntimeError(value))
-    _core.set_hook("function", lambda ref: _core.get([ref], None)[0])
 
-
-def begin(settings, record):
+def begin(settings, facts, gpus):
     pass
 
 
 def died(facts):
     return facts
+
+
+def failure(error, what, is_argument):
+    return error
+
+
+def error(state, value, ref):
+    return value if isinstance(value, BaseException) else Died(value)
+
+
+def create(number, args, kwargs):
+    cls, *args = args
+    instance = cls(*args, **kwargs)
+    return [getattr(instance, name) for name in sorted(vars(cls)) if not name.startswith("_")], False
+
+
+def create_failed(number, error, reason):
+    return {"actor": number, "exit_reason": reason, "creation_error": error}
+
+
+def store_full(wanted, used, limit):
+    return MemoryError(f"the store holds {used} of {limit} bytes; {wanted} more do not fit")

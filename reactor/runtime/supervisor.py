@@ -17,6 +17,9 @@ from reactor.runtime.zygote import preload
 ACTOR, TASK_WORKER = 2, 3  # ProcKind in the core
 _POOL_LIMIT = 1000  # task workers alive at once
 _OUTPUT_LIMIT = 8 << 20  # bytes of output kept for a driver that does not read; beyond it the workers' pipes fill
+_RETRY_SECONDS = 0.2  # before another try to start a task worker where none could be started
+_STILLBORN_LIMIT = 3
+_ANSWERED = ("demand", "named", "names", "kill", "state", "gpus")  # requests whose last argument is where the answer goes
 
 
 class Actor:
@@ -59,6 +62,9 @@ class Supervisor:
         self.gpus = GpuShares(_core.resources().get("GPU", (0,))[0] // 10000)
         self.tasks_started = 0
         self.stopping = False
+        self.retry_spawn = False
+        self.stillborn = 0  # task workers in a row that died before they ran anything
+        self.full = []  # descriptors of pipes that are not read because the driver does not read
         self.poll = select.epoll()
 
     def run(self):
@@ -69,7 +75,10 @@ class Supervisor:
         self.poll.register(self.control, select.EPOLLIN)
         self.poll.register(self.line, select.EPOLLRDHUP | select.EPOLLHUP)
         while not self.stopping:
-            for fd, event in self.poll.poll():
+            events = self.poll.poll(_RETRY_SECONDS if self.retry_spawn else None)
+            if self.retry_spawn and not events:
+                self._answer_spawn()
+            for fd, event in events:
                 if fd == self.control.fileno():
                     self._read_control()
                 elif fd == wake_read:
@@ -101,10 +110,11 @@ class Supervisor:
                 continue
             try:
                 getattr(self, f"on_{request}")(*arguments)
-            except Exception as error:  # a fault of one request must not take the run down; who asked gets it
-                if not isinstance(arguments[-1], int):
-                    raise
-                _core.reply(arguments[-1], (False, error))
+            except Exception as error:  # a fault of one request must not take the run down
+                if request in _ANSWERED:
+                    _core.reply(arguments[-1], (False, error))
+                else:
+                    self._tell(f"{request}: {error!r}")
 
     def _core_request(self, request, offset):
         if request == control.SPAWN:
@@ -126,19 +136,26 @@ class Supervisor:
             self._kill_unstarted(Actor(offset, facts), "its name was taken")
             return
         preload(facts.get("preload", ()))
-        actor = self.actors[offset] = Actor(offset, facts)
+        actor = Actor(offset, facts)
+        try:
+            actor.demand = self._demand(facts["demand"], facts["class_name"])
+        except ValueError as error:
+            self._kill_unstarted(actor, f"it could not be placed: {error}")
+            if reply is not None:
+                _core.reply(reply, (True, None))
+            return
+        self.actors[offset] = actor
         if key:
             self.names[key] = actor
         if facts.get("detached"):
             _core.hold(offset)
-        actor.demand = self._demand(facts["demand"])
         self.waiting.append(actor)
         self._start_waiting()
         if reply is not None:
             _core.reply(reply, (True, None))
 
     def on_demand(self, resources, reply):
-        _core.reply(reply, (True, self._demand(resources)))
+        _core.reply(reply, (True, self._demand(resources, "a task")))
 
     def on_named(self, name, namespace, reply):
         """The actor of that name: (offset, offset of its class information), held for the asker."""
@@ -196,8 +213,8 @@ class Supervisor:
 
     # ---- starting
 
-    def _demand(self, resources):
-        """Number of the demand {name: amount in 1/10000}."""
+    def _demand(self, resources, whose):
+        """Number of the demand {name: amount in 1/10000}. Tells the driver once if it can never be met."""
         key = frozenset((k, v) for k, v in resources.items() if v)
         if key not in self.demands:
             for name in resources:
@@ -205,6 +222,10 @@ class Supervisor:
                     _core.register_resource(name, 0)
                     self.resource_index[name] = len(self.resource_index)
             self.demands[key] = _core.demand([(self.resource_index[k], v) for k, v in sorted(key)])
+            there = _core.resources()
+            lacking = [f"{v / 10000:g} of {k}, of which there are {there[k][0] / 10000:g}" for k, v in sorted(key) if v > there[k][0]]
+            if lacking:
+                self._tell(f"{whose} asks for {'; '.join(lacking)}: it will wait for ever")
         return self.demands[key]
 
     def _start_waiting(self):
@@ -234,7 +255,7 @@ class Supervisor:
             if slot >= 0:
                 started = self._fork(slot, None, "task")
         if started is None:
-            _core.spawn_answered()
+            self.retry_spawn = True  # at the next death, or a little later
 
     def _fork(self, slot, actor, label):
         pipes = [os.pipe2(os.O_CLOEXEC) for _ in range(2)]
@@ -280,20 +301,37 @@ class Supervisor:
             "pid": w.pid,
             "status": status,
             "exit_reason": info["exit_reason"],
-            "actor": w.actor and {k: v for k, v in w.actor.facts.items() if k not in ("preload", "info")},
+            "actor": w.actor and w.actor.facts,
             "killed": w.actor and w.actor.killed,
         }
         _core.reap(w.slot, _core.put(self.plugin.died(facts)))
         if info["exit_reason"] != worker.IDLE:
             self._kill_made_by(w.pid)
         if w.actor is None:
-            _core.spawn_answered()
+            self._task_worker_died(info, facts)
         else:
             w.actor.worker = None
             self.gpus.give(w.actor.gpus)
             self._died(w.actor)
         if self.waiting:
             self._start_waiting()
+
+    def _task_worker_died(self, info, facts):
+        # One that never ran anything died of its own birth. If that goes on, tasks would wait for ever and forks never end.
+        self.stillborn = 0 if info["executed"] or info["exit_reason"] else self.stillborn + 1
+        if self.stillborn >= _STILLBORN_LIMIT:
+            self._tell("task workers die before they can run anything; see their output. The tasks that wait fail")
+            _core.fail_tasks(_core.put(self.plugin.died(facts)))
+            self.stillborn = 0
+        self._answer_spawn()
+
+    def _answer_spawn(self):
+        self.retry_spawn = False
+        _core.spawn_answered()
+
+    def _tell(self, text):
+        """A line for the driver's user."""
+        self._send([output.frame(2, "runtime", os.getpid(), text.encode())])
 
     def _kill_made_by(self, pid):
         """An actor's life ends with the process that made it, unless it is detached."""
@@ -352,6 +390,9 @@ class Supervisor:
 
     def _read_pipe(self, fd):
         cutter = self.pipes.get(fd)
+        if cutter is not None and self.outgoing_size >= _OUTPUT_LIMIT and fd not in self.full:
+            self.poll.unregister(fd)
+            self.full.append(fd)
         while cutter is not None and self.outgoing_size < _OUTPUT_LIMIT:
             try:
                 data = os.read(fd, 1 << 16)
@@ -359,7 +400,10 @@ class Supervisor:
                 break
             self._send(cutter.feed(data) if data else cutter.end())
             if not data:
-                self.poll.unregister(fd)
+                if fd in self.full:
+                    self.full.remove(fd)
+                else:
+                    self.poll.unregister(fd)
                 del self.pipes[fd]
                 os.close(fd)
                 for w in self.workers.values():
@@ -386,5 +430,9 @@ class Supervisor:
             pass
         except OSError:
             self.outgoing.clear()
+        if self.full and self.outgoing_size < _OUTPUT_LIMIT // 2:
+            for fd in self.full:
+                self.poll.register(fd, select.EPOLLIN)
+            self.full = []
         wanted = select.EPOLLRDHUP | select.EPOLLHUP | (select.EPOLLOUT if self.outgoing else 0)
         self.poll.modify(self.line, wanted)

@@ -11,7 +11,7 @@ from reactor.runtime.descriptors import FIRST_OTHER_FD, SEND_FD
 from reactor.runtime.seeding import reseed
 
 # ExitReason in the core
-INTENDED, CREATION_FAILED, OUT_OF_SCOPE, KILLED, IDLE, SYSTEM_EXIT = range(1, 7)
+INTENDED, CREATION_FAILED, OUT_OF_SCOPE, IDLE, SYSTEM_EXIT = range(1, 6)
 _IDLE_SECONDS = 10.0  # a task worker without work for so long ends if there are more of them than CPUs
 
 
@@ -19,12 +19,14 @@ class _Stream(io.FileIO):
     """Standard output or error of a worker; tells whose lines follow when the running function changes."""
 
     label = None
+    in_line = False  # what was written last has no newline yet
 
     def write(self, data):
         name = _core.running_name()
         if name is not None and name != self.label:
             self.label = name
-            super().write(output.LABEL + name.encode() + b"\n")
+            super().write((b"\n" if self.in_line else b"") + output.LABEL + name.encode() + b"\n")
+        self.in_line = bytes(data[-1:]) != b"\n"
         return super().write(data)
 
 

@@ -8,14 +8,14 @@ namespace stress {
 class Claims {
  public:
   explicit Claims(Heap* h) : bytes_(h->capacity / kLine) {}
-  void take(Off off, uint64_t n) {
-    for (uint64_t i = off / kLine; i < (off + n + kLine - 1) / kLine; ++i) CHECK(bytes_[i].exchange(1, memory_order_relaxed) == 0);
-  }
-  void give(Off off, uint64_t n) {
-    for (uint64_t i = off / kLine; i < (off + n + kLine - 1) / kLine; ++i) CHECK(bytes_[i].exchange(0, memory_order_relaxed) == 1);
-  }
+  void take(Off off, uint64_t n) { change(off, n, 0, 1); }
+  void give(Off off, uint64_t n) { change(off, n, 1, 0); }
 
  private:
+  void change(Off off, uint64_t n, uint8_t from, uint8_t to) {
+    uint64_t end = (off + n + kLine - 1) / kLine;
+    for (uint64_t i = off / kLine; i < end; ++i) CHECK(bytes_[i].exchange(to, memory_order_relaxed) == from);
+  }
   std::vector<atomic<uint8_t>> bytes_;
 };
 

@@ -1,0 +1,205 @@
+"""From the core's record of the calls to the report and the graph that the user sees."""
+
+import os
+
+from reactor import _core
+from reactor.record import Divergence, Operation, Recording, Result, Segment, Source
+
+_CALL, _CREATE, _TASK, _PUT = range(4)
+_ENDS = ("get", "wait", "end of task")
+_OLDER = 0xFFFFFFFF
+_PATIENCE = 1.0  # seconds that a busy worker is given to hand over its recording
+
+
+def recording(session):
+    """The Recording of the whole run: the driver's segments first, then those of each worker that could be asked."""
+    names = _names(session)
+    segments, successors, divergences = [], {}, []
+    for _, data in _core.recordings(_PATIENCE):
+        if "operations" not in data:
+            continue
+        trie = _Trie(data, names)
+        first = len(segments)
+        segments += trie.segments()
+        successors.update({(first + i, first + j): count for i, j, count in data["successors"]})
+        divergences += trie.divergences()
+    counters = {**_core.counters(), "physical_answers": session.physical_answers}
+    stats = _core.stats()
+    counters.update(wakes=stats["wakes"], sleeps=stats["sleeps"])
+    return Recording(tuple(segments), successors, tuple(divergences), counters)
+
+
+def _names(session):
+    """{actor number: "Class#k"}: k counts the class's actors in the order of their creation."""
+    classes = dict(session.made)
+    if session.inline:
+        classes.update((number, made.facts["class_name"]) for number, made in session.inline_actors.items())
+    else:
+        classes.update((a["number"], a["class_name"]) for a in session.control.ask("state")["actors"])
+    counts, names = {}, {}
+    for number in sorted(classes):
+        k = counts[classes[number]] = counts.get(classes[number], -1) + 1
+        names[number] = f"{classes[number]}#{k}"
+    return names
+
+
+class _Trie:
+    """One process's record: operations as nodes that name their parent, segments as the nodes where they end."""
+
+    def __init__(self, data, names):
+        self.nodes, self.raw_segments, self.names = data["operations"], data["segments"], names
+        self.before = {}  # segment -> the segment that most often preceded it
+        for i, j, count in sorted(data["successors"], key=lambda s: s[2]):
+            self.before[j] = i
+
+    def segments(self):
+        return [self._segment(k) for k in range(len(self.raw_segments))]
+
+    def _segment(self, k):
+        node, root, end, _, count = self.raw_segments[k]
+        path = self._path(node)
+        operations = tuple(self._operation(self.nodes[n], k, path) for n in path)
+        return Segment(self._caller(root), operations, _ENDS[end], max(count - 1, 0))
+
+    def _path(self, node):
+        path = []
+        while self.nodes[node]["kind"] != _CALL or self.nodes[node]["target"]:  # a root has no target
+            if not self.nodes[node]["site"] or self.nodes[node]["site"] == "?":
+                break
+            path.append(node)
+            node = self.nodes[node]["parent"]
+        return path[::-1]
+
+    def _caller(self, root):
+        raw = self.nodes[root]
+        if raw["actor"]:
+            return f"{self.names.get(raw['actor'], 'actor')}.{raw['name']}"
+        return raw["name"] if root == 0 else f"task:{raw['name']}"
+
+    def _target(self, raw):
+        kind = raw["kind"]
+        if kind == _PUT:
+            return "put", ""
+        if kind == _TASK:
+            return f"task:{raw['name']}", ""
+        return self.names.get(raw["actor"], f"actor {raw['actor']}"), "__init__" if kind == _CREATE else raw["name"]
+
+    def _operation(self, raw, k, path):
+        target, method = self._target(raw)
+        results = tuple(Result(raw["result"], raw["result_bytes"]) for _ in range(max(raw["results"], 0)))
+        process = raw["actor"] if raw["kind"] in (_CALL, _CREATE) else None
+        if raw["kind"] == _PUT:
+            return Operation("put", "", _short(raw["site"]), (Source("value", layout=raw["layout"], bytes=raw["bytes"]),))
+        return Operation(target, method, _short(raw["site"]), tuple(self._sources(raw, k, path)), results, process)
+
+    def _sources(self, raw, k, path):
+        layouts = _split(raw["layout"])
+        refs = {argument: (back, op - 1) for argument, back, op in raw["sources"]}
+        for argument in range(raw["args"]):
+            layout = layouts[argument] if argument < len(layouts) else ""
+            if argument not in refs:
+                yield Source("value", layout=layout, bytes=raw["bytes"] // max(raw["args"], 1))
+                continue
+            back, op = refs[argument]
+            made_by = self._made_by(k, path, back, op)
+            if made_by is None:
+                yield Source("outside", layout="")
+                continue
+            put = made_by["kind"] == _PUT
+            shown = made_by["layout"] if put else made_by["result"]
+            size = made_by["bytes"] if put else made_by["result_bytes"]
+            yield Source("put" if put else "operation", -back, op, layout=shown, bytes=size)
+
+    def _made_by(self, k, path, back, op):
+        """The operation that made an argument, found along the segments that usually come before."""
+        if back == _OLDER:
+            return None
+        for _ in range(back):
+            k = self.before.get(k)
+            if k is None:
+                return None
+            path = self._path(self.raw_segments[k][0])
+        return self.nodes[path[op]] if 0 <= op < len(path) else None
+
+    def divergences(self):
+        """Each place where what came was not what had been recorded first."""
+        children = {}
+        for number, raw in enumerate(self.nodes):
+            if raw["site"] != "?":
+                children.setdefault(raw["parent"], []).append(number)
+        ends = {node: (end, born, count) for node, _, end, born, count in self.raw_segments}
+        for parent, numbers in children.items():
+            caller = self._caller_of(parent)
+            first = self.nodes[numbers[0]]
+            if parent in ends:
+                end, born, count = ends[parent]
+                if numbers[0] >= born:  # the segment ended here when it was recorded, later it went on
+                    yield self._divergence(caller, None, first, _ENDS[end], "the segment went on")
+                    continue
+                yield Divergence(caller, self._shown(first), _ENDS[end], _short(first["site"]), "", "the segment ended earlier", count)
+            for number in numbers[1:]:
+                yield self._divergence(caller, first, self.nodes[number], None, _difference(first, self.nodes[number]))
+
+    def _divergence(self, caller, recorded, seen, end, reason):
+        return Divergence(
+            caller,
+            self._shown(recorded) if recorded else end,
+            self._shown(seen),
+            _short(recorded["site"]) if recorded else "",
+            _short(seen["site"]),
+            reason,
+            seen["visits"],
+        )
+
+    def _caller_of(self, node):
+        while self.nodes[node]["site"] != "?":
+            node = self.nodes[node]["parent"]
+        return self._caller(node)
+
+    def _shown(self, raw):
+        target, method = self._target(raw)
+        if raw["kind"] == _PUT:
+            return "put"
+        return f"{raw['name']}.remote" if raw["kind"] == _TASK else f"{method}.remote on {target}"
+
+
+def _difference(recorded, seen):
+    if recorded["kind"] != seen["kind"]:
+        return "another kind of operation"
+    for key, words in (("site", "another call site"), ("name", "another method"), ("target", "another actor or function"),
+                       ("args", "another number of arguments"), ("sources", "arguments from elsewhere")):
+        if recorded[key] != seen[key]:
+            return words
+    return "other keywords or number of results"
+
+
+def _split(layout):
+    """The layouts of the arguments: split at the commas outside of brackets."""
+    parts, depth, last = [], 0, 0
+    for i, c in enumerate(layout):
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and depth == 0:
+            parts.append(layout[last:i].strip())
+            last = i + 1
+    return parts + [layout[last:].strip()] if layout else []
+
+
+def _short(site):
+    here = os.getcwd() + os.sep
+    return site[len(here) :] if site.startswith(here) else site
+
+
+def report(session):
+    """See `rayshim.report`."""
+    from rayshim.reporting import Report
+
+    return Report(recording(session))
+
+
+def graph(session):
+    """See `rayshim.graph`."""
+    from rayshim.reporting import RecordedGraph
+
+    if not session.settings["recording"]:
+        raise RuntimeError("nothing is recorded: the session was started with init(replay_plans=False)")
+    return RecordedGraph(recording(session))

@@ -1,0 +1,27 @@
+"""Serial equivalence and invisible replay: random programs give the same in every placement, with and without plans."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import rayshim
+from rayshim.tests.programs import programs, run
+
+WAYS = [{"placement": "isolated"}, {"placement": "isolated", "replay_plans": False}, {"placement": "inline", "replay_plans": False}]
+
+
+def outcome(program, **way):
+    rayshim.init(num_cpus=2, object_store_memory=256 << 20, log_to_driver=False, **way)
+    try:
+        return run(rayshim, program)
+    finally:
+        rayshim.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs)
+def test_a_program_gives_the_same_in_every_way_of_running_it(program):
+    expected = outcome(program, placement="inline")
+    for way in WAYS:
+        assert outcome(program, **way) == expected, way

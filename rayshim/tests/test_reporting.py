@@ -1,0 +1,69 @@
+"""The report counts calls, bytes and divergences; the recorded graph draws itself."""
+
+import json
+
+import pytest
+
+from rayshim.reporting import RecordedGraph, Report
+from reactor.record import Divergence, Operation, Recording, Result, Segment, Source
+
+KEYS = {
+    *("segments", "calls_total", "calls_replayed", "divergences", "physical_answers", "bytes_typed", "bytes_pickled"),
+    *("wakes", "sleeps"),
+}
+DIVERGENCE = Divergence("driver", "step.remote on Env#3", "learn.remote on Learner", "t.py:41", "t.py:47", "other actor", 3)
+
+
+def recording(**counters):
+    put = Operation("put", "", "t.py:1", (Source("value", layout="float32[4]", bytes=16),))
+    step = Operation("Env#0", "step", "t.py:2", (Source("value", layout="pickle", bytes=100),), (Result("int", 8),), 1)
+    segment = Segment("driver", (put, step, step), "get", 9, 0.5, 20, 10)
+    return Recording((segment,), {(0, 0): 9}, (DIVERGENCE,), counters)
+
+
+def test_counts_of_a_recording():
+    counted = Report(recording()).to_dict()
+    assert set(counted) == KEYS
+    assert (counted["segments"], counted["calls_total"], counted["calls_replayed"]) == (1, 20, 18)
+    assert (counted["bytes_typed"], counted["bytes_pickled"]) == (10 * (16 + 8 + 8), 10 * 200)
+    assert (counted["wakes"], counted["sleeps"], counted["physical_answers"]) == (20, 10, 0)
+    assert [divergence["seen_site"] for divergence in counted["divergences"]] == ["t.py:47"]
+
+
+def test_counters_of_the_runtime_go_before_what_is_computed():
+    counted = Report(recording(calls_total=50, physical_answers=2, other=7)).to_dict()
+    assert (counted["calls_total"], counted["calls_replayed"], counted["physical_answers"]) == (50, 18, 2)
+
+
+def test_prints_as_a_short_table():
+    lines = str(Report(recording())).splitlines()
+    assert len(lines) == 9
+    assert lines[2].split() == ["replayed", "18", "(90.0%)"]
+    assert lines[-1] == "  t.py:41 recorded step.remote on Env#3; t.py:47 now learn.remote on Learner (other actor), 3 times"
+
+
+def test_a_run_without_calls():
+    assert "0 (0.0%)" in str(Report({})) and Report({}).to_dict()["divergences"] == []
+
+
+def test_its_dict_makes_the_same_report_again():
+    counted = Report(recording()).to_dict()
+    assert Report(json.loads(json.dumps(counted))).to_dict() == counted
+
+
+def test_an_unknown_count_is_refused():
+    with pytest.raises(ValueError, match=r"Report of \['replays'\]: its keys are segments"):
+        Report({"replays": 1})
+
+
+def test_the_recorded_graph_draws_itself():
+    graph = RecordedGraph(recording(), {"Env#0.step": 0.25})
+    assert "Env#0.step   t.py:2   40/s · 50%" in str(graph) == graph.text()
+    assert graph.mermaid().startswith("flowchart LR") and graph.dot(fold=None).startswith("digraph")
+    assert repr(graph) == "<RecordedGraph of 2 reactors, 3 reactions>"
+
+
+def test_the_page_is_written_where_asked(tmp_path):
+    pytest.importorskip("pygraphviz")
+    path = tmp_path / "out.html"
+    assert RecordedGraph(recording()).html(path) == path.read_text(encoding="utf-8")

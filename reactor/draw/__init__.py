@@ -1,0 +1,1 @@
+"""A reactor graph as text, Mermaid, DOT or an HTML page: a module each, with `render(graph, timings=None) -> str`."""

@@ -1,0 +1,36 @@
+"""A reactor graph as one HTML page that needs no network: laid out by Graphviz, panned and zoomed in the browser."""
+
+import re
+from html import escape
+from pathlib import Path
+
+from reactor.draw import dot
+from reactor.draw.picture import FOLD
+
+_PAGE = Path(__file__).with_name("page.html")
+
+
+def render(graph, timings=None, fold=FOLD, title="reactor graph"):
+    """The page's text; `timings` a Timings. Raises ImportError where pygraphviz is not installed."""
+    shares = "".join(f'<i style="background:{colour}" title="from {least:.0%}"></i>' for least, colour in reversed(dot.SHARES))
+    parts = {
+        "TITLE": escape(title),
+        "FACTS": f"{len(graph.reactors)} reactors · {len(graph.reactions)} reactions · {graph.depth} levels",
+        "UNIT": escape(graph.unit),
+        "SHARES": shares,
+        "SVG": _svg(dot.render(graph, timings, fold)),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _PAGE.read_text(encoding="utf-8"))
+
+
+def _svg(text):
+    try:
+        import pygraphviz
+    except ImportError as error:
+        raise ImportError(
+            "The HTML page of a graph is laid out by pygraphviz, which is not installed: pip install rayshim[graph]. "
+            "text(), mermaid() and dot() do without it",
+            name="pygraphviz",
+        ) from error
+    drawn = pygraphviz.AGraph(string=text).draw(format="svg", prog="dot").decode()
+    return re.sub(r"<!--.*?-->\n?", "", drawn[drawn.index("<svg") :], flags=re.DOTALL)

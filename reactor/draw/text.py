@@ -1,0 +1,31 @@
+"""A reactor graph as plain text: level by level, each reaction with what it sends."""
+
+from collections import defaultdict
+
+from reactor.draw.picture import FOLD, picture
+
+
+def render(graph, timings=None, fold=FOLD):
+    """Text with a line per reaction and, below it, a line per arrow that leaves it; `timings` a Timings."""
+    drawn = picture(graph, timings, fold)
+    leaving = defaultdict(list)
+    for arrow in drawn.arrows:
+        leaving[arrow.source.id].append(arrow)
+    lines = [f"{len(graph.reactors)} reactors, {len(graph.reactions)} reactions, {graph.depth} levels"]
+    for level, nodes in enumerate(drawn.levels):
+        lines.append(f"level {level}")
+        for node in nodes:
+            lines.append("  " + "   ".join(filter(None, (f"{node.group}.{node.name}", node.site, node.timing))))
+            for arrow in leaving[node.id]:
+                target = f"{arrow.target.group}.{arrow.target.name}"
+                what = [", ".join(arrow.labels), delay_text(arrow.delay, drawn.unit)]
+                lines.append("    -> " + "   ".join(filter(None, (target, *what))))
+    return "\n".join(lines)
+
+
+def delay_text(delay, unit):
+    """ "2 segments later"; "" for None, "a microstep later" for 0."""
+    if delay is None:
+        return ""
+    one = unit[:-1] if delay == 1 and len(unit) > 1 and unit.endswith("s") else unit
+    return f"{delay:g} {one} later" if delay else "a microstep later"

@@ -1,0 +1,76 @@
+"""How often and how long each reaction ran: what the drawings show beside the graph."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from reactor.recorded import activity
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Calls of a reaction, and the seconds that it ran, None when not known."""
+
+    calls: int
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Timings by qualified name of the reaction, over `wall` seconds (0: not known)."""
+
+    wall: float = 0.0
+    reactions: dict[str, Timing] = field(default_factory=dict)
+
+    @classmethod
+    def from_recording(cls, recording, seconds=None, wall=None):
+        """What a recording tells: calls of every reaction, and the callers' own time.
+
+        Arguments:
+            seconds: {qualified name: seconds that it ran}, where measured elsewhere.
+            wall: seconds of the whole; default: the time of the caller that spent the most.
+        """
+        runs, spent = activity(recording)
+        by_caller = Counter()
+        for segment in recording.segments:
+            by_caller[segment.caller] += segment.seconds
+        spent.update(seconds or {})
+        wall = max(by_caller.values(), default=0.0) if wall is None else wall
+        return cls(wall, {name: Timing(n, spent.get(name)) for name, n in runs.items()})
+
+    def of(self, names):
+        """The Timing of several reactions as if they were one: their calls summed, their seconds the mean. None: not known."""
+        known = [self.reactions[name] for name in names if name in self.reactions]
+        seconds = [timing.seconds for timing in known if timing.seconds is not None]
+        mean = sum(seconds) / len(seconds) if seconds else None
+        return Timing(sum(timing.calls for timing in known), mean) if known else None
+
+    def share(self, timing):
+        """The share of the wall time, a float; None when not known."""
+        known = timing and timing.seconds is not None and self.wall
+        return timing.seconds / self.wall if known else None
+
+    def label(self, timing):
+        """ "1,234/s · 34%"; "" for None."""
+        if not timing:
+            return ""
+        rate = per_second(timing.calls / self.wall) if self.wall else f"{timing.calls:,} call{'s' * (timing.calls != 1)}"
+        share = self.share(timing)
+        return rate if share is None else f"{rate} · {percent(share)}"
+
+
+def per_second(rate):
+    return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s"
+
+
+def percent(share):
+    return f"{share:.0%}" if share >= 0.01 else "<1%"
+
+
+def size(count):
+    """1536 -> "1.5 KB": bytes as a person reads them; "" for 0, which means unknown."""
+    if not count:
+        return ""
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 1024 or unit == "GB":
+            return f"{count:.3g} {unit}" if unit != "B" else f"{count} B"
+        count /= 1024

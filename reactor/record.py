@@ -1,0 +1,238 @@
+"""What a run's recorder has seen: operations in segments, segments in the order they followed each other.
+
+A caller's operations between two points where it waits are one segment. These classes are the plain data that the
+recorder hands over; the graph (`reactor.graph`) and the plans (`reactor.schedule`) are computed from them.
+"""
+
+from dataclasses import asdict, dataclass, field
+
+PUT = "put"  # the target of an operation that only stores a value
+PICKLE = "pickle"  # the layout of a value that has no typed layout
+KINDS = ("operation", "put", "value", "outside")
+WAITS = ("get", "wait")  # the ends of a segment at which its caller waits
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an argument comes from.
+
+    Attributes:
+        kind: "operation" (the result of one), "put" (what one stored), "value" (a plain value, copied into the message) or
+            "outside" (a result from before the recording or from another caller).
+        segment: how many segments back that operation is: 0 this one, -1 the one before it, ...
+        operation: its index in that segment; -1 for "value" and "outside".
+        output: which of its results.
+        layout: text such as "float32[4]", "int", "(float32[4], float, bool)", "pickle"; "" when not known.
+        bytes: size of the value, 0 when not known.
+    """
+
+    kind: str
+    segment: int = 0
+    operation: int = -1
+    output: int = 0
+    layout: str = ""
+    bytes: int = 0
+
+    def __post_init__(self):
+        if self.kind not in KINDS:
+            raise ValueError(f"Source of kind {self.kind!r}: the kinds are {', '.join(KINDS)}")
+        if self.segment > 0:
+            raise ValueError(f"Source in segment {self.segment}: 0 is the same segment, -1 the one before it")
+        if self.kind in ("operation", "put") and self.operation < 0:
+            raise ValueError(f"Source of kind {self.kind!r} needs the index of its operation, got {self.operation}")
+
+    @property
+    def typed(self):
+        return is_typed(self.layout)
+
+    def __str__(self):
+        if self.kind == "value":
+            return self.layout or "value"
+        if self.kind == "outside":
+            return "a ref from outside"
+        output = f"[{self.output}]" if self.output else ""
+        back = {0: "", -1: " of the segment before"}.get(self.segment, f" of {-self.segment} segments before")
+        return f"{'put ' if self.kind == 'put' else ''}#{self.operation}{output}{back}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One result of an operation: its layout ("" when not known) and bytes."""
+
+    layout: str = ""
+    bytes: int = 0
+
+    @property
+    def typed(self):
+        return is_typed(self.layout)
+
+    def __str__(self):
+        return self.layout or "?"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One call, task, creation or put.
+
+    Attributes:
+        target: qualified name of the reactor: "Env#3", "task:f", "put".
+        method: name of the method; "" for a put.
+        site: where it was issued, "path.py:41".
+        sources: a Source per argument.
+        results: a Result per result; for a put, what it stores (taken from its source if left out).
+        process: number of the process that runs it; None when that is chosen at each call, and for a put.
+    """
+
+    target: str
+    method: str
+    site: str
+    sources: tuple[Source, ...] = ()
+    results: tuple[Result, ...] = ()
+    process: int | None = None
+
+    def __post_init__(self):
+        if self.is_put and not self.results:
+            stored = next((Result(source.layout, source.bytes) for source in self.sources), Result())
+            object.__setattr__(self, "results", (stored,))
+
+    @property
+    def is_put(self):
+        return self.target == PUT
+
+    @property
+    def name(self):
+        """Qualified name of the reaction that it triggers: "Env#3.step"; "put"."""
+        return reaction_name(self.target, self.method)
+
+    def __str__(self):
+        results = ", ".join(map(str, self.results)) or "nothing"
+        return f"{self.name}({', '.join(map(str, self.sources))}) -> {results}   {self.site}"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The operations that a caller issued between two waits.
+
+    Attributes:
+        caller: "driver", or the qualified name of the running reaction: "Env#3.step", "task:f".
+        ends: what ended it: "get", "wait", "end of task".
+        replays: times it was replayed after it was recorded.
+        seconds: the caller's time in it over all its runs, its final wait included.
+        wakes, sleeps: processes woken, and times the caller slept, over all its runs.
+        gets: what its final get or wait asked for. None when not known: then every result that no operation consumes.
+        end_site: where it ended, "path.py:44"; "" when not known.
+    """
+
+    caller: str
+    operations: tuple[Operation, ...]
+    ends: str = "get"
+    replays: int = 0
+    seconds: float = 0.0
+    wakes: int = 0
+    sleeps: int = 0
+    gets: tuple[Source, ...] | None = None
+    end_site: str = ""
+
+    @property
+    def runs(self):
+        return self.replays + 1
+
+    @property
+    def calls(self):
+        """Operations that are not puts, in one run."""
+        return sum(not operation.is_put for operation in self.operations)
+
+    def __str__(self):
+        end = self.ends + (f" at {self.end_site}" if self.end_site else "")
+        head = f"{self.caller}: {len(self.operations)} operations, then {end}; replayed {self.replays} times"
+        return "\n".join([head, *(f"  #{k} {operation}" for k, operation in enumerate(self.operations))])
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """A place where a caller left its recording, and how often."""
+
+    caller: str
+    recorded: str  # "step.remote on Env#3", or what else the recording expected there
+    seen: str
+    recorded_site: str = ""
+    seen_site: str = ""
+    reason: str = ""
+    count: int = 1
+
+    def __str__(self):
+        text = f"{self.recorded_site or self.caller} recorded {self.recorded}; {self.seen_site or self.caller} now {self.seen}"
+        return text + (f" ({self.reason})" if self.reason else "") + (f", {self.count} times" if self.count > 1 else "")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """All segments of a run.
+
+    Attributes:
+        segments: in the order in which they were first seen.
+        successors: {(i, j): times segment j followed segment i}, both of one caller and, in a task, of one run of it.
+        divergences: in the order in which they were first seen.
+        counters: the runtime's own counts by name, such as "bytes_typed"; see `rayshim.report`.
+    """
+
+    segments: tuple[Segment, ...] = ()
+    successors: dict[tuple[int, int], int] = field(default_factory=dict)
+    divergences: tuple[Divergence, ...] = ()
+    counters: dict[str, float] = field(default_factory=dict)
+
+    def to_dict(self):
+        """This recording as lists, dicts, str and numbers: what `json.dumps` takes."""
+        return {
+            "segments": [_listed(asdict(segment)) for segment in self.segments],
+            "successors": [[i, j, count] for (i, j), count in self.successors.items()],
+            "divergences": [asdict(divergence) for divergence in self.divergences],
+            "counters": dict(self.counters),
+        }
+
+    @classmethod
+    def from_dict(cls, data):
+        """The recording that `to_dict` gave. An operation's results may be their number, when no more is known."""
+        return cls(
+            segments=tuple(map(_segment, data.get("segments", ()))),
+            successors={(i, j): count for i, j, count in data.get("successors", ())},
+            divergences=tuple(Divergence(**fields) for fields in data.get("divergences", ())),
+            counters=dict(data.get("counters", {})),
+        )
+
+    def __str__(self):
+        lines = [f"{len(self.segments)} segments, {len(self.divergences)} divergences"]
+        lines += [f"[{i}] {segment}" for i, segment in enumerate(self.segments)]
+        lines += [f"[{j}] followed [{i}] {count} times" for (i, j), count in self.successors.items()]
+        return "\n".join([*lines, *map(str, self.divergences)])
+
+
+def is_typed(layout):
+    """Whether a value of this layout is copied as raw bytes rather than pickled."""
+    return layout not in ("", PICKLE)
+
+
+def reaction_name(target, method):
+    return f"{target}.{method}" if method else target
+
+
+def _segment(fields):
+    gets = fields.get("gets")
+    operations = tuple(map(_operation, fields["operations"]))
+    return Segment(**{**fields, "operations": operations, "gets": None if gets is None else _sources(gets)})
+
+
+def _operation(fields):
+    results = fields.get("results", ())
+    known = (Result(),) * results if isinstance(results, int) else tuple(Result(**result) for result in results)
+    return Operation(**{**fields, "sources": _sources(fields.get("sources", ())), "results": known})
+
+
+def _sources(listed):
+    return tuple(Source(**source) for source in listed)
+
+
+def _listed(value):
+    if isinstance(value, dict):
+        return {key: _listed(item) for key, item in value.items()}
+    return [_listed(item) for item in value] if isinstance(value, tuple) else value

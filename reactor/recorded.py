@@ -1,0 +1,235 @@
+"""The reactor graph of a recording.
+
+One reactor per actor, task function and caller; one reaction per (reactor, method). A caller has one reaction per segment, which
+issues the segment's operations, and one for the wait that ends it, which takes the results. Values of one segment
+flow at one tag; what comes from an earlier segment is a connection with that many segments of delay. A call that goes
+round in a circle within a segment (f on A, its result to g on B, that one's back to f on A) arrives a microstep later.
+"""
+
+from collections import Counter, defaultdict
+
+from reactor import graph as g
+from reactor.flow import predecessors, uses
+from reactor.record import PICKLE, WAITS
+
+
+def graph_of(recording):
+    """The Graph of a `reactor.record.Recording`; delays are in segments."""
+    callers = _Callers(recording)
+    reactors = _declare(recording, callers)
+    for reactor, reaction in (callers.issuer[i] for i in callers.entries if callers.is_root(i)):
+        reactors[reactor].reactions[reaction].triggers["startup"] = None
+    wires = list(_wires(recording, callers, reactors))
+    _connect_inputs(reactors, wires)
+    _delay_cycles(reactors, wires)
+    connections = tuple(
+        g.Connection(f"{w.writer}.{w.output}", f"{w.reader[0]}.{w.input}", w.delay, max(w.counts.values()), w.site) for w in wires
+    )
+    return g.Graph(tuple(reactor.finished() for reactor in reactors.values()), connections, "segments")
+
+
+def activity(recording):
+    """({qualified reaction: times that it ran}, {qualified reaction of a caller: seconds in its segments}) of a recording."""
+    callers = _Callers(recording)
+    runs, seconds = Counter(), Counter()
+    called = set(callers.known.values())
+    for i, segment in enumerate(recording.segments):
+        mine = [where for where in (callers.issuer[i], callers.taker.get(i)) if where and where not in called]
+        theirs = [callers.known[operation.name] for operation in segment.operations if not operation.is_put]
+        for reactor, reaction in (*mine, *theirs):
+            runs[f"{reactor}.{reaction}"] += segment.runs
+        seconds[".".join(callers.issuer[i])] += segment.seconds
+    return dict(runs), {name: spent for name, spent in seconds.items() if spent}
+
+
+class _Reactor:
+    def __init__(self, name, site, kind):
+        self.name, self.site, self.kind = name, site, kind
+        self.inputs, self.outputs, self.reactions = {}, {}, {}
+
+    def finished(self):
+        reactions = (g.Reaction(r.name, r.triggers, r.effects, (), r.mode, r.site) for r in self.reactions.values())
+        return g.Reactor(self.name, tuple(self.inputs.values()), tuple(self.outputs.values()), reactions, self.kind, self.site)
+
+
+class _Reaction:
+    def __init__(self, name, site, mode=None):
+        self.name, self.site, self.mode = name, site, mode
+        self.triggers, self.effects = {}, {}  # dicts for their order
+
+
+class _Wire:
+    """A connection in the making: output port of the reactor `writer` to an input of the reaction `reader`."""
+
+    def __init__(self, writer, output, reader, port, delay, site):
+        self.writer, self.output, self.reader, self.port = writer, output, reader, port
+        self.delay, self.site, self.input = delay, site, ""
+        self.counts = Counter()  # messages in each segment
+
+
+class _Callers:
+    """Which reaction, as (reactor, name), issues each segment, and which takes the results at its end."""
+
+    def __init__(self, recording):
+        self.segments = recording.segments
+        self.before = predecessors(recording)
+        self.known = {}  # qualified name of a reaction that some operation calls: (reactor, name)
+        for segment in recording.segments:
+            for operation in segment.operations:
+                if not operation.is_put:
+                    self.known.setdefault(operation.name, (operation.target, operation.method or "call"))
+        self.issuer, self.taker = {}, {}
+        self.entries = []  # segments with which a caller may begin
+        for i, segment in enumerate(recording.segments):
+            reactor, method = self.known.get(segment.caller) or (segment.caller, "")
+            first = all(earlier >= i for earlier in self.before.get(i, ()))  # else it was reached from an earlier one
+            if first:
+                self.entries.append(i)
+            prefix = f"{method} " if method else ""
+            self.issuer[i] = (reactor, method) if method and first else (reactor, f"{prefix}segment {i}")
+            if segment.ends in WAITS:
+                self.taker[i] = (reactor, f"{prefix}{segment.ends} {i}")
+
+    def is_root(self, i):
+        """Whether segment i's caller is one that nobody in the recording calls."""
+        return self.segments[i].caller not in self.known
+
+    def finishers(self, reaction):
+        """The reactions that write the results of `reaction`: those of its last segments, or itself."""
+        ends = [
+            self.issuer[i]
+            for i, s in enumerate(self.segments)
+            if s.ends not in WAITS and self.known.get(s.caller) == reaction
+        ]
+        return ends or [reaction]
+
+
+def _declare(recording, callers):
+    reactors = {}
+    called = set(callers.known.values())
+
+    def declare(where, site, mode=None):
+        name, reaction = where
+        kind = "caller" if name not in {reactor for reactor, _ in called} else "tasks" if name.startswith("task:") else "actor"
+        reactor = reactors.setdefault(name, _Reactor(name, site, kind))
+        reactor.reactions.setdefault(reaction, _Reaction(reaction, site, mode))
+
+    for i, segment in enumerate(recording.segments):
+        site = segment.operations[0].site if segment.operations else segment.end_site
+        declare(callers.issuer[i], site, None if callers.issuer[i] in called else f"segment {i}")
+        if i in callers.taker:
+            declare(callers.taker[i], segment.end_site or site, f"segment {i}")
+        for operation in segment.operations:
+            if not operation.is_put:
+                declare(callers.known[operation.name], operation.site)
+    return reactors
+
+
+def _wires(recording, callers, reactors):
+    """All connections, in order of first use and then those from segment to segment; declares the outputs."""
+
+    def output(reactor, name, writers, layout, size, site):
+        port = reactors[reactor].outputs.get(name)
+        if port:
+            layouts = dict.fromkeys((*port.layout.split(" | "), layout))
+            port = g.Port(name, " | ".join(filter(None, layouts)), max(port.bytes, size), port.site)
+        reactors[reactor].outputs[name] = port or g.Port(name, layout, size, site)
+        for owner, reaction in writers:
+            reactors[owner].reactions[reaction].effects[name] = None
+        return name
+
+    used = uses(recording)
+    wires = {}
+
+    def wire(segment, writer, name, reader, port, delay, site, count=1):
+        key = writer, name, reader, port, delay
+        wires.setdefault(key, _Wire(*key, site)).counts[segment] += count
+
+    for i, segment in enumerate(recording.segments):
+        issuer = callers.issuer[i]
+        for k, operation in enumerate(segment.operations):
+            if operation.is_put:
+                name = f"segment {i} put {k}"
+                output(issuer[0], name, [issuer], operation.results[0].layout, operation.results[0].bytes, operation.site)
+            else:
+                reaction = callers.known[operation.name]
+                plain = [source for source in operation.sources if source.kind == "value"]
+                layout = ", ".join(source.layout or PICKLE for source in plain)
+                name = f"segment {i} {operation.name}"
+                output(issuer[0], name, [issuer], layout, sum(source.bytes for source in plain), operation.site)
+                wire(i, issuer[0], name, reaction, f"{reaction[1]}.call", None, operation.site)
+            for number, result in enumerate(operation.results):
+                if not operation.is_put:
+                    name = _result_port(reaction[1], operation, number)
+                    output(reaction[0], name, callers.finishers(reaction), result.layout, result.bytes, operation.site)
+                for use in used.get((i, k, number), ()):
+                    _wire_use(wire, recording, callers, use, issuer[0] if operation.is_put else reaction[0], name, operation)
+    for i, j in recording.successors:
+        source, target = callers.taker.get(i) or callers.issuer[i], callers.issuer[j]
+        site = reactors[target[0]].reactions[target[1]].site
+        name = output(source[0], f"{source[1]} done", [source], "", 0, site)
+        delay = 1 if callers.is_root(i) else None
+        wire(j, source[0], name, target, f"{target[1]}.after", delay, site, recording.successors[i, j])
+    return wires.values()
+
+
+def _wire_use(wire, recording, callers, use, writer, port, operation):
+    if use.operation is None:
+        if operation.is_put or use.segment not in callers.taker:
+            return  # the caller has its own value already
+        reader, into = callers.taker[use.segment], f"{callers.taker[use.segment][1]}.result"
+        site = recording.segments[use.segment].end_site or operation.site
+    else:
+        consumer = recording.segments[use.segment].operations[use.operation]
+        if consumer.is_put:
+            return
+        reader = callers.known[consumer.name]
+        into, site = f"{reader[1]}.{use.argument}", consumer.site
+    wire(use.segment, writer, port, reader, into, use.back or None, site)
+
+
+def _result_port(method, operation, number):
+    return f"{method}.result" if len(operation.results) == 1 else f"{method}.result[{number}]"
+
+
+def _connect_inputs(reactors, wires):
+    """An input per wire: ports take one connection each, so the second and later of one argument are channels [1], [2], ..."""
+    channels = defaultdict(int)
+    for wire in wires:
+        owner, reaction = wire.reader
+        channel = channels[owner, wire.port]
+        channels[owner, wire.port] += 1
+        wire.input = f"{wire.port}[{channel}]" if channel else wire.port
+        source = reactors[wire.writer].outputs[wire.output]
+        reactors[owner].inputs[wire.input] = g.Port(wire.input, source.layout, source.bytes, wire.site)
+        reactors[owner].reactions[reaction].triggers[wire.input] = None
+
+
+def _delay_cycles(reactors, wires):
+    """Gives delay 0 to each wire that would close a circle with those before it."""
+    after = defaultdict(set)
+    writers = defaultdict(list)
+    for reactor in reactors.values():
+        for earlier, later in g.precedences(reactor.reactions.values()):
+            after[reactor.name, earlier.name].add((reactor.name, later.name))
+        for reaction in reactor.reactions.values():
+            for name in reaction.effects:
+                writers[reactor.name, name].append((reactor.name, reaction.name))
+    for wire in wires:
+        if wire.delay is None:
+            sources = writers[wire.writer, wire.output]
+            if _reached(after, wire.reader).isdisjoint(sources):
+                for source in sources:
+                    after[source].add(wire.reader)
+            else:
+                wire.delay = 0
+
+
+def _reached(after, start):
+    seen, left = {start}, [start]
+    while left:
+        for following in after.get(left.pop(), ()):
+            if following not in seen:
+                seen.add(following)
+                left.append(following)
+    return seen

@@ -1,0 +1,63 @@
+"""A recording prints itself, survives JSON, and refuses what cannot be."""
+
+import json
+
+import pytest
+
+from reactor.record import Divergence, Operation, Recording, Result, Segment, Source, is_typed
+
+
+def recording():
+    step = Operation("Env#3", "step", "train.py:41", (Source("value", layout="int", bytes=8),), (Result("float32[4]", 16),), 4)
+    learn = Operation("Learner", "learn", "train.py:42", (Source("operation", 0, 0), Source("put", -1, 2)), (Result(),), 5)
+    segment = Segment("driver", (step, learn), "get", 9, 0.5, 20, 10, (Source("operation", 0, 1),), "train.py:43")
+    divergence = Divergence("driver", "step.remote on Env#3", "learn.remote on Learner", "a.py:41", "a.py:47", "other actor", 2)
+    return Recording((segment,), {(0, 0): 9}, (divergence,), {"bytes_typed": 240})
+
+
+def test_survives_json():
+    data = json.loads(json.dumps(recording().to_dict()))
+    assert Recording.from_dict(data) == recording()
+
+
+def test_results_may_be_given_as_their_number():
+    data = {"segments": [{"caller": "driver", "operations": [{"target": "f", "method": "", "site": "a.py:1", "results": 2}]}]}
+    assert Recording.from_dict(data).segments[0].operations[0].results == (Result(), Result())
+
+
+def test_prints_each_operation_with_its_site_and_where_its_arguments_come_from():
+    text = str(recording())
+    assert "#0 Env#3.step(int) -> float32[4]   train.py:41" in text
+    assert "#1 Learner.learn(#0, put #2 of the segment before) -> ?   train.py:42" in text
+    assert "driver: 2 operations, then get at train.py:43; replayed 9 times" in text
+    assert "[0] followed [0] 9 times" in text
+
+
+def test_a_divergence_prints_both_places():
+    text = str(recording().divergences[0])
+    assert text == "a.py:41 recorded step.remote on Env#3; a.py:47 now learn.remote on Learner (other actor), 2 times"
+
+
+def test_a_put_stores_its_source():
+    put = Operation("put", "", "a.py:1", (Source("value", layout="float32[8]", bytes=32),))
+    assert put.is_put and put.name == "put" and put.results == (Result("float32[8]", 32),)
+
+
+def test_calls_of_a_segment_are_its_operations_without_puts():
+    put, call = Operation("put", "", "a.py:1"), Operation("task:f", "", "a.py:2")
+    segment = Segment("driver", (put, call, call), replays=4)
+    assert (segment.calls, segment.runs) == (2, 5)
+
+
+@pytest.mark.parametrize("layout, typed", [("int", True), ("(float32[4], bool)", True), ("pickle", False), ("", False)])
+def test_layouts_that_travel_typed(layout, typed):
+    assert is_typed(layout) == Source("value", layout=layout).typed == Result(layout).typed == typed
+
+
+def test_impossible_sources_are_refused():
+    with pytest.raises(ValueError, match="Source of kind 'file': the kinds are operation, put, value, outside"):
+        Source("file")
+    with pytest.raises(ValueError, match="Source in segment 1"):
+        Source("operation", 1, 0)
+    with pytest.raises(ValueError, match="needs the index of its operation"):
+        Source("put")
