@@ -86,7 +86,8 @@ class _Trie:
 
     def _operation(self, raw, k, path):
         target, method = self._target(raw)
-        results = tuple(Result(raw["result"], raw["result_bytes"]) for _ in range(max(raw["results"], 0)))
+        count = 0 if raw["kind"] == _CREATE else raw["results"]  # nobody reads a constructor's result
+        results = (Result(raw["result"], raw["result_bytes"]),) * count
         process = raw["actor"] if raw["kind"] in (_CALL, _CREATE) else None
         if raw["kind"] == _PUT:
             return Operation("put", "", _short(raw["site"]), (Source("value", layout=raw["layout"], bytes=raw["bytes"]),))
@@ -129,6 +130,8 @@ class _Trie:
                 children.setdefault(raw["parent"], []).append(number)
         ends = {node: (end, born, count) for node, _, end, born, count in self.raw_segments}
         for parent, numbers in children.items():
+            if self.nodes[parent]["site"] == "?":
+                continue  # a root: a segment may begin with anything
             caller = self._caller_of(parent)
             first = self.nodes[numbers[0]]
             if parent in ends:

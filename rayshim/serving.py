@@ -36,6 +36,7 @@ def install(settings, role):
 
 def observe(settings):
     """Turns recording and tracing on or off in this process."""
+    _core.set_own_directory(_SKIP[0] + os.sep)
     _core.set_recording(settings["recording"])
     _core.set_tracing(settings["trace"])
 

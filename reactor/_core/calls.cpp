@@ -125,7 +125,7 @@ void record_operation(Outgoing& out, OpKind kind, uint64_t target, uint32_t meth
     key.shape = (key.shape * 31 + uint32_t(i)) * 31 + (back > 3 ? UINT32_MAX : back * 65537 + r->op);
   }
   if (kwnames && PyTuple_GET_SIZE(kwnames)) key.names = uint32_t(PyObject_Hash(kwnames));
-  reactor_call_site(&key.code, &key.instruction, 0);
+  reactor_call_site(&key.code, &key.instruction);
   out.recorded = rec->follow(key);
   out.replayed = out.recorded != 0;
   p->replayed.store(rec->matched(), memory_order_relaxed);
@@ -383,7 +383,7 @@ void record_put(Encoder& e, PyRef* ref) {
   ctx->proc->calls.store(++ctx->operations, memory_order_relaxed);
   if (!rec || !rec->awake() || PyThread_get_thread_ident() != ctx->main_thread) return;
   OpKey key{0, uint32_t(OpKind::Put), 0, nullptr, 0, 0};
-  reactor_call_site(&key.code, &key.instruction, 1);  // put() of the layer above is a Python function
+  reactor_call_site(&key.code, &key.instruction);
   uint32_t node = rec->follow(key);
   ctx->proc->replayed.store(rec->matched(), memory_order_relaxed);
   if (!node) {

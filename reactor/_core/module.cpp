@@ -7,6 +7,7 @@
 #include <csignal>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include "site.h"
 #include "supervisor.h"
 
 namespace nb = nanobind;
@@ -693,6 +694,7 @@ NB_MODULE(_core, m) {
     delete ctx->recorder;
     ctx->recorder = on ? new Recorder : nullptr;
   }, nb::arg("on"));
+  m.def("set_own_directory", [](const std::string& path) { reactor_own_directory(path.c_str()); }, nb::arg("path"));
   m.def("set_tracing", [](bool on) { need_ctx(); ctx->tracing = on; }, nb::arg("on"));
   m.def("recordings", &recordings, nb::arg("timeout"));
   m.def("counters", &counters);

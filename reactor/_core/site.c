@@ -4,31 +4,71 @@
 #if PY_VERSION_HEX >= 0x030B0000
 #include <internal/pycore_frame.h>
 #endif
+#include <string.h>
 #include "site.h"
 
-void reactor_call_site(PyCodeObject** code, int* instruction, int skip) {
+/* Code under this directory belongs to the layer above, not to its user. */
+static char own[1024];
+static Py_ssize_t own_size = 0;
+
+void reactor_own_directory(const char* path) {
+  own_size = (Py_ssize_t)strlen(path);
+  if (own_size >= (Py_ssize_t)sizeof own) own_size = 0;
+  memcpy(own, path, (size_t)own_size);
+}
+
+static int is_own(PyCodeObject* code) {
+  PyObject* file = code->co_filename;
+  return own_size && PyUnicode_IS_ASCII(file) && PyUnicode_GET_LENGTH(file) > own_size &&
+         memcmp(PyUnicode_1BYTE_DATA(file), own, (size_t)own_size) == 0;
+}
+
+#if PY_VERSION_HEX >= 0x030B0000
+static PyCodeObject* code_of(struct _PyInterpreterFrame* f) {
+#if PY_VERSION_HEX >= 0x030D0000
+  return PyCode_Check(f->f_executable) ? (PyCodeObject*)f->f_executable : NULL; /* None in an entry frame */
+#elif PY_VERSION_HEX >= 0x030C0000
+  return PyCode_Check((PyObject*)f->f_code) ? f->f_code : NULL;
+#else
+  return f->f_code;
+#endif
+}
+#endif
+
+void reactor_call_site(PyCodeObject** code, int* instruction) {
+#if PY_VERSION_HEX >= 0x030B0000
 #if PY_VERSION_HEX >= 0x030D0000
   struct _PyInterpreterFrame* f = PyThreadState_GET()->current_frame;
-  for (; skip && f; --skip) f = f->previous;
-  *code = f ? _PyFrame_GetCode(f) : NULL;
-  *instruction = f ? _PyInterpreterFrame_LASTI(f) * (int)sizeof(_Py_CODEUNIT) : 0;
-#elif PY_VERSION_HEX >= 0x030B0000
+#else
   struct _PyInterpreterFrame* f = PyThreadState_GET()->cframe->current_frame;
-  for (; skip && f; --skip) f = f->previous;
-  *code = f ? f->f_code : NULL;
-  *instruction = f ? _PyInterpreterFrame_LASTI(f) * (int)sizeof(_Py_CODEUNIT) : 0;
+#endif
+  for (; f; f = f->previous) {
+    PyCodeObject* c = code_of(f);
+    if (!c || is_own(c)) continue;
+    *code = c;
+    *instruction = _PyInterpreterFrame_LASTI(f) * (int)sizeof(_Py_CODEUNIT);
+    return;
+  }
+  *code = NULL;
+  *instruction = 0;
 #else
   PyFrameObject* f = PyEval_GetFrame();
   Py_XINCREF(f);
-  for (; skip && f; --skip) {
+  *code = NULL;
+  *instruction = 0;
+  while (f) {
+    PyCodeObject* c = PyFrame_GetCode(f);
+    Py_DECREF(c); /* the frame, which runs, keeps it */
+    if (!is_own(c)) {
+      *code = c;
+      *instruction = PyFrame_GetLineNumber(f);
+      Py_DECREF(f);
+      return;
+    }
     PyFrameObject* back = PyFrame_GetBack(f);
     Py_DECREF(f);
     f = back;
   }
-  *code = f ? PyFrame_GetCode(f) : NULL;
-  Py_XDECREF(*code); /* the frame, which runs, keeps it */
-  *instruction = f ? PyFrame_GetLineNumber(f) : 0;
-  Py_XDECREF(f);
 #endif
 }
 

@@ -1,0 +1,322 @@
+"""The runtime by itself: calls, errors, and what is left when any of its processes is killed."""
+
+import gc
+import os
+import random
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from reactor import _core
+from reactor.tests.calling import Died, Run, alive, end, wait_until
+
+
+class Worker:
+    def __init__(self, number=0):
+        self.number = number
+
+    def add(self, n):
+        self.number += n
+        return self.number
+
+    def array(self, size):
+        return np.full(size, 7, dtype=np.uint8)
+
+    def echo(self, value):
+        return value
+
+    def fail(self):
+        raise KeyError("x")
+
+    def pid(self):
+        return os.getpid()
+
+    def sleep(self, seconds):
+        time.sleep(seconds)
+
+
+def square(x):
+    return x * x
+
+
+def sleeping(seconds, value):
+    time.sleep(seconds)
+    return value
+
+
+def wait_for(refs):
+    return _core.get(refs, None)
+
+
+def add_at(actor, n):
+    return _core.get_one(actor.add(n), None)
+
+
+@pytest.fixture
+def make_run():
+    """make_run(**settings): the runtime of this test."""
+    made = []
+
+    def make(**given):
+        made.append(Run(**given))
+        return made[0]
+
+    yield make
+    gc.collect()
+    made[0].stop()
+
+
+@pytest.fixture
+def run(make_run):
+    return make_run()
+
+
+def settled(run, before, slack=0):
+    """Waits until the levels are those of `before`; slots may be `slack` more."""
+    def back():
+        gc.collect()
+        now = run.levels()
+        slots = now.pop("slots")
+        return slots <= before["slots"] + slack and now == {k: v for k, v in before.items() if k != "slots"}
+
+    try:
+        wait_until(back, 10)
+    except AssertionError:
+        raise AssertionError(f"before {before}, now {run.levels()}") from None
+
+
+# ---- calls
+
+def test_actor_calls_run_in_order_and_keep_state(run):
+    a = run.actor(Worker, 10)
+    refs = [a.add(i) for i in range(100)]
+    assert [run.get(r) for r in refs] == [10 + sum(range(i + 1)) for i in range(100)]
+
+
+def test_an_error_is_raised_by_get_and_the_actor_lives_on(run):
+    a = run.actor(Worker)
+    with pytest.raises(KeyError):
+        run.get(a.fail())
+    assert run.get(a.add(1)) == 1
+
+
+def test_a_failing_constructor_fails_the_calls(run):
+    a = run.actor(Worker, 1, 2, 3)
+    with pytest.raises(TypeError):
+        run.get(a.created)
+    with pytest.raises(Died):
+        run.get(a.add(1))
+
+
+def test_tasks_take_refs_of_tasks_and_actors(run):
+    f = run.task(square)
+    a = run.actor(Worker, 3)
+    assert run.get(f(f(a.add(1)))) == 256
+    assert [run.get(r) for r in [f(i) for i in range(300)]] == [i * i for i in range(300)]
+
+
+# ---- kill -9
+
+def test_killing_an_idle_actor(run):
+    run.get(run.actor(Worker).add(1))
+    settle = wait_until(lambda: len(run.workers()) == 0 and run.levels())
+    a = run.actor(Worker)
+    pid = run.get(a.pid())
+    end(pid)
+    wait_until(lambda: not alive(pid))
+    with pytest.raises(Died) as error:
+        run.get(a.add(1))
+    assert error.value.args[0]["pid"] == pid
+    with pytest.raises(Died):
+        run.get(a.add(1))
+    del a, error
+    settled(run, settle, slack=4)
+
+
+def test_killing_an_actor_in_a_call_fails_that_call_and_those_queued(run):
+    a, b = run.actor(Worker), run.actor(Worker, 5)
+    pid = run.get(a.pid())
+    refs = [a.sleep(60)] + [a.add(i) for i in range(50)]
+    time.sleep(0.05)
+    end(pid)
+    for ref in refs:
+        with pytest.raises(Died):
+            run.get(ref)
+    assert run.get(b.add(1)) == 6
+
+
+def test_killing_a_task_worker_runs_its_task_again_if_it_may(run):
+    again, once = run.task(sleeping, retries=3), run.task(sleeping)
+    kept, lost = again(0.5, 1), once(0.5, 2)
+    wait_until(lambda: kept.runner >= 0 and lost.runner >= 0)
+    for slot in (kept.runner, lost.runner):
+        end(_core.proc_info(slot)["pid"])
+    assert run.get(kept) == 1
+    with pytest.raises(Died):
+        run.get(lost)
+    assert run.get(run.task(square)(3)) == 9
+
+
+@pytest.mark.slow
+def test_killing_an_actor_in_a_big_write_gives_the_memory_back(run):
+    run.get(run.actor(Worker).array(100 << 20))
+    settle = wait_until(lambda: len(run.workers()) == 0 and run.levels())
+    for i in range(25):
+        a = run.actor(Worker)
+        pid = run.get(a.pid())
+        ref = a.array(100 << 20)
+        time.sleep(0.004 * i)
+        end(pid)
+        try:
+            assert len(run.get(ref)) == 100 << 20
+        except Died:
+            pass
+        del a, ref
+    settled(run, settle, slack=30)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_thousand_actors_made_and_killed_leave_nothing(run):
+    def ten_actors(i):
+        actors = [run.actor(Worker) for _ in range(10)]
+        refs = [ref for a in actors for ref in (a.add(1), a.array(100_000), a.echo([1] * 1000))]
+        if i % 3:
+            for ref in refs:
+                run.get(ref)
+        for a in actors[: i % 5]:
+            run.kill(a)
+        for a in actors[5:][: i % 4]:
+            end(run.pid(a))
+
+    def cycles(n):
+        for i in range(n // 10):
+            ten_actors(i)
+        wait_until(lambda: gc.collect() is not None and len(run.workers()) == 0)
+        return run.levels()
+
+    cycles(50)
+    before = cycles(50)
+    cycles(900)
+    settled(run, before, slack=4)
+
+
+CHILD = """
+import sys, os
+sys.path[:0] = {path!r}
+from reactor.tests.calling import Run
+from reactor.tests.test_runtime import Worker, sleeping
+run = Run()
+actors = [run.actor(Worker) for _ in range(3)]
+pids = [run.get(a.pid()) for a in actors]
+busy = [actors[0].sleep(60), run.task(sleeping)(60, 1)]
+print(run.driver.zygote, *pids, *(w["pid"] for w in run.workers()), flush=True)
+run.get(busy[0], 60)
+"""
+
+
+@pytest.mark.parametrize("victim", ["driver", "zygote"])
+def test_killing_the_driver_or_the_zygote_leaves_no_process(victim):
+    child = subprocess.Popen([sys.executable, "-c", CHILD.format(path=sys.path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pids = list(map(int, child.stdout.readline().split()))
+    assert len(pids) >= 5 and all(map(alive, pids))
+    end(child.pid if victim == "driver" else pids[0])
+    wait_until(lambda: not any(map(alive, pids)), 2)
+    errors = child.communicate(timeout=10)[1].decode()
+    assert child.returncode != 0
+    if victim == "zygote":
+        assert "the zygote was killed" in errors
+
+
+# ---- waiting and waking
+
+def test_an_idle_worker_is_woken_although_others_wait_inside_their_tasks(make_run):
+    """A task worker that waits in get sleeps on the same bell as an idle one; a new task must wake one that can run it."""
+    run = make_run(cpus=4)
+    outer = run.task(wait_for)
+    for _ in range(5):
+        for ref in [run.task(sleeping)(0.2, i) for i in range(4)]:  # four workers, all idle afterwards
+            run.get(ref)
+        blocker = run.actor(Worker)
+        slow = blocker.sleep(1.5)
+        waiting = [outer([slow]) for _ in range(3)]
+        wait_until(lambda: all(w.runner >= 0 for w in waiting))
+        time.sleep(0.3)
+        start = time.monotonic()
+        run.get(run.task(square)(2))
+        assert time.monotonic() - start < 0.8, "the task was run only when another one ended"
+        for ref in waiting:
+            run.get(ref)
+
+
+def test_an_actor_gets_the_resources_that_a_task_gives_back_at_that_moment(make_run):
+    run = make_run(cpus=1)
+    f = run.task(square)
+    for i in range(100):
+        refs = [f(i) for _ in range(i % 4 + 1)]
+        a = run.actor(Worker, cpus=1)
+        assert run.get(a.add(1), 5) == 1
+        del a
+        for ref in refs:
+            run.get(ref)
+
+
+def test_an_actor_serves_callers_that_come_and_go(make_run):
+    """Each task opens a channel to the actor and closes it, while others open theirs."""
+    run = make_run(cpus=4)
+    hub, call = run.actor(Worker), run.task(add_at)
+    for _ in range(12):
+        assert len({run.get(ref) for ref in [call(hub, 1) for _ in range(250)]}) == 250
+    assert run.get(hub.add(0)) == 3000
+
+
+# ---- all at once
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_random_kills_under_traffic(run):
+    f, array = run.task(square, retries=1), run.task(np.zeros)
+    draw = random.Random(1)
+    actors = [run.actor(Worker) for _ in range(4)]
+    outcomes = {"value": 0, "died": 0}
+
+    def traffic():
+        refs = []
+        for a in actors:
+            refs += [a.echo(i) for i in range(draw.randrange(40))]
+            refs += [a.array(draw.choice([100, 10_000, 3_000_000])), a.echo(np.ones(draw.choice([10, 2000, 100_000])))]
+        refs += [f(f(draw.randrange(100))) for _ in range(20)]
+        refs += [f(a.add(1)) for a in actors]
+        refs += [array(draw.choice([10, 50_000]))]
+        return refs
+
+    deadline = time.monotonic() + 18
+    while time.monotonic() < deadline:
+        refs = traffic()
+        time.sleep(draw.random() * 0.02)
+        victim = draw.choice(run.workers() or [None])
+        if victim:
+            end(victim["pid"])
+        for ref in refs:
+            try:
+                run.get(ref)
+                outcomes["value"] += 1
+            except Died:
+                outcomes["died"] += 1
+        for i, a in enumerate(actors):
+            if a.link.state == 2:
+                actors[i] = run.actor(Worker)
+        del refs, ref
+    assert outcomes["value"] > 1000 and outcomes["died"] > 10, outcomes
+    actors.clear()
+    del a
+    wait_until(lambda: gc.collect() is not None and not any(w["actor"] for w in run.workers()))
+    for ref in [f(i) for i in range(20)]:
+        run.get(ref)
+    levels = run.levels()
+    assert levels["claimed"] == levels["runs"] == levels["store"] == 0, levels
+    assert levels["free"] == {"CPU": 20000}, levels
+    assert levels["slots"] < 60, levels  # two for each task queue that a killed actor left to be adopted
