@@ -353,3 +353,18 @@ def test_rays_exception_classes_are_related_as_in_ray(ray):
         assert issubclass(getattr(errors, sub), getattr(errors, base))
     assert issubclass(errors.GetTimeoutError, TimeoutError)
     assert issubclass(errors.ActorAlreadyExistsError, ValueError)
+
+
+def test_get_of_a_value_and_an_error_always_raises(ray):
+    @ray.remote
+    class Actor:
+        def well(self):
+            return 1
+
+        def badly(self):
+            raise KeyError(1)
+
+    good, bad = Actor.remote(), Actor.remote()
+    for _ in range(300):  # whichever of the two is done first
+        with pytest.raises(KeyError):
+            ray.get([good.well.remote(), bad.badly.remote()])

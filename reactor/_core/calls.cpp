@@ -252,8 +252,10 @@ void close_link(PyLink* l) {
   Outlet* outlet = l->outlet;
   l->outlet = nullptr;
   if (!outlet || --outlet->links > 0) return;
-  outlet->sender.close();
+  // In this order: killed in between, the channel stays; the other way round the supervisor would close a channel that the
+  // receiver may have freed already.
   ctx->local.journal.clear(outlet->note);
+  outlet->sender.close();
   ctx->outlets.erase(ctx->heap->off(l->inbox));
   uint32_t p = l->inbox->proc.load(memory_order_relaxed);
   if (p != kNoProc) ring(&ctx->heap->procs[p].bell);

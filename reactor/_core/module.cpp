@@ -203,8 +203,9 @@ bool wait_in_order(std::vector<PyRef*>& refs, uint64_t deadline) {
   for (;;) {
     size_t pending = 0;
     while (pending < n && is_done(refs[pending]->object) && !failed(refs[pending])) ++pending;
-    if (pending == n) return true;
-    if (failed(refs[pending])) raise_for(refs[pending]);
+    if (pending == refs.size()) return true;
+    if (failed(refs[pending])) raise_for(refs[pending]);  // the n-th did, and those before it have values
+
     PyRef* later = nullptr;
     for (size_t i = pending; i < n; ++i)
       if (failed(refs[i])) {
@@ -570,7 +571,8 @@ nb::dict stats() {
   for (uint32_t i = 0; i < h->high_page.load(); ++i)
     if (ctx->heap->page_state[i].load() == kSlab) {
       ++slab;
-      used += ctx->heap->at<SlabPage>(ctx->heap->page_at(i))->used.load();
+      auto* page = ctx->heap->at<SlabPage>(ctx->heap->page_at(i));
+      used += page->used.load() - (page->owner.load() == kAbandoned ? 0 : 1);
     }
   d["slab_pages"] = slab;
   d["slab_slots_used"] = used;
@@ -668,7 +670,12 @@ NB_MODULE(_core, m) {
   m.def("register_resource", &register_resource, nb::arg("name"), nb::arg("total"));
   m.def("resources", &resources);
   m.def("demand", &demand, nb::arg("parts"));
-  m.def("take_resources", [](uint32_t d) { return take_resources(ctx->header, d); }, nb::arg("demand"));
+  m.def("take_resources", [](uint32_t d) {
+    bool disturbed = false;
+    bool taken = take_resources(ctx->header, d, &disturbed);
+    if (disturbed) kick_queues();
+    return taken;
+  }, nb::arg("demand"));
   m.def("give_resources", [](uint32_t d) { give_resources(ctx->header, d); kick_queues(); }, nb::arg("demand"));
   m.def("set_actors_waiting", [](uint32_t n) { ctx->header->actors_waiting.store(n); }, nb::arg("count"));
   m.def("spawn_answered", [] { ctx->header->spawn_asked.store(0); kick_queues(); });

@@ -90,7 +90,7 @@ bool make_types(PyObject* module);
 void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name);
 // Takes the current Python exception; `dependency`: it is that of an argument, the call was not made.
 void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency = false);
-void finish_results(const Off* results, const uint32_t* notes, uint32_t n);
+void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint32_t task_note = kNoEntry);
 
 // Calls (calls.cpp).
 PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint32_t index, PyObject* const* args, Py_ssize_t nargs,
@@ -99,6 +99,6 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
 void close_link(PyLink* link);
 
 // Runs a message here and now (serve.cpp).
-void run_message(Message* m, Receiver* from);
+void run_message(Message* m, Receiver* from, uint32_t task_note = kNoEntry);
 
 }  // namespace reactor

@@ -41,9 +41,9 @@ void drop_channel(Inbox* in, size_t i) {
     auto* before = ctx->heap->at<Channel>(head);
     while (before->next != off) before = ctx->heap->at<Channel>(before->next);
     before->next = c->next;
-  } else {
-    known_channels = c->next;
   }
+  if (known_channels == off) known_channels = c->next;  // the newest known, perhaps no longer the head of the list
+  std::atomic_signal_fence(memory_order_seq_cst);       // killed from here on: it is in the list no more
   ctx->local.alloc.free(c->read);
   ctx->local.alloc.free(off);
   delete incoming[i];
@@ -265,18 +265,23 @@ void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependen
   Py_XDECREF(tb);
 }
 
-void finish_results(const Off* results, const uint32_t* notes, uint32_t n) {
+// `task_note`: the journal's entry of the task that they are of. It goes before the message's holds of them do, because the
+// supervisor gives those back for a task that is noted.
+void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint32_t task_note) {
   for (uint32_t i = 0; i < n; ++i) {
     auto* o = ctx->heap->at<Object>(results[i]);
     complete(ctx->local, o, o->state.load(memory_order_relaxed));
     ctx->local.journal.clear(notes[i]);
-    drop_hold(ctx->local, o);
+    if (task_note == kNoEntry) drop_hold(ctx->local, o);
   }
+  if (task_note == kNoEntry) return;
+  ctx->local.journal.clear(task_note);
+  for (uint32_t i = 0; i < n; ++i) drop_hold(ctx->local, ctx->heap->at<Object>(results[i]));
 }
 
 // Runs one message. From a channel, the record is given back to the caller before the user's code starts, with the results noted
 // in the journal: the record and the note never both miss.
-void run_message(Message* m, Receiver* from) {
+void run_message(Message* m, Receiver* from, uint32_t task_note) {
   uint32_t n = m->results;
   const bool replayed = m->flags & kReplayed;
   std::vector<Off> results(n);
@@ -424,7 +429,7 @@ void run_message(Message* m, Receiver* from) {
     if (leaving == ExitReason::CreationFailed) finish_results(results.data(), notes.data(), n);
     leave(leaving);  // the supervisor completes what is noted as running
   }
-  if (!deferred) finish_results(results.data(), notes.data(), n);
+  if (!deferred) finish_results(results.data(), notes.data(), n, task_note);
 }
 
 namespace {
@@ -450,8 +455,15 @@ bool serve_inbox(Inbox* in) {
 
 void set_idle(bool idle) {
   if (ctx->proc->kind != ProcKind::Pool) return;
-  ctx->proc->idle.store(idle, memory_order_relaxed);
+  // Killed between the two, the count is one too low, and a task worker more is started; one too high, and none would be.
+  if (idle) ctx->proc->idle.store(1, memory_order_relaxed);
   ctx->header->pool_idle.fetch_add(idle ? 1 : -1, memory_order_seq_cst);
+  if (!idle) ctx->proc->idle.store(0, memory_order_relaxed);
+}
+
+void give_back(uint32_t demand) {
+  give_resources(ctx->header, demand);
+  if (ctx->header->actors_waiting.load(memory_order_seq_cst)) send_control(Control::Resources, 0);
 }
 
 // Takes and runs one task of any queue whose demand can be met now.
@@ -461,28 +473,32 @@ bool serve_tasks() {
     auto* q = h->at<TaskQueue>(off);
     off = q->next.load(memory_order_acquire);
     uint32_t demand = q->demand;
-    if (!has_task(h, q) || !take_resources(ctx->header, demand)) continue;
+    if (!has_task(h, q)) continue;
+    bool disturbed = false;
+    if (!take_resources(ctx->header, demand, &disturbed)) {
+      if (disturbed && ctx->header->actors_waiting.load(memory_order_seq_cst)) send_control(Control::Resources, 0);
+      continue;
+    }
+    ctx->proc->demand.store(demand + 1, memory_order_release);  // at once: a kill before it loses them
     uint32_t note = kNoEntry;
     Off task = claim_task(
         h, ctx->slot, q, [&](Off t) { note = ctx->local.journal.add(t, Entry::Trying); }, [&] { ctx->local.journal.clear(note); });
     if (!task) {
-      give_resources(ctx->header, demand);
+      ctx->proc->demand.store(0, memory_order_release);
+      give_back(demand);
       continue;
     }
     ctx->local.journal.set(note, task, Entry::Task);
-    ctx->proc->demand.store(demand + 1, memory_order_relaxed);
     set_idle(false);
-    // Claiming makes room for one more worker where tasks are left and resources are free.
-    if (has_task(h, q) && can_take(ctx->header, demand)) kick_pool(demand);
+    // Claiming makes room for one more worker where tasks are left, in any queue, and resources are free.
+    kick_queues();
     auto* m = h->at<Message>(task);
-    run_message(m, nullptr);
+    run_message(m, nullptr, note);
     ctx->children.clear();
-    ctx->local.journal.clear(note);
     release_message(ctx->local, m);
     ctx->local.alloc.free(task);
     ctx->proc->demand.store(0, memory_order_relaxed);
-    give_resources(ctx->header, demand);
-    if (ctx->header->actors_waiting.load(memory_order_relaxed)) send_control(Control::Resources, 0);
+    give_back(demand);
     set_idle(true);
     return true;
   }

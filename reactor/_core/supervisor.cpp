@@ -52,14 +52,33 @@ bool queue_holds(Heap* h, uint64_t value) {
   return false;
 }
 
+// Frees what a dead runner had stored in a result that it did not complete. Its size is set when all of it was written.
+void forget_value(Object* o, std::unordered_set<Off>& freed) {
+  if (o->size) drop_value_refs(ctx->local, reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o)));
+  if (o->block && freed.insert(o->block).second) {
+    ctx->local.alloc.count_value(o->block, -1);
+    ctx->local.alloc.free(o->block);
+  }
+  o->block = 0;
+  o->size = 0;
+}
+
+// Tells the waiters that a dead runner was not through with. Those of a cancelled call are told by who cancelled it.
+void finish_walk(Object* o) {
+  uint64_t word = o->wait.load(memory_order_acquire);
+  if (word != 1 && o->state.load(memory_order_acquire) != State::Cancelled) walk_waiters(ctx->local, o, word);
+}
+
 // A task whose worker died: run it again if it may be, else fail it.
-void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<Off>& failed) {
+void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed) {
   auto* m = ctx->heap->at<Message>(task);
   bool cancel = cancelled == ctx->heap->at<Object>(m->result)->uid;
   bool again = m->retries > 0 && !cancel;
   for (uint32_t i = 0; i < m->results; ++i) {
     Off off = m->result_at(i);
     auto* o = ctx->heap->at<Object>(off);
+    if (is_done(o)) finish_walk(o);
+    else forget_value(o, freed);
     again = again && !is_done(o);
     failed.insert(off);
   }
@@ -67,7 +86,6 @@ void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<
     --m->retries;
     for (uint32_t i = 0; i < m->results; ++i) {
       auto* o = ctx->heap->at<Object>(m->result_at(i));
-      o->block = 0;
       o->runner.store(kNoProc, memory_order_relaxed);
       o->state.store(State::Pending, memory_order_release);
     }
@@ -192,6 +210,7 @@ void reap(uint32_t slot, Object* reason) {
     }
 
   std::unordered_set<Off> failed;  // results that are settled, and their message's hold given back
+  std::unordered_set<Off> freed;   // blocks of values
   if (Off in_off = p.inbox.load()) {
     auto* in = h->at<Inbox>(in_off);
     if (in->reason.load() == 0 && reason) {
@@ -222,7 +241,7 @@ void reap(uint32_t slot, Object* reason) {
       if (m->kind != MessageKind::Task) continue;
       auto* o = h->at<Object>(m->result);
       if (tag_of(v) == Entry::Trying && o->runner.load() != kNoProc) continue;  // an old claim of the same memory
-      retry_or_fail(off_of(v), why, p.cancel.load(), failed);
+      retry_or_fail(off_of(v), why, p.cancel.load(), failed, freed);
     }
   for (uint64_t v : entries) {
     Off off = off_of(v);
@@ -230,20 +249,27 @@ void reap(uint32_t slot, Object* reason) {
       case Entry::Run: {
         if (failed.count(off)) break;
         auto* o = h->at<Object>(off);
-        uint64_t word = o->wait.load(memory_order_acquire);
-        if (!(word & 1)) complete_died(ctx->local, o, why);
-        else if (word != 1) walk_waiters(ctx->local, o, word);  // killed while it told the waiters
+        if (is_done(o)) {
+          finish_walk(o);
+        } else {
+          forget_value(o, freed);
+          complete_died(ctx->local, o, why);
+        }
         drop_hold(ctx->local, o);
         break;
       }
       case Entry::Hold: drop_hold(ctx->local, h->at<Object>(off)); break;
       case Entry::Weak: drop_weak(ctx->local, h->at<Object>(off)); break;
       case Entry::Block:
-        if (h->page_state[h->page_of(off)].load() == kSlab) ctx->local.alloc.free(off);
-        break;
+        break;  // below: a result's own comes first
       case Entry::Channel: h->at<Channel>(off)->closed.store(ProducerState::Closed, memory_order_release); break;
       default: break;
     }
+  }
+  for (uint64_t v : entries) {
+    if (tag_of(v) != Entry::Block || !freed.insert(off_of(v)).second) continue;
+    uint32_t state = h->page_state[h->page_of(off_of(v))].load();
+    if (state == kSlab || state == kRun) ctx->local.alloc.free(off_of(v));  // else it was being filled: reap_memory
   }
   for (Off off : chunks) ctx->local.alloc.free(off);
   if (uint32_t demand = p.demand.exchange(0))
@@ -263,7 +289,7 @@ void reap(uint32_t slot, Object* reason) {
   p.state.store(ProcState::Free, memory_order_release);
   kick_queues();
   for (uint32_t i = 0; i < hdr->proc_high.load(); ++i)
-    if (h->procs[i].state.load() == ProcState::Live) ring(&h->procs[i].bell);
+    if (h->procs[i].state.load() == ProcState::Live) wake(&h->procs[i].bell);  // see bell.h
 }
 
 void fail_tasks(Object* reason) {

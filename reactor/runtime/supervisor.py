@@ -229,6 +229,7 @@ class Supervisor:
         return self.demands[key]
 
     def _start_waiting(self):
+        _core.set_actors_waiting(len(self.waiting))  # before trying: who gives back after a failure then tells us
         still = []
         for actor in self.waiting:
             if _core.take_resources(actor.demand):
