@@ -9,15 +9,21 @@ import pickle
 import sys
 from collections import ChainMap
 
-import cloudpickle
-
 from reactor import _core
 
 reducers = {}  # class -> function(value) -> what __reduce__ would give; for this process
+_pickler = None  # made at first use: cloudpickle takes its time to import, and the zygote can start meanwhile
 
 
-class _Pickler(cloudpickle.Pickler):
-    dispatch_table = ChainMap(reducers, cloudpickle.Pickler.dispatch_table)
+def pickler_class():
+    """The Pickler of this process: cloudpickle's, with `reducers`."""
+    global _pickler
+    if _pickler is None:
+        import cloudpickle
+
+        table = ChainMap(reducers, cloudpickle.Pickler.dispatch_table)
+        _pickler = type("Pickler", (cloudpickle.Pickler,), {"dispatch_table": table})
+    return _pickler
 
 
 def dumps(value):
@@ -27,7 +33,7 @@ def dumps(value):
     file = io.BytesIO()
     buffers = []
     try:
-        _Pickler(file, protocol=5, buffer_callback=buffers.append).dump(value)
+        pickler_class()(file, protocol=5, buffer_callback=buffers.append).dump(value)
     except Exception as error:
         from reactor.picklability import explain
 

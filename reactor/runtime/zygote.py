@@ -31,6 +31,7 @@ def main():
     from reactor import codec
 
     codec.install()
+    codec.pickler_class()
     preload(config["preload"])
     plugin = importlib.import_module(config["plugin"])
     plugin.install(config["settings"], "zygote")
