@@ -16,6 +16,7 @@ inline void release_message(Local& l, Message* m) {
 PyObject* put_value(PyObject* value, bool recorded = false);  // recorded: it is an operation of the user's
 int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline);
 void kick_queues();
+Inbox* inbox();              // what this process serves, null for none
 PyObject* recording_data();  // this process's recording and timeline, as a dict
 
 }  // namespace reactor

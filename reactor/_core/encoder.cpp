@@ -1,8 +1,5 @@
-#include "codec.h"
-#define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
-#define NPY_TARGET_VERSION NPY_1_22_API_VERSION
-#include <numpy/arrayobject.h>
-#include <numpy/arrayscalars.h>
+#define REACTOR_IMPORTS_NUMPY
+#include "codec_tags.h"
 #include "recorder.h"
 #include "refs.h"
 
@@ -11,38 +8,22 @@ namespace {
 
 constexpr int kMaxDepth = 6;
 constexpr Py_ssize_t kMaxItems = 4096;
-constexpr size_t kView = 4096;     // buffers from this size on are views of shared memory
-constexpr size_t kInStream = 1024; // arrays up to this size lie in the stream
-constexpr size_t kBuffered = 4096;   // bytes and pickles from this size on are buffers of their own: copied once
-constexpr size_t kShared = 256;      // strings and bytes from this size on are worth sending once
 constexpr size_t kKeptStream = 1 << 20;
 
-enum Tag : uint8_t {
-  None = 'N', True_ = 'T', False_ = 'F', Int = 'i', Float = 'd', Str = 's', Bytes = 'b', Tuple = 't', List = 'l', Dict = 'e',
-  BigBytes = 'B', SmallArray = 'a', Array = 'A', Scalar = 'S', Ref = 'R', Dep = 'V', Pickle = 'P', BigPickle = 'Q'
-};
-
 bool numpy_loaded = false;
-bool load_numpy() {
-  if (!numpy_loaded) numpy_loaded = _import_array() >= 0;
-  return numpy_loaded;
-}
 bool is_numpy(PyObject* o) { return strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0; }
 
 thread_local std::vector<Encoder*> encoders;
 thread_local size_t encoders_used = 0;
-thread_local std::vector<Decoder*> decoders;
 
 uint64_t alignment(const Py_buffer& b) { return uint64_t(b.len) >= kOwnPages ? kMemoryPage : kLine; }
 
-struct DecodeScope {
-  explicit DecodeScope(Decoder* d) { decoders.push_back(d); }
-  ~DecodeScope() { decoders.pop_back(); }
-};
-
 }  // namespace
 
-// ---- Encoder
+bool load_numpy() {
+  if (!numpy_loaded) numpy_loaded = _import_array() >= 0;
+  return numpy_loaded;
+}
 
 Encoding::Encoding() {
   if (encoders_used == encoders.size()) encoders.push_back(new Encoder);
@@ -285,104 +266,6 @@ bool Encoder::pickled(PyObject* o) {
   return ok;
 }
 
-namespace {
-
-std::string array_text(const uint8_t*& p, bool inside) {
-  int type = *p++, ndim = *p++;
-  ++p;  // order
-  PyArray_Descr* d = PyArray_DescrFromType(type);
-  const char* kind = d->kind == 'f' ? "float" : d->kind == 'i' ? "int" : d->kind == 'u' ? "uint" : d->kind == 'c' ? "complex" : "bool";
-  auto item = size_t(PyDataType_ELSIZE(d));
-  std::string text = kind;
-  if (d->kind != 'b') text += std::to_string(item * 8);
-  Py_DECREF(d);
-  text += "[";
-  size_t bytes = item;
-  for (int i = 0; i < ndim; ++i) {
-    int64_t n;
-    memcpy(&n, p, sizeof n);
-    p += sizeof n;
-    bytes *= size_t(n);
-    text += (i ? "," : "") + std::to_string(n);
-  }
-  p += inside ? bytes : sizeof(uint32_t);
-  return text + "]";
-}
-
-template <class T> T read(const uint8_t*& p) {
-  T v;
-  memcpy(&v, p, sizeof v);
-  p += sizeof v;
-  return v;
-}
-
-std::string item_text(const uint8_t*& p, int depth = 0) {
-  constexpr uint32_t kShown = 4;  // members of a container
-  uint8_t tag = *p++;
-  switch (tag) {
-    case None: return "None";
-    case True_:
-    case False_: return "bool";
-    case Int: p += 8; return "int";
-    case Float: p += 8; return "float";
-    case Str: {
-      auto n = read<uint32_t>(p);
-      p += n;
-      return "str";
-    }
-    case Bytes: {
-      auto n = read<uint32_t>(p);
-      p += n;
-      return "bytes";
-    }
-    case Tuple:
-    case List: {
-      auto n = read<uint32_t>(p);
-      std::string text = tag == Tuple ? "(" : "[";
-      for (uint32_t i = 0; i < n; ++i) {
-        std::string item = item_text(p, depth + 1);
-        if (i < kShown) text += (i ? ", " : "") + item;
-      }
-      if (n > kShown) text += ", …" + std::to_string(n);
-      return text + (tag == Tuple ? ")" : "]");
-    }
-    case Dict: {
-      auto n = read<uint32_t>(p);
-      std::string text = "{";
-      for (uint32_t i = 0; i < n; ++i) {
-        std::string key = item_text(p, depth + 1), value = item_text(p, depth + 1);
-        if (i < kShown) text += (i ? ", " : "") + key + ": " + value;
-      }
-      return text + (n > kShown ? ", …}" : "}");
-    }
-    case Ref: p += 4; return "ref";
-    case Dep: p += 4; return "result";
-    case Scalar: {
-      PyArray_Descr* d = PyArray_DescrFromType(*p++);
-      p += PyDataType_ELSIZE(d);
-      Py_DECREF(d);
-      return "scalar";
-    }
-    case SmallArray: return array_text(p, true);
-    case Array: return array_text(p, false);
-    case BigBytes: p += 4; return "bytes";
-    case BigPickle: p += 12; return "pickle";
-    case Pickle: {
-      p += 8;
-      p += read<uint64_t>(p);
-      return "pickle";
-    }
-  }
-  return "?";
-}
-
-}  // namespace
-
-std::string layout_of(const uint8_t* p, const uint8_t* end, uint32_t items) {
-  std::string text;
-  for (uint32_t i = 0; i < items && p < end; ++i) text += (i ? ", " : "") + item_text(p);
-  return text;
-}
 std::string Encoder::layout(uint32_t items) const { return layout_of(stream_.data(), stream_.data() + stream_.size(), items); }
 
 uint64_t Encoder::size() const {
@@ -449,178 +332,6 @@ bool encode_into(Encoder& e, Object* o) {
   o->size = n;
   ctx->local.journal.clear(note);
   return true;
-}
-
-// ---- Decoder
-
-Decoder::Decoder(uint8_t* value, Object* owner)
-    : value_(value), header_(reinterpret_cast<ValueHeader*>(value)), p_(value_stream(header_)), owner_(owner) {}
-
-Decoder* Decoder::current() { return decoders.empty() ? nullptr : decoders.back(); }
-
-Object* Decoder::dep(uint32_t i) { return ctx->heap->at<Object>(value_refs(header_)[i]); }
-PyObject* Decoder::ref(uint32_t i) {
-  if (i >= header_->refs) {
-    PyErr_SetString(PyExc_RuntimeError, "reactor: a pickled value names an object ref that did not travel with it");
-    return nullptr;
-  }
-  return new_ref(ctx->heap->at<Object>(value_refs(header_)[header_->deps + i]), true);
-}
-
-PyObject* Decoder::item() {
-  switch (get<uint8_t>()) {
-    case None: Py_RETURN_NONE;
-    case True_: Py_RETURN_TRUE;
-    case False_: Py_RETURN_FALSE;
-    case Int: return PyLong_FromLongLong(get<int64_t>());
-    case Float: return PyFloat_FromDouble(get<double>());
-    case Str: {
-      auto n = get<uint32_t>();
-      auto* s = reinterpret_cast<const char*>(p_);
-      p_ += n;
-      return PyUnicode_DecodeUTF8(s, Py_ssize_t(n), nullptr);
-    }
-    case Bytes: {
-      auto n = get<uint32_t>();
-      auto* s = reinterpret_cast<const char*>(p_);
-      p_ += n;
-      return PyBytes_FromStringAndSize(s, Py_ssize_t(n));
-    }
-    case BigBytes: {
-      BufferEntry& b = value_buffers(header_)[get<uint32_t>()];
-      return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(value_ + b.at), Py_ssize_t(b.size));
-    }
-    case Tuple: {
-      auto n = get<uint32_t>();
-      PyObject* r = PyTuple_New(n);
-      for (uint32_t i = 0; r && i < n; ++i) {
-        PyObject* v = item();
-        if (!v) Py_CLEAR(r);
-        else PyTuple_SET_ITEM(r, i, v);
-      }
-      return r;
-    }
-    case List: {
-      auto n = get<uint32_t>();
-      PyObject* r = PyList_New(n);
-      for (uint32_t i = 0; r && i < n; ++i) {
-        PyObject* v = item();
-        if (!v) Py_CLEAR(r);
-        else PyList_SET_ITEM(r, i, v);
-      }
-      return r;
-    }
-    case Dict: {
-      auto n = get<uint32_t>();
-      PyObject* r = PyDict_New();
-      for (uint32_t i = 0; r && i < n; ++i) {
-        PyObject* k = item();
-        PyObject* v = k ? item() : nullptr;
-        if (!v || PyDict_SetItem(r, k, v) != 0) Py_CLEAR(r);
-        Py_XDECREF(k);
-        Py_XDECREF(v);
-      }
-      return r;
-    }
-    case Ref: return ref(get<uint32_t>());
-    case Dep: return decode_object(dep(get<uint32_t>()));
-    case Scalar: {
-      if (!load_numpy()) return nullptr;
-      PyArray_Descr* d = PyArray_DescrFromType(get<uint8_t>());
-      alignas(16) uint8_t data[32];
-      auto n = size_t(PyDataType_ELSIZE(d));
-      memcpy(data, p_, n);
-      p_ += n;
-      PyObject* r = PyArray_Scalar(data, d, nullptr);
-      Py_DECREF(d);
-      return r;
-    }
-    case SmallArray: return array(false);
-    case Array: return array(true);
-    case Pickle: return pickled(false);
-    case BigPickle: return pickled(true);
-  }
-  PyErr_SetString(PyExc_RuntimeError, "reactor: unknown tag in an encoded value");
-  return nullptr;
-}
-
-PyObject* Decoder::array(bool in_buffer) {
-  if (!load_numpy()) return nullptr;
-  int type = get<uint8_t>();
-  int ndim = get<uint8_t>();
-  bool fortran = get<uint8_t>();
-  npy_intp shape[NPY_MAXDIMS];
-  for (int i = 0; i < ndim; ++i) shape[i] = npy_intp(get<int64_t>());
-  PyArray_Descr* d = PyArray_DescrFromType(type);
-  const uint8_t* data = p_;
-  size_t bytes = size_t(PyDataType_ELSIZE(d));
-  for (int i = 0; i < ndim; ++i) bytes *= size_t(shape[i]);
-  if (in_buffer) {
-    BufferEntry& b = value_buffers(header_)[get<uint32_t>()];
-    data = value_ + b.at;
-    if (owner_ && owner_->block && b.size >= kView) {
-      PyObject* view = new_view(owner_, const_cast<uint8_t*>(data), b.size);
-      if (!view) {
-        Py_DECREF(d);
-        return nullptr;
-      }
-      PyObject* a = PyArray_NewFromDescr(&PyArray_Type, d, ndim, shape, nullptr, const_cast<uint8_t*>(data),
-                                         fortran ? NPY_ARRAY_F_CONTIGUOUS : NPY_ARRAY_C_CONTIGUOUS, nullptr);
-      if (!a || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(a), view) != 0) {
-        Py_XDECREF(a);
-        return nullptr;
-      }
-      return a;
-    }
-  } else {
-    p_ += bytes;
-  }
-  PyObject* a = PyArray_Empty(ndim, shape, d, fortran);
-  if (!a) return nullptr;
-  memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(a)), data, bytes);
-  PyArray_CLEARFLAGS(reinterpret_cast<PyArrayObject*>(a), NPY_ARRAY_WRITEABLE);
-  return a;
-}
-
-PyObject* Decoder::pickled(bool in_buffer) {
-  auto count = get<uint32_t>();
-  auto first = get<uint32_t>();
-  PyObject* data;
-  if (in_buffer) {  // read where it lies: the owner stays until it is unpickled
-    BufferEntry& b = value_buffers(header_)[get<uint32_t>()];
-    data = PyMemoryView_FromMemory(reinterpret_cast<char*>(value_ + b.at), Py_ssize_t(b.size), PyBUF_READ);
-  } else {
-    auto size = get<uint64_t>();
-    data = PyBytes_FromStringAndSize(reinterpret_cast<const char*>(p_), Py_ssize_t(size));
-    p_ += size;
-  }
-  PyObject* list = data ? PyList_New(count) : nullptr;
-  for (uint32_t i = 0; list && i < count; ++i) {
-    BufferEntry& b = value_buffers(header_)[first + i];
-    uint8_t* at = value_ + b.at;
-    PyObject* buffer = owner_ && owner_->block && b.size >= kView
-                           ? new_view(owner_, at, b.size)
-                           : PyBytes_FromStringAndSize(reinterpret_cast<const char*>(at), Py_ssize_t(b.size));
-    if (!buffer) Py_CLEAR(list);
-    else PyList_SET_ITEM(list, i, buffer);
-  }
-  PyObject* r = nullptr;
-  if (list) {
-    DecodeScope scope(this);
-    r = PyObject_CallFunctionObjArgs(hooks.loads, data, list, nullptr);
-  }
-  Py_XDECREF(data);
-  Py_XDECREF(list);
-  return r;
-}
-
-PyObject* decode_object(Object* o) {
-  // A view may outlive the last ref, and user code in unpickling may drop it: keep the object for the time of reading.
-  take_hold(o);
-  Decoder d(value_of(ctx->heap, o), o);
-  PyObject* r = d.item();
-  if (ctx) drop_hold(ctx->local, o);
-  return r;
 }
 
 }  // namespace reactor
