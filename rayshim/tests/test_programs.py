@@ -19,7 +19,7 @@ def outcome(program, **way):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs)
 def test_a_program_gives_the_same_in_every_way_of_running_it(program):
     expected = outcome(program, placement="inline")
