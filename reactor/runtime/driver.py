@@ -126,6 +126,8 @@ class Driver:
                 self.control.tell("shutdown")
             except RuntimeError:
                 pass  # it is gone already
+            if not _core.supervisor_ready():
+                os.kill(self.zygote, signal.SIGKILL)  # it is still importing, and has no workers yet
             _wait_for_end(self.zygote)
             self._thread.join(timeout=5)
             self._line.close()

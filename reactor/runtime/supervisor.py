@@ -74,6 +74,7 @@ class Supervisor:
         self.poll.register(wake_read, select.EPOLLIN)
         self.poll.register(self.control, select.EPOLLIN)
         self.poll.register(self.line, select.EPOLLRDHUP | select.EPOLLHUP)
+        _core.set_ready()
         while not self.stopping:
             events = self.poll.poll(_RETRY_SECONDS if self.retry_spawn else None)
             if self.retry_spawn and not events:

@@ -2,17 +2,22 @@
 
 import pytest
 
-torch = pytest.importorskip("torch")
+from reactor import _core
+from reactor.tests.test_codec import run  # noqa: F401
 
-from reactor import _core  # noqa: E402
-from reactor.tests.test_codec import run  # noqa: E402, F401
-
-DTYPES = [torch.bool, torch.uint8, torch.int16, torch.int64]
-DTYPES += [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64]
+torch = None  # imported by the first test: while the suite is collected it would slow all others down
+DTYPES = ["bool", "uint8", "int16", "int64", "float16", "bfloat16", "float32", "float64", "complex64"]
 SHAPES = [(), (0,), (3, 0, 2), (5,), (40, 50), (300, 400)]
 
 
+@pytest.fixture(autouse=True)
+def import_torch():
+    global torch
+    torch = pytest.importorskip("torch")
+
+
 def make(shape, dtype):
+    dtype = getattr(torch, dtype)
     return (torch.rand(shape, dtype=torch.float32) * 100).to(dtype)
 
 
