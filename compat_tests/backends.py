@@ -56,7 +56,8 @@ class Backend:
 
 
 BACKENDS = {backend.name: backend for backend in [
-    Backend("ray", "ray", {"include_dashboard": False}, NO_SPILLING),
     Backend("isolated", "rayshim", {"placement": "isolated"}),
     Backend("inline", "rayshim", {"placement": "inline"}),
+    # Last: it imports torch on some of its ways, and rayshim's zygotes import what their driver has.
+    Backend("ray", "ray", {"include_dashboard": False}, NO_SPILLING),
 ]}
