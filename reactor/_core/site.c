@@ -3,6 +3,8 @@
 #include <Python.h>
 #if PY_VERSION_HEX >= 0x030B0000
 #include <internal/pycore_frame.h>
+#else
+#include <frameobject.h>
 #endif
 #include <string.h>
 #include "site.h"
