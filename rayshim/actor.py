@@ -129,7 +129,6 @@ class ActorClass:
             s.made[link.actor] = self.__name__
         handle = ActorHandle(link, self._info, info_ref)
         how = {"concurrency": options.get("max_concurrency")}
-        creation = link.create if s.inline else None
         if s.inline:
             if name:
                 if find(name, namespace) is not None:
@@ -141,7 +140,7 @@ class ActorClass:
 
             gpus = s.inline_gpus.take(resources.get("GPU", 0))
             s.inline_actors[link.actor] = InlineActor(facts, s.settings, gpus)
-            creation(((cls_ref, facts, how), *args), kwargs)
+            link.create(((cls_ref, facts, how), *args), kwargs)
             return handle
         _core.hold(info_ref.offset)  # the supervisor's, until it forgets the actor
         if not name:

@@ -15,18 +15,6 @@ namespace nb = nanobind;
 namespace reactor {
 namespace {
 
-nb::object steal(PyObject* o) {
-  if (!o) throw nb::python_error();
-  return nb::steal(o);
-}
-
-void need_ctx() {
-  if (!ctx) {
-    PyErr_SetString(PyExc_RuntimeError, "the runtime is not running");
-    throw nb::python_error();
-  }
-}
-
 void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int control) {
   ++epoch;
   ctx = new Context(h, slot, journaled, inline_mode);

@@ -4,21 +4,6 @@
 namespace nb = nanobind;
 
 namespace reactor {
-namespace {
-
-nb::object steal(PyObject* o) {
-  if (!o) throw nb::python_error();
-  return nb::steal(o);
-}
-
-void need_ctx() {
-  if (ctx) return;
-  PyErr_SetString(PyExc_RuntimeError, "the runtime is not running");
-  throw nb::python_error();
-}
-
-}  // namespace
-
 PyObject* recording_data() {
   PyObject* name = PyUnicode_FromString(ctx->slot == 0 ? "driver" : "worker");
   PyObject* data = ctx->recorder ? ctx->recorder->data(name) : PyDict_New();

@@ -5,6 +5,17 @@
 
 namespace reactor {
 
+// For all bindings: a new reference, or the Python error that is set.
+inline nanobind::object steal(PyObject* o) {
+  if (!o) throw nanobind::python_error();
+  return nanobind::steal(o);
+}
+inline void need_ctx() {
+  if (ctx) return;
+  PyErr_SetString(PyExc_RuntimeError, "the runtime is not running");
+  throw nanobind::python_error();
+}
+
 nanobind::list recordings(double timeout);
 nanobind::dict counters();
 nanobind::dict stats();
