@@ -10,13 +10,11 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from benchmarks import machine, plot, sides
-from benchmarks.child import Child
-from benchmarks.processes import Sampler
+from benchmarks import machine, plot, program, sides
+from rayshim.comparing.figures import FIGURES, table
 
-PROGRAM = machine.REPOSITORY / "benchmarks" / "qlearning.py"
+STEPS_PER_ROUND = 16 * 100
 RESULTS = machine.REPOSITORY / "benchmarks" / "results"
 SILENCE_SECONDS = 180.0
 
@@ -39,38 +37,26 @@ def first_difference(one, other):
 
 def run(side, arguments, directory, progress, bar):
     """Run the program on one side; what it learnt, and what that cost."""
-    learnt_file, out = Path(directory, f"{side.name}.json"), Path(directory, f"{side.name}.out")
-    command = [*side.launcher, str(PROGRAM), "--json", str(learnt_file), "--progress", str(out)]
-    for option in ("rounds", "minibatch", "seed"):
-        command += [f"--{option}", str(getattr(arguments, option))]
-    clocks = {}
-    with Child(side, command, out) as child, Sampler(child.tree) as sampler:
-        for event in child.events(SILENCE_SECONDS):
-            if event["event"] == "ready":
-                clocks["ready"] = event["clock"]
-                sampler.look()
-                progress.update(bar, status="first round")
-            elif event["event"] == "round":
-                clocks["last round"] = event["clock"]
-                if event["round"] == arguments.rounds // 2:
-                    sampler.look()
-                progress.update(bar, completed=event["round"], status=f"loss {event['loss']:.4f}")
-            elif event["reason"] is not None:
-                last_lines = "\n".join(child.log().splitlines()[-40:])
-                raise SideFailed(f"{side.title}: {event['reason']}\n\n{last_lines}")
-    learnt = json.loads(learnt_file.read_text())
+
+    def listen(event):
+        if event["event"] == "ready":
+            progress.update(bar, status="first round")
+        elif event["event"] == "round":
+            progress.update(bar, completed=event["round"], status=f"loss {event['loss']:.4f}")
+
+    wanted = {name: getattr(arguments, name) for name in ("rounds", "minibatch", "seed")}
+    done = program.run(side, "qlearning", wanted, Path(directory, f"{side.name}.out"), SILENCE_SECONDS, listen)
+    if done["reason"]:
+        raise SideFailed("\n".join([f"{side.title}: {done['reason']}", "", *done["log"]]))
     progress.update(bar, status="done")
+    training = sum(done["rounds"])
     return {
-        "learnt": learnt,
-        "wall": child.ended - child.started,
-        "start_up": clocks["ready"] - child.started,
-        "training": learnt["training_seconds"],
-        "leaving": child.ended - clocks["last round"],
-        "rounds_per_second": arguments.rounds / learnt["training_seconds"],
-        "steps_per_second": learnt["env_steps"] / learnt["training_seconds"],
-        "cpu": child.tree.cpu_seconds(),
-        "peak_memory": sampler.peak_memory,
-        "left_behind": child.killed,
+        **done,
+        "learnt": done["figures"],
+        "training": training,
+        "leaving": done["wall"] - done["start_up"] - training,
+        "rounds_per_second": arguments.rounds / training,
+        "steps_per_second": arguments.rounds * STEPS_PER_ROUND / training,
     }
 
 
@@ -99,33 +85,10 @@ def run_all(chosen, arguments):
     return runs
 
 
-# Title, key, format of the figure in its unit, and whether more of it is better.
-FIGURES = [
-    ("wall time", "wall", lambda value: f"{value:.2f} s", False),
+RATES = [
     ("rounds a second", "rounds_per_second", lambda value: f"{value:,.1f}", True),
     ("environment steps a second", "steps_per_second", lambda value: f"{value:,.0f}", True),
-    ("start-up", "start_up", lambda value: f"{value:.2f} s", False),
-    ("processor time, all processes", "cpu", lambda value: f"{value:.1f} s", False),
-    ("peak proportional set size", "peak_memory", lambda value: f"{value / 2**20:,.0f} MiB", False),
 ]
-
-
-def table(chosen, runs, title):
-    shown = Table(title=title, title_justify="left")
-    shown.add_column("")
-    for side in chosen:
-        shown.add_column(side.title, justify="right")
-    both = len(chosen) == 2
-    if both:
-        shown.add_column("times better", justify="right")
-    for name, key, form, more_is_better in FIGURES:
-        values = [runs[side.name][key] for side in chosen]
-        cells = [form(value) for value in values]
-        if both:
-            ray, rayshim = values
-            cells.append(f"{rayshim / ray if more_is_better else ray / rayshim:.1f}")
-        shown.add_row(name, *cells)
-    return shown
 
 
 def arguments_from(argv):
@@ -162,7 +125,8 @@ def main(argv):
         return 1
 
     title = f"Deep Q-learning, 16 rollout actors, {arguments.rounds} rounds, minibatch {arguments.minibatch}"
-    console.print(table(chosen, runs, title))
+    titles = [side.title for side in chosen]
+    console.print(table(titles, [runs[side.name] for side in chosen], [*FIGURES[:1], *RATES, *FIGURES[1:]], title))
     console.print(machine.in_words(described), style="dim", highlight=False)
     for side in chosen:
         if number := runs[side.name]["left_behind"]:

@@ -1,8 +1,14 @@
 """Where the time of one call goes: processor time of each layer on both sides, and the floors of the machine."""
 
 import argparse
+import json
 import statistics
 import time
+from pathlib import Path
+
+from benchmarks import machine
+
+RESULTS = Path(__file__).parent / "results"
 
 CALLS = 20_000
 REPEATS = 7
@@ -14,10 +20,23 @@ def main(arguments=()):
     from rich.console import Console
     from rich.table import Table
 
+    described = machine.describe()
+    rows = measure()
     table = Table("layer", "µs a call", "of which process", title="1:1 actor calls, no arguments, two bytes back; medians")
-    for name, where, seconds in measure():
+    for name, where, seconds in rows:
         table.add_row(name, f"{seconds * 1e6:.2f}", where)
     Console().print(table)
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / "layers.json"
+    path.write_text(json.dumps({"benchmark": "layers", "machine": described, "rows": rows}, indent=1) + "\n")
+    print(f"written: {path}")
+
+
+def markdown(found):
+    """The table of a result's JSON."""
+    lines = ["| layer | µs a call | process |", "| --- | ---: | --- |"]
+    lines += [f"| {name} | {seconds * 1e6:.2f} | {where} |" for name, where, seconds in found["rows"]]
+    return "\n".join(lines) + f"\n\n{machine.in_words(found['machine'])}.\n"
 
 
 def measure():

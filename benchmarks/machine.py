@@ -9,7 +9,18 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
-DISTRIBUTIONS = ("ray", "rayshim", "numpy", "torch", "gymnasium", "cloudpickle")
+DISTRIBUTIONS = (
+    "ray",
+    "rayshim",
+    "numpy",
+    "torch",
+    "gymnasium",
+    "ale-py",
+    "stable-baselines3",
+    "pufferlib",
+    "envpool",
+    "cloudpickle",
+)
 
 
 def _first_value(path, key):

@@ -6,6 +6,7 @@ PLAN holds what stands for Ray, the rows with their workloads, and the timing; O
 event, which is all that the runner sees of this process.
 """
 
+import gc
 import importlib
 import json
 import statistics
@@ -13,8 +14,6 @@ import sys
 import time
 import traceback
 from dataclasses import dataclass
-
-from benchmarks import workloads
 
 
 @dataclass(frozen=True)
@@ -26,10 +25,10 @@ class Timing:
     seconds: float
 
 
-def time_operation(operation, work, timing, at_least):
+def time_operation(operation, work, timing, at_least, once):
     """Seconds per unit of work, one figure per sample; warm-up and samples are `at_least` so many operations."""
     if work is None:
-        return [operation() for _ in range(timing.samples)]
+        return [operation() for _ in range(1 if once else timing.samples)]
     durations = []
     warm_until = time.perf_counter() + timing.warm_up
     while (start := time.perf_counter()) < warm_until or len(durations) < at_least:
@@ -50,15 +49,18 @@ def measure(ray, rows, timing, tell):
     for row in rows:
         tell(event="start", row=row["name"])
         try:
-            operation, work = getattr(workloads, row["workload"])(ray)
-            samples = time_operation(operation, work, timing, row["at_least"])
+            module, name = row["workload"]
+            operation, work = getattr(importlib.import_module(module), name)(ray)
+            samples = time_operation(operation, work, timing, row["at_least"], row["once"])
             tell(event="samples", row=row["name"], samples=samples)
         except Exception as error:
             traceback.print_exc()
             reason = str(error).strip().splitlines() or [""]
             tell(event="failure", row=row["name"], reason=f"{type(error).__name__}: {reason[0]}")
-        # The row's actors end with the last reference to them, before the next row makes its own.
+        # The row's actors end with the last reference to them, before the next row makes its own. A Compiled
+        # Graph, which keeps its actors busy, is in cycles.
         operation = None
+        gc.collect()
 
 
 def main():

@@ -10,6 +10,8 @@ from benchmarks import machine
 
 # Spread, as a share of the median, above which a figure should not be trusted.
 UNSTABLE = 0.15
+# Columns of characters where the table does not go to a terminal.
+FILE_WIDTH = 200
 
 
 def _interquartile_range(samples):
@@ -19,26 +21,58 @@ def _interquartile_range(samples):
     return third - first
 
 
+def spread(samples):
+    """The interquartile range over the median."""
+    median = statistics.median(samples)
+    return _interquartile_range(samples) / median if median else 0.0
+
+
+def _over(sides, other, ours="rayshim"):
+    """How many times ours the other side's cost is; None where one is missing, or ours is nothing."""
+    # In one process there is no memory besides the driver's, and no ratio to it.
+    if other not in sides or ours not in sides or not sides[ours]["median"]:
+        return None
+    return sides[other]["median"] / sides[ours]["median"]
+
+
+def _plans(sides):
+    """Cost without plans over that with them: median and spread of the ratios, a ratio per pair of processes.
+
+    The two of a pair ran one after the other, so what else the machine did then met both.
+    """
+    without, with_plans = (sides.get(name, {}).get("samples", ()) for name in ("rayshim-no-plans", "rayshim"))
+    ratios = [
+        statistics.median(off) / statistics.median(on)
+        for off, on in zip(without, with_plans, strict=False)
+        if statistics.median(on)
+    ]
+    if not ratios:
+        return None
+    return {"median": statistics.median(ratios), "spread": spread(ratios), "samples": ratios}
+
+
 def summary(row, costs):
-    """One row as a dictionary for the JSON: per side median, spread (interquartile range over median), samples."""
+    """One row as a dictionary for the JSON.
+
+    Per side: median (of the processes' medians), spread (of all samples: interquartile range over median), and
+    the samples of each process.
+    """
     sides = {}
     for (name, side), samples in costs.samples.items():
         if name == row.name:
+            median = statistics.median(map(statistics.median, samples))
             together = [sample for process in samples for sample in process]
-            median = statistics.median(together)
-            spread = _interquartile_range(together) / median if median else 0.0
-            sides[side] = {"median": median, "spread": spread, "samples": samples}
-    ratio = met = None
-    # In one process there is no memory besides the driver's, and no ratio to it.
-    if "ray" in sides and "rayshim" in sides and sides["rayshim"]["median"]:
-        ratio = sides["ray"]["median"] / sides["rayshim"]["median"]
-    conditions = []
-    if row.required is not None and ratio is not None:
-        conditions.append(ratio >= row.required)
-    if row.at_most is not None and "rayshim" in sides:
-        conditions.append(sides["rayshim"]["median"] <= row.at_most)
-    if conditions and (row.required is None or ratio is not None):
-        met = all(conditions)
+            sides[side] = {"median": median, "spread": spread(together), "samples": samples}
+    ratio, over_compiled, plans = _over(sides, "ray"), _over(sides, "ray-compiled"), _plans(sides)
+    wanted_ratios = (
+        (row.required, ratio),
+        (row.required_compiled, over_compiled),
+        (row.required_plans, plans and plans["median"]),
+    )
+    answers = [None if found is None else found >= wanted for wanted, found in wanted_ratios if wanted is not None]
+    if row.at_most is not None:
+        answers.append(sides["rayshim"]["median"] <= row.at_most if "rayshim" in sides else None)
+    met = all(answers) if answers and (False in answers or None not in answers) else None
     return {
         "name": row.name,
         "shown_as": row.shown_as,
@@ -46,13 +80,18 @@ def summary(row, costs):
         "sides": sides,
         "failures": {side: reason for (name, side), reason in costs.failures.items() if name == row.name},
         "ratio": ratio,
+        "over_compiled": over_compiled,
+        "plans": plans,
         "required": row.required,
+        "required_compiled": row.required_compiled,
+        "required_plans": row.required_plans,
         "at_most": row.at_most,
         "met": met,
     }
 
 
-def _three_digits(value):
+def three_digits(value):
+    """A figure as text, to three digits or the unit."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"
@@ -61,17 +100,19 @@ def _three_digits(value):
 def duration(seconds):
     for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
         if seconds * factor >= 1:
-            return f"{_three_digits(seconds * factor)} {unit}"
-    return f"{_three_digits(seconds * 1e9)} ns"
+            return f"{three_digits(seconds * factor)} {unit}"
+    return f"{three_digits(seconds * 1e9)} ns"
 
 
 def cost(value, shown_as, unit):
-    """A cost in seconds or bytes, as the row shows it."""
+    """A cost as the row shows it."""
     if shown_as == "bytes":
-        return f"{_three_digits(value / 2**20)} MiB"
+        return f"{three_digits(value / 2**20)} MiB"
     if shown_as == "time":
         return duration(value)
-    return f"{_three_digits(1 / value)} {unit}/s"
+    if shown_as == "count":
+        return three_digits(value)
+    return f"{three_digits(1 / value)} {unit}/s"
 
 
 def _cell(row, side):
@@ -85,23 +126,30 @@ def _required(row):
     parts = []
     if row["required"] is not None:
         parts.append(f"{row['required']:g}")
+    if row["required_compiled"] is not None:
+        parts.append(f"{row['required_compiled']:g} over Compiled Graph")
+    if row["required_plans"] is not None:
+        parts.append(f"plans {row['required_plans']:.2f}")
     if row["at_most"] is not None:
         parts.append(f"at most {cost(row['at_most'], row['shown_as'], row['unit'])}")
     return ", ".join(parts)
 
 
 def _cells(row, sides):
+    plans = row["plans"]
     return [
         row["name"],
         *(_cell(row, side["name"]) for side in sides),
-        "" if row["ratio"] is None else _three_digits(row["ratio"]),
+        "" if row["ratio"] is None else three_digits(row["ratio"]),
+        "" if row["over_compiled"] is None else three_digits(row["over_compiled"]),
+        "" if plans is None else f"{plans['median']:.2f} ±{plans['spread']:.0%}",
         _required(row),
         {None: "", True: "yes", False: "**no**"}[row["met"]],
     ]
 
 
 def _heading(sides):
-    return ["row", *(side["title"] for side in sides), "ratio", "required ratio", "met?"]
+    return ["row", *(side["title"] for side in sides), "ratio", "over Compiled Graph", "plans", "required", "met?"]
 
 
 def warnings(found):
@@ -159,6 +207,8 @@ def write(found, path):
 
 def show(found, path):
     console = Console()
+    if not console.is_terminal:
+        console.width = FILE_WIDTH
     table = Table(*_heading(found["sides"]))
     for column in table.columns[1:-1]:
         column.justify = "right"

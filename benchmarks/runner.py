@@ -9,33 +9,55 @@ from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.child import Child
+from benchmarks.machine import REPOSITORY
 from benchmarks.measure import Timing
+from rayshim.comparing.child import Child
 
 
 @dataclass(frozen=True)
 class Settings:
-    """`repeat` processes per side and group, `startups` per side for the start-up group.
-
-    A row that says nothing for `timeout` seconds has failed.
+    """`repeat` long processes with `timing` per side and group; of a brief side `pairs_share` of the `pairs` that
+    the group's rows ask for, with the timing `brief`. `startups` per side for the start-up group.
     """
 
     repeat: int
+    pairs_share: float
     startups: int
     timing: Timing
-    timeout: float
+    brief: Timing
 
-    def processes(self, group):
-        # One start-up more, which fills the page cache for those that count.
-        return 1 + self.startups if group == "start-up" else self.repeat
+    def rounds(self, rows, sides):
+        """What to measure a group of rows on: a list of sides per round, turned around from round to round.
+
+        A round of brief sides is a pair of short processes, so close together that what else the machine does
+        meets both; there are several of them for each round of the others.
+        """
+        sides = [side for side in sides if any(row.runs_on(side) for row in rows)]
+        if rows[0].group == "start-up":
+            # One more, which fills the page cache for those that count.
+            return _turning(sides, 1 + self.startups)
+        brief = [side for side in sides if side.brief]
+        pairs = max(round(max(row.pairs for row in rows) * self.pairs_share / self.repeat), 1)
+        found = []
+        for long in _turning([side for side in sides if not side.brief], self.repeat):
+            found += [long, *_turning(brief, pairs)]
+        return found
+
+
+def _turning(sides, times):
+    return [sides if number % 2 == 0 else sides[::-1] for number in range(times)]
 
 
 def settings(quick, repeat):
     if quick:
+        timing = Timing(warm_up=0.2, samples=3, seconds=0.12)
+        brief = Timing(warm_up=0.1, samples=2, seconds=0.08)
         repeat = repeat or 1
-        return Settings(repeat, max(3, repeat), Timing(warm_up=0.2, samples=3, seconds=0.12), timeout=30)
+        return Settings(repeat, 0.5, max(3, repeat), timing, brief)
+    timing = Timing(warm_up=0.5, samples=5, seconds=0.25)
+    brief = Timing(warm_up=0.15, samples=3, seconds=0.1)
     repeat = repeat or 2
-    return Settings(repeat, max(5, repeat), Timing(warm_up=0.5, samples=5, seconds=0.25), timeout=60)
+    return Settings(repeat, 1.0, max(5, repeat), timing, brief)
 
 
 @dataclass
@@ -51,14 +73,14 @@ class Costs:
     left_behind: dict = field(default_factory=dict)
 
 
-def run(rows, sides, settings):
-    """Measure every row on every side that is installed."""
+def run(rows, sides, settings, quiet=False):
+    """Measure every row on every side that is installed; `quiet` draws no progress."""
     costs = Costs()
     present = []
     for side in sides:
         if reason := side.missing():
             print(f"{reason}: its column stays empty", file=sys.stderr)
-            costs.failures.update({(row.name, side.name): reason for row in rows})
+            costs.failures.update({(row.name, side.name): reason for row in rows if row.runs_on(side)})
         else:
             present.append(side)
     groups = {}
@@ -67,18 +89,19 @@ def run(rows, sides, settings):
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
     with (
         tempfile.TemporaryDirectory(prefix="rayshim-benchmarks-") as directory,
-        Progress(*columns, refresh_per_second=2) as progress,
+        Progress(*columns, refresh_per_second=2, disable=quiet) as progress,
     ):
-        bar = progress.add_task("", total=sum(map(settings.processes, groups)) * len(present))
+        rounds = {group: settings.rounds(members, present) for group, members in groups.items()}
+        bar = progress.add_task("", total=sum(len(sides) for group in rounds.values() for sides in group))
 
         def doing(side, what):
             progress.update(bar, description=f"{side.title}: {what}")
 
         for group, members in groups.items():
-            for number in range(settings.processes(group)):
+            for number, turn in enumerate(rounds[group]):
                 discarded = group == "start-up" and number == 0
                 target = Costs(failures=costs.failures) if discarded else costs
-                for side in present if number % 2 == 0 else reversed(present):
+                for side in turn:
                     doing(side, group)
                     _measure_group(side, members, settings, directory, target, doing)
                     progress.advance(bar)
@@ -87,35 +110,39 @@ def run(rows, sides, settings):
 
 def _measure_group(side, rows, settings, directory, costs, doing):
     """Measure what has not failed before; after a row that ends its process, the rest get a new one."""
-    pending = {
-        row.name: row
-        for row in rows
-        if (row.name, side.name) not in costs.failures and (not row.only or side.name in row.only)
-    }
+    pending = {row.name: row for row in rows if (row.name, side.name) not in costs.failures and row.runs_on(side)}
     while pending:
         plan = {
             "module": side.module,
             "init": {"num_cpus": os.cpu_count(), **side.init},
-            "timing": asdict(settings.timing),
-            "rows": [
-                {"name": row.name, "workload": row.workload.__name__, "at_least": row.operations}
-                for row in pending.values()
-                if row.workload
-            ],
+            "timing": asdict(settings.brief if side.brief else settings.timing),
+            "rows": [_in_plan(row, side) for row in pending.values() if row.workload],
         }
         module = "measure" if plan["rows"] else "startup"
         plan_file, out = Path(directory, "plan.json"), Path(directory, f"{len(os.listdir(directory))}.out")
         plan_file.write_text(json.dumps(plan))
-        with Child(side, ["-m", f"benchmarks.{module}", str(plan_file), str(out)], out) as child:
-            _listen(child, side, pending, settings.timeout, costs, doing)
+        command = ["-m", f"benchmarks.{module}", str(plan_file), str(out)]
+        with Child(command, side.process_environment(), out, cwd=REPOSITORY) as child:
+            patience = max(row.patience for row in pending.values())
+            _listen(child, side, pending, patience, costs, doing)
         if child.killed:
             costs.left_behind[side.name] = costs.left_behind.get(side.name, 0) + child.killed
 
 
-def _listen(child, side, pending, timeout, costs, doing):
+def _in_plan(row, side):
+    workload = row.compiled if side.compiled else row.workload
+    return {
+        "name": row.name,
+        "workload": (workload.__module__, workload.__name__),
+        "at_least": row.operations,
+        "once": row.once,
+    }
+
+
+def _listen(child, side, pending, patience, costs, doing):
     """Take down a process's events until it ends; takes the rows that are dealt with out of `pending`."""
     current = None
-    for event in child.events(timeout):
+    for event in child.events(patience):
         if event["event"] == "start":
             current = event["row"]
             doing(side, current)

@@ -3,10 +3,9 @@
 import importlib.util
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from benchmarks.processes import MARKER
-
+from rayshim.comparing.compare import EQUAL_FOOTING, RAY_ENVIRONMENT
 
 @dataclass(frozen=True)
 class Side:
@@ -14,6 +13,8 @@ class Side:
 
     `module` is what `import ray` stands for, `launcher` the interpreter's arguments before an unmodified
     script that says `import ray`, and `init` the keywords of `init` in rows that call it themselves.
+    A `brief` side starts quickly, so it is measured in many short processes instead of a few long ones; a
+    `compiled` one runs a row's Compiled Graph.
     """
 
     name: str
@@ -23,6 +24,8 @@ class Side:
     launcher: tuple[str, ...] = ()
     init: dict = field(default_factory=dict)
     environment: dict = field(default_factory=dict)
+    brief: bool = False
+    compiled: bool = False
 
     def missing(self):
         """Why this side cannot run here, or None."""
@@ -30,40 +33,44 @@ class Side:
             return f"{self.title} is not installed ({sys.executable} finds no module {self.module!r})"
         return None
 
-    def process_environment(self, run):
-        """The environment of a process of this side; `run` marks it and all its descendants."""
-        return {**os.environ, **EQUAL_FOOTING, **self.environment, MARKER: run}
+    def process_environment(self):
+        """The environment of a process of this side."""
+        return {**os.environ, **EQUAL_FOOTING, **self.environment}
 
 
-# One thread per process in the numeric libraries of every side: with more actors than cores, more threads
-# measure the scheduler.
-EQUAL_FOOTING = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+_RAY = Side(
+    name="ray",
+    title="Ray",
+    module="ray",
+    distribution="ray",
+    init={"include_dashboard": False, "logging_level": "ERROR"},
+    environment=RAY_ENVIRONMENT,
+)
+_RAYSHIM = Side(
+    name="rayshim",
+    title="rayshim",
+    module="rayshim",
+    distribution="rayshim",
+    launcher=("-m", "rayshim"),
+    environment={"RAYSHIM_NO_PLANS": ""},
+    brief=True,
+)
 
+# In the order of the table's columns.
 SIDES = {
     side.name: side
     for side in (
-        Side(
-            name="ray",
-            title="Ray",
-            module="ray",
-            distribution="ray",
-            init={"include_dashboard": False, "logging_level": "ERROR"},
-            # Authentication, usage statistics and log deduplication cost Ray time and rayshim has none of
-            # them; the accelerator variable only silences a warning.
-            environment={
-                "RAY_AUTH_MODE": "disabled",
-                "RAY_USAGE_STATS_ENABLED": "0",
-                "RAY_DEDUP_LOGS": "0",
-                "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-            },
+        _RAY,
+        replace(
+            _RAY,
+            name="ray-compiled",
+            title="Ray Compiled Graph",
+            compiled=True,
+            # Ten seconds by default, which is soon over on a busy machine when eight actors begin at once.
+            environment={**RAY_ENVIRONMENT, "RAY_CGRAPH_get_timeout": "50", "RAY_CGRAPH_submit_timeout": "50"},
         ),
-        Side(
-            name="rayshim",
-            title="rayshim",
-            module="rayshim",
-            distribution="rayshim",
-            launcher=("-m", "rayshim"),
-        ),
+        replace(_RAYSHIM, name="rayshim-no-plans", title="rayshim, plans off", environment={"RAYSHIM_NO_PLANS": "1"}),
+        _RAYSHIM,
     )
 }
 

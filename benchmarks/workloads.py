@@ -7,6 +7,7 @@ Definitions follow ray/_private/ray_perf.py; batches are smaller where Ray's wou
 """
 
 import os
+import time
 
 import numpy as np
 
@@ -31,6 +32,9 @@ class Small:
     def observation(self):
         return np.zeros(4, dtype=np.float32), 1.0, False
 
+    def observation_of(self, argument):
+        return self.observation()
+
     def echo(self, array):
         return array
 
@@ -51,7 +55,8 @@ def half_the_cores():
 
 
 def small_actors(ray, number, **options):
-    actors = [ray.remote(num_cpus=0, **options)(Small).remote() for _ in range(number)]
+    actor_class = ray.remote(num_cpus=0, **options)(Small)
+    actors = [actor_class.remote() for _ in range(number)]
     for answer in ray.get([actor.small_value.remote() for actor in actors]):
         expect(answer, b"ok")
     return actors
@@ -246,8 +251,26 @@ def chain(ray):
     return operation, 1
 
 
-def futex_ping_pong(ray):
-    """The floor: two processes that wake each other through a futex, and nothing else."""
-    from reactor import _core
+def static_graph_of_1(ray):
+    (actor,) = small_actors(ray, 1)
+    return lambda: ray.get(actor.small_value_arg.remote(b"go")), 1
 
-    return lambda: _core.futex_ping_pong(5_000), None
+
+def static_graph_of_8(ray):
+    actors = small_actors(ray, ACTORS)
+    return lambda: ray.get([actor.small_value_arg.remote(b"go") for actor in actors]), 1
+
+
+def driver_time(ray):
+    """Processor time of this process, all its threads, per call."""
+    (actor,) = small_actors(ray, 1)
+    batches = 10
+
+    def operation():
+        start = time.process_time()
+        for _ in range(batches):
+            ray.get([actor.small_value.remote() for _ in range(BATCH)])
+        return (time.process_time() - start) / (batches * BATCH)
+
+    operation()
+    return operation, None

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 # Small, so that a test can fill it; two of everything that a test gates on.
 RESOURCES = {"num_cpus": 4, "num_gpus": 2, "resources": {"lamp": 2}, "object_store_memory": 128 << 20}
 QUIET = {"log_to_driver": False}
-# Without spilling a full store is an error, as on rayshim; with it Ray would write to the disk.
-NO_SPILLING = {"_system_config": {"automatic_object_spilling_enabled": False}}
 
 
 @dataclass(frozen=True)
@@ -18,7 +16,6 @@ class Backend:
     name: str
     package: str
     choice: dict = field(default_factory=dict)
-    full: dict = field(default_factory=dict)
 
     @property
     def module(self):
@@ -37,13 +34,17 @@ class Backend:
     def is_serial(self):
         return self.name == "inline"
 
+    @property
+    def shares_processes(self):
+        return self.name == "packed"
+
     def init(self, **arguments):
         """`init` with nothing but what chooses this backend and `arguments`."""
         return self.module.init(**self.choice, **arguments)
 
     def init_full(self):
         """`init` as most tests want it: 4 CPUs, 2 GPUs, 2 lamps, a small object store, no output."""
-        return self.init(**RESOURCES, **QUIET, **self.full)
+        return self.init(**RESOURCES, **QUIET)
 
     def init_source(self, **arguments):
         """The text of an `init` call, for a script that says `import ray`."""
@@ -57,7 +58,8 @@ class Backend:
 
 BACKENDS = {backend.name: backend for backend in [
     Backend("isolated", "rayshim", {"placement": "isolated"}),
+    Backend("packed", "rayshim", {"placement": "packed"}),
     Backend("inline", "rayshim", {"placement": "inline"}),
     # Last: it imports torch on some of its ways, and rayshim's zygotes import what their driver has.
-    Backend("ray", "ray", {"include_dashboard": False}, NO_SPILLING),
+    Backend("ray", "ray", {"include_dashboard": False}),
 ]}

@@ -15,6 +15,7 @@ from compat_tests.scripts import Scripts  # noqa: E402
 
 MARKERS = {
     "needs_processes": "the outcome is about processes; inline has only one",
+    "needs_own_processes": "the outcome is about an actor's own process; packed actors share theirs",
     "needs_concurrency": "the outcome is about work beside the driver; inline runs each call to its end first",
     "torch": "the driver imports torch; run last, because rayshim's workers then import it at each init",
     "rayshim_only": "a promise that Ray does not make",
@@ -60,9 +61,13 @@ def pytest_collection_modifyitems(config, items):
     idle = [item for item in mine if _backend(item) not in config.backends]
     mine = [item for item in mine if _backend(item) in config.backends]
     for item in mine:
-        for name in ("needs_processes", "needs_concurrency"):
-            if _backend(item).is_serial and item.get_closest_marker(name):
+        lacking = ["needs_processes", "needs_own_processes", "needs_concurrency"] if _backend(item).is_serial else []
+        lacking += ["needs_own_processes"] if _backend(item).shares_processes else []
+        for name in lacking:
+            if item.get_closest_marker(name):
                 item.add_marker(pytest.mark.skip(reason=MARKERS[name]))
+        if _backend(item).is_ray and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(180))  # it may take a while on a busy machine, and that is no failure of rayshim
     mine.sort(key=lambda item: (
         item.get_closest_marker("torch") is not None,
         config.backends.index(_backend(item)),

@@ -353,7 +353,7 @@ def test_calls_wait_for_a_constructor_that_takes_its_time(ray, gate):
     assert ray.get(refs) == ["argument"] * 3
 
 
-@pytest.mark.needs_processes
+@pytest.mark.needs_own_processes
 def test_each_actor_has_a_process_of_its_own(ray):
     @ray.remote
     class Where:

@@ -76,3 +76,24 @@ def test_a_ref_becomes_a_future(ray):
         return 1
 
     assert one.remote().future().result(timeout=30) == 1
+
+
+@pytest.mark.parametrize("swallows", [False, True])
+def test_a_coroutine_cancelled_while_it_runs_is_a_task_error_and_a_cancellation(ray, gate, swallows):
+    @ray.remote
+    class Sleeper:
+        async def sleep(self):
+            gate.touch("asleep")
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                if not swallows:
+                    raise
+            return "slept"
+
+    ref = Sleeper.remote().sleep.remote()
+    gate.wait_for("asleep")
+    ray.cancel(ref)
+    with pytest.raises(ray.exceptions.TaskCancelledError) as caught:
+        ray.get(ref)
+    assert isinstance(caught.value, ray.exceptions.RayTaskError)

@@ -180,3 +180,48 @@ def test_importing_starts_nothing(backend):
     use = "ray.remote(lambda: 1); ray.remote(type('A', (), {})); print(ray.is_initialized())"
     command = [sys.executable, "-c", f"import {backend.package} as ray; {use}"]
     assert subprocess.run(command, capture_output=True, text=True, timeout=30).stdout == "False\n"
+
+
+def test_a_ref_of_an_earlier_init_is_unknown(bare_ray, backend):
+    backend.init(num_cpus=1)
+    old = bare_ray.put(1)
+    bare_ray.shutdown()
+    backend.init(num_cpus=1)
+
+    @bare_ray.remote
+    def take(value):
+        return value
+
+    for misuse in (lambda: bare_ray.get(old), lambda: bare_ray.get([bare_ray.put(1), old]), lambda: take.remote(old),
+                   lambda: take.remote([old]), lambda: bare_ray.wait([old])):
+        with pytest.raises(ValueError, match="owner is unknown"):
+            misuse()
+    known = bare_ray.put(2)
+    assert bare_ray.wait([old, known]) == ([known], [old])
+
+
+def test_an_actor_of_an_earlier_init_cannot_be_killed(bare_ray, backend):
+    @bare_ray.remote
+    class Plain:
+        pass
+
+    backend.init(num_cpus=1)
+    old = Plain.remote()
+    bare_ray.shutdown()
+    backend.init(num_cpus=1)
+    with pytest.raises(bare_ray.exceptions.ActorHandleNotFoundError, match="not valid across Ray sessions"):
+        bare_ray.kill(old)
+
+
+@pytest.mark.parametrize("address", ["nonsense", "ray://127.0.0.1:1"])
+def test_an_address_that_leads_nowhere_is_refused(bare_ray, backend, address):
+    with pytest.raises((ValueError, ConnectionError)):
+        backend.init(address=address)
+    assert not bare_ray.is_initialized()
+
+
+def test_the_context_of_init_is_a_mapping(bare_ray, backend):
+    context = backend.init(num_cpus=1)
+    assert context["node_id"] == bare_ray.get_runtime_context().get_node_id()
+    assert set(context.keys()) >= {"node_ip_address", "address", "gcs_address", "session_dir"}
+    assert context.get("no such fact", 3) == 3

@@ -53,7 +53,7 @@ def test_puts_leave_memory_flat(ray):
     assert resident() - before < 2 << 20
 
 
-def test_actors_leave_memory_and_descriptors_flat(ray):
+def test_actors_leave_memory_and_descriptors_flat(ray, backend):
     @ray.remote
     class Short:
         def ping(self):
@@ -69,6 +69,7 @@ def test_actors_leave_memory_and_descriptors_flat(ray):
     rounds(30)
     before, open_before, workers = resident(), descriptors(), len(marked(os.environ[MARK]))
     rounds(200)
-    wait_until(lambda: len(marked(os.environ[MARK])) <= workers)
+    spare = os.cpu_count() if backend.shares_processes else 0  # workers that host actors come when they are needed, and stay
+    wait_until(lambda: len(marked(os.environ[MARK])) <= workers + spare)
     assert resident() - before < 8 << 20
     assert descriptors() - open_before < 5

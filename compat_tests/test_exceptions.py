@@ -368,3 +368,91 @@ def test_get_of_a_value_and_an_error_always_raises(ray):
     for _ in range(300):  # whichever of the two is done first
         with pytest.raises(KeyError):
             ray.get([good.well.remote(), bad.badly.remote()])
+
+
+def test_a_keyboard_interrupt_of_a_task_is_a_cancelled_task(ray):
+    @ray.remote
+    def interrupt():
+        raise KeyboardInterrupt("abc")
+
+    with pytest.raises(ray.exceptions.TaskCancelledError):
+        ray.get(interrupt.remote())
+
+
+def test_a_registered_serializer_is_used_for_exceptions(ray):
+    class Unfit(OSError):
+        def __init__(self, told):
+            self.told = told
+
+    @ray.remote
+    def fail():
+        ray.util.register_serializer(Unfit, serializer=lambda e: e.told, deserializer=lambda told: Unfit(told + "!"))
+        raise Unfit("seen")
+
+    try:
+        with pytest.raises(Unfit) as caught:
+            ray.get(fail.remote())
+        assert caught.value.cause.told == "seen!"
+    finally:
+        ray.util.deregister_serializer(Unfit)
+
+
+def test_errors_of_errors_are_told_under_rays_names(ray):
+    @ray.remote
+    def inner():
+        return 1 / 0
+
+    @ray.remote
+    def outer():
+        return ray.get(inner.remote())
+
+    @ray.remote
+    def take(value):
+        return value
+
+    with pytest.raises(ZeroDivisionError, match=r"ray\.exceptions\.RayTaskError\(ZeroDivisionError\).*ray::inner\(\)"):
+        ray.get(outer.remote())
+    with pytest.raises(ZeroDivisionError, match=r"could not be computed:\nray\.exceptions\.RayTaskError: .*ray::inner\(\)"):
+        ray.get(take.remote(inner.remote()))
+
+
+def test_what_cannot_be_pickled_is_named_with_what_it_was_for(ray):
+    import threading
+
+    lock = threading.Lock()
+
+    @ray.remote
+    def take(lock):
+        return lock
+
+    @ray.remote
+    class Taker:
+        def __init__(self, lock):
+            pass
+
+    @ray.remote
+    def closure():
+        return lock
+
+    for misuse, whom in ((lambda: ray.put(lock), "the put value"), (lambda: take.remote(lock), r"the argument .*\.take"),
+                         (lambda: Taker.remote(lock), r"the argument .*\.Taker.__init__"), (closure.remote, r"the function .*\.closure")):
+        with pytest.raises(TypeError, match=f"Could not serialize {whom}"):
+            misuse()
+
+
+def test_a_function_or_class_with_too_much_in_it_is_refused(ray):
+    load = bytearray(100 << 20)
+
+    @ray.remote
+    def heavy():
+        return len(load)
+
+    @ray.remote
+    class Heavy:
+        def method(self):
+            return len(load)
+
+    with pytest.raises(ValueError, match="The remote function .*heavy is too large"):
+        heavy.remote()
+    with pytest.raises(ValueError, match="The actor Heavy is too large"):
+        Heavy.remote()

@@ -90,8 +90,8 @@ def test_the_callers_of_a_killed_actor_hear_of_it_within_a_tenth_of_a_second(ray
     def delay():
         actor = mortal.remote()
         pid = ray.get(actor.pid.remote())
-        ref = actor.enter.remote(gate)
         before = gate.inside()
+        ref = actor.enter.remote(gate)
         wait_until(lambda: gate.inside() > before)
         start = time.monotonic()
         os.kill(pid, signal.SIGKILL)

@@ -195,7 +195,7 @@ def test_calls_made_before_the_last_handle_went_still_run(ray, counter):
     assert ray.get(ref) == 1
 
 
-@pytest.mark.needs_processes
+@pytest.mark.needs_own_processes
 def test_an_actor_without_handles_ends(ray, counter):
     actor = counter.remote()
     pid = ray.get(actor.pid.remote())
@@ -203,7 +203,7 @@ def test_an_actor_without_handles_ends(ray, counter):
     wait_until(lambda: not alive(pid))
 
 
-@pytest.mark.needs_processes
+@pytest.mark.needs_own_processes
 def test_an_actor_ends_when_the_handle_in_another_process_goes(ray, counter):
     @ray.remote
     class Keeper:
@@ -225,7 +225,7 @@ def test_an_actor_ends_when_the_handle_in_another_process_goes(ray, counter):
     wait_until(lambda: not alive(pid))
 
 
-@pytest.mark.needs_processes
+@pytest.mark.needs_own_processes
 def test_an_actor_ends_with_the_object_that_holds_its_last_handle(ray, counter):
     actor = counter.remote()
     pid = ray.get(actor.pid.remote())
@@ -237,7 +237,7 @@ def test_an_actor_ends_with_the_object_that_holds_its_last_handle(ray, counter):
     wait_until(lambda: not alive(pid))
 
 
-@pytest.mark.needs_processes
+@pytest.mark.needs_own_processes
 def test_a_handle_found_by_name_keeps_nothing_alive(ray, counter):
     actor = counter.options(name="weak").remote()
     pid = ray.get(actor.pid.remote())
@@ -248,7 +248,7 @@ def test_a_handle_found_by_name_keeps_nothing_alive(ray, counter):
     death(ray, found.increment.remote)
 
 
-@pytest.mark.needs_processes
+@pytest.mark.needs_own_processes
 def test_an_actor_ends_with_the_actor_that_made_it(ray, counter):
     @ray.remote
     class Maker:
@@ -262,3 +262,20 @@ def test_an_actor_ends_with_the_actor_that_made_it(ray, counter):
     ray.kill(maker)
     wait_until(lambda: not alive(pid))
     assert isinstance(death(ray, made.increment.remote), ray.exceptions.ActorDiedError)
+
+
+def test_a_method_of_a_handle_travels(ray):
+    @ray.remote
+    class Counter:
+        def __init__(self):
+            self.n = 0
+
+        def add(self, k):
+            self.n += k
+            return self.n
+
+    @ray.remote
+    def use(add):
+        return ray.get([add.remote(1), add.remote(k=2)])
+
+    assert ray.get(use.remote(Counter.remote().add)) == [1, 3]

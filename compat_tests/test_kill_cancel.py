@@ -83,7 +83,7 @@ def test_a_kill_fails_the_running_call_and_the_queued_ones(ray, worker, gate):
             ray.get(ref)
 
 
-@pytest.mark.needs_processes
+@pytest.mark.needs_own_processes
 def test_a_kill_ends_the_process(ray, worker):
     actor = worker.remote()
     pid = ray.get(actor.pid.remote())

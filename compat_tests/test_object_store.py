@@ -1,4 +1,4 @@
-"""A full store: rayshim states its limit, while Ray would go on in files on the disk."""
+"""A full store that may not go to the disk is an error, with its limit stated. (Ray's own takes its time to say so.)"""
 
 import threading
 
@@ -8,6 +8,14 @@ import pytest
 pytestmark = [pytest.mark.rayshim_only, pytest.mark.needs_processes]
 LIMIT = 128 << 20
 SIZE = 20 << 20
+
+
+@pytest.fixture
+def ray(bare_ray, backend):
+    backend.init(
+        num_cpus=4, object_store_memory=LIMIT, log_to_driver=False, _system_config={"automatic_object_spilling_enabled": False}
+    )
+    return bare_ray
 
 
 def fill(ray):

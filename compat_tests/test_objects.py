@@ -1,4 +1,5 @@
 import asyncio
+import importlib
 import pickle
 
 import numpy as np
@@ -286,3 +287,31 @@ def test_get_of_a_list_with_a_timeout_wants_all_of_it(ray, gate):
 
     with pytest.raises(ray.exceptions.GetTimeoutError):
         ray.get([ray.put(1), stay.remote()], timeout=0.1)
+
+
+def test_a_ref_made_from_an_id_is_a_name(ray):
+    made = ray.ObjectRef(b"0123456789" * 2 + b"01234567")
+    assert made.binary() == b"0123456789012345678901234567" and made == ray.ObjectRef.from_binary(made.binary())
+    assert not made.is_nil() and ray.ObjectRef.nil().is_nil() and ray.ObjectRef.from_random() != ray.ObjectRef.from_random()
+    assert pickle.loads(pickle.dumps(made)) == made
+    assert ray.put(1) != made
+
+
+@pytest.mark.parametrize("wrong", [b"short", b"x" * 29])
+def test_an_id_of_another_length_is_refused(ray, wrong):
+    with pytest.raises(ValueError, match="needs to have length"):
+        ray.ObjectRef(wrong)
+
+
+def test_the_nil_ref_has_no_value(ray):
+    with pytest.raises(ValueError, match="owner is unknown"):
+        ray.get(ray.ObjectRef.nil())
+
+
+def test_where_an_object_lies(ray):
+    experimental = importlib.import_module(f"{ray.__name__}.experimental")
+    array = np.zeros(1000, dtype=np.uint8)
+    ref = ray.put(array)
+    place = experimental.get_object_locations([ref])[ref]
+    assert place["node_ids"] == [ray.get_runtime_context().get_node_id()] and place["object_size"] > 1000
+    assert experimental.get_object_locations([]) == {}

@@ -168,3 +168,30 @@ def test_remote_with_neither_a_function_nor_options_is_refused(ray):
     for misuse in (lambda: ray.remote(), lambda: ray.remote(3)):
         with pytest.raises(Exception, match="remote"):
             misuse()
+
+
+def test_the_older_way_to_give_options(ray):
+    @ray.remote
+    def pair(n, k=0):
+        return n, k
+
+    @ray.remote
+    class Holder:
+        def __init__(self, x, y=0):
+            self.held = x, y
+
+        def pair(self, n):
+            return self.held, n
+
+    assert ray.get(pair._remote([1], {"k": 2}, num_returns=2)) == [1, 2]
+    holder = Holder._remote(args=[1], kwargs={"y": 2}, num_cpus=0)
+    assert ray.get(holder.pair._remote(args=["n"], num_returns=2)) == [(1, 2), "n"]
+
+
+def test_a_function_may_have_its_invocation_decorated(ray):
+    def pair(a, b):
+        return a, b
+
+    pair.__ray_invocation_decorator__ = lambda call: lambda args, kwargs: (call(args[::-1], kwargs), "more")
+    ref, more = ray.remote(pair).remote(1, 2)
+    assert ray.get(ref) == (2, 1) and more == "more"

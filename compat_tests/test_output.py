@@ -88,3 +88,87 @@ def test_workers_are_silent_without_log_to_driver(scripts):
         print("shown")
         """, log_to_driver=False)
     assert out == "shown\n"
+
+
+def test_a_line_without_an_end_appears(scripts):
+    shown(scripts, """
+        import sys
+        import ray
+        INIT
+
+        @ray.remote
+        def speak():
+            print("half", end=" ")
+            print("and half", end="")
+            print("oops", end="", file=sys.stderr)
+
+        ray.get(speak.remote())
+        """, line("speak", "half and half"), stream="out")
+
+
+@pytest.mark.needs_own_processes
+def test_what_many_workers_print_alike_is_shown_once_and_counted(scripts):
+    scripts.write("script.py", """
+        import ray
+        INIT
+
+        @ray.remote(num_cpus=0)
+        class Speaker:
+            def speak(self):
+                print(f"hello from {id(self)}")
+
+        ray.get([s.speak.remote() for s in [Speaker.remote() for _ in range(4)]])
+        ray.shutdown()
+        """)
+    driver = scripts.start("script.py")
+    out = scripts.finished(driver)
+    assert out.count("hello") == 2 and re.search(r"\[repeated \dx across cluster\]", out)
+
+
+def test_an_environment_variable_silences_workers(scripts, monkeypatch):
+    monkeypatch.setenv("RAY_LOG_TO_DRIVER", "0")
+    out = scripts.run("""
+        import ray
+        INIT
+        ray.get(ray.remote(lambda: print("hidden")).remote())
+        print("shown")
+        """)
+    assert out == "shown\n"
+
+
+@pytest.mark.needs_own_processes
+def test_the_process_list_tells_what_workers_run(ray):
+    @ray.remote
+    class Named:
+        def __init__(self):
+            self.first = title()
+
+        def method(self):
+            return self.first, title()
+
+    def title():
+        with open("/proc/self/cmdline", "rb") as file:
+            return file.read().split(b"\0")[0].decode().strip()
+
+    @ray.remote
+    def task():
+        return title()
+
+    assert ray.get(task.remote()) == "ray::task"
+    assert ray.get(Named.remote().method.remote()) == ("ray::Named.__init__", "ray::Named.method")
+
+
+@pytest.mark.rayshim_only
+def test_what_calls_print_is_seen_though_nobody_waits_for_them(scripts):
+    out = scripts.run("""
+        import ray
+        INIT
+
+        @ray.remote
+        def task(text):
+            print(text)
+
+        ray.get(task.remote("there is a worker"))
+        task.remote("from the task")
+    """)
+    assert "from the task" in out

@@ -53,3 +53,28 @@ def test_the_same_seed_gives_the_same_draws(bare_ray, backend, drawer):
     assert draws(5) == draws(5)
     assert draws(5) != draws(6)
     assert len(set(draws(5))) == 3
+
+
+@pytest.mark.rayshim_only
+def test_with_a_seed_tasks_and_what_they_make_draw_the_same_in_every_run_and_placement(bare_ray, backend, drawer):
+    def draws(**how):
+        bare_ray.init(**{**backend.choice, "num_cpus": 4, "seed": 5, **how})
+        actor = bare_ray.remote(drawer)
+
+        @bare_ray.remote
+        def task(depth):
+            made = actor.remote()
+            below = bare_ray.get([task.remote(depth - 1) for _ in range(2)]) if depth else []
+            return drawer().draw(), bare_ray.get(made.draw.remote()), below
+
+        class Maker:
+            def make(self):
+                return bare_ray.get(actor.remote().draw.remote()), bare_ray.get(task.remote(0))
+
+        drawn = bare_ray.get([task.remote(1), task.remote(1), bare_ray.remote(Maker).remote().make.remote()])
+        bare_ray.shutdown()
+        return drawn
+
+    first = draws()
+    assert first == draws() == draws(placement="inline")
+    assert first[0] != first[1]

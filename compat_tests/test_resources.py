@@ -195,3 +195,31 @@ def test_a_task_knows_what_it_was_given(ray, idle):
         return ray.get_runtime_context().get_assigned_resources()
 
     assert ray.get(given.remote()) == {"CPU": 2, "lamp": 1}
+
+
+@pytest.mark.needs_concurrency
+def test_an_actor_does_not_overtake_a_task(bare_ray, backend, gate):
+    backend.init(num_cpus=1)
+
+    @bare_ray.remote(num_cpus=1)
+    def first():
+        gate.enter()
+
+    @bare_ray.remote(num_cpus=1)
+    class Second:
+        def ping(self):
+            return "pong"
+
+    task = first.remote()
+    answer = Second.remote().ping.remote()
+    wait_until(lambda: gate.inside() == 1)
+    assert bare_ray.wait([answer], timeout=0.1)[0] == []
+    gate.open()
+    assert bare_ray.get([task, answer]) == [None, "pong"]
+
+
+def test_small_values_take_nothing_of_the_store(ray, idle):
+    before = ray.available_resources()["object_store_memory"]
+    refs = [ray.put(bytes(1000)) for _ in range(10)]
+    assert ray.available_resources()["object_store_memory"] == before
+    del refs

@@ -1,5 +1,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 
 def test_threads_of_the_driver_call_and_get(ray):
     @ray.remote
@@ -42,3 +44,30 @@ def test_a_thread_of_a_task_may_use_the_api(ray):
             return list(threads.map(lambda _: ray.get(one.remote()), range(2)))
 
     assert ray.get(parent.remote()) == [1, 1]
+
+
+@pytest.mark.needs_processes
+@pytest.mark.rayshim_only
+def test_the_interpreter_ends_well_while_threads_wait(scripts):
+    """A thread that wakes when the interpreter is ending is ended by Python. Something there is slow to go, so that they do wake."""
+    scripts.run("""
+        import builtins, threading, time
+        import ray
+        INIT
+
+        @ray.remote
+        class Sleeper:
+            def sleep(self):
+                time.sleep(60)
+
+        sleeper = Sleeper.remote()
+        ref = sleeper.sleep.remote()
+        for wait in [lambda: ray.get(ref), lambda: ray.wait([ref], timeout=50)] * 4:
+            threading.Thread(target=wait, daemon=True).start()
+
+        class Slow:
+            def __del__(self, sleep=time.sleep):
+                sleep(1.2)
+
+        builtins.slow = Slow()
+    """)

@@ -1,27 +1,26 @@
 """Ray's core API on one machine: `import rayshim as ray`."""
 
 from rayshim import exceptions
-from rayshim.actor import ActorClass, ActorHandle, exit_actor, method
+from rayshim.actor import ActorClass, ActorHandle, method
 from rayshim.api import (
-    available_resources,
     cancel,
-    cluster_resources,
     get,
     get_actor,
     get_gpu_ids,
     get_runtime_context,
-    graph,
     init,
     is_initialized,
     kill,
-    nodes,
     put,
     remote,
-    report,
     shutdown,
     timeline,
     wait,
 )
+from rayshim.client_builder import client
+from rayshim.cluster import available_resources, cluster_resources, nodes
+from rayshim.cross_language import java_actor_class, java_function
+from rayshim.generators import DynamicObjectRefGenerator, ObjectRefGenerator
 from rayshim.ids import (
     ActorClassID,
     ActorID,
@@ -40,9 +39,18 @@ __version__ = "2.60.0"  # the version of Ray whose API this is
 SCRIPT_MODE, WORKER_MODE, LOCAL_MODE = 0, 1, 2
 
 
-def __getattr__(name):
-    if name == "util":
-        import rayshim.util
+# Loaded when first used: what is rayshim's own, so that `dir` shows Ray's names, and what few programs need.
+_MODULE_OF = {"graph": "api", "report": "api", "digest": "api", "exit_actor": "actor", "packed": "packing",
+              "LoggingConfig": "job_config", "logger": "logs"}
+_MODULES = ("util", "dag", "experimental", "runtime_env", "runtime_context", "job_config", "cloudpickle", "_raylet")
 
-        return rayshim.util
+
+def __getattr__(name):
+    from importlib import import_module
+
+    if name in _MODULES:
+        return import_module(f"rayshim.{name}")
+    if name in _MODULE_OF:
+        value = globals()[name] = getattr(import_module(f"rayshim.{_MODULE_OF[name]}"), name)
+        return value
     raise AttributeError(f"module 'rayshim' has no attribute '{name}': rayshim does not provide ray.{name}")

@@ -1,20 +1,25 @@
 """Actors: `@remote class A`, `A.remote(...)`, handles and their methods."""
 
+import copy
 import os
-import warnings
+import weakref
 
 from reactor import _core
 from reactor.codec import import_ref
 
+from rayshim import concurrency, placement, session
 from rayshim import options as opts
-from rayshim import session
+from rayshim import runtime_env as environments
+from rayshim.function import _is_generator
+from rayshim.generators import num_returns_code, window
 from rayshim.refs import _run
 from rayshim.signature import Signature
 
+_FOREVER = 0xFFFFFFFF  # retries without end
 _NAMED = 4096  # actors that the report shows by name
 _OPTIONS_ATTRIBUTE = "__ray_method_options__"
 # Methods that every actor has; the functions that do them are in rayshim.serving.
-BUILT_IN = {"__ray_ready__": (0, 0), "__ray_call__": (1, -1), "__ray_terminate__": (0, 0)}
+BUILT_IN = {"__ray_ready__": (0, 0), "__ray_call__": (1, -1), "__ray_terminate__": (0, 0), "__dag_stage__": (3, -1)}
 
 
 class ClassInfo:
@@ -26,6 +31,7 @@ class ClassInfo:
         self.qualname = cls.__qualname__
         self.is_async = False
         self.methods = {}  # name -> (index, number of results, min_args, max_args, Signature or None, options)
+        self.generators = set()  # names of the methods that are generators
         for name in dir(cls):
             static = _lookup(cls, name)
             function = static.__func__ if isinstance(static, (staticmethod, classmethod)) else static
@@ -37,10 +43,20 @@ class ClassInfo:
                 self.is_async = True
             signature = Signature(function, skip_self=not isinstance(static, staticmethod))
             least = signature.min_args if signature.simple else 1 << 30
-            results = options.get("num_returns")
-            self.methods[name] = (len(self.methods), 1 if results is None else results, least, signature.max_args, signature, options)
+            if _is_generator(function):
+                self.generators.add(name)
+            results = num_returns_code(options.get("num_returns"), name in self.generators)
+            self.methods[name] = (len(self.methods), results, least, signature.max_args, signature, options)
         for name, (least, most) in BUILT_IN.items():
             self.methods[name] = (len(self.methods), 1, least, most, None, {})
+        self.max_task_retries, self.max_pending_calls = 0, -1  # of one actor, see `of_actor`
+
+    def of_actor(self, options):
+        """This for an actor with `options`."""
+        made = copy.copy(self)
+        made.max_task_retries = options.get("max_task_retries") or 0
+        made.max_pending_calls = options.get("max_pending_calls", -1)
+        return made
 
 
 def _lookup(cls, name):
@@ -52,6 +68,10 @@ def _lookup(cls, name):
 
 def _is_function(o):
     return hasattr(o, "__code__") or type(o).__name__ == "cython_function_or_method"
+
+
+class ActorClassInheritanceException(TypeError):
+    """`class B(A)` where A is an actor class."""
 
 
 class ActorClass:
@@ -79,7 +99,18 @@ class ActorClass:
         )
 
     def __mro_entries__(self, bases):
-        return (self._cls,)  # `class B(A)` where A is a remote class: B derives from the class itself
+        raise ActorClassInheritanceException(
+            f"Attempted to define a subclass of actor class '{self.__name__}'. Inheriting from actor classes is not currently "
+            "supported. You can instead inherit from a non-actor base class and make the derived class an actor class (with @ray.remote)."
+        )
+
+    def __getattr__(self, name):
+        if name.startswith("__") or "_cls" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self._cls, name)  # class attributes, static and class methods work here, as on the class itself
+
+    def __dir__(self):
+        return sorted({*dir(self._cls), "options", "remote", "bind"})
 
     def options(self, **given):
         """The same class with other options; see `ray.remote`."""
@@ -88,17 +119,24 @@ class ActorClass:
     def remote(self, *args, **kwargs):
         return self._create(args, kwargs, self._options)
 
+    def _remote(self, args=None, kwargs=None, **options):
+        """`options(**options).remote(*args, **kwargs)`: Ray's older way to say it."""
+        return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
+
     def bind(self, *args, **kwargs):
-        raise NotImplementedError("rayshim does not provide ray.dag yet: use remote() instead of bind()")
+        """The node of a graph that makes an actor; see `ray.dag`."""
+        return self._bind(args, kwargs, self._options)
+
+    def _bind(self, args, kwargs, options):
+        from rayshim.dag import ClassNode
+
+        return ClassNode(self._cls, args, kwargs, options)
 
     def _create(self, args, kwargs, options):
         s = session.ensure()
         if self._signature is None:
             self._signature = Signature(self._cls)
         self._signature.check(args, kwargs)
-        for unmet in ("max_restarts", "max_task_retries"):
-            if options.get(unmet):
-                warnings.warn(f"rayshim does not honour {unmet}={options[unmet]} yet: a dead actor stays dead", stacklevel=3)
         namespace = options.get("namespace") or s.namespace
         name = options.get("name")
         if name and options.get("get_if_exists"):
@@ -107,50 +145,84 @@ class ActorClass:
                 return found
         if self._info is None:
             self._info = ClassInfo(self._cls)
+        how = {"concurrency": options.get("max_concurrency"), "groups": _groups(options.get("concurrency_groups")),
+               "out_of_order": options.get("allow_out_of_order_execution"),
+               "streams_window": options.get("_actor_generator_backpressure_num_objects")}
+        concurrency.check(self.__name__, how, self._info.is_async)
         resources = opts.actor_resources(options)
+        place = placement.place(options, resources, self.__qualname__)
+        info = self._info.of_actor(options)
         cls_ref = s.export(self._cls, lambda: self._cls)
-        info_ref = s.export((self._cls, "info"), lambda: self._info)
+        info_ref = s.export((self._cls, "info", info.max_task_retries, info.max_pending_calls), lambda: info)
         facts = {
             "class_name": self.__name__,
             "name": name or "",
             "namespace": namespace,
-            "demand": {k: round(v * 10000) for k, v in resources.items()},
+            "demand": {k: round(v * 10000) for k, v in place.demand.items()},
+            "gpus": resources.get("GPU", 0),
+            "within": place.group,
+            "group": place.group and (place.group, place.capture),
             "ordinal": s.next_ordinal(),
             "creator": os.getpid(),
+            "maker": s.record["number"] if s.record else 0,
             "detached": options.get("lifetime") == "detached",
+            "max_restarts": options.get("max_restarts") or 0,
             "info": info_ref.offset,
             "preload": _heavy(),
         }
-        if (options.get("runtime_env") or {}).get("env_vars"):
-            facts["env"] = dict(options["runtime_env"]["env_vars"])
-        link = _core.actor()
+        env = s.runtime_env
+        if options.get("runtime_env"):
+            env = environments.merged(env, environments.checked(options["runtime_env"], self.__name__))
+        if env != s.settings["runtime_env"] or s.inline and env:
+            facts["env"] = environments.frozen(env)
+        if s.settings["placement"] == "packed":
+            from rayshim.packing import shares
+
+            facts["shares"] = shares(self._cls, info, how, facts)
+        several = concurrency.several_at_once(how, self._info.is_async)
+        link = _core.actor(facts["max_restarts"] != 0, several)
         facts["number"], facts["offset"] = link.actor, link.offset
         if len(s.made) < _NAMED:
             s.made[link.actor] = self.__name__
-        handle = ActorHandle(link, self._info, info_ref)
-        how = {"concurrency": options.get("max_concurrency")}
+        handle = ActorHandle(link, info, info_ref)
         if s.inline:
             if name:
                 if find(name, namespace) is not None:
                     raise _taken(name, namespace)
-                import weakref
-
                 s.inline_names[namespace, name] = handle if facts["detached"] else weakref.ref(handle)
             from rayshim.inline import InlineActor
 
             gpus = s.inline_gpus.take(resources.get("GPU", 0))
-            s.inline_actors[link.actor] = InlineActor(facts, s.settings, gpus)
-            link.create(((cls_ref, facts, how), *args), kwargs)
+            call = (((cls_ref, facts, how), *args), kwargs)
+            s.inline_actors[link.actor] = InlineActor(facts, s.settings, gpus, call if facts["max_restarts"] else None)
+            if place.group and placement.released(s, place.group):
+                from rayshim.inline import end
+
+                end(s, facts, "its placement group was removed before it could start.", released=place.group)
+                return handle
+            self._send(link, *call)
             return handle
         _core.hold(info_ref.offset)  # the supervisor's, until it forgets the actor
+        if name:
+            _core.offer(link, named=True)
         if not name:
             s.control.tell("actor", link.offset, facts)
         elif s.control.ask("actor", link.offset, facts) == "taken":
             if options.get("get_if_exists") and (found := find(name, namespace)) is not None:
                 return found
             raise _taken(name, namespace)
-        link.create(((cls_ref, facts, how), *args), kwargs)
+        self._send(link, ((cls_ref, facts, how), *args), kwargs)
         return handle
+
+    def _send(self, link, args, kwargs):
+        try:
+            link.create(args, kwargs)
+        except TypeError as error:
+            if not hasattr(error, "value"):
+                raise
+            from rayshim.util.check_serialize import told
+
+            raise told(error, f"the argument {error.value!r} for a task or actor {self._signature.of}") from error
 
     def __reduce__(self):
         return ActorClass, (self._cls, self._options)
@@ -160,7 +232,7 @@ class ActorClass:
 
 
 class _Optioned:
-    """`A.options(...)`: only `remote` is left to be said."""
+    """`A.options(...)`: only `remote` or `bind` is left to be said."""
 
     def __init__(self, actor_class, options):
         self._actor_class, self._options = actor_class, options
@@ -170,7 +242,7 @@ class _Optioned:
         return self._actor_class._create(args, kwargs, merged)
 
     def bind(self, *args, **kwargs):
-        return self._actor_class.bind(*args, **kwargs)
+        return self._actor_class._bind(args, kwargs, opts.merge(self._actor_class._options, self._options))
 
 
 def _taken(name, namespace):
@@ -193,6 +265,15 @@ class ActorMethod(_core.Method):
     """One method of one actor: `handle.method.remote(...)`."""
 
     __slots__ = ()
+    is_generator = False
+
+    def _remote(self, args=None, kwargs=None, **options):
+        """`options(**options).remote(*args, **kwargs)`: Ray's older way to say it."""
+        return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
+
+    def __reduce__(self):
+        _, info_ref = _facts[self.link]
+        return getattr, (_handle_from(self.link, info_ref), self.name)
 
     def __call__(self, *args, **kwargs):
         raise TypeError(
@@ -201,22 +282,103 @@ class ActorMethod(_core.Method):
 
     def options(self, **given):
         """The same method with other options for the calls that follow: num_returns, name, ..."""
-        checked = opts.call_options(given)
+        checked = opts.call_options(given, is_generator=self.is_generator)
         return _OptionedMethod(self, checked)
 
     def bind(self, *args, **kwargs):
-        raise NotImplementedError("rayshim does not provide ray.dag yet: use remote() instead of bind()")
+        """The node of a graph that calls the method; see `ray.dag`."""
+        return _bind(self, args, kwargs, {})
+
+    def __dir__(self):
+        return [*dir(object), "options", "remote", "bind"]
 
     def __repr__(self):
         return f"ActorMethod({self.name})"
 
 
+_facts = weakref.WeakKeyDictionary()  # a link whose methods have been looked up -> (ClassInfo, its ref)
+
+
+def _bind(method, args, kwargs, options):
+    handle = ActorHandle(method.link, *_facts[method.link])
+    _, results, _, _, signature, _ = handle._info.methods[method.name]
+    if signature is not None:
+        signature.check(args, kwargs)
+    from rayshim.dag.class_node import bind_method
+
+    given = options.get("num_returns")
+    return bind_method(handle, method.name, args, kwargs, options, results if given is None else given)
+
+
+class GeneratorMethod(ActorMethod):
+    """A method that yields: its calls give an ObjectRefGenerator."""
+
+    __slots__ = ()
+    is_generator = True
+
+
+_AROUND = ("name", "concurrency_group", "retry_exceptions")  # options of a call that its actor's process has to know
+
+
 class _OptionedMethod:
     def __init__(self, method, options):
         results = options.get("num_returns")
-        if isinstance(results, str):
-            raise NotImplementedError(f"rayshim does not provide num_returns={results!r} yet")
-        self.remote = method.remote if results is None else method.with_results(results).remote
+        results = method.results if results is None else num_returns_code(results, method.is_generator)
+        around = tuple((name, tuple(value) if isinstance(value, list) else value)
+                       for name in _AROUND if (value := options.get(name)) not in (None, ""))
+        ref = session.ensure().export(("call", around), lambda: (None, dict(around))) if around else None
+        retries = options.get("max_task_retries")
+        self.remote = method.vary(results, *window(options), method.retries if retries is None else _retries(retries), ref).remote
+        self._method, self._options = method, options
+
+    def bind(self, *args, **kwargs):
+        return _bind(self._method, args, kwargs, self._options)
+
+
+class _Limited:
+    """A method of an actor with `max_pending_calls`. The limit is the handle's: `pending` has the refs of its calls that may
+    not be done yet."""
+
+    def __init__(self, method, pending, limit):
+        self._method, self._pending, self._limit = method, pending, limit
+
+    def remote(self, *args, **kwargs):
+        """As ActorMethod.remote. Raises PendingCallsLimitExceeded when too many calls of this handle wait or run."""
+        if len(self._pending) >= self._limit:
+            self._pending[:] = [ref for ref in self._pending if not ref.done()]
+        if len(self._pending) >= self._limit:
+            from rayshim.exceptions import PendingCallsLimitExceeded
+
+            raise PendingCallsLimitExceeded(
+                f"{self._method!r}: {len(self._pending)} calls of this handle are pending, and max_pending_calls={self._limit}. Get "
+                "some of their results first"
+            )
+        made = self._method.remote(*args, **kwargs)
+        if made is not None:
+            self._pending.append(made[0] if isinstance(made, list) else made)
+        return made
+
+    def options(self, **given):
+        """As ActorMethod.options."""
+        return _Limited(self._method.options(**given), self._pending, self._limit)
+
+    def __getattr__(self, name):
+        return getattr(self._method, name)
+
+    def __call__(self, *args, **kwargs):
+        return self._method(*args, **kwargs)
+
+
+def _retries(given):
+    """As the core counts them."""
+    return _FOREVER if given < 0 else given
+
+
+def _groups(given):
+    """{name: max_concurrency}; Ray takes a list of {"name", "max_concurrency"} too."""
+    if isinstance(given, list):
+        return {group["name"]: group["max_concurrency"] for group in given}
+    return dict(given or {})
 
 
 class ActorHandle:
@@ -232,14 +394,18 @@ class ActorHandle:
     def __getattr__(self, name):
         # The methods are made when first asked for, and found in the instance's dictionary from then on.
         try:
-            index, results, least, most, signature, _ = self._info.methods[name]
+            index, results, least, most, signature, own = self._info.methods[name]
         except KeyError:
             raise AttributeError(f"'{self._info.name}' object has no attribute '{name}'") from None
-        if isinstance(results, str):
-            raise NotImplementedError(f"rayshim does not provide num_returns={results!r} yet")
         check = None if signature is None else signature.check
-        made = ActorMethod(self._link, index, name, results, least, most, check)
+        kind = GeneratorMethod if name in self._info.generators else ActorMethod
+        retries = own.get("max_task_retries")
+        retries = _retries(self._info.max_task_retries if retries is None else retries)
+        made = kind(self._link, index, name, results, least, most, check, *window(own), retries)
+        if self._info.max_pending_calls > 0:
+            made = _Limited(made, self.__dict__.setdefault("_pending", []), self._info.max_pending_calls)
         self.__dict__[name] = made
+        _facts[self._link] = self._info, self._info_ref
         return made
 
     @property
@@ -251,7 +417,7 @@ class ActorHandle:
         return self._actor_id
 
     def __dir__(self):
-        return list(self._info.methods)
+        return ["__init__", *(name for name in self._info.methods if name != "__dag_stage__")]
 
     def __repr__(self):
         return f"Actor({self._info.name}, {self._actor_id.hex()})"
@@ -265,8 +431,9 @@ class ActorHandle:
     def __reduce__(self):
         index = _core.export_ref(self._link)
         if index >= 0:
-            return _handle_from, (_ImportLink(index), self._info_ref)
+            return _weak_handle_from if self._link.weak else _handle_from, (_ImportLink(index), self._info_ref)
         _core.hold(self._link.offset)  # pickled outside any call: the actor stays while the session lasts
+        _core.offer(self._link, named=True)
         return _handle_at, (self._link.offset, self._info_ref, _run())
 
 
@@ -282,6 +449,10 @@ class _ImportLink:
 
 def _handle_from(link, info_ref):
     return ActorHandle(link, _info_of(info_ref), info_ref)
+
+
+def _weak_handle_from(link, info_ref):
+    return ActorHandle(_core.link_at(link.offset, True, weak=True), _info_of(info_ref), info_ref)
 
 
 def _handle_at(offset, info_ref, run):

@@ -5,13 +5,16 @@ import sys
 
 from reactor import _core
 
-from rayshim import session
+from rayshim import ordering as orders
+from rayshim import session, stuck
 from rayshim.actor import ActorClass, ActorHandle, find
+from rayshim.cluster import RayContext
 from rayshim.function import RemoteFunction
+from rayshim.generators import ObjectRefGenerator
+from rayshim.generators import wait as wait_with_generators
 from rayshim.refs import ObjectRef
 
-_PLACEMENTS = ("isolated", "inline")
-_DEFAULT_STORE_SHARE = 0.3  # of the machine's memory, as in Ray
+_LAST_SECONDS = 0.5
 
 
 def init(
@@ -21,12 +24,24 @@ def init(
     num_gpus=None,
     resources=None,
     object_store_memory=None,
+    object_spilling_directory=None,
     namespace=None,
     log_to_driver=None,
     ignore_reinit_error=False,
     local_mode=False,
     runtime_env=None,
-    placement="isolated",
+    labels=None,
+    job_config=None,
+    configure_logging=True,
+    logging_level=None,
+    logging_format=None,
+    logging_config=None,
+    placement=None,
+    ordering=None,
+    patience=2.0,
+    digest=True,
+    record=None,
+    replay=None,
     seed=None,
     replay_plans=True,
     trace=False,
@@ -38,20 +53,47 @@ def init(
         address: None or "local". Another machine's cluster, or "auto", is refused: rayshim runs on this machine, in this program.
         num_cpus, num_gpus: int or float; what tasks and actors may use at once. Default: what the machine has.
         resources: {name: amount} of further resources.
-        object_store_memory: bytes that large values may take together; default 30% of the memory.
+        object_store_memory: bytes that large values may take together; default 30% of the memory. Beyond that, values that
+            nobody is reading go to the disk, those read longest ago first, and are read from there.
+        object_spilling_directory: where on the disk; default: `_temp_dir`, RAY_TMPDIR, or the system's temporary directory. The
+            file has no name and ends with the run. `_system_config={"automatic_object_spilling_enabled": False}`: a full store
+            is an ObjectStoreFullError instead.
         namespace: where named actors are looked up; default: one of this session's own.
-        log_to_driver: whether workers' output is shown here, each line with its origin; default True.
+        log_to_driver: whether workers' output is shown here, each line with its origin; default: RAY_LOG_TO_DRIVER, else True.
         ignore_reinit_error: a second init does nothing instead of raising RuntimeError.
         local_mode: same as placement="inline".
-        runtime_env: {"env_vars": {...}, "working_dir": path, "py_modules": [path]} for the workers.
-        placement: "isolated" (a process per actor, tasks in a pool) or "inline" (all in this process, each call run at the
-            point of call; `pdb` works).
-        seed: int; `random`, `numpy.random` and `torch` of every actor are then seeded from it and the actor's number, the same
-            in each placement. Default: from the operating system.
+        runtime_env: {"env_vars": {...}, "working_dir": path, "py_modules": [path], "worker_process_setup_hook": function or its
+            name} for the workers; see rayshim.runtime_env.
+        labels: {name: value}, strings, shown by `nodes`.
+        job_config: a JobConfig: its runtime environment and namespace hold where the arguments say nothing.
+        configure_logging, logging_level, logging_format: the logger "ray" gets a handler for stderr, with this level (default
+            INFO) and format.
+        logging_config: a LoggingConfig for the root logger here and in the workers.
+        placement: "isolated" (a process per actor, tasks in a pool), "packed" or `packed(n)` (n processes host the actors; see
+            rayshim.packed) or "inline" (all in this process, each call run at the point of call; `pdb` works). Default: the environment variable RAYSHIM_PLACEMENT, or
+            "isolated".
+        ordering: in which order an actor takes the messages of several callers, and `wait` its refs.
+            "logical" (default; environment variable RAYSHIM_ORDERING): as in the program's serial run, in which each call runs to its
+            end where it is made, so every run gives the same. What cannot be ordered so (a call that never ends, or that waits for
+            a later one) is taken by arrival from then on, with one warning that names it.
+            "strict": the same, and what cannot be ordered is an OrderingError. "arrival": first come, first served, as in Ray.
+        patience: seconds that a message is held back, in logical order, for a call that is running; at once when nothing else can move.
+        digest: keep the running hash that `rayshim.digest()` gives. True: of an array over 64 KiB one cache line in 64, which costs next
+            to nothing; "full": all of it, which costs as much again as copying it; False: none.
+        record: path of a new directory that keeps what the run does: each call with its place and values (shortened), each answer of the
+            clock (timeouts, `wait` by arrival). See `rayshim diff` and rayshim.rerun.
+        replay: path of a record: the run gets the same seed and answers, and each actor its calls in the same order. What was killed or
+            cancelled, and the interleaving of threaded and async actors, is not brought about again. A program that no longer
+            matches its record gets a ReplayError that says where.
+        seed: int; `random`, `numpy.random` and `torch` of every actor and task are then seeded from it and the place of the actor's
+            creation, or of the task, in the program: the same in each run and placement. Default: from the operating system.
         replay_plans: record the pattern of calls and follow it when it comes again; False turns this off, with the same results.
         trace: keep the times of calls and waits for `timeline`.
-        accepted: Ray's other arguments, as include_dashboard, dashboard_host, logging_level, _system_config, _temp_dir. They
-            have no meaning here and are ignored; a name that Ray does not have is a TypeError.
+        accepted: Ray's other arguments, as include_dashboard, dashboard_host. They have no meaning here and are ignored, as the
+            rest of _system_config is; a name that Ray does not have is a RuntimeError.
+
+    Environment variables of Ray's that hold here: RAY_OVERRIDE_RESOURCES, RAY_OVERRIDE_LABELS, RAY_RUNTIME_ENV_HOOK,
+    RAY_LOG_TO_DRIVER, RAY_DEDUP_LOGS and the like.
 
     Returns a RayContext. Raises RuntimeError if called twice, ConnectionError for a cluster's address, ValueError for bad
     numbers.
@@ -63,42 +105,68 @@ def init(
             "Maybe you called ray.init twice by accident? This error can be suppressed by passing in "
             "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'."
         )
-    _check_init(address, num_cpus, num_gpus, object_store_memory, resources, placement, runtime_env, accepted)
+    from rayshim import init_arguments as arguments
+    from rayshim import logs, worker_lines
+
+    placement = placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
+    order = arguments.check_order(ordering, patience)
+    from rayshim import rerun
+
+    kept, replayed, seed, order = rerun.prepare(record, replay, seed, order)
+    if digest not in (True, False, "full"):
+        raise ValueError(f"init(digest={digest!r}): must be True, False or 'full'")
+    arguments.check(address, num_cpus, num_gpus, object_store_memory, resources, labels, placement, accepted)
+    if configure_logging:
+        logs.configure(logging_level, logging_format)
     if local_mode:
         placement = "inline"
     inline = placement == "inline"
-    gpus = _gpu_count() if num_gpus is None else num_gpus
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    store = int(object_store_memory or memory * _DEFAULT_STORE_SHARE)
-    cpus = len(os.sched_getaffinity(0)) if num_cpus is None else num_cpus
-    further = {**({"GPU": gpus} if gpus else {}), **(resources or {})}
-    further.setdefault("memory", float(int(memory * 0.7)))
-    further.setdefault("object_store_memory", float(store))
-    further.setdefault("node:__internal_head__", 1.0)
-    further.setdefault("node:127.0.0.1", 1.0)
+    packed = None
+    if placement == "packed" or not isinstance(placement, str):
+        from rayshim import packing
+
+        packed = (packing.packed() if placement == "packed" else placement).plan()
+        placement = "packed"
+    env = arguments.environment(runtime_env, job_config, accepted.get("_skip_env_hook"))
+    logging_config = logging_config or (job_config.py_logging_config if job_config is not None else None)
+    amounts, store = arguments.amounts(num_cpus, num_gpus, resources, object_store_memory)
+    node = os.urandom(28).hex()
     settings = {
-        "namespace": namespace or os.urandom(16).hex(),
+        "namespace": namespace or (job_config.ray_namespace if job_config is not None else None) or os.urandom(16).hex(),
         "placement": placement,
         "seed": seed,
-        "node": os.urandom(28).hex(),
+        "ordering": order,
+        "patience": patience,
+        "digest": bool(digest),
+        "kept": kept and (kept, replayed),
+        "node": node,
+        "labels": arguments.node_labels(labels, node),
         "alias": "rayshim.alias" in sys.modules and sys.modules["rayshim.alias"].is_installed(),
-        "runtime_env": runtime_env or {},
-        "resources": {"CPU": float(cpus), **further},
+        "runtime_env": env,
+        "logging": logging_config,
+        "resources": amounts,
         "driver": os.getpid(),
         "recording": bool(replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS"),
         "trace": bool(trace) or bool(os.environ.get("RAYSHIM_TRACE")),
     }
     from reactor.runtime.driver import Driver
 
+    screen = worker_lines.Screen() if arguments.shows_output(log_to_driver) else None
     driver = Driver(
-        cpus=cpus,
-        resources=further,
+        cpus=amounts["CPU"],
+        resources={name: amount for name, amount in amounts.items() if name != "CPU"},
         store_limit=store,
         plugin="rayshim.serving",
         settings=settings,
-        preload=_preload(),
-        show=None if log_to_driver is False else _show,
+        preload=arguments.preload(),
+        show=screen and screen.show,
         inline=inline,
+        ordering=order,
+        patience=patience,
+        digesting=2 if kept is not None or digest == "full" else int(bool(digest)),
+        keeping=kept is not None,
+        spilling=arguments.spilling(object_spilling_directory, accepted),
+        packed=packed,
     )
     driver.start()
     from rayshim import serving
@@ -106,102 +174,44 @@ def init(
     serving.install(settings, "inline" if inline else "driver")
     serving.observe(settings)
     made = session.begin(session.Session(driver.control, settings, driver))
+    made.screen = screen
+    stuck.offer_picture()
+    if logging_config is not None:
+        logging_config.apply()
     if inline:
         from reactor.runtime.gpus import GpuShares
 
-        made.inline_gpus = GpuShares(gpus)
+        made.inline_gpus = GpuShares(int(amounts.get("GPU", 0)))
+        serving.begin_inline(made)
+    logs.logger.info("Started a local Ray instance. (rayshim, %s, %g CPUs)", placement, amounts["CPU"])
     return RayContext(made)
-
-
-def _check_init(address, num_cpus, num_gpus, store, resources, placement, runtime_env, accepted):
-    if address not in (None, "local"):
-        raise ConnectionError(
-            f"ray.init(address={address!r}): rayshim runs on this machine, inside this program; there is no cluster to join. "
-            "Leave the address out (and `ray start` away), or run the program with real Ray"
-        )
-    from rayshim.init_arguments import ACCEPTED
-
-    for name in accepted:
-        if name not in ACCEPTED and not name.startswith("_"):
-            raise TypeError(f"init() got an unexpected keyword argument '{name}'")
-    for name, value in (("num_cpus", num_cpus), ("num_gpus", num_gpus), ("object_store_memory", store)):
-        if value is not None and value < 0:
-            raise ValueError(f"init({name}={value!r}): must not be negative")
-    if store is not None and store < 1 << 20:
-        raise ValueError(f"init(object_store_memory={store}): at least 1 MiB (1048576 bytes) is needed")
-    for name, amount in (resources or {}).items():
-        if name in ("CPU", "GPU"):
-            raise ValueError(f"init(resources=): use num_cpus and num_gpus instead of the resource '{name}'")
-        if amount < 0:
-            raise ValueError(f"init(resources={{{name!r}: {amount!r}}}): must not be negative")
-    for kind in ("working_dir", "py_modules"):
-        given = (runtime_env or {}).get(kind)
-        for path in [given] if isinstance(given, str) else given or []:
-            if not (isinstance(path, str) and os.path.isdir(path)):
-                raise ValueError(f"init(runtime_env={{{kind!r}: {path!r}}}): must be a directory on this machine")
-    if placement not in _PLACEMENTS:
-        raise ValueError(f"init(placement={placement!r}): must be one of {', '.join(map(repr, _PLACEMENTS))}")
-
-
-def _gpu_count():
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        return len([d for d in visible.split(",") if d and d != "NoDevFiles"])
-    import glob
-
-    return len(glob.glob("/dev/nvidia[0-9]*"))
-
-
-def _preload():
-    return [name for name in ("numpy", "torch", "gymnasium") if name in sys.modules]
-
-
-def _show(stream, label, pid, line):
-    print(f"({label} pid={pid}) {line}", file=sys.stdout if stream == 1 else sys.stderr, flush=True)
-
-
-class RayContext:
-    """What `init` returns: facts of the session, by attribute or key; as a context manager it shuts down at the end."""
-
-    def __init__(self, s):
-        self.dashboard_url = None
-        self.python_version = "{}.{}.{}".format(*sys.version_info[:3])
-        self.ray_version = sys.modules["rayshim"].__version__
-        self.address_info = {
-            "node_id": s.settings["node"],
-            "node_ip_address": "127.0.0.1",
-            "address": "local",
-            "gcs_address": "local",
-            "session_dir": "",
-            "webui_url": None,
-        }
-
-    def __getitem__(self, key):
-        return self.address_info[key] if key in self.address_info else getattr(self, key)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        shutdown()
-
-    def disconnect(self):
-        shutdown()
-
-    def __repr__(self):
-        return f"RayContext(placement={session.current.settings['placement']!r})" if session.current else "RayContext(ended)"
 
 
 def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
     """Ends the session: every worker, and the memory as far as the program has no arrays over it. Does nothing without one."""
     if session.current is None or session.current.driver is None:
         return
+    if _exiting_interpreter:
+        _let_finish()
     for tell in session.before_end:
         try:
             tell()
         except Exception as error:  # the program's own end goes on
             print(f"rayshim: {tell.__name__}: {error}", file=sys.stderr)
-    session.end().driver.stop()
+    stuck.withdraw_picture()
+    ended = session.end()
+    ended.driver.stop()
+    if ended.screen is not None:
+        ended.screen.end()
+
+
+def _let_finish():
+    """A program that ends while calls are at work gives them the half second that Ray gives them, for what they print."""
+    import time
+
+    deadline = time.monotonic() + _LAST_SECONDS
+    while _core.workers_busy() and time.monotonic() < deadline:
+        time.sleep(0.002)
 
 
 def is_initialized():
@@ -234,44 +244,121 @@ def _make_remote(target, given):
         raise TypeError("The @ray.remote decorator must be applied to either a function or a class.")
     from rayshim.function import _is_generator
 
-    return RemoteFunction(target, opts.task_options(given, is_generator=_is_generator(target)))
+    checked = opts.task_options(given, is_generator=_is_generator(target))
+    if checked.get("num_gpus"):
+        checked.setdefault("max_calls", 1)  # Ray's rule: what the process holds of a GPU is given back after each call
+    return RemoteFunction(target, checked)
 
 
 def get(object_refs, *, timeout=None, _use_object_store=False):
     """The value of a ref, or the list of values of a list of refs.
 
     Waits until they are there; with `timeout` (seconds) GetTimeoutError when that is not enough. Raises the error of the first
-    ref in the list that failed. Arrays are read-only views of shared memory. TypeError for what is not a ref; ValueError for a
+    ref in the list that failed. A generator is given back as it is. Arrays are read-only views of shared memory. TypeError for what is not a ref; ValueError for a
     ref of an earlier session.
     """
+    if timeout is not None and session.current is not None and session.current.settings["kept"]:
+        return _get_kept(object_refs, timeout)
     if type(object_refs) is ObjectRef:
-        value = _core.get_one(object_refs, timeout)
+        try:
+            value = _core.get_one(object_refs, timeout)
+        except ValueError:
+            if object_refs.stale:
+                raise _unknown([object_refs]) from None
+            raise
         if value is _core.TIMED_OUT:
             _time_out(timeout, 1)
         return value
+    if isinstance(object_refs, ObjectRefGenerator):
+        return object_refs
+    if isinstance(object_refs, ObjectRef):  # one made from an id
+        raise _unknown([object_refs])
     if not isinstance(object_refs, list):
+        if _is_compiled(object_refs):
+            return object_refs.get(timeout)
         raise ValueError(
             f"Invalid type of object refs, {type(object_refs)}, is given. 'object_refs' must either be a single object ref "
             "or a list of object refs."
         )
     for ref in object_refs:
         if not isinstance(ref, ObjectRef):
+            if any(map(_is_compiled, object_refs)):
+                return _get_compiled(object_refs, timeout)
             raise TypeError(
                 f"Attempting to call `get` on the value {ref!r}, which is not an ray.ObjectRef."
             )
     if not object_refs:
         return []
-    values = _core.get(object_refs, timeout)
+    try:
+        values = _core.get(object_refs, timeout)
+    except ValueError:
+        unknown = [ref for ref in object_refs if ref.stale]
+        if unknown:
+            raise _unknown(unknown) from None
+        raise
     if values is None:
         _time_out(timeout, len(object_refs))
     return values
 
 
-def _time_out(timeout, n):
-    session.current.physical_answers += 1
+def _get_kept(refs, timeout):
+    """`get` with a timeout in a run that is recorded, or follows a record."""
+    from rayshim import rerun
     from rayshim.exceptions import GetTimeoutError
 
-    raise GetTimeoutError(f"Get timed out: {n} object{'s' if n > 1 else ''} not ready within {timeout} s.")
+    got = []
+
+    def ask():
+        session.current.settings, kept = {**session.current.settings, "kept": None}, session.current.settings
+        try:
+            got.append(get(refs, timeout=timeout))
+        except GetTimeoutError:
+            return "timed out"
+        except Exception as error:
+            got.append(error)
+        finally:
+            session.current.settings = kept
+        return "in time"
+
+    def again(answer):
+        if answer != "timed out":
+            try:
+                got.append(get(refs))
+            except Exception as error:
+                got.append(error)
+
+    if rerun.kept().answered("get", rerun.site(sys._getframe(2)), ask, again) == "timed out":
+        _time_out(timeout, len(refs) if isinstance(refs, list) else 1)
+    if isinstance(got[0], Exception):
+        raise got[0]
+    return got[0]
+
+
+def _is_compiled(ref):
+    compiled = sys.modules.get("rayshim.experimental.compiled_dag_ref")
+    return compiled is not None and isinstance(ref, compiled.CompiledDAGRef)
+
+
+def _get_compiled(refs, timeout):
+    if not all(map(_is_compiled, refs)):
+        raise ValueError(
+            "Invalid type of object refs. 'object_refs' must be a list of CompiledDAGRefs if there is any CompiledDAGRef within it. "
+        )
+    return [ref.get(timeout) for ref in refs]
+
+
+def _unknown(refs):
+    return ValueError(
+        "You are trying to access Ray objects whose owner is unknown: they belong to an earlier init() that has been shut down, or were made "
+        f"from an id alone. Owners not found for objects [{', '.join(ref.hex() for ref in refs)}]. Make them again after the new init()"
+    )
+
+
+def _time_out(timeout, n):
+    _core.count_physical()
+    from rayshim.exceptions import GetTimeoutError
+
+    raise GetTimeoutError(f"Get timed out: some object(s) not ready. ({n} asked for, {timeout} s waited)")
 
 
 def put(value, *, _owner=None, _tensor_transport=None):
@@ -284,18 +371,29 @@ def put(value, *, _owner=None, _tensor_transport=None):
             "Calling 'put' on an ray.ObjectRef is not allowed. If you really want to do this, you can wrap the ray.ObjectRef in "
             "a list and call 'put' on it."
         )
-    return _core.put_recorded(value)
+    try:
+        return _core.put_recorded(value)
+    except TypeError as error:
+        if not hasattr(error, "value"):
+            raise
+        from rayshim.util.check_serialize import told
+
+        raise told(error, f"the put value {value!r}") from error
 
 
 def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
-    """Waits until `num_returns` of the refs are done or `timeout` seconds have passed.
+    """Waits until `num_returns` of the refs are done (of a generator: its next one) or `timeout` seconds have passed.
 
-    Returns (ready, not_ready), both in the order of the list; `ready` has at most `num_returns`. Raises TypeError for what is
-    not a list of refs, ValueError for duplicates or a wrong `num_returns`.
+    Returns (ready, not_ready), both in the order of the list; `ready` has at most `num_returns`. Without a timeout these are the
+    first of the list, as in the program's serial run, unless they are not done within `init(patience=)` and others are; with
+    `init(ordering="arrival")` those that are done first, as in Ray. Raises TypeError for what is not a list of refs, ValueError for duplicates or a wrong `num_returns`.
     """
     refs = ray_waitables
-    if isinstance(refs, ObjectRef):
-        raise TypeError("wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got a single ray.ObjectRef.")
+    if isinstance(refs, (ObjectRef, ObjectRefGenerator)):
+        raise TypeError(
+            "wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got a single ray.ObjectRef or "
+            f"ray.ObjectRefGenerator {refs}"
+        )
     if not isinstance(refs, list):
         raise TypeError(f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got {type(refs)}")
     if timeout is not None and timeout < 0:
@@ -307,32 +405,77 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
     if num_returns > len(refs):
         raise ValueError("num_returns cannot be greater than the number of ray_waitables provided to ray.wait.")
     if timeout is not None and session.current is not None:
-        session.current.physical_answers += 1
-    return _core.wait(refs, num_returns, timeout)
+        _core.count_physical()
+    if session.current is not None and session.current.settings["kept"] and all(isinstance(ref, ObjectRef) for ref in refs):
+        return orders.wait_kept(refs, num_returns, timeout, sys._getframe(1))
+    try:
+        if timeout is None and _core.logical() and session.current.settings["ordering"] != "arrival":
+            return orders.wait(refs, num_returns, sys._getframe(1))
+        return _core.wait(refs, num_returns, timeout)[:2]
+    except TypeError:
+        if not any(isinstance(ref, ObjectRefGenerator) for ref in refs):
+            raise
+        return wait_with_generators(refs, num_returns, timeout)
+    except ValueError:
+        known = [ref for ref in refs if isinstance(ref, ObjectRef) and not ref.stale]
+        if not known or len(known) == len(refs):
+            raise
+    # As in Ray: those that nobody knows are never ready, and an error only if there are no others.
+    ready = _core.wait(known, min(num_returns, len(known)), timeout)[0]
+    done = set(ready)
+    return ready, [ref for ref in refs if ref not in done]
+
+
+def digest(seconds=60.0):
+    """A running hash of what has passed the actors and tasks of this session: the arguments and results of every call, in each actor's
+    order. Waits until the calls that were made have ended, for `seconds` at most. 16 hexadecimal digits, the same for two runs in which the same passed, in whatever placement.
+
+    Errors count as such, whatever they say; calls of threaded and async actors, and what a generator yields, do not count. Sets of
+    strings have another order in each interpreter unless PYTHONHASHSEED is set. RuntimeError without a session or with
+    `init(digest=False)`.
+    """
+    s = session.current
+    if s is None or not s.settings["digest"]:
+        raise RuntimeError("digest(): no session is running" if s is None else "digest(): it was turned off by init(digest=False)")
+    import time
+
+    until, quiet = time.monotonic() + seconds, 0
+    while quiet < 2 and time.monotonic() < until:
+        quiet = quiet + 1 if _core.all_sleep() else 0
+        time.sleep(0.001)
+    return f"{_core.digest():016x}"
 
 
 def kill(actor, *, no_restart=True):
-    """Ends an actor at once, whatever it is doing; its pending and later calls get an ActorDiedError. ValueError if `actor` is no handle."""
+    """Ends an actor at once, whatever it is doing; its pending and later calls get an ActorDiedError. With `no_restart=False` it is
+    made anew if its `max_restarts` allows. ValueError if `actor` is no handle."""
     if not isinstance(actor, ActorHandle):
         raise ValueError(f"ray.kill() only supported for actors. For tasks, try ray.cancel(). Got: {type(actor)}.")
     s = session.ensure()
     link = actor._link
-    s.physical_answers += 1
+    if link.stale:
+        from rayshim.serving import stale
+
+        raise stale("actor handle")
+    _core.count_physical()
     why = "it was killed by `ray.kill`."
     if s.inline:
         from rayshim.inline import kill as kill_inline
 
-        kill_inline(s, actor, why)
+        kill_inline(s, actor, why, no_restart)
     else:
-        s.control.ask("kill", link.offset, why)
+        s.control.ask("kill", link.offset, why, no_restart)
 
 
 def cancel(ray_waitable, *, force=False, recursive=True):
     """Cancels the task whose result the ref is: one that waits never runs, one that runs is interrupted (KeyboardInterrupt in it),
     or with `force` its worker is killed. Its ref then raises TaskCancelledError. A finished one is left alone.
 
-    TypeError if it is no ref, ValueError for `force` on an actor's call. A method that is already running is not interrupted.
+    TypeError if it is no ref, ValueError for `force` on an actor's call. A method that is already running is not interrupted; a
+    generator's goes no further than its next yield.
     """
+    if isinstance(ray_waitable, ObjectRefGenerator):
+        ray_waitable = ray_waitable.completed()
     if not isinstance(ray_waitable, ObjectRef):
         raise TypeError(f"ray.cancel() only supported for object refs. For actors, try ray.kill(). Got: {type(ray_waitable)}.")
     from rayshim.cancelling import cancel_ref
@@ -364,50 +507,6 @@ def list_named_actors(all_namespaces=False):
     if all_namespaces:
         return [{"namespace": ns, "name": n} for n, ns in names]
     return [n for n, ns in names if ns == s.namespace]
-
-
-def _amounts(which):
-    session.ensure()
-    amounts = {name: pair[which] / 10000 for name, pair in _core.resources().items()}
-    if which == 1:
-        amounts["object_store_memory"] -= _core.store_used()
-    return amounts
-
-
-def cluster_resources():
-    """{resource: amount} that the machine offers."""
-    return {name: amount for name, amount in _amounts(0).items() if amount}
-
-
-def available_resources():
-    """{resource: amount} that is free now; what is used up is left out."""
-    return {name: amount for name, amount in _amounts(1).items() if amount > 0}
-
-
-def nodes():
-    """A list with this machine's entry, with the keys that Ray gives."""
-    s = session.current
-    if s is None:
-        from rayshim.exceptions import RaySystemError
-
-        raise RaySystemError("Ray has not been started yet. You can start Ray with 'ray.init()'.")
-    return [
-        {
-            "NodeID": s.settings["node"],
-            "Alive": True,
-            "NodeManagerAddress": "127.0.0.1",
-            "NodeManagerHostname": os.uname().nodename,
-            "NodeManagerPort": 0,
-            "ObjectManagerPort": 0,
-            "ObjectStoreSocketName": "",
-            "RayletSocketName": "",
-            "MetricsExportPort": 0,
-            "NodeName": "127.0.0.1",
-            "alive": True,
-            "Resources": cluster_resources(),
-            "Labels": {"ray.io/node-id": s.settings["node"]},
-        }
-    ]
 
 
 def get_runtime_context():

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from reactor import _core
 
 _lock = threading.Lock()
-_pending = []  # (ref, Future) to be taken up by the thread
+_pending = []  # (refs, Future, what is done with it when one of them is) to be taken up by the thread
 _wake = None  # ref that the thread waits for besides; completed to wake it
 _epoch = None
 
@@ -15,11 +15,26 @@ def future(ref):
     """A Future that gets the value of `ref`, or its error."""
     made = Future()
     if ref.done():
-        _settle(ref, made)
-        return made
+        _settle((ref,), made)
+    else:
+        _watch_for((ref,), made, _settle)
+    return made
+
+
+def any_done(refs):
+    """A Future that becomes None when one of `refs` is done, with a value or without."""
+    made = Future()
+    if any(ref.done() for ref in refs):
+        made.set_result(None)
+    else:
+        _watch_for(tuple(refs), made, _tell)
+    return made
+
+
+def _watch_for(refs, made, settle):
     global _wake, _epoch
     with _lock:
-        _pending.append((ref, made))
+        _pending.append((refs, made, settle))
         if _epoch != _core.epoch():
             _epoch = _core.epoch()
             _wake = _core.request()
@@ -28,7 +43,6 @@ def future(ref):
             if _wake is not None:
                 wake, _wake = _wake, None
                 _core.reply(wake[1], None)
-    return made
 
 
 def _watch(epoch):
@@ -42,23 +56,30 @@ def _watch(epoch):
                 _wake = _core.request()
             wake = _wake[0]
         try:
-            _core.wait([wake, *(ref for ref, _ in waiting)], 1, None)
+            _core.wait([wake, *{ref: None for refs, _, _ in waiting for ref in refs}], 1, None)
         except (RuntimeError, ValueError):
             return  # the session has ended
         still = []
-        for ref, made in waiting:
-            if ref.done():
-                _settle(ref, made)
+        for refs, made, settle in waiting:
+            if made.cancelled():
+                continue
+            if any(ref.done() for ref in refs):
+                settle(refs, made)
             else:
-                still.append((ref, made))
+                still.append((refs, made, settle))
         waiting = still
 
 
-def _settle(ref, made):
+def _tell(refs, made):
+    if made.set_running_or_notify_cancel():
+        made.set_result(None)
+
+
+def _settle(refs, made):
     if not made.set_running_or_notify_cancel():
         return
     try:
-        value = _core.get_one(ref, None)
+        value = _core.get_one(refs[0], None)
     except BaseException as error:
         made.set_exception(error)
     else:

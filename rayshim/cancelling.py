@@ -12,7 +12,7 @@ _METHOD_RESULT, _RUNNING = 2, 2
 def cancel_ref(ref, force, recursive):
     """See `rayshim.cancel`."""
     s = session.ensure()
-    s.physical_answers += 1
+    _core.count_physical()
     of_actor = ref.kind == _METHOD_RESULT
     if of_actor and force:
         raise ValueError("force=True is not supported for actor tasks.")

@@ -1,59 +1,249 @@
-"""Actors that run several calls at once: threaded (`max_concurrency`) and async (any `async def` method).
+"""Actors that run several calls at once: threaded (`max_concurrency`), async (any `async def` method), concurrency groups.
 
-The worker's main thread takes the calls off the channels in order and hands them on; a Completion gives each result back.
+The worker's main thread takes the calls off the channels and hands them on, each to its group: a pool of threads, or an event
+loop in a thread of its own. A Completion gives each result back.
 """
 
+import selectors
 import threading
+from collections import deque
+from contextvars import ContextVar
 
-_runners = {}  # actor number -> _Threads or _Loop
+from reactor import _core
+
+SYSTEM_GROUP = "_ray_system"  # every actor has it: a call put there goes past what the actor is busy with
+_GRAPH_GROUP = "_graph"  # the stages of compiled graphs, which run one after the other
+_ASYNC_LIMIT = 1000  # calls at once of an async actor, where max_concurrency does not say
+_groups = {}  # name ("": default) -> _Threads or _Loop, of this process's actor
+_group_of = []  # of each method, by index
+_in_work = {}  # uid of a call's result -> its _Call, until it is done
+
+running = ContextVar("running")  # the _Call of this thread or coroutine
 
 
-def make(number, info, how, constructor):
+def check(cls_name, how, is_async):
+    """Raises ValueError for options that contradict each other; `how` as for `make`. Of a group without threads, which as in Ray
+    shows only when the actor is made, the log tells."""
+    limit = how.get("concurrency")
+    for name, size in (how.get("groups") or {}).items():
+        if size < 1:
+            import logging
+
+            logging.getLogger("rayshim").error("%s: %s", cls_name, _no_room(name, size))
+    if how.get("out_of_order") is False and (is_async or (limit is not None and limit > 1)):
+        raise ValueError(
+            f"{cls_name}: allow_out_of_order_execution=False is not possible for an async or multi-threaded actor: its calls run "
+            "at the same time. Leave the option out, or set max_concurrency=1 and use no `async def` methods"
+        )
+
+
+def several_at_once(how, is_async):
+    """Whether an actor runs several calls at the same time, or not in the order in which they come; `how` as for `make`."""
+    return bool(is_async or (how.get("concurrency") or 1) > 1 or how.get("groups") or how.get("out_of_order"))
+
+
+class _Watched(selectors.DefaultSelector):
+    """An event loop's selector. The core is told when all of an actor's groups are loops that wait with nothing to come by itself."""
+
+    waiting = set()
+
+    def select(self, timeout=None):
+        if timeout is not None:
+            return super().select(timeout)
+        self.waiting.add(self)
+        _core.loop_idle(len(self.waiting) == sum(isinstance(group, _Loop) for group in set(_groups.values())) == len(set(_groups.values())))
+        try:
+            return super().select(None)
+        finally:
+            self.waiting.discard(self)
+            _core.loop_idle(False)
+
+
+def _no_room(group, size):
+    return f"max_concurrency must be greater than 0, and that of the concurrency group {group!r} is {size}"
+
+
+def make(info, how, constructor):
     """Makes the instance by `constructor()`, for an async class inside its event loop, where it may start tasks.
 
-    Returns (instance, whether its calls are to be handed on).
+    Arguments: info, the ClassInfo; how, dict of the actor's options: concurrency (max_concurrency), groups ({name: limit}),
+    out_of_order (allow_out_of_order_execution).
+    Returns (instance, whether its calls are to be handed on, the lane of each method: see reactor/_core/aside.h).
     """
-    limit = how["concurrency"]
+    limit, groups = how.get("concurrency"), how.get("groups") or {}
+    if (how.get("streams_window") or 0) > 0:
+        _core.set_streams_window(how["streams_window"])
+    for name, size in groups.items():
+        if size < 1:
+            raise ValueError(_no_room(name, size))
     if info.is_async:
-        loop = _runners[number] = _Loop(1000 if limit is None else max(1, limit))
-        return loop.run(constructor), True
-    if limit is not None and limit > 1:
-        _runners[number] = _Threads(limit)
-    return constructor(), number in _runners
+        _groups[""] = _Loop(_ASYNC_LIMIT if limit is None else max(1, limit))
+        _groups.update((name, _Loop(size)) for name, size in groups.items())
+        instance = _groups[""].run(constructor)
+    elif groups or (limit or 1) > 1:
+        _groups[""] = _Threads(limit or 1)
+        _groups.update((name, _Threads(size)) for name, size in groups.items())
+        instance = constructor()
+    else:
+        instance = constructor()
+    handed_on = bool(_groups)
+    _group_of[:] = [method[5].get("concurrency_group") or "" for method in info.methods.values()]
+    if how.get("out_of_order") or info.is_async or (limit or 1) > 1:
+        lanes = [0 if name == "__dag_stage__" else -1 for name in info.methods]
+    else:
+        numbers = {name: i for i, name in enumerate(["", *groups])}
+        lanes = [numbers.get(name, 0) for name in _group_of] if groups else []
+    if handed_on:
+        _end_when_done()
+    return instance, handed_on, lanes
+
+
+def is_concurrent():
+    """Whether the actor of this process runs several calls at once."""
+    return "" in _groups
 
 
 def submit(actor, index, function, args, kwargs, completion):
-    _runners[actor].submit(function, args, kwargs, completion)
+    """The core hands on a call of method number `index`."""
+    in_order = getattr(function, "in_order", False)
+    name = _GRAPH_GROUP if in_order else getattr(function, "concurrency_group", None) or _group_of[index]
+    group = _groups.get(name)
+    if group is None:
+        if name not in (SYSTEM_GROUP, _GRAPH_GROUP):
+            completion.error(ValueError(
+                f"Failed to look up the executor of the given concurrency group {name}. It doesn't exist: the actor's groups are "
+                f"{sorted(n for n in _groups if n and n not in (SYSTEM_GROUP, _GRAPH_GROUP))}"
+            ))
+            return
+        group = _groups[name] = _Threads(1)
+    call = _Call(group, function, args, kwargs, completion)
+    _in_work[call.uid] = call
+    group.submit(call)
+
+
+def cancel(uid, children):
+    """The core tells that the call with this result is to be interrupted."""
+    call = _in_work.get(uid)
+    if call is not None:
+        call.group.cancel(call)
+
+
+class _Call:
+    def __init__(self, group, function, args, kwargs, completion):
+        self.group, self.function, self.args, self.kwargs, self.completion = group, function, args, kwargs, completion
+        self.uid = completion.uid
+        self.name = getattr(function, "__name__", "")
+        self.retry = getattr(function, "retry", ())
+        self.method = getattr(function, "method", function)
+        self.task = None
+        self.begun = False  # its method was called
+
+    def values(self):
+        """What the call of a generator method gives, with its retries."""
+        import inspect
+
+        from rayshim.builtin_methods import again, again_async
+
+        if self.retry and inspect.isasyncgenfunction(self.method):
+            return again_async(self.method, self.args, self.kwargs, self.retry, self.completion.take_retry)
+        if self.retry and inspect.isgeneratorfunction(self.method):
+            return again(self.method, self.args, self.kwargs, self.retry, self.completion.take_retry)
+        return self.method(*self.args, **self.kwargs)
+
+    def value(self, value):
+        _in_work.pop(self.uid, None)
+        self.completion.value(value)
+
+    def error(self, error):
+        _in_work.pop(self.uid, None)
+        self.completion.error(error)
+
+    def interrupted(self):
+        """It was cancelled while it ran: that is its result, whatever it made of it."""
+        from rayshim.context import RuntimeContext
+        from rayshim.exceptions import TaskCancelledError
+
+        _in_work.pop(self.uid, None)
+        self.completion.interrupted(TaskCancelledError(RuntimeContext()._task_id()))
+
+    def dropped(self, task):
+        """Its coroutine has ended, perhaps before its first step."""
+        if self.uid in _in_work:
+            self.error(RuntimeError("the call was dropped"))
+
+    def again(self, error):
+        """Whether to call once more after `error`."""
+        return isinstance(error, self.retry) and self.completion.take_retry()
 
 
 class _Threads:
+    """`limit` threads. A call goes to a new thread while there are fewer, then to the one that has been idle longest: what a
+    call left in thread-local data is there for every later call of its thread, and calls that start together have each its own."""
+
     def __init__(self, limit):
-        from concurrent.futures import ThreadPoolExecutor
+        self._limit, self._lock = limit, threading.Lock()
+        self._count, self._idle, self._waiting = 0, deque(), deque()
 
-        self._pool = ThreadPoolExecutor(limit, thread_name_prefix="actor")
+    def submit(self, call):
+        with self._lock:
+            if self._count < self._limit:
+                self._count += 1
+                threading.Thread(target=self._serve, args=(call,), name="actor", daemon=True).start()
+            elif self._idle:
+                self._idle.popleft().put(call)
+            else:
+                self._waiting.append(call)
 
-    def submit(self, function, args, kwargs, completion):
-        self._pool.submit(_run, function, args, kwargs, completion)
+    def _serve(self, call):
+        from queue import SimpleQueue
 
+        mine = SimpleQueue()
+        while True:
+            self._run(call)
+            del call
+            with self._lock:
+                call = self._waiting.popleft() if self._waiting else None
+                if call is None:
+                    self._idle.append(mine)
+            if call is None:
+                call = mine.get()
 
-def _run(function, args, kwargs, completion):
-    try:
-        value = function(*args, **kwargs)
-    except SystemExit as error:
-        _leave(error)
-    except BaseException as error:
-        completion.error(error)
-    else:
-        completion.value(value)
+    def _run(self, call):
+        running.set(call)
+        while True:
+            try:
+                if call.completion.unwanted:
+                    value = None
+                elif call.completion.streaming:
+                    value = call.completion.drain(call.values())
+                else:
+                    value = call.method(*call.args, **call.kwargs)
+            except SystemExit as error:
+                _leave(error)
+            except BaseException as error:
+                if not call.completion.streaming and call.again(error):
+                    continue
+                call.error(error)
+            else:
+                call.value(value)
+            return
+
+    def cancel(self, call):
+        with self._lock:
+            try:
+                self._waiting.remove(call)
+            except ValueError:
+                return  # it runs: it can ask is_canceled(), and its result is that it was cancelled
+        call.value(None)
 
 
 class _Loop:
     def __init__(self, limit):
         import asyncio
 
-        self._loop = asyncio.new_event_loop()
+        plain = type(asyncio.get_event_loop_policy()) is asyncio.DefaultEventLoopPolicy
+        self._loop = asyncio.SelectorEventLoop(_Watched()) if plain else asyncio.new_event_loop()
         self._free = asyncio.Semaphore(limit)
-        self._tasks = set()
         threading.Thread(target=self._serve, name="actor-loop", daemon=True).start()
 
     def _serve(self):
@@ -72,31 +262,59 @@ class _Loop:
 
         return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
 
-    def submit(self, function, args, kwargs, completion):
-        self._loop.call_soon_threadsafe(self._start, function, args, kwargs, completion)
+    def submit(self, call):
+        self._loop.call_soon_threadsafe(self._start, call)
 
-    def _start(self, function, args, kwargs, completion):
-        task = self._loop.create_task(self._run(function, args, kwargs, completion))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _start(self, call):
+        call.task = self._loop.create_task(self._run(call))
+        call.task.add_done_callback(call.dropped)
 
-    async def _run(self, function, args, kwargs, completion):
+    def cancel(self, call):
+        self._loop.call_soon_threadsafe(lambda: call.task.cancel())
+
+    async def _run(self, call):
+        running.set(call)
+        try:
+            async with self._free:
+                value = await self._call(call)
+        except SystemExit as error:
+            _leave(error)
+        except BaseException as error:
+            self._interrupted(call) or call.error(error)
+        else:
+            self._interrupted(call) or call.value(value)
+
+    def _interrupted(self, call):
+        interrupted = call.begun and call.completion.unwanted
+        if interrupted:
+            call.interrupted()
+        return interrupted
+
+    async def _call(self, call):
         import inspect
 
-        async with self._free:
+        from rayshim.generators import stream
+
+        if call.completion.streaming:
+            return await stream(call.values(), call.completion)
+        while True:
             try:
-                value = function(*args, **kwargs)
-                if inspect.isawaitable(value):
-                    value = await value
-            except SystemExit as error:
-                _leave(error)
-            except BaseException as error:
-                completion.error(error)
-            else:
-                completion.value(value)
+                call.begun = not call.completion.unwanted
+                value = call.method(*call.args, **call.kwargs) if call.begun else None
+                return await value if inspect.isawaitable(value) else value
+            except Exception as error:
+                if not call.again(error):
+                    raise
 
 
 def _leave(error):
     from reactor.runtime import worker
 
-    worker.leave(worker.exit_kind(type(error), 0))
+    worker.leave(worker.exit_kind(error, 0))
+
+
+def _end_when_done():
+    """SIGTERM ends the process when the calls in work are done; none is begun any more."""
+    import signal
+
+    signal.signal(signal.SIGTERM, lambda number, frame: _core.leave_after_task())

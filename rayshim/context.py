@@ -4,7 +4,7 @@ import os
 
 from reactor import _core
 
-from rayshim import session
+from rayshim import placement, session
 
 
 def job_id():
@@ -33,7 +33,8 @@ class RuntimeContext:
         return task and task.hex()
 
     def _task_id(self):
-        uid, _ = _core.running()
+        call = _handed_on()
+        uid = call.uid if call else _core.running()[0]
         if not uid:
             return None
         from rayshim.ids import TaskID
@@ -42,7 +43,8 @@ class RuntimeContext:
         return TaskID(_id_bytes(uid)[:24])
 
     def get_task_name(self):
-        name = _core.running_name()
+        call = _handed_on()
+        name = call.name if call else _core.running_name()
         if name is None:
             return None
         facts = self._facts()
@@ -78,23 +80,27 @@ class RuntimeContext:
             raise RuntimeError("This method is only available in an actor.")
         from rayshim.actor import _handle_from
 
-        link = _core.link_at(facts["offset"], True)
-        if link is None:
-            raise RuntimeError("the actor's last handle is gone; it cannot have a new one")
+        link = _core.link_at(facts["offset"], True, weak=True)  # an actor does not keep itself alive
         return _handle_from(link, _core.ref_at(facts["info"]))
 
     @property
     def was_current_actor_reconstructed(self):
         if not self._facts():
             raise RuntimeError("This method is only available in an actor.")
-        return False
+        return self._facts().get("restarts", 0) > 0
+
+    def is_canceled(self):
+        """Whether somebody has cancelled the running call. RuntimeError in an async actor, whose calls get a CancelledError."""
+        call = _handed_on()
+        if call is not None and call.task is not None:
+            raise RuntimeError("This method is not supported in an async actor.")
+        return bool(call.completion.unwanted if call else _core.unwanted() or _core.cancel_wanted())
 
     def get_assigned_resources(self):
         """{resource: amount} that the caller holds."""
         facts = self._facts()
-        if facts:
-            return {k: v / 10000 for k, v in facts["demand"].items()}
-        return {k: v / 10000 for k, v in _core.held_resources().items()}
+        held = facts["demand"] if facts else _core.held_resources()
+        return placement.plain({k: v / 10000 for k, v in held.items()})
 
     def get_accelerator_ids(self):
         return {"GPU": [str(i) for i in gpu_ids()]}
@@ -102,23 +108,39 @@ class RuntimeContext:
     get_resource_ids = get_accelerator_ids
 
     def get_placement_group_id(self):
-        return None
+        """The hex id of the placement group that the caller is in, or None."""
+        here = placement.current()
+        return here and here[0]
+
+    @property
+    def current_placement_group_id(self):
+        from rayshim.ids import PlacementGroupID
+
+        here = placement.current()
+        return PlacementGroupID.from_hex(here[0]) if here else PlacementGroupID.nil()
+
+    @property
+    def should_capture_child_tasks_in_placement_group(self):
+        return placement.capturing() is not None
 
     def get_runtime_env_string(self):
         import json
 
-        return json.dumps(session.current.settings["runtime_env"])
+        return json.dumps({k: v for k, v in session.current.runtime_env.items() if not isinstance(v, bytes)}, sort_keys=True)
 
     @property
     def runtime_env(self):
-        return session.current.settings["runtime_env"]
+        """The RuntimeEnv of the process that asks."""
+        from rayshim.runtime_env import RuntimeEnv
+
+        return RuntimeEnv(_validate=False, **session.current.runtime_env)
 
     @property
     def gcs_address(self):
         return "local"
 
     def get_node_labels(self):
-        return {"ray.io/node-id": self.get_node_id()}
+        return dict(session.current.settings["labels"])
 
     def get_session_name(self):
         return f"session_{session.current.settings['driver']}"
@@ -157,6 +179,13 @@ class RuntimeContext:
     def get(self):
         """The basic ids as a dict."""
         return {"job_id": self.get_job_id(), "node_id": self.get_node_id(), "namespace": self.namespace}
+
+
+def _handed_on():
+    """The call that runs in this thread or coroutine of a threaded or async actor, else None."""
+    from rayshim import concurrency
+
+    return concurrency.running.get(None)
 
 
 def gpu_ids():

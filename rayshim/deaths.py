@@ -3,12 +3,13 @@
 import os
 import signal
 
-_INTENDED, _CREATION_FAILED, _OUT_OF_SCOPE, _IDLE, _SYSTEM_EXIT = range(1, 6)
+_INTENDED, _CREATION_FAILED, _OUT_OF_SCOPE, _IDLE, _SYSTEM_EXIT, _DRAINED, _FINISHED = range(1, 8)
 
 
 def exception(facts):
-    """ActorDiedError or WorkerCrashedError. `facts`: dict of reactor's supervisor (pid, status, exit_reason, actor, killed),
-    with `creation_error` if the constructor raised; None if nothing is known."""
+    """ActorDiedError, WorkerCrashedError, or ActorUnavailableError for an actor that is made anew. `facts`: dict of reactor's
+    supervisor (pid, status, exit_reason, actor, killed; `beside` in packed placement), with `creation_error` if the constructor raised, `restarting` if the
+    actor is made anew; None if nothing is known."""
     from rayshim import exceptions
 
     if facts is None:
@@ -17,14 +18,23 @@ def exception(facts):
         cause = exceptions.RayError.from_bytes(facts["creation_error"])
         return exceptions.ActorDiedError(cause if isinstance(cause, exceptions.RayTaskError) else str(cause))
     actor = facts["actor"]
+    if facts.get("released") and (actor is None or facts["pid"] == 0):
+        from rayshim.placement import refusal
+
+        return refusal(facts["released"], of_actor=actor is not None)
     if actor is None:
         return exceptions.WorkerCrashedError(f"pid={facts['pid']}: {_how(facts['status'])}")
     from rayshim.actor import actor_id
     from rayshim.actor_death import ActorDeath
 
+    if facts.get("restarting"):
+        return exceptions.ActorUnavailableError(
+            f"The actor is temporarily unavailable: {_why(facts)} It is made anew, and this call may not be run twice "
+            "(max_task_retries)", actor_id(actor["number"]).binary()
+        )
     return exceptions.ActorDiedError(
         ActorDeath(
-            f"The actor is dead because {_why(facts)}",
+            f"The actor is dead because {_why(facts)}{_with_whom(facts)}",
             class_name=actor["class_name"],
             actor_id=actor_id(actor["number"]).hex(),
             pid=facts["pid"],
@@ -41,11 +51,21 @@ def _why(facts):
         return facts["killed"]
     if facts["exit_reason"] == _INTENDED:
         return "its worker process has exited by request: exit_actor() is called."
-    if facts["exit_reason"] == _SYSTEM_EXIT:
+    if facts["exit_reason"] in (_SYSTEM_EXIT, _FINISHED):
         return "its worker process has died: a method called sys.exit()."
+    if facts["exit_reason"] == _DRAINED:
+        return "its worker process has ended by request: it got SIGTERM."
     if facts["exit_reason"] == _OUT_OF_SCOPE:
         return "all references to the actor were removed."
     return f"its worker process has died: {_how(facts['status'])}."
+
+
+def _with_whom(facts):
+    """In packed placement: all the actors that the worker hosted."""
+    beside = facts.get("beside")
+    if not beside:
+        return ""
+    return f" It was a packed worker, and every actor on it has died with it: {', '.join(beside)}."
 
 
 def _how(status):

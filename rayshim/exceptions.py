@@ -23,7 +23,7 @@ class RayError(Exception):
         import pickle
         from traceback import format_exception
 
-        text = "".join(format_exception(type(self), self, None))
+        text = in_rays_words("".join(format_exception(type(self), self, None)))
         try:
             pickled = _pickled(self)
         except Exception:
@@ -119,13 +119,19 @@ def make_task_error(
 
     cause = exc.cause if isinstance(exc, RayTaskError) else exc
     if dependency:
+        kind = RayTaskError if isinstance(exc, RayTaskError) else type(exc)
         text = (
             f"{_HEADER}\n  At least one of the input arguments for this task could not be computed:\n"
-            f"{type(exc).__module__}.{type(exc).__qualname__}: {exc}"
+            f"{kind.__module__}.{kind.__qualname__}: {exc}"
         )
     else:
         text = format_remote(exc, skip)
-    return RayTaskError(function_name, text, cause, proctitle, pid, ip, actor_repr, actor_id)
+    return RayTaskError(function_name, in_rays_words(text), cause, proctitle, pid, ip, actor_repr, actor_id)
+
+
+def in_rays_words(text):
+    """A traceback's text with our exceptions under the names that Ray's users know."""
+    return text.replace("rayshim.exceptions.", "ray.exceptions.")
 
 
 class RayActorError(RayError):
@@ -230,6 +236,18 @@ class GetTimeoutError(RayError, TimeoutError):
     """`get(..., timeout=)` ran out of time."""
 
 
+class OrderingError(RayError, RuntimeError):
+    """`init(ordering="strict")`: a call cannot be run in the order of the program's serial run."""
+
+
+class ReplayError(RayError, RuntimeError):
+    """`init(replay=)`: the program does not do what was recorded."""
+
+
+class DeadlockError(RayError, RuntimeError):
+    """Calls wait for each other's results, in a circle."""
+
+
 class WorkerCrashedError(RayError):
     """The process that ran the task died; an argument, if given, says more."""
 
@@ -246,8 +264,8 @@ class UnserializableException(RayError):
 
     def __str__(self):
         return (
-            "Failed to deserialize exception. Its class must be importable here and must be restored by "
-            "`cls(*self.args)`, or define __reduce__, or have a serializer (`ray.util.register_serializer`).\n"
+            "Failed to deserialize exception. Refer to https://docs.ray.io/en/latest/ray-core/objects/serialization.html"
+            "#custom-serializers-for-exceptions for more information.\n"
             f"Original exception:\n{self._original_stack_trace}"
         )
 
@@ -393,6 +411,9 @@ class OutOfMemoryError(_MessageError):
 class AuthenticationError(_MessageError):
     """A token is missing or wrong."""
 
+    def __str__(self):
+        return f"{self.message}. For more information, see: https://docs.ray.io/en/latest/ray-security/token-auth.html"
+
 
 class RpcError(_MessageError):
     """A message did not get through; `rpc_code` is the transport's, or None."""
@@ -492,9 +513,9 @@ def _unpicklable(cause, error, traceback_str):
 
 
 def _pickled(value):
-    import cloudpickle
+    from reactor import codec
 
-    return cloudpickle.dumps(value)
+    return codec.pickled(value)
 
 
 def _restore(error_class, args, attributes):

@@ -3,7 +3,9 @@
 from reactor import _core
 
 from rayshim import options as opts
-from rayshim import session
+from rayshim import placement, session
+from rayshim import runtime_env as environments
+from rayshim.generators import num_returns_code, window
 from rayshim.signature import Signature
 
 _VARIANTS = 64  # kept of one function
@@ -13,11 +15,16 @@ _FOREVER = 0xFFFFFFFF  # retries without end
 class RemoteFunction:
     """A function that runs in a task worker.
 
-    `remote(*args, **kwargs)` gives an ObjectRef, a list of them (`num_returns` above 1) or None (`num_returns=0`) at once, and
-    raises TypeError if the arguments do not fit the function.
+    `remote(*args, **kwargs)` gives an ObjectRef, a list of them (`num_returns` above 1), None (`num_returns=0`) or, for a generator
+    function, an ObjectRefGenerator at once, and raises TypeError if the arguments do not fit the function.
     """
 
     def __init__(self, function, options):
+        if getattr(function, "__code__", None) and function.__code__.co_flags & 0x80:  # CO_COROUTINE
+            raise ValueError(
+                "'async def' should not be used for remote tasks. You can wrap the async function with `asyncio.run(f())`. See more "
+                "at: https://docs.ray.io/en/latest/ray-core/actors/async_api.html"
+            )
         self._function = function
         self._options = options
         self._variants = {}  # options given -> the function with them, so that its export is found again
@@ -34,9 +41,14 @@ class RemoteFunction:
 
     def remote(self, *args, **kwargs):
         """Runs the function in a task worker. The first call exports it; later ones go to the core directly."""
-        native = self._export()
-        self.__dict__["remote"] = native.remote
-        return native.remote(*args, **kwargs)
+        remote = self._export().remote
+        decorate = getattr(self._function, "__ray_invocation_decorator__", None)
+        if decorate is not None:
+            plain = remote
+            remote = lambda *args, **kwargs: decorate(lambda args, kwargs: plain(*args, **kwargs))(args, kwargs)  # noqa: E731
+        if placement.capturing() is None:
+            self.__dict__["remote"] = remote
+        return remote(*args, **kwargs)
 
     def options(self, **given):
         """The same function with other options; see `ray.remote`."""
@@ -47,13 +59,22 @@ class RemoteFunction:
             key = known = None
         if known is None:
             checked = opts.task_options(given, in_options=True, is_generator=_is_generator(self._function))
-            known = RemoteFunction(self._function, opts.merge(self._options, checked))
+            base = {name: value for name, value in self._options.items() if name != "max_calls"}
+            known = RemoteFunction(self._function, opts.merge(base, checked))
             if key is not None and len(self._variants) < _VARIANTS:
                 self._variants[key] = known
         return known
 
+    def _remote(self, args=None, kwargs=None, **options):
+        """`options(**options).remote(*args, **kwargs)`: Ray's older way to say it."""
+        function = self.options(**options) if options else self
+        return function.remote(*(args or ()), **(kwargs or {}))
+
     def bind(self, *args, **kwargs):
-        raise NotImplementedError("rayshim does not provide ray.dag yet: call f.remote() instead of f.bind()")
+        """The node of a graph that calls the function; see `ray.dag`."""
+        from rayshim.dag import FunctionNode
+
+        return FunctionNode(self._function, args, kwargs, self._options, _remote=self)
 
     def forget(self):
         """The session has ended: the next call exports the function anew."""
@@ -64,23 +85,25 @@ class RemoteFunction:
         o = self._options
         resources = opts.task_resources(o)
         retries = o.get("max_retries", 3)
-        flags = _flags(o, resources, retries)
+        place = placement.place(o, resources, self.__qualname__)
+        env = s.runtime_env
+        if o.get("runtime_env"):
+            env = environments.merged(env, environments.checked(o["runtime_env"], self.__name__))
+        flags = _flags(o, resources, place, env if s.inline else None)
         function = self._function
         ref = s.export((function, flags), lambda: (function, dict(flags)))
         signature = Signature(function)
         s.exported.add(self)
-        results = o.get("num_returns")
-        if results in ("dynamic", "streaming") or results is None and _is_generator(function):
-            raise NotImplementedError("rayshim does not provide generator tasks (num_returns='dynamic' or 'streaming') yet")
         return _core.Function(
             ref,
             self.__name__,
-            1 if results is None else results,
+            num_returns_code(o.get("num_returns"), _is_generator(function)),
             signature.min_args if signature.simple else 1 << 30,
             signature.max_args,
             signature.check,
-            s.demand(resources),
+            s.demand(place.demand, place.group, s.setting(env, resources.get("GPU"))),
             _FOREVER if retries is None or retries < 0 else retries,
+            *window(o),
         )
 
     def __reduce__(self):
@@ -95,17 +118,21 @@ def _is_generator(function):
     return bool(code and code.co_flags & 0x220)  # CO_GENERATOR, CO_ASYNC_GENERATOR
 
 
-def _flags(o, resources, retries):
+def _flags(o, resources, place, env):
     """What the worker must do around the function, as a hashable key."""
     flags = {}
     if o.get("name"):
         flags["name"] = o["name"]
+    if place.group:
+        flags["group"] = (place.group, place.capture)
     if resources.get("GPU"):
         flags["gpus"] = resources["GPU"]
     if o.get("retry_exceptions"):
         which = o["retry_exceptions"]
         flags["retry_exceptions"] = tuple(which) if isinstance(which, (list, tuple)) else True
-        flags["retries"] = retries
-    if o.get("runtime_env"):
-        flags["env"] = tuple(sorted((o["runtime_env"].get("env_vars") or {}).items()))
+    most = o.get("max_calls", 1 if resources.get("GPU") else 0)  # Ray's default: a GPU's memory comes back with the process
+    if most:
+        flags["max_calls"] = most
+    if env:
+        flags["env"] = environments.frozen(env)
     return tuple(sorted(flags.items()))

@@ -4,6 +4,8 @@ Messages follow Ray 2.60, so that code which matches on them keeps working. The 
 accepted types and a rule, a rule is a function (name, value) -> message or None.
 """
 
+from rayshim import labels
+
 _NONE = type(None)
 _SMALLEST_QUANTITY = 0.0001
 # Devices that are handed out whole above one: half of the second GPU has no meaning.
@@ -116,8 +118,8 @@ _FLAG = (bool, _NONE)
 
 # name -> (types, rule, default)
 _COMMON = {
-    "label_selector": (_DICT, _no_rule, None),
-    "fallback_strategy": ((list, _NONE), _no_rule, None),
+    "label_selector": (_DICT, lambda name, value: labels.wrong_selector(value), None),
+    "fallback_strategy": ((list, _NONE), lambda name, value: labels.wrong_fallback(value), None),
     "accelerator_type": (_TEXT, _no_rule, None),
     "memory": (_AMOUNT, _quantity, None),
     "name": (_TEXT, _no_rule, None),

@@ -1,41 +1,75 @@
 """From the core's record of the calls to the report and the graph that the user sees."""
 
 import os
+from dataclasses import dataclass
 
 from reactor import _core
-from reactor.record import Divergence, Operation, Recording, Result, Segment, Source
+from reactor.record import Divergence, Operation, Recording, Result, Segment, Source, Timing
 
 _CALL, _CREATE, _TASK, _PUT = range(4)
 _ENDS = ("get", "wait", "end of task")
 _OLDER = 0xFFFFFFFF
+_LATER = 31  # the native recorder tells apart results taken up to so many segments later
 _PATIENCE = 1.0  # seconds that a busy worker is given to hand over its recording
 
 
 def recording(session):
     """The Recording of the whole run: the driver's segments first, then those of each worker that could be asked."""
-    names = _names(session)
+    actors = _actors(session)
+    names = _names(session, actors)
     segments, successors, divergences = [], {}, []
-    for _, data in _core.recordings(_PATIENCE):
+    recordings = [data for _, data in _core.recordings(_PATIENCE)]
+    ran = _ran(recordings)
+    for data in recordings:
         if "operations" not in data:
             continue
-        trie = _Trie(data, names)
+        trie = _Trie(data, names, ran)
         first = len(segments)
         segments += trie.segments()
         successors.update({(first + i, first + j): count for i, j, count in data["successors"]})
         divergences += trie.divergences()
-    counters = {**_core.counters(), "physical_answers": session.physical_answers}
-    stats = _core.stats()
-    counters.update(wakes=stats["wakes"], sleeps=stats["sleeps"])
-    return Recording(tuple(segments), successors, tuple(divergences), counters)
+    measured = {}
+    for (actor, name), method in ran.items():
+        reaction = f"{names.get(actor, f'actor {actor}')}.{name}" if actor else f"task:{name}.call"
+        measured[reaction] = Timing(method.calls, method.seconds)
+    workers = {names[a["number"]]: a["host"] for a in actors if a["host"] is not None}
+    return Recording(tuple(segments), successors, tuple(divergences), _core.counters(), measured, workers)
 
 
-def _names(session):
-    """{actor number: "Class#k"}: k counts the class's actors in the order of their creation."""
+@dataclass(frozen=True)
+class _Method:
+    """What the processes that ran a method or function say of it."""
+
+    calls: int
+    seconds: float
+    layout: str
+    bytes: int
+
+
+def _ran(recordings):
+    """{(actor number, 0 for a task; name): _Method}, over all processes: a function's tasks run in many."""
+    found = {}
+    for data in recordings:
+        for actor, name, calls, seconds, layout, size in data.get("ran", ()):
+            before = found.get((actor, name))
+            if before:
+                calls, seconds = calls + before.calls, seconds + before.seconds
+                layout, size = before.layout or layout, before.bytes or size
+            found[actor, name] = _Method(calls, seconds, layout, size)
+    return found
+
+
+def _actors(session):
+    return [] if session.inline else session.control.ask("state")["actors"]
+
+
+def _names(session, actors=None):
+    """{actor number: "Class#k"}: k counts the class's actors in the order of their creation. `actors`: what the supervisor knows."""
     classes = dict(session.made)
+    actors = _actors(session) if actors is None else actors
     if session.inline:
         classes.update((number, made.facts["class_name"]) for number, made in session.inline_actors.items())
-    else:
-        classes.update((a["number"], a["class_name"]) for a in session.control.ask("state")["actors"])
+    classes.update((a["number"], a["class_name"]) for a in actors)
     counts, names = {}, {}
     for number in sorted(classes):
         k = counts[classes[number]] = counts.get(classes[number], -1) + 1
@@ -46,20 +80,39 @@ def _names(session):
 class _Trie:
     """One process's record: operations as nodes that name their parent, segments as the nodes where they end."""
 
-    def __init__(self, data, names):
-        self.nodes, self.raw_segments, self.names = data["operations"], data["segments"], names
-        self.before = {}  # segment -> the segment that most often preceded it
+    def __init__(self, data, names, ran):
+        self.nodes, self.raw_segments, self.names, self.ran = data["operations"], data["segments"], names, ran
+        self.before, self.after = {}, {}  # segment -> the one that most often preceded it, followed it
         for i, j, count in sorted(data["successors"], key=lambda s: s[2]):
             self.before[j] = i
+            self.after[i] = j
 
     def segments(self):
-        return [self._segment(k) for k in range(len(self.raw_segments))]
+        gets = self._gets()
+        return [self._segment(k, gets[k]) for k in range(len(self.raw_segments))]
 
-    def _segment(self, k):
-        node, root, end, _, count = self.raw_segments[k]
+    def _segment(self, k, gets):
+        node, root, end, _, count, seconds, wakes, sleeps, site = self.raw_segments[k]
         path = self._path(node)
         operations = tuple(self._operation(self.nodes[n], k, path) for n in path)
-        return Segment(self._caller(root), operations, _ENDS[end], max(count - 1, 0))
+        return Segment(
+            self._caller(root), operations, _ENDS[end], max(count - 1, 0), seconds, wakes, sleeps,
+            tuple(gets) if _ENDS[end] == "get" else None, "" if site == "?" else _short(site),
+        )
+
+    def _gets(self):
+        """Per segment the results that the get at its end has given: each operation knows how many segments later it was."""
+        found = [[] for _ in self.raw_segments]
+        for k, (node, *_) in enumerate(self.raw_segments):
+            for index, n in enumerate(self._path(node)):
+                later, end = self.nodes[n]["taken"], k
+                for back in range(_LATER):
+                    if end is None:
+                        break
+                    if later >> back & 1:
+                        found[end].append(Source("put" if self.nodes[n]["kind"] == _PUT else "operation", -back, index))
+                    end = self.after.get(end)
+        return found
 
     def _path(self, node):
         path = []
@@ -87,16 +140,24 @@ class _Trie:
     def _operation(self, raw, k, path):
         target, method = self._target(raw)
         count = 0 if raw["kind"] == _CREATE else raw["results"]  # nobody reads a constructor's result
-        results = (Result(raw["result"], raw["result_bytes"]),) * count
+        results = (Result(*self._result(raw)),) * count
         process = raw["actor"] if raw["kind"] in (_CALL, _CREATE) else None
         if raw["kind"] == _PUT:
             return Operation("put", "", _short(raw["site"]), (Source("value", layout=raw["layout"], bytes=raw["bytes"]),))
         return Operation(target, method, _short(raw["site"]), tuple(self._sources(raw, k, path)), results, process)
 
+    def _result(self, raw):
+        """(layout, bytes) of an operation's result: as its caller saw it, else as the process that made it did."""
+        if raw["result"]:
+            return raw["result"], raw["result_bytes"]
+        method = self.ran.get((raw["actor"] if raw["kind"] == _CALL else 0, raw["name"]))
+        return (method.layout, method.bytes) if method else ("", 0)
+
     def _sources(self, raw, k, path):
         layouts = _split(raw["layout"])
         refs = {argument: (back, op - 1) for argument, back, op in raw["sources"]}
-        for argument in range(raw["args"]):
+        # A constructor's first argument is the runtime's own.
+        for argument in range(raw["kind"] == _CREATE, raw["args"]):
             layout = layouts[argument] if argument < len(layouts) else ""
             if argument not in refs:
                 yield Source("value", layout=layout, bytes=raw["bytes"] // max(raw["args"], 1))
@@ -107,8 +168,7 @@ class _Trie:
                 yield Source("outside", layout="")
                 continue
             put = made_by["kind"] == _PUT
-            shown = made_by["layout"] if put else made_by["result"]
-            size = made_by["bytes"] if put else made_by["result_bytes"]
+            shown, size = (made_by["layout"], made_by["bytes"]) if put else self._result(made_by)
             yield Source("put" if put else "operation", -back, op, layout=shown, bytes=size)
 
     def _made_by(self, k, path, back, op):
@@ -128,27 +188,27 @@ class _Trie:
         for number, raw in enumerate(self.nodes):
             if raw["site"] != "?":
                 children.setdefault(raw["parent"], []).append(number)
-        ends = {node: (end, born, count) for node, _, end, born, count in self.raw_segments}
+        ends = {node: (end, born, count, _short(site)) for node, _, end, born, count, _, _, _, site in self.raw_segments}
         for parent, numbers in children.items():
             if self.nodes[parent]["site"] == "?":
                 continue  # a root: a segment may begin with anything
             caller = self._caller_of(parent)
             first = self.nodes[numbers[0]]
             if parent in ends:
-                end, born, count = ends[parent]
+                end, born, count, site = ends[parent]
                 if numbers[0] >= born:  # the segment ended here when it was recorded, later it went on
-                    yield self._divergence(caller, None, first, _ENDS[end], "the segment went on")
+                    yield self._divergence(caller, None, first, _ENDS[end], "the segment went on", site)
                     continue
-                yield Divergence(caller, self._shown(first), _ENDS[end], _short(first["site"]), "", "the segment ended earlier", count)
+                yield Divergence(caller, self._shown(first), _ENDS[end], _short(first["site"]), site, "the segment ended earlier", count)
             for number in numbers[1:]:
                 yield self._divergence(caller, first, self.nodes[number], None, _difference(first, self.nodes[number]))
 
-    def _divergence(self, caller, recorded, seen, end, reason):
+    def _divergence(self, caller, recorded, seen, end, reason, site=""):
         return Divergence(
             caller,
             self._shown(recorded) if recorded else end,
             self._shown(seen),
-            _short(recorded["site"]) if recorded else "",
+            _short(recorded["site"]) if recorded else site,
             _short(seen["site"]),
             reason,
             seen["visits"],
@@ -196,7 +256,11 @@ def report(session):
     """See `rayshim.report`."""
     from rayshim.reporting import Report
 
-    return Report(recording(session))
+    names = _names(session)
+    tries = [_Trie(data, names, {}) for _, data in _core.recordings(_PATIENCE) if "operations" in data]
+    runs = [count for trie in tries for _, _, _, _, count, *_ in trie.raw_segments]
+    divergences = [divergence for trie in tries for divergence in trie.divergences()]
+    return Report({**_core.counters(), "segments": len(runs), "segment_runs": sum(runs), "divergences": divergences})
 
 
 def graph(session):

@@ -1,12 +1,17 @@
 """What the user is shown of a run: its report and its recorded graph."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from reactor.record import Divergence, Recording
 
-_COUNTS = ("segments", "calls_total", "calls_replayed", "physical_answers", "bytes_typed", "bytes_pickled", "wakes", "sleeps")
+_COUNTS = (
+    "segments", "segment_runs", "calls_total", "calls_replayed", "physical_answers", "bytes_typed", "bytes_pickled", "wakes", "sleeps",
+)
+
+_SHOWN = 20  # divergences in the printed table
 
 
 class Report:
@@ -14,7 +19,7 @@ class Report:
 
     Arguments:
         data: a `reactor.record.Recording`, whose own counters go before what can be computed from its segments; or a mapping
-            with some of the keys `segments`, `calls_total`, `calls_replayed`, `physical_answers`, `bytes_typed`,
+            with some of the keys `segments`, `segment_runs`, `calls_total`, `calls_replayed`, `physical_answers`, `bytes_typed`,
             `bytes_pickled`, `wakes`, `sleeps` (int, 0 if left out) and `divergences` (Divergence objects or their dicts).
     """
 
@@ -42,18 +47,22 @@ class Report:
 
         c = self._counts
         rows = [
-            ("segments recorded", f"{c['segments']:,}"),
+            ("segments recorded", f"{c['segments']:,}, run {c['segment_runs']:,} times"),
             ("calls", f"{c['calls_total']:,}"),
             ("  replayed", f"{c['calls_replayed']:,} ({self.replayed_share:.1%})"),
             ("moved typed", size(c["bytes_typed"]) or "0 B"),
             ("moved pickled", size(c["bytes_pickled"]) or "0 B"),
-            ("wake-ups, sleeps", f"{c['wakes']:,}, {c['sleeps']:,}"),
+            ("wake-ups, sleeps", f"{c['wakes']:,}, {c['sleeps']:,} ({c['wakes'] / (c['segment_runs'] or 1):.2g} wake-ups a segment)"),
             ("physical answers", f"{c['physical_answers']:,}"),
             ("divergences", f"{sum(divergence.count for divergence in self.divergences):,}"),
         ]
         width = max(len(name) for name, _ in rows)
         lines = [f"{name.ljust(width)}  {value}" for name, value in rows]
-        return "\n".join([*lines, *(f"  {divergence}" for divergence in self.divergences)])
+        shown = sorted(self.divergences, key=lambda divergence: -divergence.count)[:_SHOWN]
+        lines += [f"  {divergence}" for divergence in shown]
+        if len(self.divergences) > _SHOWN:
+            lines.append(f"  and {len(self.divergences) - _SHOWN:,} more places; see to_dict()")
+        return "\n".join(lines)
 
     def __repr__(self):
         counts = ", ".join(f"{name}={value}" for name, value in self._counts.items() if value)
@@ -70,6 +79,7 @@ def _counted(recording):
                 pickled += value.bytes * segment.runs * (not value.typed)
     computed = {
         "segments": len(recording.segments),
+        "segment_runs": sum(segment.runs for segment in recording.segments),
         "calls_total": sum(segment.calls * segment.runs for segment in recording.segments),
         "calls_replayed": sum(segment.calls * segment.replays for segment in recording.segments),
         "bytes_typed": typed,
@@ -96,6 +106,7 @@ class RecordedGraph:
         from reactor.draw.timings import Timings
         from reactor.graph import Graph
 
+        self.recording = recording
         self.graph = Graph.from_recording(recording)
         self.timings = Timings.from_recording(recording, seconds, wall)
 
@@ -125,6 +136,10 @@ class RecordedGraph:
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page
+
+    def save(self, path):
+        """Writes the recording to `path` as JSON: what `rayshim.packed(recording=path)` places the actors of a later run by."""
+        Path(path).write_text(json.dumps(self.recording.to_dict()), encoding="utf-8")
 
     def __str__(self):
         return self.text()

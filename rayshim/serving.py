@@ -1,11 +1,12 @@
 """rayshim's hooks in the runtime (see reactor.runtime.plugin): making actors, running functions, errors in both directions."""
 
 import os
-import sys
 
 from reactor import _core
 
-from rayshim import session
+from reactor.runtime.seeding import reseed
+
+from rayshim import inline, session
 
 _SKIP = (os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.abspath(_core.__file__)))
 
@@ -13,18 +14,20 @@ _SKIP = (os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.abs
 def install(settings, role):
     """Sets the core's hooks in this process: role is driver, inline, zygote, actor or task."""
     import rayshim.refs  # noqa: F401  refs are made as ObjectRef from here on
+    from rayshim import generators, ordering, stuck
 
     if settings["alias"]:
         from rayshim import alias
 
         alias.install()
     for name, hook in (("failure", failure), ("error", error), ("create", create), ("create_failed", create_failed),
-                       ("function", load_function), ("loads", loads), ("store_full", store_full), ("deferred", deferred)):
+                       ("function", load_function), ("loads", loads), ("store_full", store_full), ("deferred", deferred),
+                       ("generator", generators.ObjectRefGenerator), ("gather", generators.gather), ("stale", stale),
+                       ("unpicklable", unpicklable), ("cancelled", cancelled), ("relaxed", ordering.relaxed), ("stuck", stuck.stuck)):
         _core.set_hook(name, hook)
     if role == "inline":
-        from rayshim import inline
-
         _core.set_hook("switched", inline.switched)
+        _core.set_hook("anew", inline.anew)
         from reactor.runtime import worker
 
         _core.set_hook("exit_kind", worker.exit_kind)
@@ -39,29 +42,73 @@ def observe(settings):
     _core.set_own_directory(_SKIP[0] + os.sep)
     _core.set_recording(settings["recording"])
     _core.set_tracing(settings["trace"])
+    if settings["seed"] is not None:
+        _core.set_hook("task_random", task_random)
+    if settings["kept"]:
+        from rayshim import rerun
+
+        rerun.begin(settings)
 
 
-def begin(settings, record, gpus):
+def begin(settings, record, gpus, setting):
     """In a worker after its birth: the session, the environment, how it is interrupted."""
     import socket
 
     from reactor.runtime.control import Sender
     from reactor.runtime.descriptors import SEND_FD
 
-    s = session.begin(session.Session(Sender(socket.socket(fileno=SEND_FD)), settings, None, record, gpus or ()))
-    environment = {**(settings["runtime_env"].get("env_vars") or {}), **((record or {}).get("env") or {})}
-    os.environ.update(environment)
-    for path in [settings["runtime_env"].get("working_dir"), *(settings["runtime_env"].get("py_modules") or [])]:
-        if isinstance(path, str):
-            sys.path.insert(0, path)
-    if settings["runtime_env"].get("working_dir"):
-        os.chdir(settings["runtime_env"]["working_dir"])
+    from rayshim import runtime_env
+
+    own = (record or {}).get("env") if record else setting and setting[0]
+    env = settings["runtime_env"] if own is None else runtime_env.thawed(own)
+    s = session.begin(session.Session(Sender(socket.socket(fileno=SEND_FD)), settings, None, record, gpus or (), env))
+    _core.set_titles(*((f"ray::{record['class_name']}", f"ray::{record['class_name']}.") if record else ("ray::packed" if s.hosted is not None else "ray::IDLE", "ray::")))
     if s.gpus or "GPU" in settings["resources"]:
-        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(str(gpu) for gpu, _ in s.gpus)
+        show_gpus(s.gpus)
+    if s.hosted is not None:
+        from rayshim import packing
+
+        packing.host()
     from rayshim import cancelling
 
     cancelling.listen()
     observe(settings)
+    if settings["logging"] is not None:
+        settings["logging"].apply()
+    try:
+        runtime_env.enter(env)
+    except Exception as error:
+        s.broken = error
+
+
+_states = []  # inline placement: the random states of those in whose calls the running task is nested
+
+
+def task_random(tag):
+    """With a seed: a task draws what its place in the serial run says, in whatever process it runs. None: it has ended (inline)."""
+    s = session.current
+    if tag is None:
+        return inline.write_random(_states.pop())
+    if s.inline:
+        _states.append(inline.read_random())
+    reseed(s.settings["seed"], f"task {tag}")
+
+
+def begin_inline(s):
+    """What `begin` is for workers, for the one process of inline placement."""
+    from rayshim import runtime_env
+
+    runtime_env.add_paths(s.runtime_env)
+    try:
+        runtime_env.run_hook(s.runtime_env)
+    except Exception as error:
+        s.broken = error
+
+
+def show_gpus(gpus):
+    """Has libraries in this process see these GPUs, [(id, share)], and no others."""
+    if os.environ.get("RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES") != "1":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(str(gpu) for gpu, _ in gpus)
 
 
 def died(facts):
@@ -73,23 +120,56 @@ def died(facts):
 
 
 def create(number, args, kwargs):
-    """Makes the instance of an actor; gives (list of its methods in ClassInfo's order, whether calls are handed on)."""
+    """Makes the instance of an actor; gives (list of its methods in ClassInfo's order, whether calls are handed on, their lanes, where
+    its digest begins)."""
     (cls_ref, facts, how), args = args[0], args[1:]
     s = session.current
+    if s.hosted is not None:
+        from rayshim import packing
+
+        packing.begin(number)
+    if s.broken is not None:
+        raise s.broken
     info = _core.get_one(_info_ref(facts), None)
-    cls = _core.get_one(cls_ref, None)
+    cls = _imported(cls_ref, f"actor with name {facts['class_name']}")
     s.exports.setdefault(cls, cls_ref)
-    if s.inline:
-        instance, handed_on = cls(*args, **kwargs), False
+    make = lambda: cls(*args, **kwargs)  # noqa: E731
+    handed_on, lanes, plain, around = False, [], lambda method: method, lambda method: method
+    if s.inline and facts.get("env"):
+        from rayshim.runtime_env import Surroundings, thawed
+
+        around = Surroundings(thawed(facts["env"])).around
+        make = around(make)
+    if s.inline and info.is_async:
+        from rayshim.inline_loop import ActorLoop
+
+        loop = ActorLoop()
+        instance, plain = loop.make(make), loop.plain
+    elif s.inline:
+        instance = make()
     else:
         from rayshim import concurrency
 
-        instance, handed_on = concurrency.make(number, info, how, lambda: cls(*args, **kwargs))
+        instance, handed_on, lanes = concurrency.make(info, how, lambda: cls(*args, **kwargs))
     if s.driver is None and type(instance).__repr__ is not object.__repr__:
-        s.control.tell("label", _core.slot(), repr(instance))
-    from rayshim import builtin_methods
+        if s.hosted is not None:
+            s.hosted[number].label = repr(instance)
+        else:
+            from reactor.runtime import worker
 
-    return [builtin_methods.bind(instance, name) for name in info.methods], handed_on
+            worker.rename(repr(instance))
+    from rayshim import builtin_methods, rerun
+
+    made = {name: builtin_methods.bind(instance, name, method[5], lambda m: around(plain(m))) for name, method in info.methods.items()}
+    return list(made.values()), handed_on, lanes, _name_in_every_run(facts), rerun.came_to_be(facts)
+
+
+def _name_in_every_run(facts):
+    """A number that names the actor among those of a run, whatever the timing and the placement: where its digest begins."""
+    import zlib
+
+    ordinal = facts["ordinal"]
+    return zlib.crc32(f"{facts['class_name']} {'of a task' if ordinal.startswith('task worker') else ordinal}".encode())
 
 
 def _info_ref(facts):
@@ -100,6 +180,12 @@ def deferred(actor, index, function, args, kwargs, completion):
     from rayshim import concurrency
 
     concurrency.submit(actor, index, function, args, kwargs, completion)
+
+
+def cancelled(uid, children):
+    from rayshim import concurrency
+
+    concurrency.cancel(uid, children)
 
 
 def create_failed(number, error_bytes, reason):
@@ -119,8 +205,15 @@ def public(facts):
 
 
 def load_function(ref):
-    """The callable of an exported function, with what its options ask for around it."""
-    function, flags = _core.get_one(ref, None)
+    """The callable of an exported function, with what its options ask for around it; what a call asks for around its method
+    is exported with None for the function."""
+    if session.current.broken is not None:
+        raise session.current.broken
+    function, flags = _imported(ref, "remote function")
+    if function is None:
+        from rayshim.builtin_methods import Configured
+
+        return lambda method: Configured(method, flags)
     session.current.exports.setdefault((function, tuple(sorted(flags.items()))), ref)
     if not flags:
         return function
@@ -132,12 +225,49 @@ def load_function(ref):
 # ---- errors
 
 
+def _imported(ref, what):
+    """The exported class or function. RuntimeError, as in Ray, with the traceback if this process cannot import what it needs."""
+    from rayshim.exceptions import RaySystemError
+
+    try:
+        return _core.get_one(ref, None)
+    except RaySystemError as error:
+        raise RuntimeError(
+            f"The {what} failed to import on the worker. This may be because needed library dependencies are not installed in the "
+            f"worker environment:\n\n{error.traceback_str}"
+        ) from None
+
+
+def stale(what):
+    """The exception for a ref or handle of an earlier session."""
+    from rayshim import exceptions
+
+    if what == "actor handle":
+        return exceptions.ActorHandleNotFoundError(
+            "ActorHandle objects are not valid across Ray sessions: this one belongs to an earlier init() that has been shut down. "
+            "Make the actor again after the new init()"
+        )
+    return ValueError(
+        f"An application is trying to access a Ray object whose owner is unknown: this {what} belongs to an earlier init() that has been "
+        "shut down, or was made from an id alone. Please make sure that all Ray objects you are trying to access are part of the current "
+        "Ray session"
+    )
+
+
+def unpicklable(error, check, name):
+    """The TypeError for an argument of the remote function, class or method `name` that could not be pickled with `error`."""
+    from rayshim.util.check_serialize import told
+
+    whom = getattr(getattr(check, "__self__", None), "of", None) or name
+    return told(error, f"the argument {error.value!r} for a task or actor {whom}") if hasattr(error, "value") else error
+
+
 def failure(error, what, is_argument):
     """The stored form of an exception that a call raised; `what` is the callable, None for a constructor."""
     from rayshim import exceptions
     from rayshim.context import RuntimeContext
 
-    if isinstance(error, KeyboardInterrupt) and _core.cancel_wanted():
+    if isinstance(error, KeyboardInterrupt):  # its own, or that of a cancelled call: the same to Ray
         return exceptions.TaskCancelledError(RuntimeContext()._task_id()).to_bytes()
     name, actor_repr, actor_id = _name_of(what)
     made = exceptions.make_task_error(
@@ -149,10 +279,10 @@ def failure(error, what, is_argument):
 def _name_of(what):
     instance = getattr(what, "__self__", None)
     method = getattr(what, "__name__", "__init__")
-    _, number = _core.running()
+    s = session.current
+    number = s.record["number"] if s.record else _core.running()[1]
     if not number:
         return method, None, None
-    s = session.current
     facts = s.record if not s.inline else s.inline_actors[number].facts
     from rayshim.actor import actor_id
 
@@ -190,10 +320,11 @@ def loads(data, buffers):
         raise RaySystemError(error, format_exc()) from error
 
 
-def store_full(wanted, used, limit):
-    from rayshim.exceptions import ObjectStoreFullError
+def store_full(wanted, used, limit, disk):
+    from rayshim.exceptions import ObjectStoreFullError, OutOfDiskError
 
-    return ObjectStoreFullError(
-        f"Failed to put an object of {wanted} bytes: the object store holds {used} of its {limit} bytes. "
-        "Let go of refs and of arrays over old values, or give init(object_store_memory=) more"
-    )
+    found = f"Failed to put an object of {wanted} bytes: the object store holds {used} of its {limit} bytes"
+    what_to_do = "Let go of refs and of arrays over old values, or give init(object_store_memory=) more"
+    if disk:
+        return OutOfDiskError(f"{found}, and the disk has no room for more. {what_to_do}, or init(object_spilling_directory=) another disk")
+    return ObjectStoreFullError(f"{found}. {what_to_do}")

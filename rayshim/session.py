@@ -6,8 +6,28 @@ import weakref
 
 from reactor import _core
 
+after_begin = []  # called with no arguments when this process has begun a session
 before_end = []  # called with no arguments before a driver's session ends
 current = None  # the Session, None before init and after shutdown
+
+
+_LARGEST_EXPORT = 95 << 20  # bytes of a function or class; Ray's FUNCTION_SIZE_ERROR_THRESHOLD
+
+
+def _unpicklable(what, error):
+    from rayshim.signature import qualified
+    from rayshim.util.check_serialize import told
+
+    error.value = what
+    return told(error, f"the {'actor class' if isinstance(what, type) else 'function'} {qualified(what)}")
+
+
+def _too_large(what, size):
+    whom = f"actor {what.__name__}" if isinstance(what, type) else f"remote function {what.__module__}.{what.__qualname__}"
+    return ValueError(
+        f"The {whom} is too large ({size >> 20} MiB > FUNCTION_SIZE_ERROR_THRESHOLD={_LARGEST_EXPORT >> 20} MiB). Check that its definition is "
+        "not implicitly capturing a large array or other object in scope. Tip: use ray.put() to put large objects in the Ray object store."
+    )
 
 
 class Session:
@@ -17,68 +37,132 @@ class Session:
         driver: reactor's Driver; None in a worker.
         control: sends requests to the supervisor; None in inline placement.
         settings: dict that every process of the run has: placement, namespace, seed, session and node names, ...
-        record: in an actor's worker, what its creator told of it (dict); else None.
         gpus: [(id, share)] that this worker may use.
+        runtime_env: what this process was born with, and what it starts is born with too; in the driver the session's.
     """
 
-    def __init__(self, control, settings, driver=None, record=None, gpus=()):
-        self.control, self.settings, self.driver, self.record, self.gpus = control, settings, driver, record, list(gpus)
+    def __init__(self, control, settings, driver=None, record=None, gpus=(), runtime_env=None):
+        self.runtime_env = settings["runtime_env"] if runtime_env is None else runtime_env
+        self.broken = None  # what went wrong when this process was given its runtime environment
+        self.screen = None  # shows the workers' output, in the driver
+        self.control, self.settings, self.driver, self.gpus = control, settings, driver, list(gpus)
+        self._record = record or None
+        self.hosted = {} if record == {} else None  # in a packed worker: number -> packing.Hosted
         self.exports = {}  # (function or class, flags) -> Ref
         self.exported = weakref.WeakSet()  # remote functions that have something of this session to forget at its end
         self.demands = {}
         self.made = {}  # number of each actor made here (the first thousands) -> its class's name
-        self.physical_answers = 0  # questions of this process that the clock has answered: timeouts, kill, cancel
-        self.children = 0  # actors created by this process
+        self.children = {}  # what makes actors here (see next_ordinal) -> how many it has made
+        self.last_task = None  # the last task among those: of tasks no other is kept
         self.inline_names = {}  # (namespace, name) -> handle, inline placement only
         self.inline_actors = {}  # number -> inline.InlineActor
         self.inline_gpus = None  # GpuShares
+        self.group = None  # in a task of a placement group: (uid of the task, placement.Membership)
+        self.reserved = set()  # keys of what rayshim.placement has reserved for its own use
+        self._reservations = None
+        self.posted = {}  # inline placement: what elsewhere lies with the supervisor for all to read, tuple -> value
 
     @property
     def inline(self):
         return self.control is None
 
     @property
+    def record(self):
+        """In an actor's worker, what its creator told of it; in a packed worker, of the actor that runs."""
+        if self.hosted is None:
+            return self._record
+        made = self.hosted.get(_core.running()[1])
+        return made and made.facts
+
+    @property
     def namespace(self):
         return (self.record or {}).get("namespace") or self.settings["namespace"]
 
     def next_ordinal(self):
-        """What names the next actor created here: the same in every run of a program, in every placement."""
-        self.children += 1
-        above = f"{self.record['ordinal']}." if self.record else "" if self.driver is not None else f"task{_core.slot()}."
-        return f"{above}{self.children - 1}"
+        """What names the next actor created here: the same in every run of a program, in every placement (by arrival, an actor that a task
+        makes is named after its worker)."""
+        _, number = _core.running()
+        tag = _core.running_tag()
+        record = self.inline_actors[number].facts if number in self.inline_actors else self.record
+        if record:
+            above = f"{record['ordinal']}."
+        elif tag:
+            above = f"task {'.'.join(map(str, tag))}."
+            if above != self.last_task:
+                self.children.pop(self.last_task, None)
+                self.last_task = above
+        else:
+            above = "" if self.driver is not None else f"task worker {_core.slot()}."
+        n = self.children[above] = self.children.get(above, -1) + 1
+        return f"{above}{n}"
 
     def export(self, what, make):
         """The ref of `make()` in the store, put there when `what` (hashable) is first exported."""
         ref = self.exports.get(what)
         if ref is None:
-            ref = self.exports[what] = _core.put(make())
+            try:
+                ref = _core.put_code(make())
+            except TypeError as error:
+                raise _unpicklable(what[0] if isinstance(what, tuple) else what, error) from error
+            size = _core.Ref.size.__get__(ref)  # ObjectRef.size is Ray's, the length of an id
+            if size > _LARGEST_EXPORT:
+                raise _too_large(what[0] if isinstance(what, tuple) else what, size)
+            self.exports[what] = ref
         return ref
 
-    def demand(self, resources):
-        """Number of the resource demand {name: amount}."""
-        key = frozenset(resources.items())
+    def setting(self, env, gpus):
+        """What names the task workers for tasks with this runtime environment: None, or something hashable. As in Ray,
+        tasks that use a GPU do not share a process with those that do not."""
+        if self.inline:
+            return None
+        if env == self.settings["runtime_env"]:
+            env = None
+        else:
+            from rayshim.runtime_env import frozen
+
+            env = frozen(env)
+        return (env, bool(gpus)) if env is not None or gpus else None
+
+    def demand(self, resources, within=None, setting=None):
+        """Number of the resource demand {name: amount} of tasks whose workers are of this `setting`; `within`: key of the placement
+        group that offers them, or None."""
+        key = (within, frozenset(resources.items()), setting)
         number = self.demands.get(key)
         if number is None:
             fixed = {name: round(amount * 10000) for name, amount in resources.items()}
-            if not fixed or fixed == {"CPU": 10000}:
+            if within is None and setting is None and (not fixed or fixed == {"CPU": 10000}):
                 number = 0 if fixed else 1
+            elif not self.inline:
+                number = self.control.ask("demand", fixed, within, setting)
+            elif within is not None:
+                number = self.reservations.demand_within(within, fixed)
             else:
-                number = _own_demand(fixed) if self.inline else self.control.ask("demand", fixed)
+                number = _own_demand(fixed)
             self.demands[key] = number
         return number
+
+    @property
+    def reservations(self):
+        """Inline placement: what placement groups hold; elsewhere the supervisor has it."""
+        if self._reservations is None:
+            from reactor.runtime.reservations import Reservations
+
+            self._reservations = Reservations(_own_demand, _core.reply)
+        return self._reservations
 
 
 def _own_demand(fixed):
     """Inline placement: this process registers demands itself."""
-    for name in fixed:
-        _core.register_resource(name, 0)
-    index = {name: i for i, name in enumerate(_core.resources())}
-    return _core.demand([(index[name], amount) for name, amount in sorted(fixed.items())])
+    return _core.demand([(_core.register_resource(name, 0), amount) for name, amount in sorted(fixed.items())])
 
 
 def ensure():
     """The session; starts one with the defaults if there is none, as Ray does on first use."""
     if current is None:
+        if os.environ.get("RAY_ENABLE_AUTO_CONNECT") == "0":
+            from rayshim.exceptions import RaySystemError
+
+            raise RaySystemError("Ray has not been started yet. You can start Ray with 'ray.init()'.")
         from rayshim.api import init
 
         init()
@@ -88,6 +172,8 @@ def ensure():
 def begin(session):
     global current
     current = session
+    for tell in after_begin:
+        tell()
     return session
 
 
@@ -118,7 +204,7 @@ def _end_at_exit():
     if current is not None and current.driver is not None:
         from rayshim.api import shutdown
 
-        shutdown()
+        shutdown(_exiting_interpreter=True)
 
 
 atexit.register(_end_at_exit)

@@ -17,16 +17,18 @@ class Signature:
         min_args: how many positional arguments there must be when no keywords are given.
         max_args: how many there may be, -1 for any number.
         has_required_kwonly: some keyword-only parameter has no default.
+        of: the function's name for errors, see `qualified`.
         simple: a call without keywords is right exactly if `min_args <= len(args) <= max_args`.
 
     Raises ValueError for a method (`skip_self`) that has no parameter at all. Holds no reference to the function, is
     small and can be pickled.
     """
 
-    __slots__ = ("parameters", "min_args", "max_args", "has_required_kwonly", "simple", "_required", "_slots", "_open")
+    __slots__ = ("parameters", "min_args", "max_args", "has_required_kwonly", "simple", "_required", "_slots", "_open", "of")
 
     def __init__(self, function, skip_self=False):
         self._build(tuple(_parameters(function, skip_self)))
+        self.of = qualified(function)
 
     def _build(self, parameters):
         self.parameters = parameters
@@ -90,13 +92,20 @@ class Signature:
         return f"Signature({', '.join(shown)})"
 
     def __reduce__(self):
-        return _restore, (self.parameters,)
+        return _restore, (self.parameters, self.of)
 
 
-def _restore(parameters):
+def _restore(parameters, of):
     signature = Signature.__new__(Signature)
     signature._build(parameters)
+    signature.of = of
     return signature
+
+
+def qualified(function):
+    """The name by which errors call it: `module.f`, `module.A.method`, `module.A.__init__` for a class."""
+    name = f"{getattr(function, '__module__', None)}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+    return f"{name}.__init__" if isinstance(function, type) else name
 
 
 def _parameters(function, skip_self):

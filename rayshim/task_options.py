@@ -1,79 +1,120 @@
 """What a remote function's options ask of the worker around the function itself."""
 
 import functools
-import os
+from contextlib import contextmanager, nullcontext
 
-from rayshim import session
+from reactor import _core
+
+from rayshim import placement, runtime_env, serving, session
 
 
 def wrap(function, flags):
-    """`function` with `flags` (see rayshim.function): GPUs taken for its time, its environment, retries on exceptions."""
+    """`function` with `flags` (see rayshim.function): GPUs taken for its time, its environment, retries on exceptions, its worker's
+    end after so many calls.
+
+    A generator function stays one; what is around it lasts until it ends.
+    """
     if flags.get("name"):
-        function = _named(function, flags["name"])
+        function = _within(function, nullcontext)
+        function.__name__ = flags["name"]
     if flags.get("retry_exceptions"):
-        function = _retrying(function, flags["retry_exceptions"], flags["retries"])
+        function = _retrying(function, flags["retry_exceptions"])
     if flags.get("env"):
-        function = _with_environment(function, dict(flags["env"]))
+        function = _within(function, lambda: runtime_env.Surroundings(runtime_env.thawed(flags["env"])))
     if flags.get("gpus"):
-        function = _with_gpus(function, flags["gpus"])
+        function = _within(function, functools.partial(_gpus, flags["gpus"]))
+    if flags.get("group"):
+        function = _within(function, functools.partial(_group, flags["group"]))
+    if flags.get("max_calls"):
+        function = _within(function, functools.partial(_counted, [0], flags["max_calls"]))
     return function
 
 
-def _named(function, name):
-    @functools.wraps(function)
-    def run(*args, **kwargs):
-        return function(*args, **kwargs)
+def _within(function, scope):
+    """`function` with each call inside of `with scope()`."""
+    if _is_generator(function):
 
-    run.__name__ = name
+        @functools.wraps(function)
+        def run(*args, **kwargs):
+            with scope():
+                yield from function(*args, **kwargs)
+
+    else:
+
+        @functools.wraps(function)
+        def run(*args, **kwargs):
+            with scope():
+                return function(*args, **kwargs)
+
     return run
 
 
-def _retrying(function, which, retries):
+def _is_generator(function):
+    return bool(function.__code__.co_flags & 0x20) if hasattr(function, "__code__") else False  # CO_GENERATOR
+
+
+@contextmanager
+def _counted(calls, limit):
+    calls[0] += 1
+    if calls[0] >= limit:
+        _core.leave_after_task()
+    yield
+
+
+def _retrying(function, which):
+    """The tries are those that the worker's death uses up too."""
     kinds = Exception if which is True else tuple(which)
-    limit = float("inf") if retries is None or retries < 0 else retries
+    if _is_generator(function):
+        return _retrying_generator(function, kinds)
 
     @functools.wraps(function)
     def run(*args, **kwargs):
-        tries = 0
         while True:
             try:
                 return function(*args, **kwargs)
             except kinds:
-                if tries >= limit:
+                if not _core.take_retry():
                     raise
-                tries += 1
 
     return run
 
 
-def _with_environment(function, variables):
+def _retrying_generator(function, kinds):
+    from rayshim.builtin_methods import again
+
     @functools.wraps(function)
     def run(*args, **kwargs):
-        before = {name: os.environ.get(name) for name in variables}
-        os.environ.update(variables)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
+        yield from again(function, args, kwargs, kinds, _core.take_retry)
 
     return run
 
 
-def _with_gpus(function, amount):
-    @functools.wraps(function)
-    def run(*args, **kwargs):
-        s = session.current
-        before = s.gpus
-        s.gpus = s.inline_gpus.take(amount) if s.inline else s.control.ask("gpus", amount)
-        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(str(gpu) for gpu, _ in s.gpus)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            if s.inline:
-                s.inline_gpus.give(s.gpus)
-            else:
-                s.control.tell("gpus_back", s.gpus)
-            s.gpus = before
+@contextmanager
+def _gpus(amount):
+    s = session.current
+    before = s.gpus
+    s.gpus = s.inline_gpus.take(amount) if s.inline else s.control.ask("gpus", amount)
+    serving.show_gpus(s.gpus)
+    try:
+        yield
+    finally:
+        if s.inline:
+            s.inline_gpus.give(s.gpus)
+        else:
+            s.control.tell("gpus_back", s.gpus)
+        s.gpus = before
 
-    return run
+
+@contextmanager
+def _group(group):
+    s = session.current
+    if s.inline and placement.released(s, group[0]):
+        raise placement.refusal(group[0], of_actor=False)
+    before, s.group = s.group, (_core.running()[0], group)
+    if group[1]:  # what it starts is in the group: what was exported without it does not count
+        for exported in list(s.exported):
+            exported.forget()
+    try:
+        yield
+    finally:
+        s.group = before

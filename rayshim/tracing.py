@@ -4,6 +4,7 @@ import json
 
 from reactor import _core
 
+_KINDS = (("ordinary call", "bad"), ("replayed call", "good"), ("wait", "grey"), ("copy", "yellow"))  # (category, colour)
 _PATIENCE = 1.0  # seconds that a busy worker is given to hand over its events
 
 
@@ -18,12 +19,11 @@ def timeline(session, filename=None):
     for slot, data in _core.recordings(_PATIENCE):
         pid = data["pid"]
         rows = set()
-        for start, end, name, actor, replayed in data.get("events", ()):
-            kind = "wait" if name is None else "replayed call" if replayed else "ordinary call"
+        for start, end, kind, actor, size, name in data.get("events", ()):
+            kind, colour = _KINDS[kind]
             rows.add(actor)
-            events.append({"name": name or "wait", "cat": kind, "ph": "X", "ts": start / 1000, "dur": (end - start) / 1000,
-                           "pid": pid, "tid": actor, "args": {"kind": kind},
-                           "cname": {"wait": "grey", "replayed call": "good"}.get(kind, "bad")})
+            events.append({"name": name or kind, "cat": kind, "ph": "X", "ts": start / 1000, "dur": (end - start) / 1000,
+                           "pid": pid, "tid": actor, "args": {"kind": kind, "bytes": size} if size else {"kind": kind}, "cname": colour})
         for actor in rows:
             label = names.get(actor, f"actor {actor}") if actor else "driver" if slot == 0 else "tasks"
             events.append({"name": "thread_name", "ph": "M", "pid": pid, "tid": actor, "args": {"name": label}})

@@ -28,8 +28,7 @@ def pickler_class():
 
 def dumps(value):
     """Pickles `value`; gives (bytes, list of buffers). Raises TypeError that names the part that cannot be pickled."""
-    if "torch" in sys.modules and not _torch_known():
-        _register_torch()
+    _register_libraries()
     file = io.BytesIO()
     buffers = []
     try:
@@ -41,19 +40,26 @@ def dumps(value):
     return file.getvalue(), buffers
 
 
+def pickled(value):
+    """`value` as one pickle, by the same rules as `dumps`. Raises whatever pickling it raises."""
+    _register_libraries()
+    file = io.BytesIO()
+    pickler_class()(file, protocol=5).dump(value)
+    return file.getvalue()
+
+
 def loads(data, buffers):
     """The value that `dumps` gave; `buffers` are bytes or views of shared memory."""
     return pickle.loads(data, buffers=buffers)
 
 
-def _torch_known():
-    return any(cls.__module__ == "torch" for cls in reducers)
-
-
-def _register_torch():
-    torch = sys.modules["torch"]
-    if hasattr(torch, "Tensor"):  # else: still being imported
-        reducers[torch.Tensor] = _reduce_tensor
+def _register_libraries():
+    """Classes of libraries that the program has imported and that need more than their own pickling."""
+    for module, (name, reduce) in _LIBRARIES.items():
+        loaded = sys.modules.get(module)
+        cls = loaded and getattr(loaded, name, None)  # None: still being imported
+        if cls is not None and cls not in reducers:
+            reducers[cls] = reduce
 
 
 def _reduce_tensor(tensor):
@@ -73,6 +79,13 @@ def _reduce_tensor(tensor):
         return tensor.__reduce_ex__(2)
     data = tensor.detach().reshape(-1).view(torch.uint8).numpy()
     return _rebuild_tensor, (pickle.PickleBuffer(data), tensor.dtype, tuple(tensor.shape), tensor.requires_grad)
+
+
+def _reduce_state(state):
+    return type(state), (state._state,)  # its __getattr__ would ask itself for ever while it is unpickled
+
+
+_LIBRARIES = {"torch": ("Tensor", _reduce_tensor), "starlette.datastructures": ("State", _reduce_state)}
 
 
 def _rebuild_tensor(data, dtype, shape, requires_grad):

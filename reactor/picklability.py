@@ -1,5 +1,12 @@
 """Finds the part of a value that cannot be pickled, for the error message."""
 
+class NotPicklable(TypeError):
+    """The error, with the whole `value` for a layer above that says it in its own words. Itself pickled as a plain TypeError."""
+
+    def __reduce__(self):
+        return TypeError, self.args
+
+
 _LIMIT = 200  # parts looked at before giving up
 
 
@@ -8,22 +15,25 @@ def explain(value, error):
     path, culprit = _search(value)
     what = f"{_short(culprit)} (a {type(culprit).__module__}.{type(culprit).__qualname__})"
     where = f" at value{path}" if path else ""
-    return TypeError(
+    made = NotPicklable(
         f"Could not serialize {_short(value)}: {what}{where} cannot be pickled: {error}. "
         "Leave it out, or make it inside the actor or task that uses it"
     )
+    made.value = value
+    return made
 
 
 def _search(value):
     """(path, part): the smallest part found that fails by itself."""
-    path, budget = "", [_LIMIT]
+    path, budget, seen = "", [_LIMIT], {id(value)}
     while True:
         for step, part in _parts(value):
             budget[0] -= 1
             if budget[0] < 0:
                 return path, value
-            if part is not value and not _picklable(part):
+            if id(part) not in seen and not _picklable(part):
                 path, value = path + step, part
+                seen.add(id(value))
                 break
         else:
             return path, value
@@ -40,7 +50,7 @@ def _parts(value):
     elif hasattr(value, "__closure__"):
         yield from ((f".<closure {n}>", c.cell_contents) for n, c in zip(value.__code__.co_freevars, value.__closure__ or ()))
         yield from ((f".<global {n}>", value.__globals__[n]) for n in value.__code__.co_names if n in value.__globals__)
-    elif hasattr(value, "__dict__"):
+    elif hasattr(value, "__dict__") and type(value).__reduce__ is object.__reduce__:  # else its class decides, and has refused
         yield from ((f".{k}", v) for k, v in vars(value).items() if not k.startswith("__"))
 
 

@@ -166,6 +166,14 @@ class Divergence:
 
 
 @dataclass(frozen=True)
+class Timing:
+    """Calls of a reaction, and the seconds that it ran, None when not known."""
+
+    calls: int
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
 class Recording:
     """All segments of a run.
 
@@ -174,12 +182,16 @@ class Recording:
         successors: {(i, j): times segment j followed segment i}, both of one caller and, in a task, of one run of it.
         divergences: in the order in which they were first seen.
         counters: the runtime's own counts by name, such as "bytes_typed"; see `rayshim.report`.
+        measured: {qualified reaction: Timing}, by the processes that ran it.
+        workers: {actor: number of its worker}, of actors that share a process.
     """
 
     segments: tuple[Segment, ...] = ()
     successors: dict[tuple[int, int], int] = field(default_factory=dict)
     divergences: tuple[Divergence, ...] = ()
     counters: dict[str, float] = field(default_factory=dict)
+    measured: dict[str, Timing] = field(default_factory=dict)
+    workers: dict[str, int] = field(default_factory=dict)
 
     def to_dict(self):
         """This recording as lists, dicts, str and numbers: what `json.dumps` takes."""
@@ -188,6 +200,8 @@ class Recording:
             "successors": [[i, j, count] for (i, j), count in self.successors.items()],
             "divergences": [asdict(divergence) for divergence in self.divergences],
             "counters": dict(self.counters),
+            "measured": {name: asdict(timing) for name, timing in self.measured.items()},
+            "workers": dict(self.workers),
         }
 
     @classmethod
@@ -198,6 +212,8 @@ class Recording:
             successors={(i, j): count for i, j, count in data.get("successors", ())},
             divergences=tuple(Divergence(**fields) for fields in data.get("divergences", ())),
             counters=dict(data.get("counters", {})),
+            measured={name: Timing(**timing) for name, timing in data.get("measured", {}).items()},
+            workers=dict(data.get("workers", {})),
         )
 
     def __str__(self):

@@ -127,4 +127,6 @@ def plain(value):
         return type(value)(map(plain, value))
     if isinstance(value, set):
         return sorted(value)
+    if isinstance(value, dict):
+        return {key: plain(member) for key, member in value.items()}
     return value

@@ -235,7 +235,7 @@ def test_a_failed_argument():
     error = make_task_error("outer", inner, 43, dependency=True)
     lines = str(error).split("\n")
     assert lines[1] == "  At least one of the input arguments for this task could not be computed:"
-    assert lines[2].startswith("rayshim.exceptions.RayTaskError: ray::inner()")
+    assert lines[2].startswith("ray.exceptions.RayTaskError: ray::inner()")
     assert isinstance(error.as_instanceof_cause(), ValueError)
     died = make_task_error("outer", ActorDiedError("gone"), 43, dependency=True).as_instanceof_cause()
     assert isinstance(died, ActorDiedError)

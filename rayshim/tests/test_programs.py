@@ -6,7 +6,8 @@ from hypothesis import HealthCheck, given, settings
 import rayshim
 from rayshim.tests.programs import programs, run
 
-WAYS = [{"placement": "isolated"}, {"placement": "isolated", "replay_plans": False}, {"placement": "inline", "replay_plans": False}]
+WAYS = [{"placement": "isolated"}, {"placement": "isolated", "replay_plans": False}, {"placement": "inline", "replay_plans": False},
+        {"placement": "packed"}]
 
 
 def outcome(program, **way):
@@ -19,7 +20,7 @@ def outcome(program, **way):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs)
 def test_a_program_gives_the_same_in_every_way_of_running_it(program):
     expected = outcome(program, placement="inline")

@@ -9,7 +9,7 @@ from reactor.record import Divergence, Operation, Recording, Result, Segment, So
 
 KEYS = {
     *("segments", "calls_total", "calls_replayed", "divergences", "physical_answers", "bytes_typed", "bytes_pickled"),
-    *("wakes", "sleeps"),
+    *("wakes", "sleeps", "segment_runs"),
 }
 DIVERGENCE = Divergence("driver", "step.remote on Env#3", "learn.remote on Learner", "t.py:41", "t.py:47", "other actor", 3)
 

@@ -1,24 +1,37 @@
 """The part of `ray.util` that rayshim provides; each name is loaded from its module when first used."""
 
+from rayshim.util.placement_group import placement_group  # now: its module, imported later, would take the name
+
 _MODULES = {
     "ActorPool": "actor_pool",
     "as_completed": "unordered",
     "deregister_serializer": "serialization",
     "disable_log_once_globally": "debug",
     "enable_periodic_logging": "debug",
+    "get_current_placement_group": "placement_group",
     "get_node_instance_id": "node_address",
     "get_node_ip_address": "node_address",
+    "get_placement_group": "placement_group",
     "inspect_serializability": "check_serialize",
     "list_named_actors": "named_actors",
     "log_once": "debug",
     "map_unordered": "unordered",
+    "placement_group_table": "placement_group",
+    "remove_placement_group": "placement_group",
     "register_serializer": "serialization",
 }
 
-__all__ = list(_MODULES)
+_SUBMODULES = {name: name for name in ("collective", "iter", "metrics", "multiprocessing", "queue", "scheduling_strategies", "state")} | {"pdb": "rpdb"}
+
+__all__ = [*_MODULES, placement_group.__name__]
 
 
 def __getattr__(name):
+    if name in _SUBMODULES:
+        from importlib import import_module
+
+        value = globals()[name] = import_module(f"{__name__}.{_SUBMODULES[name]}")
+        return value
     if name not in _MODULES:
         raise AttributeError(
             f"module 'rayshim.util' has no attribute '{name}': rayshim does not provide ray.util.{name}. "

@@ -32,6 +32,17 @@ def inspect_serializability(base_obj, name=None, depth=3, print_file=None):
     return good, search.failures
 
 
+def told(error, what):
+    """Ray's TypeError for `what` (a str) that could not be pickled, where `error.value` is the culprit: the search, and why."""
+    import io
+
+    text = io.StringIO()
+    inspect_serializability(error.value, print_file=text)
+    lines = text.getvalue().splitlines()
+    lines.insert(-1, str(error))
+    return TypeError(f"Could not serialize {what}:\n" + "\n".join(lines))
+
+
 class _Search:
     def __init__(self, file):
         self.file = file

@@ -6,7 +6,7 @@
 //   kCold 0      free, no memory behind it                  kClaim+p
 //   kWarm 1      free, memory kept for reuse                kClaim+p
 //   kClaim+p     process p is filling it                    kRun, kSlab, or free again (p, or the supervisor if p died)
-//   kRun 2       published large value                      free (whoever drops the last hold)
+//   kRun 2       published large value (residence.h)        free (whoever drops the last hold)
 //   kSlab 3      cut into slots of one size                 free (when its owner died and the last slot came back)
 //   kPlain 4     published, not counted as a value          free (queues' memory)
 //
@@ -32,7 +32,7 @@
 // states, those totals are off by that run. Each costs memory that is not used again, never memory in use.
 #pragma once
 #include <vector>
-#include "heap.h"
+#include "residence.h"
 
 namespace reactor {
 
@@ -71,16 +71,49 @@ inline void note_free(Header* hdr, uint32_t page) {
   } while (!hdr->low_page.compare_exchange_weak(low, noted, memory_order_release, memory_order_relaxed));
 }
 
-inline void free_pages(Heap* h, uint32_t page, uint32_t n) {
+// `cold`: their memory is not worth keeping.
+inline void free_pages(Heap* h, uint32_t page, uint32_t n, bool cold = false) {
   Header* hdr = h->header;
   uint32_t to = kWarm;
-  if (hdr->warm_free.fetch_add(int64_t(n) * int64_t(kPage), memory_order_relaxed) > hdr->warm_limit) {
+  if (cold) {
+    punch(h, page, n);
+    to = kCold;
+  } else if (hdr->warm_free.fetch_add(int64_t(n) * int64_t(kPage), memory_order_relaxed) > hdr->warm_limit) {
     hdr->warm_free.fetch_sub(int64_t(n) * int64_t(kPage), memory_order_relaxed);
     punch(h, page, n);
     to = kCold;
   }
   for (uint32_t i = 0; i < n; ++i) h->page_state[page + i].store(to, memory_order_release);
   note_free(hdr, page);
+}
+
+inline void count_run(Heap* h, uint32_t pages, int sign) {
+  h->header->store_used.fetch_add(sign * int64_t(pages) * int64_t(kPage), memory_order_relaxed);
+  h->header->runs_used.fetch_add(sign * int64_t(pages) * int64_t(kPage), memory_order_relaxed);
+}
+// Frees a published value, now or when its mover is through with it.
+inline void free_run(Heap* h, uint32_t page) {
+  uint32_t n = h->page_run[page].load(memory_order_relaxed);
+  bool away = false;
+  if (!release_run(h, page, n, away)) return;
+  count_run(h, n, -1);
+  free_pages(h, page, n, away);
+}
+
+// The end of a move, by the mover or for a dead one.
+inline void finish_move(Heap* h, uint32_t page, Place to) {
+  atomic<uint64_t>& at = h->residence[page].word;
+  uint64_t word = at.load(memory_order_acquire);
+  while (!at.compare_exchange_weak(word, placed_at(to, kFiled | (word & kPins)), memory_order_acq_rel, memory_order_acquire)) {}
+  if (word & kDoomed) free_run(h, page);
+}
+// For a run whose mover may have been the dead process `slot`.
+inline void heal(Heap* h, uint32_t page, uint32_t slot) {
+  uint64_t word = h->residence[page].word.load(memory_order_acquire);
+  if (!moving(word) || mover_of(word) != slot) return;
+  if (place_of(word) == Place::Leaving) return finish_move(h, page, Place::Here);
+  drop_memory(h, page, h->page_run[page].load(memory_order_relaxed));
+  finish_move(h, page, Place::Away);
 }
 
 class Allocator {
@@ -97,16 +130,15 @@ class Allocator {
     uint32_t page = heap_->page_of(off);
     if (heap_->page_state[page].load(memory_order_relaxed) != kClaim + slot_) return;
     uint32_t n = heap_->page_run[page].load(memory_order_relaxed);
-    if (as == kRun) heap_->header->store_used.fetch_add(int64_t(n) * int64_t(kPage), memory_order_relaxed);
+    if (as == kRun) count_run(heap_, n, 1);
     for (uint32_t i = 0; i < n; ++i) heap_->page_state[page + i].store(as, memory_order_release);
   }
   void free(Off off) {
     uint32_t page = heap_->page_of(off);
     uint32_t state = heap_->page_state[page].load(memory_order_acquire);
     if (state == kSlab) return slab_free(off);
-    uint32_t n = heap_->page_run[page].load(memory_order_relaxed);
-    if (state == kRun) heap_->header->store_used.fetch_sub(int64_t(n) * int64_t(kPage), memory_order_relaxed);
-    free_pages(heap_, page, n);
+    if (state == kRun) return free_run(heap_, page);
+    free_pages(heap_, page, heap_->page_run[page].load(memory_order_relaxed));
   }
   static uint64_t run_bytes(uint64_t n) { return align_up(n, kPage); }
   // What a block of n bytes takes of the store.
@@ -141,12 +173,12 @@ class Allocator {
     int c = int(page->size_class);
     uint32_t owner = page->owner.load(memory_order_acquire);
     if (owner == slot_) {
-      *heap_->at<Off>(off) = free_[c];
+      std::atomic_ref(*heap_->at<Off>(off)).store(free_[c], memory_order_relaxed);  // who looks at a freed object (order.cpp) may read it
       free_[c] = off;
     } else if (owner != kAbandoned) {
       atomic<Off>& list = heap_->procs[owner].remote_free[c];
       Off head = list.load(memory_order_relaxed);
-      do *heap_->at<Off>(off) = head;
+      do std::atomic_ref(*heap_->at<Off>(off)).store(head, memory_order_relaxed);
       while (!list.compare_exchange_weak(head, off, memory_order_release, memory_order_relaxed));
     }
     // From here on the slot is not ours; the page stays until it is counted down.
@@ -221,13 +253,19 @@ class Allocator {
   Bump bump_[kClasses];
 };
 
-// Gives back what a dead process had: pages that it was filling, and its slab pages once they are empty. Supervisor only.
+// Gives back what a dead process had: pages that it was filling, values that it was moving, and its slab pages once they are
+// empty. Supervisor only.
 inline void reap_memory(Heap* h, uint32_t slot) {
+  bool moves = h->header->moves.load(memory_order_acquire) != 0;
   uint32_t high = h->header->high_page.load(memory_order_acquire);
   for (uint32_t i = 0; i < high; ++i) {
     uint32_t s = h->page_state[i].load(memory_order_acquire);
     if (s == kClaim + slot) {
+      if (moves && (h->residence[i].word.exchange(0) & kFiled))
+        h->punch_file(h->page_at(i), uint64_t(h->page_run[i].load(memory_order_relaxed)) * kPage);
       free_pages(h, i, 1);
+    } else if (s == kRun && moves) {
+      heal(h, i, slot);
     } else if (s == kSlab) {
       uint32_t owner = kSlabOwner | slot;
       if (!h->page_run[i].compare_exchange_strong(owner, kAbandoned, memory_order_acq_rel)) continue;

@@ -1,8 +1,10 @@
 // The caller's side: making calls, waiting, reading results.
 #include "refs.h"
 #include "calls.h"
+#include "few.h"
 #include "recorder.h"
 #include "site.h"
+#include "stream.h"
 #include <sys/socket.h>
 
 namespace reactor {
@@ -10,6 +12,7 @@ namespace reactor {
 Context* ctx = nullptr;
 uint32_t epoch = 0;
 Hooks hooks;
+PyObject* refusal = nullptr;
 
 namespace {
 
@@ -18,6 +21,10 @@ constexpr uint64_t kInlineArgs = 8192;  // arguments up to this size travel in t
 // (args, kwargs) as Python objects, for the slow path of argument checks.
 bool check_arguments(const CallSpec& s, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   bool plain = !kwnames || PyTuple_GET_SIZE(kwnames) == 0;
+  if (!plain && PyTuple_GET_SIZE(kwnames) > UINT16_MAX) {
+    PyErr_Format(PyExc_TypeError, "a call takes %d keyword arguments at most", UINT16_MAX);
+    return false;
+  }
   if (!s.check || (plain && n >= s.min_args && (s.max_args < 0 || n <= s.max_args))) return true;
   PyObject* a = PyTuple_New(n);
   PyObject* kw = PyDict_New();
@@ -31,29 +38,179 @@ bool check_arguments(const CallSpec& s, PyObject* const* args, Py_ssize_t n, PyO
   return r != nullptr;
 }
 
-// One call's encoded arguments and result objects, ready to be laid into a record.
+// One call's place in the recording, its encoded arguments and its result objects, ready to be laid into a record.
 struct Outgoing {
+  explicit Outgoing(const CallSpec& spec)
+      : spec(spec), wanted(spec.results), results(wanted == kStreamResult ? 2 : size_t(wanted < 1 ? 1 : wanted)) {}
+  const uint32_t epoch_ = epoch;  // pickling an argument runs user code, which may end the run
+  const CallSpec& spec;
+  const int32_t wanted;   // what the caller gets, see CallSpec::results
+  OpKey key{};
+  bool recording = false; // this operation is looked at
   uint32_t recorded = 0;  // the operation's node in the recorder's trie
+  uint32_t segment = 0, depth = 0;
+  uint32_t position = 0;  // of the caller in the recording, when it was looked up
   bool replayed = false;
+  uint32_t deps = 0;      // arguments that are refs
+  uint32_t room = 0;      // what its arguments took when it was recorded, 0: they cannot be placed
+  bool placed = false;
   Encoding encoding;
-  std::vector<Object*> results;
+  Few<Object*, 4> results;
+  bool made = false;
   Object* args_object = nullptr;
   uint64_t value_size = 0;
   uint32_t args = 0, kwargs = 0;
+  uint64_t root = 0;      // its tag: root, then that of the running call, then `number` unless it is the driver's (order.h)
+  uint32_t number = 0, depth_of_tag = 0;
 
-  bool encode(PyObject* const* a, Py_ssize_t n, PyObject* kwnames) {
+  // Finds the operation in the recording. Only the process's main thread is recorded: others have no serial order.
+  void look_up(OpKind kind, uint64_t target, uint32_t method, PyObject* const* a, Py_ssize_t n, PyObject* kwnames) {
     args = uint32_t(n);
-    for (Py_ssize_t i = 0; i < n; ++i)
-      if (!encoding->argument(a[i])) return false;
     kwargs = kwnames ? uint32_t(PyTuple_GET_SIZE(kwnames)) : 0;
+    Recorder* rec = ctx->recorder;
+    ctx->proc->calls.store(++ctx->operations, memory_order_relaxed);
+    if (ctx->tagged) number_it();
+    if (!rec || !rec->awake() || PyThread_get_thread_ident() != ctx->main_thread) return;
+    recording = true;
+    key = {target, method << 2 | uint32_t(kind), (args + kwargs) << 8 | uint8_t(wanted), nullptr, 0, 0};
+    for (uint32_t i = 0; i < args + kwargs; ++i) {
+      if (!is_ref(a[i])) continue;
+      ++deps;
+      auto* r = reinterpret_cast<PyRef*>(a[i]);
+      uint32_t back = rec->back_to(r->segment);
+      key.shape = (key.shape * 31 + i) * 31 + (back > 3 ? UINT32_MAX : back * 65537 + r->op);
+    }
+    if (kwargs) key.names = uint32_t(PyObject_Hash(kwnames));
+    reactor_call_site(&key.code, &key.instruction);
+    recorded = rec->follow(key);
+    position = rec->position();
+    if (!recorded) return;
+    replayed = true;
+    room = rec->note(recorded) ? rec->room(recorded) : 0;
+    ctx->proc->replayed.store(rec->matched(), memory_order_relaxed);
+    locate();
+  }
+  // Its arguments have been encoded: adds it to the recording if it is new, and what is shown of it if that is not there yet.
+  void record(PyObject* name, uint64_t actor, PyObject* const* a) {
+    Recorder* rec = ctx->recorder;
+    if (!rec || !recording) return;
+    if (!recorded && rec->position() != position) {  // pickling an argument has made calls
+      recorded = rec->follow(key);
+      if (recorded) locate();
+    }
+    if (!recorded) {
+      recorded = rec->record(key, name, uint32_t(actor), args + kwargs, uint32_t(wanted < 0 ? 1 : wanted));
+      if (!recorded) return;
+      rec->set_room(recorded, room_for(*encoding.encoder));
+      locate();
+    }
+    if (!rec->undescribed(recorded)) return;
+    OpNote& note = *rec->note(recorded);
+    note.bytes = encoding->size();
+    note.layout = encoding->layout(args);
+    for (uint32_t i = 0; i < args + kwargs; ++i)
+      if (is_ref(a[i])) {
+        auto* r = reinterpret_cast<PyRef*>(a[i]);
+        note.sources.push_back({i, rec->back_to(r->segment), r->op});
+      }
+  }
+  void number_it() {
+    ++ctx->issued;
+    if (ctx->level == 0 && ctx->slot == 0) {
+      root = ctx->issued;
+      return;
+    }
+    root = ctx->here.root;
+    number = uint32_t(ctx->issued);
+    depth_of_tag = ctx->here.depth < kMaxTag ? ctx->here.depth + 1 : kMaxTag;
+  }
+  void write_tail(uint32_t* to) const {
+    uint32_t n = ctx->here.depth;
+    for (uint32_t i = 0; i < depth_of_tag; ++i) to[i] = i < n ? ctx->here.tail[i] : number;
+  }
+  // Tells who keeps a record of the run.
+  void tell(PyObject* name) {
+    if (!ctx->keeping || !hooks.made) return;
+    uint32_t tail[kMaxTag];
+    write_tail(tail);
+    PyObject* tag = tag_tuple({root, tail, depth_of_tag});
+    PyObject* r = tag ? PyObject_CallFunctionObjArgs(hooks.made, tag, name ? name : Py_None, nullptr) : nullptr;
+    Py_XDECREF(tag);
+    if (!r) PyErr_WriteUnraisable(hooks.made);
+    Py_XDECREF(r);
+  }
+  // Whether the call, to `callee` (0: a task), is given anything by which it may come to call others. Handles are noted.
+  bool carries(uint32_t callee, OpenCall& open) {
+    bool any = false;
+    for (Off off : encoding->deps()) any = leads_on(ctx->heap->at<Object>(off)) || any;
+    for (Off off : encoding->refs()) {
+      auto* o = ctx->heap->at<Object>(off);
+      if (kind_of(o) != kActorObject) {
+        any = kind_of(o) != kCode || leads_on(o) || any;
+        continue;
+      }
+      any = true;
+      give_handle(o, false);
+      ActorBody body;
+      memcpy(&body, o->body, sizeof body);
+      if (callee) ctx->order.note(NoticeKind::Holds, callee, body.actor);
+      else if (open.holds < std::size(open.hold)) open.hold[open.holds++] = body.actor;
+      else open.holds = kAnybody;
+    }
+    return any;
+  }
+  // Something lies in the value, or may: it is not there yet.
+  static bool leads_on(Object* o) {
+    if (!is_done(o)) return true;
+    if (o->state.load(memory_order_acquire) != State::Value) return false;
+    auto* v = reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o));
+    for (uint32_t i = 0; i < v->deps + v->refs; ++i) {
+      auto* r = ctx->heap->at<Object>(value_refs(v)[i]);
+      if (kind_of(r) != kCode || leads_on(r)) return true;
+    }
+    return false;
+  }
+  void put_on_board(uint32_t callee, uint64_t target, OpenCall& open) {
+    open.target = target;
+    open.root = root;
+    open.actor = callee;
+    open.depth = uint16_t(depth_of_tag);
+    write_tail(open.tail);
+    if (const char* text = spec.name ? PyUnicode_AsUTF8(spec.name) : nullptr) memcpy(open.name, text, strnlen(text, sizeof open.name));
+    ctx->order.open(results[0], open);
+    on_board = true;
+  }
+  bool on_board = false;
+  void locate() {
+    segment = ctx->recorder->segment();
+    depth = ctx->recorder->depth();
+  }
+
+  bool append(PyObject* const* a, PyObject* kwnames) {
+    for (uint32_t i = 0; i < args; ++i)
+      if (!encoding->argument(a[i])) return false;
     for (uint32_t i = 0; i < kwargs; ++i)
-      if (!encoding->name(PyTuple_GET_ITEM(kwnames, i)) || !encoding->argument(a[n + i])) return false;
+      if (!encoding->name(PyTuple_GET_ITEM(kwnames, i)) || !encoding->argument(a[args + i])) return false;
+    return true;
+  }
+  // Lays the arguments straight into their record, which has `room` for them.
+  bool place(Message* m, PyObject* const* a, PyObject* kwnames) {
+    encoding->place(reinterpret_cast<uint8_t*>(m) + head_size(), room, deps);
+    append(a, kwnames);
+    value_size = encoding->placed();
+    if (!value_size) return false;
+    ctx->proc->count_bytes(value_size, 0);
+    return placed = true;
+  }
+  bool encode(PyObject* const* a, PyObject* kwnames) {
+    if (!append(a, kwnames)) return false;
     value_size = encoding->size();
     ctx->proc->count_bytes(value_size, encoding->pickled_bytes());
+    if (replayed && ctx->recorder) ctx->recorder->set_room(recorded, room_for(*encoding.encoder));
     if (value_size > kInlineArgs) {
       args_object = new_object(ctx->local, 1);
       uint32_t mine = epoch;
-      if (!encode_into(*encoding.encoder, args_object)) {
+      if (!encode_into(*encoding.encoder, args_object, false)) {
         if (epoch == mine) ctx->local.alloc.free(ctx->heap->off(args_object));
         args_object = nullptr;
         return false;
@@ -63,80 +220,73 @@ struct Outgoing {
     }
     return true;
   }
-  void make_results(int32_t n, uint32_t kind) {
-    uint32_t count = n < 1 ? 1 : uint32_t(n);
-    for (uint32_t i = 0; i < count; ++i) results.push_back(new_object(ctx->local, n < 1 ? 1 : 2, kind));
+  void make_results(uint16_t kind, uint32_t actor = 0) {
+    results[0] = new_object(ctx->local, wanted == 0 ? 1 : 2, kind);
+    for (size_t i = 1; i < results.size(); ++i)
+      results[i] = wanted == kStreamResult ? new_stream_link({0, spec.window, spec.per_yield}, 2) : new_object(ctx->local, 2, kind);
+    for (Object* o : results) memcpy(o->body, &actor, sizeof actor);
+    made = true;
   }
   uint64_t head_size() const { return sizeof(Message) + 8 * (results.size() - 1); }
-  uint64_t record_size() const { return align_up(head_size() + value_size, 8); }
+  uint64_t tail_size() const { return align_up(4 * depth_of_tag, 8); }
+  uint64_t record_size() const { return align_up(head_size() + value_size, 8) + tail_size(); }
+  uint64_t room_size() const { return align_up(head_size() + room, 8) + tail_size(); }
   void fill(Message* m, MessageKind kind) {
     m->size = uint32_t(record_size());
     m->kind = kind;
-    m->flags = replayed ? kReplayed : 0;
+    m->flags = (replayed ? kReplayed : 0) | (on_board ? kOnBoard : 0) | (wanted == kStreamResult ? kStreaming : wanted == kDynamicResult ? kDynamic : 0);
     m->method = 0;
-    m->stamp = stamp();
+    m->stamp = ctx->tagged ? root : stamp();
     m->actor = 0;
     m->results = uint32_t(results.size());
     m->result = ctx->heap->off(results[0]);
     m->args = args;
-    m->kwargs = kwargs;
+    m->kwargs = uint16_t(kwargs);
+    m->depth = uint16_t(depth_of_tag);
+    if (depth_of_tag) write_tail(m->tail());
     m->args_object = args_object ? ctx->heap->off(args_object) : 0;
     m->function = 0;
     m->demand = 0;
     m->retries = 0;
     for (size_t i = 1; i < results.size(); ++i) m->more_results()[i - 1] = ctx->heap->off(results[i]);
-    if (value_size) encoding->write(m->value());
+    if (value_size && !placed) encoding->write(m->value());
   }
-  // The refs that the caller gets: one, a list, or None.
-  PyObject* ref(size_t i) {
-    PyObject* made = new_ref(results[i], false);
-    if (made && recorded) {
-      auto* r = reinterpret_cast<PyRef*>(made);
-      r->segment = ctx->recorder->segment();
-      r->op = ctx->recorder->depth();
-      r->recorded = recorded;
+  // What the caller gets: one ref, a list, a stream, or None.
+  PyObject* refs() {
+    if (wanted == 1 || wanted == kDynamicResult) return ref(0);
+    if (wanted == kStreamResult) {
+      PyObject *completion = ref(0), *link = new_ref(results[1], false);
+      return hooks.generator ? PyObject_CallFunction(hooks.generator, "NN", completion, link) : Py_BuildValue("(NN)", completion, link);
     }
-    return made;
-  }
-  PyObject* refs(int32_t n) {
-    if (n == 1) return ref(0);
-    if (n < 1) Py_RETURN_NONE;
-    PyObject* list = PyList_New(n);
-    for (int32_t i = 0; list && i < n; ++i) PyList_SET_ITEM(list, i, ref(size_t(i)));
+    if (wanted < 1) Py_RETURN_NONE;
+    PyObject* list = PyList_New(wanted);
+    for (int32_t i = 0; list && i < wanted; ++i) PyList_SET_ITEM(list, i, ref(size_t(i)));
     return list;
   }
-};
-
-// Looks an operation up in the recording, or adds it. Only the process's main thread is recorded: others have no serial order.
-void record_operation(Outgoing& out, OpKind kind, uint64_t target, uint32_t method, PyObject* name, uint64_t actor, int32_t results,
-                      PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  Recorder* rec = ctx->recorder;
-  ++ctx->operations;
-  Proc* p = ctx->proc;
-  p->calls.store(ctx->operations, memory_order_relaxed);
-  if (!rec || !rec->awake() || PyThread_get_thread_ident() != ctx->main_thread) return;
-  Py_ssize_t all = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
-  OpKey key{target, method << 2 | uint32_t(kind), uint32_t(all << 8 | results), nullptr, 0, 0};
-  for (Py_ssize_t i = 0; i < all; ++i) {
-    if (!is_ref(args[i])) continue;
-    auto* r = reinterpret_cast<PyRef*>(args[i]);
-    uint32_t back = r->segment ? rec->segment() - r->segment : UINT32_MAX;
-    key.shape = (key.shape * 31 + uint32_t(i)) * 31 + (back > 3 ? UINT32_MAX : back * 65537 + r->op);
-  }
-  if (kwnames && PyTuple_GET_SIZE(kwnames)) key.names = uint32_t(PyObject_Hash(kwnames));
-  reactor_call_site(&key.code, &key.instruction);
-  out.recorded = rec->follow(key);
-  out.replayed = out.recorded != 0;
-  p->replayed.store(rec->matched(), memory_order_relaxed);
-  if (out.replayed) return;
-  OpNote note{name, actor, uint32_t(all), uint32_t(results < 0 ? 0 : results), out.value_size, out.encoding->layout(uint32_t(nargs)), {}, 0, {}};
-  for (Py_ssize_t i = 0; i < all; ++i)
-    if (is_ref(args[i])) {
-      auto* r = reinterpret_cast<PyRef*>(args[i]);
-      note.sources.push_back({uint32_t(i), r->segment ? rec->segment() - r->segment : UINT32_MAX, r->op});
+  PyObject* ref(size_t i) {
+    PyObject* r = new_ref(results[i], false);
+    if (r && recorded) {
+      auto* p = reinterpret_cast<PyRef*>(r);
+      p->segment = segment;
+      p->op = depth;
+      p->recorded = recorded;
     }
-  out.recorded = rec->record(key, std::move(note));
-}
+    return r;
+  }
+  // The call is not made after all, and an exception says why. Always null.
+  PyObject* give_up(PyObject* refs) {
+    PyObject *type, *exc, *tb;
+    PyErr_Fetch(&type, &exc, &tb);
+    Py_XDECREF(refs);
+    if (epoch == epoch_) {
+      if (args_object) drop_hold(ctx->local, args_object);
+      if (made)
+        for (Object* o : results) drop_hold(ctx->local, o);
+    }
+    PyErr_Restore(type, exc, tb);
+    return nullptr;
+  }
+};
 
 void die_at_once(Outgoing& out, Inbox* inbox) {
   Off reason = inbox->reason.load(memory_order_acquire);
@@ -145,6 +295,16 @@ void die_at_once(Outgoing& out, Inbox* inbox) {
     complete_died(ctx->local, o, reason);
     drop_hold(ctx->local, o);
   }
+}
+
+// Puts a call of an actor on the board if it has to be: it carries something, its actor has been given something, or anybody may look
+// up an actor by its name. (One that nobody waits for is put there in any case: later, its result may be gone.)
+void open_call(Outgoing& out, Inbox* inbox, uint32_t actor) {
+  OpenCall open;
+  bool carries = out.carries(actor, open);
+  uint32_t order = inbox->order.load(memory_order_relaxed);
+  if (order & kPhysical) return;
+  if (carries || order & kOpenActor || out.wanted == 0 || ctx->header->names.load(memory_order_relaxed)) out.put_on_board(actor, actor, open);
 }
 
 bool open_channel(PyLink* link) {
@@ -168,14 +328,40 @@ bool open_channel(PyLink* link) {
   return true;
 }
 
+// Whether the actor shall sleep on until an argument of the message (a ref that the caller still holds) is there: who completes
+// that one rings. Its own look at the message would find that it must wait, and put it to sleep again.
+bool rung_later(const std::vector<Off>& arguments, Bell* bell) {
+  for (Off off : arguments) {
+    auto* o = ctx->heap->at<Object>(off);
+    if (!is_done(o) && watch(ctx->local, o, NodeKind::Bell, ctx->heap->off(bell), Life::Orphan)) return true;
+  }
+  return false;
+}
+
+// An argument could not be encoded: the layer above may say it in its own words.
+PyObject* refuse_argument(const CallSpec& spec) {
+  if (!hooks.unpicklable || !spec.name || !PyErr_ExceptionMatches(PyExc_TypeError)) return nullptr;
+  PyObject *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb);
+  PyErr_NormalizeException(&type, &exc, &tb);
+  PyObject* better = PyObject_CallFunctionObjArgs(hooks.unpicklable, exc, spec.check ? spec.check : Py_None, spec.name, nullptr);
+  Py_XDECREF(type);
+  Py_XDECREF(tb);
+  Py_XDECREF(exc);
+  if (better) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(better)), better);
+  Py_XDECREF(better);
+  return nullptr;
+}
+
 // In inline placement the call happens here.
-void run_here(Outgoing& out, MessageKind kind, uint32_t actor, uint32_t index, Off function) {
+void run_here(Outgoing& out, MessageKind kind, uint32_t actor, uint32_t index, Off function, uint32_t retries) {
   std::vector<uint64_t> record(out.record_size() / 8);
   auto* m = reinterpret_cast<Message*>(record.data());
   out.fill(m, kind);
   m->actor = actor;
   m->method = uint16_t(index);
   m->function = function;
+  m->retries = retries;
   run_message(m, nullptr);
   release_message(ctx->local, m);
 }
@@ -183,6 +369,12 @@ void run_here(Outgoing& out, MessageKind kind, uint32_t actor, uint32_t index, O
 }  // namespace
 
 PyObject* stale_error(const char* what) {
+  if (ctx && hooks.stale) {
+    PyObject* exc = PyObject_CallFunction(hooks.stale, "s", what);
+    if (exc) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exc)), exc);
+    Py_XDECREF(exc);
+    return nullptr;
+  }
   if (!ctx)
     PyErr_Format(PyExc_RuntimeError, "this %s cannot be used: the runtime it belongs to has been shut down and none is running", what);
   else
@@ -195,12 +387,35 @@ void set_aborted_error() {
                   "the runtime's processes are gone: the zygote was killed, and its workers with it. Call shutdown() and init() to go on");
 }
 
+PyObject* tag_tuple(TagView tag) {
+  PyObject* t = PyTuple_New(1 + tag.depth);
+  if (t) PyTuple_SET_ITEM(t, 0, PyLong_FromUnsignedLongLong(tag.root));
+  for (uint32_t i = 0; t && i < tag.depth; ++i) PyTuple_SET_ITEM(t, i + 1, PyLong_FromUnsignedLong(tag.tail[i]));
+  return t;
+}
+
+void hold_back(bool more) {
+  if (more ? ctx->holding++ == 0 : --ctx->holding == 0) set_held(ctx->local, more);
+}
+
+void give_handle(Object* actor, bool wide) {
+  ActorBody body;
+  memcpy(&body, actor->body, sizeof body);
+  auto& order = ctx->heap->at<Inbox>(body.inbox)->order;
+  if (!(order.load(memory_order_relaxed) & kSeveral)) order.fetch_or(kSeveral, memory_order_seq_cst);
+  if (wide) ctx->order.note(NoticeKind::Wide, body.actor);
+  if (!ctx->serves) return;
+  ctx->order.note(NoticeKind::Holds, ctx->serves, body.actor);
+  was_given();
+}
+
 void send_control(Control op, Off off) {
   if (!ctx || ctx->control < 0) return;
   uint8_t data[9];
   data[0] = uint8_t(op);
   memcpy(data + 1, &off, sizeof off);
   int fd = ctx->control;
+  ctx->header->control_sent.fetch_add(1, memory_order_seq_cst);
   if (send(fd, data, sizeof data, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || errno != EAGAIN) return;
   Py_BEGIN_ALLOW_THREADS  // the supervisor is busy and its socket full
   send(fd, data, sizeof data, MSG_NOSIGNAL);
@@ -208,41 +423,66 @@ void send_control(Control op, Off off) {
 }
 
 PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint32_t index, PyObject* const* args, Py_ssize_t nargs,
-                      PyObject* kwnames) {
+                      PyObject* kwnames, uint32_t retries, PyRef* options) {
   if (!ctx || link->epoch != epoch) return stale_error("actor handle");
   if (ctx->aborted) return set_aborted_error(), nullptr;
   if (!check_arguments(spec, args, nargs, kwnames)) return nullptr;
-  Outgoing out;
-  if (!out.encode(args, nargs, kwnames)) return nullptr;
-  out.make_results(spec.results, kMethodResult);
-  record_operation(out, kind == MessageKind::Create ? OpKind::Create : OpKind::Call, link->uid, index, spec.name, link->actor, spec.results,
-                   args, nargs, kwnames);
-  PyObject* refs = out.refs(spec.results);
-  if (!refs) return nullptr;
+  delay();
+  Outgoing out(spec);
+  out.look_up(kind == MessageKind::Create ? OpKind::Create : OpKind::Call, link->uid, index, args, nargs, kwnames);
+  out.tell(spec.name);
   Inbox* inbox = link->inbox;
-  if (inbox->state.load(memory_order_acquire) == InboxState::Dead) {
-    die_at_once(out, inbox);
-    return refs;
+  PyObject* refs = nullptr;
+  Message* m = nullptr;
+  if (out.room && link->outlet && inbox->state.load(memory_order_acquire) != InboxState::Dead) {
+    // No user code runs between here and commit(): the refs are made before, for making them may collect garbage.
+    out.make_results(kMethodResult, link->actor);
+    refs = out.refs();
+    if (!refs) return out.give_up(refs);
+    m = link->outlet->sender.reserve(out.room_size());
+    if (m && !out.place(m, args, kwnames)) m = nullptr;
   }
-  if (ctx->inline_mode) {
-    if (kind == MessageKind::Create) ctx->inboxes[link->actor] = ctx->heap->off(inbox);
-    run_here(out, kind, link->actor, index, 0);
-    return refs;
-  }
-  if (!link->outlet && !open_channel(link)) return nullptr;
-  uint64_t size = out.record_size();
-  Message* m = link->outlet->sender.reserve(size);
   if (!m) {
-    PyErr_SetString(PyExc_MemoryError, "reactor: no room for a message in the shared heap");
-    return nullptr;
+    if (!out.encode(args, kwnames)) return out.give_up(refs), refuse_argument(spec);
+    out.record(spec.name, link->actor, args);
+    if (!out.made) out.make_results(kMethodResult, link->actor);
+    if (!refs) refs = out.refs();
+    if (!refs) return out.give_up(refs);
+    if (inbox->state.load(memory_order_acquire) == InboxState::Dead) {
+      die_at_once(out, inbox);
+      return refs;
+    }
+    if (ctx->inline_mode) {
+      if (kind == MessageKind::Create) ctx->inboxes[link->actor] = ctx->heap->off(inbox);
+      if (options) take_hold(options->object);
+      run_here(out, kind, link->actor, index, options ? ctx->heap->off(options->object) : 0, retries);
+      return refs;
+    }
+    if (!link->outlet && !open_channel(link)) return out.give_up(refs);
+    m = link->outlet->sender.reserve(out.record_size());
+    if (!m) {
+      PyErr_SetString(PyExc_MemoryError, "reactor: no room for a message in the shared heap");
+      return out.give_up(refs);
+    }
   }
+  if (ctx->logical) open_call(out, inbox, link->actor);
   out.fill(m, kind);
   m->actor = link->actor;
   m->method = uint16_t(index);
-  link->outlet->sender.commit(size);
+  m->retries = retries;
+  if (options) {
+    take_hold(options->object);
+    m->function = ctx->heap->off(options->object);
+  }
+  link->outlet->sender.commit(out.record_size());
   std::atomic_thread_fence(memory_order_seq_cst);
+  if (ctx->logical && !out.on_board && (inbox->order.load(memory_order_relaxed) & (kOpenActor | kPhysical)) == kOpenActor) {
+    OpenCall open;
+    out.put_on_board(link->actor, link->actor, open);  // it has become open meanwhile; the refs keep the result
+  }
   uint32_t p = inbox->proc.load(memory_order_relaxed);
-  if (p != kNoProc && ring(&ctx->heap->procs[p].bell)) ctx->proc->wakes.fetch_add(1, memory_order_relaxed);
+  if (p != kNoProc && !rung_later(out.encoding->deps(), &ctx->heap->procs[p].bell) && ring(&ctx->heap->procs[p].bell))
+    ctx->proc->wakes.fetch_add(1, memory_order_relaxed);
   if (inbox->state.load(memory_order_relaxed) == InboxState::Dead) send_control(Control::Drain, ctx->heap->off(link->object));
   return refs;
 }
@@ -290,43 +530,73 @@ void task_ready(Local& l, Off task) {
 // A task was queued or resources came free: wakes an idle task worker, or asks for one more where it could run.
 void kick_pool(uint32_t demand) {
   Header* hdr = ctx->header;
+  const uint32_t setting = hdr->demand[demand].setting;
+  bool awake = false;  // an idle one of the right kind has not gone to sleep yet: it will look once more
   std::atomic_thread_fence(memory_order_seq_cst);
+  if (hdr->demand[demand].retired.load(memory_order_relaxed)) return send_control(Control::Refuse, demand);
   if (hdr->pool_idle.load(memory_order_relaxed) > 0) {
     uint32_t high = hdr->pool_high.load(memory_order_acquire);
     for (uint32_t i = 0; i < high; ++i) {
       uint32_t p = hdr->pool[i].load(memory_order_relaxed);
       // One that sleeps but is not idle waits for a result inside a task: it would not look at the queues.
-      if (p && ctx->heap->procs[p - 1].idle.load(memory_order_relaxed) && ring(&ctx->heap->procs[p - 1].bell)) {
+      if (!p || ctx->heap->procs[p - 1].setting != setting || !ctx->heap->procs[p - 1].idle.load(memory_order_relaxed)) continue;
+      awake = true;
+      if (ring(&ctx->heap->procs[p - 1].bell)) {
         ctx->proc->wakes.fetch_add(1, memory_order_relaxed);
         return;
       }
     }
-    if (hdr->pool_idle.load(memory_order_relaxed) > 0) return;
+    if (awake || (!hdr->settings.load(memory_order_relaxed) && hdr->pool_idle.load(memory_order_relaxed) > 0)) return;
   }
   uint32_t none = 0;
-  if (can_take(hdr, demand) && hdr->spawn_asked.compare_exchange_strong(none, 1)) send_control(Control::Spawn, 0);
+  if (can_take(hdr, demand) && hdr->spawn_asked.compare_exchange_strong(none, 1)) send_control(Control::Spawn, setting);
 }
 
 PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   if (!ctx || f->function->epoch != epoch) return stale_error("remote function");
   if (ctx->aborted) return set_aborted_error(), nullptr;
   if (!check_arguments(f->spec, args, nargs, kwnames)) return nullptr;
-  Outgoing out;
-  if (!out.encode(args, nargs, kwnames)) return nullptr;
-  out.make_results(f->spec.results, kValueObject);
+  delay();
+  Outgoing out(f->spec);
+  out.look_up(OpKind::Task, f->function->uid, 0, args, nargs, kwnames);
+  out.tell(f->spec.name);
+  PyObject* refs = nullptr;
+  Off task = 0;
+  if (out.room && !ctx->inline_mode) {
+    out.make_results(kValueObject);
+    refs = out.refs();
+    if (!refs) return out.give_up(refs);
+    task = ctx->local.alloc.alloc(out.room_size());
+    if (task && !out.place(ctx->heap->at<Message>(task), args, kwnames)) {
+      ctx->local.alloc.free(task);
+      task = 0;
+    }
+  }
+  if (!task) {
+    if (!out.encode(args, kwnames)) return out.give_up(refs), refuse_argument(f->spec);
+    out.record(f->spec.name, 0, args);
+    if (!out.made) out.make_results(kValueObject);
+    if (!refs) refs = out.refs();
+    if (!refs) return out.give_up(refs);
+  }
   if (ctx->running_uid && ctx->serving) ctx->children.emplace_back(ctx->heap->off(out.results[0]), out.results[0]->uid);
-  record_operation(out, OpKind::Task, f->function->uid, 0, f->spec.name, 0, f->spec.results, args, nargs, kwnames);
-  PyObject* refs = out.refs(f->spec.results);
-  if (!refs) return nullptr;
   if (ctx->inline_mode) {
     take_hold(f->function->object);
     uint32_t outer = ctx->proc->demand.exchange(f->demand + 1);
-    run_here(out, MessageKind::Task, 0, 0, ctx->heap->off(f->function->object));
+    run_here(out, MessageKind::Task, 0, 0, ctx->heap->off(f->function->object), f->retries);
     ctx->proc->demand.store(outer);
     return refs;
   }
-  Off task = ctx->local.alloc.alloc(out.record_size());
-  if (!task) return PyErr_NoMemory();
+  if (!task) task = ctx->local.alloc.alloc(out.record_size());
+  if (!task) {
+    PyErr_NoMemory();
+    return out.give_up(refs);
+  }
+  if (ctx->logical) {
+    OpenCall open;
+    if (f->carries < 0) f->carries = Outgoing::leads_on(f->function->object);
+    if (out.carries(0, open) || f->carries || ctx->header->names.load(memory_order_relaxed)) out.put_on_board(0, f->function->uid, open);
+  }
   auto* m = ctx->heap->at<Message>(task);
   out.fill(m, MessageKind::Task);
   ctx->local.alloc.publish(task, kPlain);
@@ -334,19 +604,15 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   m->function = ctx->heap->off(f->function->object);
   m->demand = f->demand;
   m->retries = f->retries;
+  m->method = uint16_t(ctx->depth + (ctx->depth < UINT16_MAX));
   m->actor = 1;  // arguments that are missing, and this submission
   auto* v = message_value(ctx->heap, m);
   Off* deps = value_refs(v);
   for (uint32_t i = 0; i < v->deps; ++i) {
     auto* o = ctx->heap->at<Object>(deps[i]);
     if (is_done(o)) continue;
-    WaitNode* n = new_node(ctx->local, NodeKind::Task, task);
-    n->life.store(Life::Orphan, memory_order_relaxed);
-    std::atomic_ref(m->actor).fetch_add(1, memory_order_relaxed);
-    if (!link(ctx->local, o, n)) {
-      std::atomic_ref(m->actor).fetch_sub(1, memory_order_relaxed);
-      ctx->local.alloc.free(ctx->heap->off(n));
-    }
+    std::atomic_ref(m->actor).fetch_add(1, memory_order_relaxed);  // before who completes it can count it down
+    if (!watch(ctx->local, o, NodeKind::Task, task, Life::Orphan)) std::atomic_ref(m->actor).fetch_sub(1, memory_order_relaxed);
   }
   task_ready(ctx->local, task);
   return refs;

@@ -7,6 +7,11 @@ namespace reactor {
 inline ValueHeader* message_value(Heap* h, Message* m) {
   return reinterpret_cast<ValueHeader*>(m->args_object ? value_of(h, h->at<Object>(m->args_object)) : m->value());
 }
+inline bool holds_anything(Message* m) {
+  if (m->args_object || m->function) return true;
+  auto* v = reinterpret_cast<ValueHeader*>(m->value());
+  return v->deps + v->refs > 0;
+}
 // Gives back what a message held, after it was run or failed; its results are another matter.
 inline void release_message(Local& l, Message* m) {
   if (m->args_object) drop_hold(l, l.heap->at<Object>(m->args_object));
@@ -15,8 +20,11 @@ inline void release_message(Local& l, Message* m) {
 }
 PyObject* put_value(PyObject* value, bool recorded = false);  // recorded: it is an operation of the user's
 int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline);
+PyObject* tag_tuple(TagView tag);
 void kick_queues();
+extern PyObject* refusal;    // the next message fails with this exception (order "strict")
 Inbox* inbox();              // what this process serves, null for none
+void leave_recording();      // before this process ends: for who asks later
 PyObject* recording_data();  // this process's recording and timeline, as a dict
 
 }  // namespace reactor

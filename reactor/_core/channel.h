@@ -95,7 +95,10 @@ class Sender {
       old_ = nullptr;
     }
   }
-  void close() { channel_->closed.store(ProducerState::Closed, memory_order_release); }
+  void close() {
+    if (old_) alloc_->free(heap_->off(segment_));
+    channel_->closed.store(ProducerState::Closed, memory_order_release);
+  }
   Channel* channel() const { return channel_; }
 
  private:
@@ -113,7 +116,9 @@ class Sender {
     cap = align_up(cap < size * 4 ? size * 4 : cap, 64);
     Off off = new_segment(heap_, *alloc_, cap);
     if (!off) return nullptr;
-    old_ = segment_;
+    // What was reserved in a new segment may have been given up: nobody has seen that one.
+    if (old_) alloc_->free(heap_->off(segment_));
+    else old_ = segment_;
     segment_ = heap_->at<Segment>(off);
     channel_->write = off;
     tail_ = head_ = 0;
@@ -182,5 +187,21 @@ class Receiver {
   uint64_t head_;
   uint64_t tail_;
 };
+
+// Calls `f` with each record of a channel that has no consumer at the moment, oldest first, and takes none out. What the
+// producer adds meanwhile may be seen or not; it is never torn, since a record is in only once tail says so. Setting a
+// record's kind to Skip removes it.
+template <class F> void each_record(Heap* h, Channel* c, F f) {
+  for (Off off = c->read; off;) {
+    auto* s = h->at<Segment>(off);
+    off = s->next.load(memory_order_acquire);  // before tail: with the next segment seen, this one's tail is final
+    uint64_t tail = s->tail.load(memory_order_acquire);
+    for (uint64_t at = s->head.load(memory_order_relaxed); at != tail;) {
+      auto* m = reinterpret_cast<Message*>(s->data + at % s->capacity);
+      at += m->size;
+      if (m->kind != MessageKind::Skip) f(m);
+    }
+  }
+}
 
 }  // namespace reactor

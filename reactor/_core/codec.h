@@ -1,13 +1,23 @@
 // Values as bytes. Common types natively, the rest through the pickle hook; see reactor/codec.py for that side.
 #pragma once
+#include <cstring>
+#include <memory>
 #include "context.h"
 
 namespace reactor {
 
 // Collects one value (or a call's arguments), then writes it wherever there is room. Used as a stack, because pickling runs
 // user code that may make calls itself: take one with Encoding.
+//
+// Between place() and placed() the value is laid straight where it shall be, in room that was measured by an earlier value of
+// the same place; nothing is pickled and no user code runs. What does not fit there, or is no common type, is not placed.
 class Encoder {
  public:
+  void place(uint8_t* to, uint64_t room, uint32_t deps);  // `deps`: refs among the arguments
+  uint64_t placed();                // size of the value, holds taken; 0: begin again, the ordinary way
+  const std::vector<Off>& deps() const { return deps_; }
+  const std::vector<Off>& refs() const { return refs_; }  // all others: inside of values
+  bool plain() const { return !pickled_ && refs_.empty() && buffers_.empty(); }  // could have been placed
   bool item(PyObject* o);           // appends a value; false: Python error set
   bool argument(PyObject* o);       // the same; a ref stands for its value
   bool name(PyObject* str);         // a keyword's name
@@ -24,10 +34,22 @@ class Encoder {
   bool pickled(PyObject* o);
   bool buffer(PyObject* bytes);
   bool seen(PyObject* o);
-  void raw(const void* p, size_t n) { stream_.insert(stream_.end(), static_cast<const uint8_t*>(p), static_cast<const uint8_t*>(p) + n); }
+  void raw(const void* from, size_t n) {
+    if (size_t(end_ - p_) < n && !grow(n)) return;
+    memcpy(p_, from, n);
+    p_ += n;
+  }
   template <class T> void put(T v) { raw(&v, sizeof v); }
+  bool grow(size_t n);
+  size_t stream() const { return size_t(p_ - begin_); }
   uint64_t pickled_ = 0;
-  std::vector<uint8_t> stream_;
+  uint32_t items_ = 0;
+  uint8_t *begin_ = nullptr, *p_ = nullptr, *end_ = nullptr;  // the stream
+  std::unique_ptr<uint8_t[]> own_;
+  size_t own_size_ = 0;
+  uint8_t* place_ = nullptr;        // the value's own place, or null
+  uint32_t place_deps_ = 0;
+  bool misplaced_ = false;
   std::vector<Py_buffer> buffers_;
   std::vector<Off> deps_, refs_;
   std::vector<PyObject*> owners_;   // keeps refs and temporary arrays alive until write
@@ -44,12 +66,15 @@ class Encoding {
   static Encoder* current();
 };
 
-// Reads a value. `owner` is the object whose memory the bytes are in (large arrays become views of it), or null when
-// they must be copied.
+class Reading;
+
+// Reads a value. `owner` is the object whose memory the bytes are in (large arrays become views of it) and `reading` what keeps
+// them where they are; both null when they must be copied.
 class Decoder {
  public:
-  Decoder(uint8_t* value, Object* owner);
+  Decoder(uint8_t* value, Object* owner, Reading* reading);
   PyObject* item();                 // null: Python error set
+  PyObject* whole();                // the only item of its value
   PyObject* ref(uint32_t i);        // new Ref
   Object* dep(uint32_t i);
   static Decoder* current();
@@ -67,9 +92,21 @@ class Decoder {
   ValueHeader* header_;
   const uint8_t* p_;
   Object* owner_;
+  Reading* reading_;
+  bool whole_ = false;   // the value is one array
 };
 
-bool encode_into(Encoder& e, Object* o);  // stores the encoder's value in the object, not yet completed
+// Stores the encoder's value in the object, not yet completed. `wide`: anybody may come to read it, not one call alone.
+bool encode_into(Encoder& e, Object* o, bool wide = true);
+// The same in one step, for a value like the last one of its place, which took at most `room` bytes. False, without a Python
+// error: it is not like it, encode it.
+bool place_into(PyObject* value, Object* o, uint32_t room);
+constexpr uint64_t kPlaced = 8128;         // larger values are not placed; a size class of alloc.h
+// Room for values like one that was encoded: some more, for strings differ.
+inline uint32_t room_for(const Encoder& e) {
+  uint64_t n = e.size();
+  return e.plain() && align_up(n + 32, 64) <= kPlaced ? uint32_t(align_up(n + 32, 64)) : 0;
+}
 PyObject* decode_object(Object* o);        // value of a completed object
 
 }  // namespace reactor

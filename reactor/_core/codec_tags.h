@@ -12,7 +12,7 @@
 
 namespace reactor {
 
-enum Tag : uint8_t {
+enum ItemTag : uint8_t {
   None = 'N', True_ = 'T', False_ = 'F', Int = 'i', Float = 'd', Str = 's', Bytes = 'b', Tuple = 't', List = 'l', Dict = 'e',
   BigBytes = 'B', SmallArray = 'a', Array = 'A', Scalar = 'S', Ref = 'R', Dep = 'V', Pickle = 'P', BigPickle = 'Q'
 };

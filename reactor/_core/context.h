@@ -2,12 +2,19 @@
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <cxxabi.h>
+#include <unistd.h>
+#include <cstdlib>
+#include <ctime>
+#include <memory>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 #include "channel.h"
+#include "order.h"
+#include "lending.h"
 #include "recorder.h"
-#include "tasks.h"
 
 namespace reactor {
 
@@ -15,29 +22,46 @@ constexpr uint64_t kMemoryPage = 4096;
 constexpr uint64_t kOwnPages = 64 * 1024;  // buffers from this size on lie on memory pages of their own
 
 // Control messages to the supervisor that the core itself sends; others are pickled by Python (first byte 0x80).
-enum class Control : uint8_t { Release = 1, Drain = 2, Spawn = 3, Resources = 4 };
+enum class Control : uint8_t { Release = 1, Drain = 2, Spawn = 3, Resources = 4, Refuse = 5, Spilled = 6 };
 
 struct Hooks {
   PyObject* dumps = nullptr;      // value -> (bytes, [buffer])
   PyObject* loads = nullptr;      // (bytes, [buffer]) -> value
   PyObject* failure = nullptr;    // (exception, callable or None, it is an argument's) -> value stored as the error
   PyObject* error = nullptr;      // (state, value, ref) -> exception to raise in get
-  PyObject* create = nullptr;     // (actor number, args, kwargs) -> ([bound methods], calls are handed on: deferred)
+  PyObject* create = nullptr;     // (actor number, args, kwargs) -> ([bound methods], calls are handed on: deferred, [lane of each])
   PyObject* create_failed = nullptr;  // (actor number, error value or None, ExitReason) -> reason of the actor's death
   PyObject* function = nullptr;   // (ref) -> callable
-  PyObject* exit_kind = nullptr;  // (exception) -> ExitReason or 0: goes on as an error
-  PyObject* store_full = nullptr; // (bytes wanted, bytes used, limit) -> exception to raise
+  PyObject* exit_kind = nullptr;  // (exception, 0) -> ExitReason or 0: goes on as an error
+  PyObject* cancelled = nullptr;  // (uid of the result, children too): a call that was handed on is to be interrupted
+  PyObject* anew = nullptr;       // (actor number, ExitReason) -> whether it was made anew; inline placement
+  PyObject* store_full = nullptr; // (bytes wanted, bytes used, limit, the disk is full too) -> exception to raise
   PyObject* deferred = nullptr;   // (actor, method index, callable, args, kwargs, Completion) for threaded and async actors
-  PyObject* switched = nullptr;   // (actor left, actor entered): inline placement; 0 is no actor, entered -1: the left one is gone
+  PyObject* generator = nullptr;  // (completion's ref, first link's ref) -> what the caller of a streaming call gets; default: the two
+  PyObject* gather = nullptr;     // (what the call returned, callable) -> value of a dynamic call; default: a list
+  PyObject* stale = nullptr;      // (what is used after its run has ended) -> exception to raise
+  PyObject* unpicklable = nullptr;  // (exception of dumps, CallSpec::check or None, name) -> exception to raise for an argument
+  PyObject* flush = nullptr;      // (): writes out what the running call has printed without an end of line
+  PyObject* made = nullptr;       // (tag, name): a call was made here
+  PyObject* executed = nullptr;   // (actor, name, tag, its digest, args, value or None): a call has run here
+  PyObject* task_random = nullptr;  // (tag) before a task runs, (None) after: its random state
+  PyObject* stuck = nullptr;      // (): this process has waited for a while -> exception to raise, or None
+  PyObject* relaxed = nullptr;    // (actor, method, [(target, name)], strict): its messages wait for those no more; strict: -> exception to raise
+  PyObject* switched = nullptr;   // (actor left, actor entered): one process for several actors; 0 is no actor, entered -1: the left one is gone
+  PyObject* hosted = nullptr;     // (actor number, what the supervisor tells of it): a packed worker is to host it
+  PyObject* left = nullptr;       // (offset of the actor, ExitReason): a packed worker has let it go
+  PyObject* thread = nullptr;     // (0 or 1): starts a thread that calls serve_beside(), or watch_packed()
 };
 
-// One span of the timeline: a call that ran here, or a wait of this process.
+// One span of the timeline: a call that ran here, a wait of this process, or the copying of a large value.
 constexpr size_t kMaxEvents = 1 << 20;  // of one process; later ones are dropped
+enum class Span : uint32_t { Ordinary = 0, Replayed, Wait, Copy };
 struct Event {
   uint64_t start_ns, end_ns;
-  PyObject* name;      // owned; null: a wait
+  Span kind;
   uint32_t actor;
-  bool replayed;
+  uint64_t bytes;
+  PyObject* name;      // owned, a str; of a call
 };
 
 // The channel to one actor, shared by all handles of it in this process: its calls have one order.
@@ -47,14 +71,42 @@ struct Outlet {
   int links = 0;
 };
 
+class Encoder;
+class Host;
+
+// What this process has learnt of a method or function that it runs.
+struct MethodNote {
+  uint32_t room = 0;              // what its last result took, 0: not known, or not to be placed
+  uint32_t actor = 0;
+  PyObject* name = nullptr;       // set at its first call
+  uint64_t calls = 0;
+  uint64_t timed = 0, ticks = 0;  // how many of the calls were timed, and their time (stamp())
+  uint64_t bytes = 0;             // of its first result, and that one's layout
+  std::string layout;
+  // The first calls are timed, and then all that take some microseconds, of shorter ones one in 16: reading the clock costs
+  // some percent of an empty call.
+  bool begin(PyObject* callable, uint32_t of) {
+    if (!name) {
+      name = PyObject_GetAttrString(callable, "__name__");
+      if (!name) PyErr_Clear();
+      actor = of;
+    }
+    return ++calls <= 64 || (calls & 15) == 0 || ticks > timed * 10000;
+  }
+  void learn(const Encoder& e);
+};
+
 struct ActorEntry {
   PyObject* methods = nullptr;    // list of callables
   bool deferred = false;
+  MethodNote* notes = nullptr;    // one per method
+  uint64_t digest = 0;            // of what has passed it so far; begins with what names it in every run
+  std::vector<int32_t> lanes;     // of each method; empty: all calls keep their caller's order (serve.cpp, next_message)
 };
 
 struct Context {
   Context(Heap* h, uint32_t slot, bool journaled, bool inline_mode)
-      : heap(h), header(h->header), local(h, slot, journaled), spin(h->header), slot(slot), proc(&h->procs[slot]), inline_mode(inline_mode) {}
+      : heap(h), header(h->header), local(h, slot, journaled), order(local), spin(h->header), slot(slot), proc(&h->procs[slot]), inline_mode(inline_mode), mark(slot) {}
   // A thread that waits keeps the context (and so the mapping) alive through a shutdown by another thread.
   static void release(Context* c) {
     if (--c->users > 0) return;
@@ -63,6 +115,11 @@ struct Context {
   }
   ~Context() {
     delete recorder;
+    for (auto& [notes, n] : method_notes)
+      for (size_t i = 0; i < n; ++i) Py_XDECREF(notes[i].name);
+    for (auto& [uid, note] : function_notes) Py_XDECREF(note.name);
+    for (auto* d : ended) Py_DECREF(d);
+    for (auto* t : streams_tickets) Py_DECREF(t);
     for (auto& e : events) Py_XDECREF(e.name);
   }
   Context(const Context&) = delete;
@@ -71,10 +128,19 @@ struct Context {
   Heap* heap;
   Header* header;
   Local local;
+  Order order;
   Spin spin;
   uint32_t slot;
   Proc* proc;
   bool inline_mode;
+  const bool keeping = header->keeping;
+  const bool logical = !inline_mode && (header->ordering != Ordering::Arrival || keeping);
+  const bool tagged = logical || keeping || inline_mode;
+  uint32_t level = 0;                     // how many calls run here, one inside of the other; the driver's own are made at 0
+  Tag here;                               // of the running call; the driver has none
+  uint64_t issued = 0;                    // calls that the running call, or the driver, has made
+  uint32_t holding = 0;                   // see hold_back
+  uint32_t serves = 0;                    // the actor whose message is run or decoded
   bool aborted = false;                   // the zygote died, and with it every worker
   std::unordered_map<uint32_t, Off> inboxes;  // inline placement: actor -> inbox
   bool serving = false;
@@ -85,19 +151,46 @@ struct Context {
   std::unordered_map<Off, Outlet> outlets;          // by inbox
   std::unordered_map<uint32_t, TaskQueue*> queues;  // by demand
   std::unordered_map<uint32_t, ActorEntry> actors;
+  // Values of all this process's streams that may be unread at once, 0: any number; tickets of those that perhaps are, and
+  // streams that have been let on to make one more (stream.h).
+  uint32_t streams_window = 0;
+  std::vector<PyObject*> streams_tickets;
+  uint32_t streams_making = 0;
+  std::vector<std::pair<std::unique_ptr<MethodNote[]>, size_t>> method_notes;  // of every actor that was made here
+  std::unordered_map<uint64_t, MethodNote> function_notes;                     // by uid
+  uint64_t opened_ns = now_ns(), opened_ticks = stamp();
+  double tick() const { return 1e-9 * double(now_ns() - opened_ns) / double(stamp() - opened_ticks + 1); }  // seconds
+  std::vector<PyObject*> ended;           // recordings of workers that have ended, fetched by this process
   std::unordered_set<uint8_t*> shadowed;  // large buffers that have a copy-on-write view
   PyObject* functions = nullptr;          // uid -> callable
   // what runs now, for cancel and the runtime context
   Recorder* recorder = nullptr;           // null: not wanted
   bool tracing = false;
+  bool unflushed = false;                 // see Hooks::flush
   std::vector<Event> events;
+  // `callable`: of a call; null is the constructor's.
+  void trace(uint64_t start_ns, Span kind, uint32_t actor, uint64_t bytes = 0, PyObject* callable = nullptr) {
+    if (!start_ns || events.size() >= kMaxEvents) return;
+    uint64_t end_ns = now_ns();
+    PyObject* name = callable ? PyObject_GetAttrString(callable, "__name__") : kind < Span::Wait ? PyUnicode_FromString("__init__") : nullptr;
+    if (!name) PyErr_Clear();
+    events.push_back({start_ns, end_ns, kind, actor, bytes, name});
+  }
   PyObject* running_callable = nullptr;
+  Message* running_message = nullptr;     // null if it cannot be run again
+  bool leave_after = false;               // this worker ends after the running calls
   std::vector<std::pair<Off, uint64_t>> children;  // (result, uid) of tasks that the running task started
+  uint16_t depth = 0;                     // of the running task in other tasks
   Off running = 0;
   uint64_t running_uid = 0;
   uint32_t running_actor = 0;
+  uint32_t mark;                          // what Object::runner says of the running call's results
+  Host* host = nullptr;               // of a packed worker (packed.h)
   std::atomic<uint32_t> deferred_open{0};  // calls handed to threads or an event loop and not finished
   uint64_t operations = 0;                // issued by this process
+  const bool digesting = header->digesting != Digest::None, whole = header->digesting == Digest::Full;
+  const uint64_t delays = getenv("REACTOR_DELAYS") ? strtoull(getenv("REACTOR_DELAYS"), nullptr, 10) : 0;  // see delay()
+  uint64_t values_written = 0, values_read = 0;  // by it: arguments and results, refs not counted
 };
 
 extern Context* ctx;     // null before init and after shutdown
@@ -113,7 +206,12 @@ class Unlocked {
     saved_ = PyEval_SaveThread();
   }
   bool lock() {
-    PyEval_RestoreThread(saved_);
+    try {
+      PyEval_RestoreThread(saved_);
+    } catch (abi::__forced_unwind&) {
+      // The interpreter is ending, and Python ends this thread. What lies on its stack must not be touched without the GIL.
+      for (;;) pause();
+    }
     saved_ = nullptr;
     Context::release(context_);
     if (epoch == epoch_) return true;
@@ -133,11 +231,21 @@ class Unlocked {
 };
 
 void send_control(Control op, Off off);
+// For tests: with REACTOR_DELAYS=n in the environment, sleeps up to n µs before a call is sent and before it is run, half of the times.
+inline void delay() {
+  if (ctx->delays == 0) return;
+  static uint64_t state = now_ns() * 0x9e3779b97f4a7c15ull ^ uint64_t(getpid());
+  state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+  if (state & 1) return;
+  timespec t{0, long((state >> 8) % (ctx->delays * 1000))};
+  nanosleep(&t, nullptr);
+}
+void give_handle(Object* actor, bool wide);  // a handle goes from this process to others; wide: in a value, where any may find it
+void follow_script(uint32_t actor, PyObject* tags);  // its messages come in the order of these tags, [tuple]
+void hold_back(bool more);   // this process holds a message back, or one less: from the first to the last, see set_held
+void was_given();            // the actor that is served has come by a ref or a handle
 void kick_pool(uint32_t demand);
 void task_ready(Local& l, Off task);
-
-// A value's bytes are written by the caller after this. Waits for room; null with a Python error set when there is none.
-Off alloc_value(uint64_t size);
 
 // Sleeps until `group` is through. For callers that hold the GIL. Returns 0, ETIMEDOUT or -1 (Python error set).
 int sleep_on_group(WaitGroup* g, uint64_t deadline);

@@ -1,5 +1,5 @@
 #include "codec_tags.h"
-#include "refs.h"
+#include "spill.h"
 
 namespace reactor {
 namespace {
@@ -13,8 +13,8 @@ struct DecodeScope {
 
 }  // namespace
 
-Decoder::Decoder(uint8_t* value, Object* owner)
-    : value_(value), header_(reinterpret_cast<ValueHeader*>(value)), p_(value_stream(header_)), owner_(owner) {}
+Decoder::Decoder(uint8_t* value, Object* owner, Reading* reading)
+    : value_(value), header_(reinterpret_cast<ValueHeader*>(value)), p_(value_stream(header_)), owner_(owner), reading_(reading) {}
 
 Decoder* Decoder::current() { return decoders.empty() ? nullptr : decoders.back(); }
 
@@ -24,7 +24,14 @@ PyObject* Decoder::ref(uint32_t i) {
     PyErr_SetString(PyExc_RuntimeError, "reactor: a pickled value names an object ref that did not travel with it");
     return nullptr;
   }
-  return new_ref(ctx->heap->at<Object>(value_refs(header_)[header_->deps + i]), true);
+  auto* o = ctx->heap->at<Object>(value_refs(header_)[header_->deps + i]);
+  if (ctx->logical && ctx->serves && kind_of(o) != kCode) was_given();
+  return new_ref(o, true);
+}
+
+PyObject* Decoder::whole() {
+  whole_ = *p_ == Array;
+  return item();
 }
 
 PyObject* Decoder::item() {
@@ -119,7 +126,7 @@ PyObject* Decoder::array(bool in_buffer) {
     BufferEntry& b = value_buffers(header_)[get<uint32_t>()];
     data = value_ + b.at;
     if (owner_ && owner_->block && b.size >= kView) {
-      PyObject* view = new_view(owner_, const_cast<uint8_t*>(data), b.size);
+      PyObject* view = reading_->view(const_cast<uint8_t*>(data), b.size, whole_);
       if (!view) {
         Py_DECREF(d);
         return nullptr;
@@ -159,7 +166,7 @@ PyObject* Decoder::pickled(bool in_buffer) {
     BufferEntry& b = value_buffers(header_)[first + i];
     uint8_t* at = value_ + b.at;
     PyObject* buffer = owner_ && owner_->block && b.size >= kView
-                           ? new_view(owner_, at, b.size)
+                           ? reading_->view(at, b.size, false)
                            : PyBytes_FromStringAndSize(reinterpret_cast<const char*>(at), Py_ssize_t(b.size));
     if (!buffer) Py_CLEAR(list);
     else PyList_SET_ITEM(list, i, buffer);
@@ -176,11 +183,10 @@ PyObject* Decoder::pickled(bool in_buffer) {
 
 PyObject* decode_object(Object* o) {
   // A view may outlive the last ref, and user code in unpickling may drop it: keep the object for the time of reading.
-  take_hold(o);
-  Decoder d(value_of(ctx->heap, o), o);
-  PyObject* r = d.item();
-  if (ctx) drop_hold(ctx->local, o);
-  return r;
+  Reading reading(o);
+  if (!reading.value()) return nullptr;
+  ++ctx->values_read;
+  return Decoder(reading.value(), o, &reading).whole();
 }
 
 }  // namespace reactor

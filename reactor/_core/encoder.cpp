@@ -1,7 +1,7 @@
 #define REACTOR_IMPORTS_NUMPY
 #include "codec_tags.h"
 #include "recorder.h"
-#include "refs.h"
+#include "spill.h"
 
 namespace reactor {
 namespace {
@@ -13,7 +13,7 @@ constexpr size_t kKeptStream = 1 << 20;
 bool numpy_loaded = false;
 bool is_numpy(PyObject* o) { return strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0; }
 
-thread_local std::vector<Encoder*> encoders;
+thread_local std::vector<std::unique_ptr<Encoder>> encoders;  // freed with the thread; between uses they hold nothing of Python's
 thread_local size_t encoders_used = 0;
 
 uint64_t alignment(const Py_buffer& b) { return uint64_t(b.len) >= kOwnPages ? kMemoryPage : kLine; }
@@ -26,19 +26,26 @@ bool load_numpy() {
 }
 
 Encoding::Encoding() {
-  if (encoders_used == encoders.size()) encoders.push_back(new Encoder);
-  encoder = encoders[encoders_used++];
+  if (encoders_used == encoders.size()) encoders.emplace_back(new Encoder);
+  encoder = encoders[encoders_used++].get();
 }
 Encoding::~Encoding() {
   encoder->clear();  // may run a destructor that encodes: this one is not free until it is through
   --encoders_used;
 }
-Encoder* Encoding::current() { return encoders_used ? encoders[encoders_used - 1] : nullptr; }
+Encoder* Encoding::current() { return encoders_used ? encoders[encoders_used - 1].get() : nullptr; }
 
 void Encoder::clear() {
-  stream_.clear();
-  if (stream_.capacity() > kKeptStream) std::vector<uint8_t>().swap(stream_);
+  if (own_size_ > kKeptStream) {
+    own_.reset();
+    own_size_ = 0;
+  }
+  begin_ = p_ = own_.get();
+  end_ = begin_ + own_size_;
+  place_ = nullptr;
+  misplaced_ = false;
   pickled_ = 0;
+  items_ = 0;
   for (auto& b : buffers_) PyBuffer_Release(&b);
   buffers_.clear();
   deps_.clear();
@@ -48,6 +55,47 @@ void Encoder::clear() {
   seen_.clear();
 }
 
+bool Encoder::grow(size_t n) {
+  if (place_) {
+    misplaced_ = true;
+    return false;
+  }
+  size_t used = stream(), size = own_size_ * 2 > used + n ? own_size_ * 2 : used + n + 256;
+  std::unique_ptr<uint8_t[]> larger(new uint8_t[size]);
+  if (used) memcpy(larger.get(), begin_, used);
+  own_ = std::move(larger);
+  own_size_ = size;
+  begin_ = own_.get();
+  p_ = begin_ + used;
+  end_ = begin_ + size;
+  return true;
+}
+
+void Encoder::place(uint8_t* to, uint64_t room, uint32_t deps) {
+  uint64_t head = sizeof(ValueHeader) + 8 * uint64_t(deps);
+  place_ = to;
+  place_deps_ = deps;
+  misplaced_ = room < head;
+  begin_ = p_ = misplaced_ ? to : to + head;
+  end_ = misplaced_ ? to : to + room;
+}
+
+uint64_t Encoder::placed() {
+  if (misplaced_ || !plain() || deps_.size() != place_deps_) {
+    clear();
+    return 0;
+  }
+  auto* h = reinterpret_cast<ValueHeader*>(place_);
+  *h = {uint32_t(stream()), place_deps_, 0, 0};
+  Off* refs = value_refs(h);
+  for (Off off : deps_) {
+    *refs++ = off;
+    take_hold(ctx->heap->at<Object>(off));
+  }
+  ctx->values_written += items_;
+  return uint64_t(p_ - place_);
+}
+
 uint32_t Encoder::add_ref(Object* o, PyObject* owner) {
   refs_.push_back(ctx->heap->off(o));
   owners_.push_back(Py_NewRef(owner));
@@ -55,12 +103,18 @@ uint32_t Encoder::add_ref(Object* o, PyObject* owner) {
 }
 
 bool Encoder::item(PyObject* o) {
+  ++items_;
   seen_.clear();
-  size_t stream = stream_.size(), buffers = buffers_.size(), refs = refs_.size();
+  size_t begin = stream(), buffers = buffers_.size(), refs = refs_.size();
   if (encode(o, 0)) return true;
+  if (place_) {
+    PyErr_Clear();  // met again, and raised, when it is encoded the ordinary way
+    misplaced_ = true;
+    return false;
+  }
   if (PyErr_Occurred()) return false;
   // Not a common type all through: the whole item travels pickled, so that shared identity inside it is kept.
-  stream_.resize(stream);
+  p_ = begin_ + begin;
   while (buffers_.size() > buffers) {
     PyBuffer_Release(&buffers_.back());
     buffers_.pop_back();
@@ -184,6 +238,7 @@ bool Encoder::array(PyObject* o) {
     PyArrayObject* c = a;
     bool fortran = PyArray_IS_F_CONTIGUOUS(a) && !PyArray_IS_C_CONTIGUOUS(a);
     if (!fortran && !PyArray_IS_C_CONTIGUOUS(a)) {
+      if (place_) return false;  // the copy gives up the GIL, and another thread would take the same place
       c = reinterpret_cast<PyArrayObject*>(PyArray_NewCopy(a, NPY_CORDER));
       if (!c) return false;
       owners_.push_back(reinterpret_cast<PyObject*>(c));
@@ -266,10 +321,10 @@ bool Encoder::pickled(PyObject* o) {
   return ok;
 }
 
-std::string Encoder::layout(uint32_t items) const { return layout_of(stream_.data(), stream_.data() + stream_.size(), items); }
+std::string Encoder::layout(uint32_t items) const { return layout_of(begin_, p_, items); }
 
 uint64_t Encoder::size() const {
-  uint64_t n = sizeof(ValueHeader) + 8 * (deps_.size() + refs_.size()) + sizeof(BufferEntry) * buffers_.size() + stream_.size();
+  uint64_t n = sizeof(ValueHeader) + 8 * (deps_.size() + refs_.size()) + sizeof(BufferEntry) * buffers_.size() + stream();
   for (auto& b : buffers_) {
     uint64_t a = alignment(b);
     n = align_up(align_up(n, a) + uint64_t(b.len), a);
@@ -278,8 +333,9 @@ uint64_t Encoder::size() const {
 }
 
 bool Encoder::write(uint8_t* to) {
+  ctx->values_written += items_;
   auto* h = reinterpret_cast<ValueHeader*>(to);
-  h->stream = uint32_t(stream_.size());
+  h->stream = uint32_t(stream());
   h->deps = uint32_t(deps_.size());
   h->refs = uint32_t(refs_.size());
   h->buffers = uint32_t(buffers_.size());
@@ -288,8 +344,8 @@ bool Encoder::write(uint8_t* to) {
   for (Off off : refs_) *refs++ = off;
   for (Off off : deps_) take_hold(ctx->heap->at<Object>(off));
   for (Off off : refs_) take_hold(ctx->heap->at<Object>(off));
-  memcpy(value_stream(h), stream_.data(), stream_.size());
-  uint64_t at = uint64_t(value_stream(h) - to) + stream_.size();
+  if (stream()) memcpy(value_stream(h), begin_, stream());
+  uint64_t at = uint64_t(value_stream(h) - to) + stream();
   BufferEntry* entry = value_buffers(h);
   uint64_t total = 0;
   for (auto& b : buffers_) {
@@ -305,32 +361,80 @@ bool Encoder::write(uint8_t* to) {
   auto copy = [&] {
     for (auto& b : buffers_) memcpy(to + entry++->at, b.buf, size_t(b.len));
   };
+  uint64_t started = ctx->tracing && total >= kOwnPages ? now_ns() : 0;
   if (total < (1 << 20)) {
     copy();
-    return true;
+  } else {
+    Unlocked unlocked;
+    copy();
+    if (!unlocked.lock()) return false;
   }
-  Unlocked unlocked;
-  copy();
-  return unlocked.lock();
+  ctx->trace(started, Span::Copy, ctx->running_actor, total);
+  return true;
 }
 
-bool encode_into(Encoder& e, Object* o) {
+namespace {
+
+// The encoded value is in the object: in its body, or in a block that becomes its own. `away`: in the spill file.
+void attach(Object* o, Off block, uint64_t n, uint32_t note, bool away = false) {
+  if (block) {
+    ctx->local.alloc.publish(block);
+    ctx->local.alloc.count_value(block, 1);
+    if (n > kSlabMax) {
+      uint32_t page = ctx->heap->page_of(block);
+      if (away) drop_memory(ctx->heap, page, ctx->heap->page_run[page].load(memory_order_relaxed));
+      settle(ctx->heap, &ctx->heap->residence[page], away);
+    }
+    o->block = block;
+    ctx->local.journal.clear(note);
+  }
+  o->size = n;
+}
+
+}  // namespace
+
+bool place_into(PyObject* value, Object* o, uint32_t room) {
+  Off block = 0;
+  uint32_t note = kNoEntry;
+  if (room > sizeof o->body) {
+    Header* h = ctx->header;
+    if (h->store_used.load(memory_order_relaxed) + int64_t(Allocator::block_bytes(room)) > h->store_limit) return false;
+    block = ctx->local.alloc.alloc(room);
+    if (!block) return false;
+    note = ctx->local.journal.add(block, Entry::Block);
+  }
+  Encoding e;
+  e->place(block ? ctx->heap->at<uint8_t>(block) : o->body, block ? room : sizeof o->body, 0);
+  e->item(value);
+  uint64_t n = e->placed();
+  // A small value in a large block would take the store's room for as long as it is kept.
+  if (!n || (block && (n <= sizeof o->body || Allocator::block_bytes(n) < Allocator::block_bytes(room)))) {
+    ctx->local.journal.clear(note);
+    if (block) ctx->local.alloc.free(block);
+    return false;
+  }
+  ctx->proc->count_bytes(n, 0);
+  attach(o, block, n, note);
+  return true;
+}
+
+bool encode_into(Encoder& e, Object* o, bool wide) {
   uint64_t n = e.size();
+  if (wide && ctx->logical)
+    for (Off off : e.refs())
+      if (auto* r = ctx->heap->at<Object>(off); kind_of(r) == kActorObject) give_handle(r, true);
   ctx->proc->count_bytes(n, e.pickled_bytes());
   if (n <= sizeof o->body) {
     if (!e.write(o->body)) return false;
-    o->size = n;
+    attach(o, 0, n, kNoEntry);
     return true;
   }
-  Off block = alloc_value(n);
-  if (!block) return false;
-  uint32_t note = ctx->local.journal.add(block, Entry::Block);
-  if (!e.write(ctx->heap->at<uint8_t>(block))) return false;
-  ctx->local.alloc.publish(block);
-  ctx->local.alloc.count_value(block, 1);
-  o->block = block;
-  o->size = n;
-  ctx->local.journal.clear(note);
+  Room room = room_for_value(n);
+  if (!room.block) return false;
+  uint32_t note = ctx->local.journal.add(room.block, Entry::Block);
+  if (!e.write(room.at)) return false;
+  written(room);
+  attach(o, room.block, n, note, room.file != nullptr);
   return true;
 }
 

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -65,9 +66,10 @@ class Heap {
     hdr->capacity = capacity;
     hdr->cores = cores;
     hdr->store_limit = store_limit;
-    hdr->warm_limit = 256 << 20;
-    uint64_t tables = capacity / kPage * 8 + sizeof(Proc) * uint64_t(kMaxProcs);
-    hdr->pages_at = align_up(kPage + tables, kPage);
+    // What was in use at once may stay warm: a loop that carries much per round would else meet fresh pages in each.
+    hdr->warm_limit = store_limit / 2 > (256 << 20) ? store_limit / 2 : 256 << 20;
+    uint64_t tables = capacity / kPage * (8 + sizeof(Residence)) + kLine + sizeof(Proc) * uint64_t(kMaxProcs);
+    hdr->pages_at = align_up(kHeaderPages * kPage + tables, kPage);
     hdr->pages = uint32_t((capacity - hdr->pages_at) / kPage);
     hdr->next_uid.store(1);
     hdr->magic = kMagic;
@@ -90,6 +92,7 @@ class Heap {
     munmap(base, capacity);
     if (shadow_) munmap(shadow_, capacity);
     close(fd);
+    if (spill_fd_ >= 0) close(spill_fd_);
   }
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
@@ -109,12 +112,35 @@ class Heap {
     return shadow_;
   }
 
+  // The heap takes over the descriptor of the run's spill file. The first to do so says which file it is.
+  void take_spill_file(int fd) {
+    struct stat s;
+    if (fd < 0 || fstat(fd, &s) != 0) return;
+    spill_fd_ = fd;
+    if (header->spill_inode == 0) {
+      header->spill_device = uint64_t(s.st_dev);
+      header->spill_inode = uint64_t(s.st_ino);
+    }
+  }
+  // The spill file's descriptor, -1 without one. A program may close descriptors that are not its own, and the number then be
+  // another file's: what is written to must be what was opened.
+  int spill_file() const {
+    struct stat s;
+    if (spill_fd_ < 0 || fstat(spill_fd_, &s) != 0) return -1;
+    return uint64_t(s.st_dev) == header->spill_device && uint64_t(s.st_ino) == header->spill_inode ? spill_fd_ : -1;
+  }
+  void punch_file(Off at, uint64_t bytes) const {
+    int file = spill_file();
+    if (file >= 0) fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(at), off_t(bytes));
+  }
+
   int fd;
   uint64_t capacity;
   uint8_t* base;
   Header* header;
   atomic<uint32_t>* page_state = nullptr;
   atomic<uint32_t>* page_run = nullptr;
+  Residence* residence = nullptr;
   Proc* procs = nullptr;
   int64_t users = 1;  // the runtime, and every view that outlives it; guarded by the GIL
 
@@ -126,11 +152,13 @@ class Heap {
     header = reinterpret_cast<Header*>(base);
   }
   void locate() {
-    page_state = at<atomic<uint32_t>>(kPage);
+    page_state = at<atomic<uint32_t>>(kHeaderPages * kPage);
     page_run = page_state + capacity / kPage;
-    procs = reinterpret_cast<Proc*>(page_run + capacity / kPage);
+    residence = reinterpret_cast<Residence*>(page_run + capacity / kPage);
+    procs = reinterpret_cast<Proc*>(align_up(reinterpret_cast<uint64_t>(residence + capacity / kPage), kLine));
   }
   uint8_t* shadow_ = nullptr;
+  int spill_fd_ = -1;
 };
 
 }  // namespace reactor

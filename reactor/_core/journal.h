@@ -8,7 +8,7 @@
 
 namespace reactor {
 
-enum class Entry : uint64_t { None = 0, Hold, Run, Block, Channel, Trying, Task, Weak, Mask = 15 };
+enum class Entry : uint64_t { None = 0, Hold, Run, Block, Channel, Trying, Task, Weak, Call, View, Mask = 15 };
 constexpr uint32_t kNoEntry = 0xffffffff;
 
 struct JournalChunk {

@@ -1,14 +1,16 @@
 // What lies where in the shared heap, and the words every process agrees on.
 //
-//   offset 0      Header                     one page (64 KiB)
+//   offset 0      Header                     kHeaderPages of 64 KiB
 //                 page_state u32[pages]      who owns each 64 KiB page
 //                 page_run   u32[pages]      length of the run that starts here; a slab page's owner
+//                 residence  Residence[pages] where the bytes of the value that starts here are (residence.h)
 //                 Proc[kMaxProcs]            one entry per process of the run
 //                 pages …                    slab pages and page runs (alloc.h)
 //
 // The heap is one memfd, mapped by the driver and inherited by every other process. Addresses differ between
 // processes, so shared structures name each other by offset (Off; 0 is "none").
 #pragma once
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -29,8 +31,12 @@ constexpr size_t kLine = 64;
 constexpr uint32_t kMaxProcs = 16384;
 constexpr uint32_t kNoProc = 0xffffffff;
 constexpr int kClasses = 12;      // slab size classes, see alloc.h
-constexpr int kMaxResources = 32;
-constexpr int kMaxDemands = 320;  // distinct resource demands of tasks and actors
+constexpr uint64_t kHeaderPages = 40;
+constexpr int kMaxResources = 4096;
+constexpr int kMaxDemands = 8192;  // distinct resource demands of tasks and actors
+constexpr int kMaxKinds = 16;     // of resources in one demand
+constexpr int kCounters = 8;
+constexpr uint64_t kEndedBytes = 64 << 20;  // of recordings of workers that have ended; more are not kept
 constexpr int kCpu = 0;           // index of the resource CPU
 constexpr int kPool = 1024;       // task workers alive at once
 constexpr int64_t kUnit = 10000;  // resources are counted in 1/10000, as Ray does
@@ -46,12 +52,15 @@ struct Bell {
 
 enum class ProcState : uint32_t { Free = 0, Starting, Live, Dead };
 enum class ProcKind : uint32_t { Driver = 0, Supervisor, Actor, Pool };
-enum class ExitReason : uint32_t { Unknown = 0, Intended, CreationFailed, OutOfScope, IdlePool, SystemExit };
+enum class Digest : uint32_t { None = 0, Sampled, Full };  // see digest.h
+enum class Ordering : uint32_t { Arrival = 0, Logical, Strict };  // see order.h
+enum class ExitReason : uint32_t { Unknown = 0, Intended, CreationFailed, OutOfScope, IdlePool, SystemExit, Drained, Finished };
 
 struct alignas(64) Proc {
   Bell bell;
   alignas(64) atomic<ProcState> state;
   ProcKind kind;
+  uint32_t setting;            // of a task worker: the tasks it runs are those whose demand names it, 0 is the plain one
   int32_t pid;
   atomic<ExitReason> exit_reason;
   atomic<uint32_t> awake;      // counted in Header::awake
@@ -59,30 +68,65 @@ struct alignas(64) Proc {
   atomic<uint32_t> blocked;    // its main thread is inside get or wait
   atomic<uint32_t> lent;       // its demand has been given back while it waits
   atomic<uint32_t> idle;       // counted in Header::pool_idle
+  atomic<uint32_t> held;       // it holds a message back until open calls have ended (order.h); counted in Header::held
+  atomic<uint32_t> deferred;   // calls handed to threads or an event loop and not finished
+  atomic<uint32_t> loop_idle;  // they are an event loop's, and it waits, with no time set, to be told something
+  atomic<uint32_t> waits;      // how many of the next are set: pending objects that its main thread must have, all of them, to go on
+  atomic<Off> waits_for[6];
+  atomic<uint64_t> running_class;  // of the task that a task worker runs, 0 for none (lending.h)
   atomic<uint64_t> cancel;     // uid of the running call's result that is to be interrupted
   atomic<uint32_t> cancel_children;  // and the tasks that it started with it
+  atomic<Off> cancels;         // list of CancelNote: calls handed to threads or an event loop that are to be interrupted
   atomic<Off> inbox;           // the inbox served, 0 for none
+  atomic<Off> host_notes;      // of a packed worker: list of HostNote, newest first
   atomic<Off> journal;         // first journal chunk (journal.h)
   atomic<Off> remote_free[kClasses];  // slab slots freed by others
   // counters, shown by the runtime's report
-  atomic<uint64_t> wakes;      // futex wake-ups sent
-  atomic<uint64_t> sleeps;     // futex waits entered
-  atomic<uint64_t> executed;   // messages and tasks run
   atomic<uint64_t> bytes_native, bytes_pickled;  // of values written
   atomic<uint64_t> calls, replayed;              // operations issued, and those that followed a recording
+  atomic<uint64_t> wakes;      // futex wake-ups sent
+  atomic<uint64_t> sleeps;     // futex waits entered
+  atomic<uint64_t> digest;     // sum over the calls run here, see digest.h
+  atomic<uint64_t> physical;   // questions that the clock has answered: timeouts, kill, cancel
+  atomic<uint64_t> executed;   // messages and tasks run
   atomic<uint32_t> recording_round;  // the last request for its recording that it has answered
   atomic<Off> recording;             // Object with the recording, held by this entry
 
+  std::array<atomic<uint64_t>*, kCounters> counters() {
+    return {&bytes_native, &bytes_pickled, &calls, &replayed, &wakes, &sleeps, &physical, &digest};
+  }
   void count_bytes(uint64_t all, uint64_t pickled) {  // one writer: no need for read-modify-write
     bytes_native.store(bytes_native.load(std::memory_order_relaxed) + all - pickled, std::memory_order_relaxed);
     bytes_pickled.store(bytes_pickled.load(std::memory_order_relaxed) + pickled, std::memory_order_relaxed);
   }
 };
 
+// Of a run of pages that holds a value, see residence.h.
+struct Residence {
+  atomic<uint64_t> word;
+  atomic<uint64_t> used;       // Header::large_puts at its last reading
+};
+
+// The supervisor tells a packed worker to host an actor, or to let it go (its inbox then says why).
+struct alignas(64) HostNote {
+  Off next;
+  Off actor;                   // Object
+  Off facts;                   // Object with what is told of the actor, held by this; 0 for none
+  uint32_t place;              // the actor's, in the worker
+  uint32_t remove;
+};
+
+// What an ended worker has recorded; an encoded value follows.
+struct alignas(64) EndedRecording {
+  Off next;
+};
+
 struct Demand {
   int32_t n;
-  int32_t index[8];
-  int64_t amount[8];
+  atomic<uint32_t> retired;    // nobody gets it any more: what it asks for was taken back
+  int32_t index[kMaxKinds];
+  int64_t amount[kMaxKinds];
+  uint32_t setting = 0;        // what a worker must have been born with to run the task (see runtime/supervisor.py)
 };
 
 struct Header {
@@ -97,27 +141,50 @@ struct Header {
   alignas(64) atomic<uint32_t> high_page;  // pages below were used at least once
   atomic<uint64_t> low_page;               // frees noted << 32 | no free page below this one (alloc.h, note_free)
   alignas(64) atomic<int64_t> store_used;  // bytes in page runs
+  atomic<int64_t> runs_used;               // of these, in large values alone
   atomic<int64_t> warm_free;               // bytes free but resident
+  atomic<uint64_t> large_puts;             // large values ever stored: the clock by which those read longest ago are found
+  atomic<int64_t> away;                    // bytes of large values that are in the spill file instead
+  atomic<uint32_t> moves;                  // to the spill file that were begun; 0: there never was one
+  atomic<int64_t> spilled;                 // bytes that were ever moved there
+  atomic<int64_t> spilled_values;          // values, likewise
+  atomic<int64_t> spilled_ns;              // time that took
+  atomic<int64_t> spill_note;              // `spilled` at which the user is told next, 0: never
+  uint64_t spill_device, spill_inode;      // of the spill file, 0 without one
   alignas(64) atomic<int32_t> awake;       // processes not asleep on a bell
   atomic<uint32_t> proc_high;
   alignas(64) atomic<Off> queues;          // list of TaskQueue, one per (process, demand)
   atomic<uint32_t> pool_high;
   atomic<int32_t> pool_idle;
   atomic<uint32_t> spawn_asked;
+  atomic<int32_t> lenders;                 // processes whose Proc::lent is set
+  atomic<uint32_t> settings;               // the highest Demand::setting there is
   atomic<uint32_t> actors_waiting;         // actors that wait for resources
   atomic<uint64_t> next_uid;
   atomic<uint32_t> recording_round;        // raised to ask every process for its recording
-  atomic<uint64_t> past[4];                // of dead processes: bytes native, pickled, calls, replayed
+  atomic<uint64_t> past[kCounters];        // of dead processes, see Proc::counters
+  Ordering ordering;
+  uint32_t keeping;                        // calls are told to the hooks made and executed
+  Digest digesting;                        // what calls add to Proc::digest
+  uint64_t patience_ns;                    // how long a message is held back for a call that may never end
+  atomic<Off> boards, notices;             // see order.h
+  atomic<uint32_t> names;                  // there are actors that anybody can look up
+  atomic<uint32_t> held;                   // processes that hold a message back
+  atomic<uint64_t> finished;               // open calls that have ended while there were any
+  atomic<uint64_t> control_sent, control_done;  // messages to the supervisor
+  atomic<Off> ended_recordings;            // list of EndedRecording
+  atomic<uint64_t> ended_bytes;
 
-  alignas(64) atomic<uint32_t> resources;
-  char resource_name[kMaxResources][56];
+  alignas(64) atomic<uint32_t> resources;       // entries of the following four that were ever used
+  char resource_name[kMaxResources][128];       // empty: the entry is free, to be used again
+  bool resource_lent[kMaxResources];            // a task that waits lends it out
   int64_t resource_total[kMaxResources];
   atomic<int64_t> resource_free[kMaxResources];
   atomic<uint32_t> demands;
   Demand demand[kMaxDemands];
   atomic<uint32_t> pool[kPool];            // proc slot + 1 of each task worker
 };
-static_assert(sizeof(Header) <= kPage);
+static_assert(sizeof(Header) <= kHeaderPages * kPage);
 
 // Object states. Only the process that moved Pending to Running may complete an object (or the supervisor, once
 // that process is dead), so a result has one writer.
@@ -129,19 +196,36 @@ struct alignas(64) Object {
   atomic<State> state;
   atomic<int32_t> holds;     // refs, array views, messages and values that contain it
   uint64_t uid;
-  uint32_t kind;             // one of the three below
-  atomic<uint32_t> runner;   // proc slot that runs the call that makes it
+  uint16_t kind;             // one of those below
+  atomic<uint16_t> unwanted; // 1: cancel() found it running; 2: a stream that came to its end, and cannot be cancelled any more
+  atomic<uint32_t> runner;   // who runs the call that makes it: proc slot, and from bit 16 on the actor's place in that process
   Off block;                 // 0: the value is in `body`
   uint64_t size;
-  uint8_t body[80];
+  uint8_t body[80];          // while it is pending: number of the actor whose call makes it, uint32_t; 0 for none
 };
 static_assert(sizeof(Object) == 128);
 
-constexpr uint32_t kValueObject = 0;
-constexpr uint32_t kActorObject = 1;
-constexpr uint32_t kMethodResult = 2;  // a value that an actor's method makes
+constexpr int kHostBit = 16;
+constexpr uint32_t kMaxHosted = 0xfffe;  // actors of one packed worker
+static_assert(kMaxProcs <= 1u << kHostBit);
+inline uint32_t slot_of(uint32_t runner) { return runner == kNoProc ? kNoProc : runner & ((1u << kHostBit) - 1); }
+inline uint32_t place_of(uint32_t runner) { return runner == kNoProc ? 0 : runner >> kHostBit; }
+
+constexpr uint16_t kValueObject = 0;
+constexpr uint16_t kActorObject = 1;
+constexpr uint16_t kMethodResult = 2;  // a value that an actor's method makes
+constexpr uint16_t kStreamLink = 3;    // see stream.h
+constexpr uint16_t kCode = 4;          // a function, a class or its description, that the runtime has put there
+constexpr uint16_t kOpenCall = 0x8000; // on top of those: the first result of a call that is on a board (order.h)
 
 enum class InboxState : uint32_t { Open = 0, Ending, Dead };
+
+// What the callers of an actor, and the actor itself, say of it for all to see; see order.h.
+enum OrderFlag : uint32_t {
+  kSeveral = 1,    // its handle was given to somebody: there may be several callers
+  kOpenActor = 2, // it was given a handle or a ref: its calls may have further ones as consequences
+  kPhysical = 4,  // it runs several calls at a time: its messages are taken as they come, and its calls hold nobody
+};
 
 // Where an actor's messages arrive: one channel per caller.
 struct alignas(64) Inbox {
@@ -149,6 +233,10 @@ struct alignas(64) Inbox {
   atomic<uint32_t> proc;     // slot of the serving process, kNoProc until it starts
   atomic<InboxState> state;
   atomic<Off> reason;        // Object that tells why it died; set before state becomes Dead
+  atomic<Off> creation;      // the constructor call (a Message), kept for as long as the actor may be made anew; else 0
+  atomic<uint32_t> order;    // OrderFlag
+  uint32_t restarts;         // the actor may be made anew when its process died (restarts.cpp)
+  uint32_t actor;            // its number, as in ActorBody
 };
 
 struct ActorBody {
@@ -172,27 +260,41 @@ struct BufferEntry {
 
 enum class MessageKind : uint8_t { Call = 1, Create, Task, Skip };
 
-constexpr uint8_t kReplayed = 1;  // Message::flags: the call followed a recording
+// Message::flags
+constexpr uint8_t kReplayed = 1;   // the call followed a recording
+constexpr uint8_t kStreaming = 2;  // its results are a stream's completion and first link (stream.h)
+constexpr uint8_t kOnBoard = 8;    // the call is on a board (order.h)
+constexpr uint8_t kDynamic = 4;    // its result is the list of what its generator yields
+constexpr uint32_t kForever = 0xffffffff;
 
-// A call on its way. In a channel it is followed by the further results' offsets and the arguments' value; a task
+// A cancel() of a call that runs, on its way to the process that runs it.
+struct CancelNote {
+  Off next;
+  uint64_t uid;              // of the call's result
+  uint32_t children;         // what it started is to be cancelled too
+};
+
+// A call on its way. In a channel it is followed by the further results' offsets, the arguments' value and its tag's tail; a task
 // lies in a block of its own.
 struct Message {
   uint32_t size;             // whole record
   MessageKind kind;
   uint8_t flags;
-  uint16_t method;
-  uint64_t stamp;            // time of the call; decides arrival order (worker's Inbox::next)
+  uint16_t method;           // of a task: how deep in other tasks it is nested
+  uint64_t stamp;            // the root of its tag (order.h); where messages are taken as they come: the time of the call
   uint32_t actor;
   uint32_t results;
   Off result;                // first result
   uint32_t args;             // positional
-  uint32_t kwargs;
+  uint16_t kwargs;
+  uint16_t depth;            // length of the tag's tail
   Off args_object;           // set when the arguments are too large for the channel
-  Off function;              // Object of the task's function
+  Off function;              // Object of the task's function, or of what a call asks for around its method
   uint32_t demand;
-  uint32_t retries;
+  uint32_t retries;          // how often it may be run again, kForever: without end
   Off* more_results() { return reinterpret_cast<Off*>(this + 1); }
   Off result_at(uint32_t i) { return i ? more_results()[i - 1] : result; }
+  uint32_t* tail() { return reinterpret_cast<uint32_t*>(reinterpret_cast<uint8_t*>(this) + size) - depth; }  // see order.h
   uint8_t* value() { return reinterpret_cast<uint8_t*>(more_results() + (results - 1)); }
 };
 static_assert(sizeof(Message) == 64);

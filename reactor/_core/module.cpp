@@ -7,8 +7,13 @@
 #include <csignal>
 #include <sys/prctl.h>
 #include "observe.h"
+#include "packed.h"
 #include "site.h"
+#include "restarts.h"
+#include "spill.h"
+#include "stream.h"
 #include "supervisor.h"
+#include "title.h"
 
 namespace nb = nanobind;
 
@@ -29,8 +34,15 @@ void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int 
   p->state.store(ProcState::Live, memory_order_release);
 }
 
-int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode) {
+int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, int spill, int64_t spill_note, int ordering, double patience,
+           int digesting, bool keeping) {
   Heap* h = Heap::create(capacity, store_limit, cores);
+  h->take_spill_file(spill);
+  h->header->spill_note.store(spill_note);
+  h->header->ordering = Ordering(ordering);
+  h->header->patience_ns = uint64_t(patience * 1e9);
+  h->header->digesting = Digest(digesting);
+  h->header->keeping = keeping;
   h->procs[0].kind = ProcKind::Driver;
   h->procs[1].kind = ProcKind::Supervisor;
   h->header->proc_high.store(2);
@@ -48,6 +60,12 @@ void close_context() {
   Py_CLEAR(old->functions);
   Context::release(old);
   forget_channels();
+  // The next run in this process may be another plugin's.
+  for (PyObject** hook : {&hooks.failure, &hooks.error, &hooks.create, &hooks.create_failed, &hooks.function, &hooks.exit_kind,
+                          &hooks.store_full, &hooks.deferred, &hooks.generator, &hooks.gather, &hooks.switched, &hooks.unpicklable, &hooks.flush,
+                          &hooks.cancelled, &hooks.anew, &hooks.relaxed, &hooks.stuck, &hooks.made, &hooks.executed, &hooks.task_random, &hooks.left, &hooks.hosted,
+                          &hooks.thread})
+    Py_CLEAR(*hook);
 }
 
 // In a process that was forked: forget the parent's context without giving anything back.
@@ -58,8 +76,9 @@ void detach() {
   forget_channels();
 }
 
-void attach_supervisor(int fd, int control) {
+void attach_supervisor(int fd, int control, int spill) {
   Heap* h = Heap::attach(fd);
+  h->take_spill_file(spill);
   open_context(h, 1, false, false, control);
 }
 
@@ -79,7 +98,7 @@ void attach_worker(uint32_t slot, int control) {
         break;
       }
     }
-    ctx->header->spawn_asked.store(0, memory_order_release);
+    if (!p->setting) ctx->header->spawn_asked.store(0, memory_order_release);  // else when it is ready, in serve(): one of its kind will do
   }
 }
 
@@ -89,7 +108,11 @@ void set_hook(const char* name, nb::object f) {
     PyObject** at;
   } table[] = {{"dumps", &hooks.dumps}, {"loads", &hooks.loads}, {"failure", &hooks.failure}, {"error", &hooks.error}, {"create", &hooks.create},
                {"create_failed", &hooks.create_failed}, {"function", &hooks.function}, {"exit_kind", &hooks.exit_kind},
-               {"store_full", &hooks.store_full}, {"deferred", &hooks.deferred}, {"switched", &hooks.switched}};
+               {"store_full", &hooks.store_full}, {"deferred", &hooks.deferred}, {"switched", &hooks.switched},
+               {"generator", &hooks.generator}, {"gather", &hooks.gather}, {"stale", &hooks.stale},
+               {"unpicklable", &hooks.unpicklable}, {"flush", &hooks.flush}, {"cancelled", &hooks.cancelled}, {"anew", &hooks.anew}, {"relaxed", &hooks.relaxed}, {"stuck", &hooks.stuck}, {"made", &hooks.made}, {"executed", &hooks.executed},
+               {"task_random", &hooks.task_random},
+               {"left", &hooks.left}, {"hosted", &hooks.hosted}, {"thread", &hooks.thread}};
   for (auto& t : table)
     if (strcmp(t.name, name) == 0) {
       Py_XDECREF(*t.at);
@@ -156,14 +179,18 @@ class SegmentScope {
  public:
   explicit SegmentScope(SegmentEnd end) {
     if (!ctx || PyThread_get_thread_ident() != ctx->main_thread) return;
+    ended_ = true;
     if (ctx->recorder) ctx->recorder->end_segment(end);
     if (ctx->tracing) start_ = now_ns();
   }
   ~SegmentScope() {
-    if (start_ && ctx && ctx->events.size() < kMaxEvents) ctx->events.push_back({start_, now_ns(), nullptr, ctx->running_actor, false});
+    if (ended_ && epoch == epoch_ && ctx->recorder) ctx->recorder->waited();
+    if (ended_ && epoch == epoch_) ctx->trace(start_, Span::Wait, ctx->running_actor);
   }
 
  private:
+  bool ended_ = false;
+  uint32_t epoch_ = epoch;
   uint64_t start_ = 0;
 };
 
@@ -171,8 +198,13 @@ class SegmentScope {
 void note_result(PyRef* r) {
   if (!r->recorded || !ctx->recorder) return;
   OpNote* note = ctx->recorder->note(r->recorded);
-  if (!note || !note->result.empty()) return;
-  auto* v = reinterpret_cast<ValueHeader*>(value_of(ctx->heap, r->object));
+  if (!note) return;
+  uint32_t later = ctx->recorder->segment() - 1 - r->segment;  // the wait that gets it has ended its segment
+  note->taken |= 1u << (later < 31 ? later : 31);
+  if (!note->result.empty()) return;
+  Reading reading(r->object);
+  auto* v = reinterpret_cast<ValueHeader*>(reading.value());
+  if (!v) return PyErr_Clear();
   note->result = layout_of(value_stream(v), value_stream(v) + v->stream, 1);
   note->result_bytes = r->object->size;
 }
@@ -256,6 +288,29 @@ PyObject* get_one(PyObject*, PyObject* const* args, Py_ssize_t n) {
   }
 }
 
+// next_item(link, completion, timeout), see stream.h.
+PyObject* stream_next(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 3 || !is_ref(args[0]) || !is_ref(args[1])) {
+    PyErr_SetString(PyExc_TypeError, "next_item(link, completion, timeout)");
+    return nullptr;
+  }
+  if (!ref_object(args[0]) || !ref_object(args[1])) return nullptr;
+  SegmentScope segment(SegmentEnd::Wait);
+  try {
+    return next_item(reinterpret_cast<PyRef*>(args[0]), reinterpret_cast<PyRef*>(args[1]), deadline_of(nb::borrow(args[2])), timed_out);
+  } catch (std::exception& e) {
+    PyErr_SetString(PyExc_TypeError, e.what());
+    return nullptr;
+  }
+}
+// item_state(link, completion) -> StreamState.
+int item_state(nb::handle link, nb::handle completion) {
+  need_ctx();
+  Object *l = ref_object(link.ptr()), *c = l ? ref_object(completion.ptr()) : nullptr;
+  if (!c) throw nb::python_error();
+  return int(stream_state(l, c));
+}
+
 // Whether two refs of the list are of the same object. A table of uids that is never cleared: a slot counts only if it was
 // written in this round.
 bool has_duplicates(const std::vector<PyRef*>& refs) {
@@ -276,9 +331,25 @@ bool has_duplicates(const std::vector<PyRef*>& refs) {
   return false;
 }
 
-// wait(refs, k, timeout) -> (ready, rest), both lists in the order of `refs`: ready has the first k that are done when k of
-// them are, or fewer when the time is up.
-nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout) {
+// While the calling thread is in it, it is told when nothing else can move.
+class Ordered {
+ public:
+  Ordered() : main_(PyThread_get_thread_ident() == ctx->main_thread) {
+    if (main_) hold_back(true);
+  }
+  ~Ordered() {
+    if (main_ && epoch == epoch_) hold_back(false);
+  }
+
+ private:
+  bool main_;
+  uint32_t epoch_ = epoch;
+};
+
+// wait(refs, k, timeout, patience) -> (ready, rest, in order), both lists in the order of `refs`: ready has the first k that are done
+// when k of them are, or fewer when the time is up. With a patience, seconds, the first k of the list are waited for, so long or until
+// nothing else can move; False: these it was not.
+nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, double patience) {
   need_ctx();
   RefList r(list.ptr());
   SegmentScope segment(SegmentEnd::Wait);
@@ -287,6 +358,16 @@ nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout) {
   Py_ssize_t done = 0;
   for (Py_ssize_t i = 0; i < n && done < k; ++i) done += is_done(r.refs[size_t(i)]->object);
   uint64_t deadline = deadline_of(timeout);
+  const bool ordered = patience >= 0;
+  if (ordered) {
+    int e;
+    {
+      Ordered scope;
+      e = wait_objects(r.refs.data(), k, k, false, now_ns() + uint64_t(patience * 1e9));
+    }
+    if (e == -1) throw nb::python_error();
+    if (e == 0) done = k;
+  }
   if (done < k && (timeout.is_none() || deadline > now_ns())) {
     int e = wait_objects(r.refs.data(), n, k, false, deadline);
     if (e < 0) throw nb::python_error();
@@ -302,10 +383,17 @@ nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout) {
     if (chosen[size_t(i)]) PyList_SET_ITEM(ready.ptr(), a++, ref);
     else PyList_SET_ITEM(rest.ptr(), b++, ref);
   }
-  return nb::make_tuple(ready, rest);
+  bool first = true;
+  for (Py_ssize_t i = 0; i < k; ++i) first &= chosen[size_t(i)];
+  return nb::make_tuple(ready, rest, first);
 }
 
 nb::object put(nb::object value) { return steal(put_value(value.ptr())); }
+nb::object put_code(nb::object value) {
+  PyObject* ref = put_value(value.ptr());
+  if (ref) std::atomic_ref(reinterpret_cast<PyRef*>(ref)->object->kind).store(kCode, memory_order_release);
+  return steal(ref);
+}
 nb::object put_recorded(nb::object value) { return steal(put_value(value.ptr(), true)); }
 
 // A ref whose result someone else gives: (ref, offset). The giver calls reply(offset, value).
@@ -333,8 +421,22 @@ int cancel_object(Object* o, bool children) {
     return 1;
   }
   if (pending != State::Running) return 0;
-  uint32_t runner = o->runner.load(memory_order_acquire);
-  if (runner != kNoProc) {
+  uint16_t wanted = 0;
+  if (!o->unwanted.compare_exchange_strong(wanted, 1) && wanted != 1) return 0;
+  uint32_t runner = slot_of(o->runner.load(memory_order_seq_cst));
+  if (runner != kNoProc && kind_of(o) == kMethodResult) {
+    // Its process hears of it when its main thread is free, as that of an async or threaded actor is.
+    Off off = ctx->local.alloc.alloc(sizeof(CancelNote));
+    if (!off) throw std::bad_alloc();
+    Proc& p = ctx->heap->procs[runner];
+    auto* n = ctx->heap->at<CancelNote>(off);
+    n->uid = o->uid;
+    n->children = children;
+    Off head = p.cancels.load(memory_order_relaxed);
+    do n->next = head;
+    while (!p.cancels.compare_exchange_weak(head, off, memory_order_release, memory_order_relaxed));
+    ring(&p.bell);
+  } else if (runner != kNoProc) {
     ctx->heap->procs[runner].cancel_children.store(children, memory_order_relaxed);
     ctx->heap->procs[runner].cancel.store(o->uid, memory_order_release);
   }
@@ -353,7 +455,7 @@ nb::list cancel_children() {
   for (auto [off, uid] : ctx->children) {
     auto* o = ctx->heap->at<Object>(off);
     if (o->uid != uid || o->holds.load() <= 0 || cancel_object(o, true) != 2) continue;
-    uint32_t runner = o->runner.load();
+    uint32_t runner = slot_of(o->runner.load());
     if (runner != kNoProc) slots.append(runner);
   }
   return slots;
@@ -368,17 +470,24 @@ nb::dict held_resources() {
   return d;
 }
 
-nb::object actor() {
+nb::object actor(bool restarts, bool physical) {
   need_ctx();
-  return steal(new_link(new_actor(ctx->local), false));
+  return steal(new_link(new_actor(ctx->local, restarts, physical), false));
 }
-// The actor at an offset that came by a control message. `take`: a hold of its own, else the message's is handed over;
-// `weak`: the message's is given back, the link will not keep the actor alive.
+// Anybody may come by a handle of the actor: it was given a name (`named`), or was pickled outside of any call.
+void offer(nb::handle link, bool named) {
+  need_ctx();
+  if (!ctx->logical) return;
+  give_handle(reinterpret_cast<PyLink*>(link.ptr())->object, true);
+  if (named) ctx->header->names.store(1, memory_order_seq_cst);
+}
+// The actor at an offset. `take`: a hold of its own, else that of the message that it came by is handed over; `weak`: the link will
+// not keep the actor alive, which something else does for now; the message's hold, without `take`, is given back.
 nb::object link_at(uint64_t off, bool take, bool weak) {
   auto* o = ctx->heap->at<Object>(off);
   if (weak) {
     nb::object made = steal(new_link(o, true, true));
-    drop_hold(ctx->local, o);
+    if (!take) drop_hold(ctx->local, o);
     return made;
   }
   if (take) {
@@ -411,6 +520,15 @@ int export_ref(nb::handle h) {
   }
   return int(e->add_ref(l->object, h.ptr()));
 }
+// A ref of class `cls` to an object that nobody has: what an id alone is good for.
+nb::object bare_ref(nb::handle cls, uint64_t uid) {
+  if (!PyType_Check(cls.ptr()) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls.ptr()), RefType)) throw nb::type_error("bare_ref takes a subclass of Ref");
+  auto* type = reinterpret_cast<PyTypeObject*>(cls.ptr());
+  PyObject* made = type->tp_alloc(type, 0);
+  if (!made) throw nb::python_error();
+  reinterpret_cast<PyRef*>(made)->uid = uid;  // all else is 0: an epoch that no run has
+  return steal(made);
+}
 nb::object import_ref(uint32_t i) {
   Decoder* d = Decoder::current();
   if (!d || !ctx) {
@@ -420,7 +538,7 @@ nb::object import_ref(uint32_t i) {
   }
   nb::object ref = steal(d->ref(i));
   auto* o = reinterpret_cast<PyRef*>(ref.ptr())->object;
-  return o->kind == kActorObject ? steal(new_link(o, true)) : ref;
+  return kind_of(o) == kActorObject ? steal(new_link(o, true)) : ref;
 }
 
 // An anonymous copy through the codec, as the other side would get it.
@@ -429,33 +547,52 @@ nb::object roundtrip(nb::object value) {
   return steal(decode_object(reinterpret_cast<PyRef*>(ref.ptr())->object));
 }
 
-void register_resource(const std::string& name, int64_t total) {
+// Supervisor (and inline driver) only, as all that changes resources and demands. Returns the resource's index.
+uint32_t register_resource(const std::string& name, int64_t total, bool lent) {
   Header* h = ctx->header;
-  uint32_t n = h->resources.load();
-  if (name.size() >= sizeof h->resource_name[0]) throw nb::value_error("the name of a resource has 55 bytes at most");
-  for (uint32_t i = 0; i < n; ++i)
-    if (name == h->resource_name[i]) return;
-  if (n == kMaxResources) throw nb::value_error("too many kinds of resources");
-  snprintf(h->resource_name[n], sizeof h->resource_name[n], "%s", name.c_str());
-  h->resource_total[n] = total;
-  h->resource_free[n].store(total);
-  h->resources.store(n + 1, memory_order_release);
+  uint32_t n = h->resources.load(), at = n;
+  if (name.size() >= sizeof h->resource_name[0]) throw nb::value_error("the name of a resource has 127 bytes at most");
+  for (uint32_t i = n; i-- > 0;) {
+    if (name == h->resource_name[i]) return i;
+    if (!h->resource_name[i][0]) at = i;
+  }
+  if (at == kMaxResources) throw nb::value_error("too many kinds of resources");
+  h->resource_total[at] = total;
+  h->resource_free[at].store(total);
+  h->resource_lent[at] = lent;
+  snprintf(h->resource_name[at], sizeof h->resource_name[at], "%s", name.c_str());
+  if (at == n) h->resources.store(n + 1, memory_order_release);
+  return at;
+}
+// More of a resource (or less: a negative amount, which must be free).
+void add_resource(uint32_t index, int64_t amount) {
+  ctx->header->resource_total[index] += amount;
+  ctx->header->resource_free[index].fetch_add(amount, memory_order_acq_rel);
+}
+// Every demand for it has been retired, and nobody holds any: its place can be used again.
+void forget_resource(uint32_t index) {
+  Header* h = ctx->header;
+  h->resource_name[index][0] = 0;
+  h->resource_total[index] = 0;
+  h->resource_free[index].store(0);
 }
 nb::dict resources() {
   nb::dict d;
   Header* h = ctx->header;
   for (uint32_t i = 0; i < h->resources.load(memory_order_acquire); ++i)
-    d[h->resource_name[i]] = nb::make_tuple(h->resource_total[i], h->resource_free[i].load());
+    if (h->resource_name[i][0]) d[h->resource_name[i]] = nb::make_tuple(h->resource_total[i], h->resource_free[i].load());
   return d;
 }
-// Supervisor only: number of the demand {resource index: amount}, made if new.
-uint32_t demand(std::vector<std::tuple<int32_t, int64_t>> parts) {
+// Number of a new demand {resource index: amount}.
+uint32_t demand(std::vector<std::tuple<int32_t, int64_t>> parts, uint32_t setting) {
   Header* h = ctx->header;
-  if (parts.size() > 8) throw nb::value_error("a task can ask for 8 kinds of resources at most");
+  if (parts.size() > size_t(kMaxKinds)) throw nb::value_error("a task can ask for 16 kinds of resources at most");
   uint32_t n = h->demands.load();
   if (n == kMaxDemands) throw nb::value_error("too many different resource demands");
   Demand& d = h->demand[n];
   d.n = int32_t(parts.size());
+  d.setting = setting;
+  if (setting > h->settings.load()) h->settings.store(setting);
   for (size_t i = 0; i < parts.size(); ++i) std::tie(d.index[i], d.amount[i]) = parts[i];
   h->demands.store(n + 1, memory_order_release);
   return n;
@@ -467,18 +604,24 @@ uint64_t inbox_at(uint64_t actor_off) {
   return body.inbox;
 }
 
-// Marks an actor that has no process as dead.
-void kill_inbox(uint64_t actor_off, nb::object reason) {
+// Why an actor is about to die; the first reason counts.
+void set_death_reason(uint64_t actor_off, nb::object reason) {
   auto* in = ctx->heap->at<Inbox>(inbox_at(actor_off));
   Object* r = ref_object(reason.ptr());
   if (!r) throw nb::python_error();
-  if (in->reason.load() == 0) {
-    take_hold(r);
-    in->reason.store(ctx->heap->off(r), memory_order_release);
-  }
+  Off none = 0;
+  take_hold(r);
+  if (!in->reason.compare_exchange_strong(none, ctx->heap->off(r), memory_order_acq_rel)) drop_hold(ctx->local, r);
+}
+
+// Marks an actor that has no process, or that its worker has let go, as dead.
+void kill_inbox(uint64_t actor_off, nb::object reason) {
+  auto* in = ctx->heap->at<Inbox>(inbox_at(actor_off));
+  set_death_reason(actor_off, reason);
   in->state.store(InboxState::Dead, memory_order_seq_cst);
   std::atomic_thread_fence(memory_order_seq_cst);
   drain(ctx->heap->at<Object>(actor_off));
+  forget_creation(in);
   if (ctx->inline_mode) {
     ActorBody body;
     memcpy(&body, ctx->heap->at<Object>(actor_off)->body, sizeof body);
@@ -488,6 +631,8 @@ void kill_inbox(uint64_t actor_off, nb::object reason) {
 
 PyMethodDef fast_methods[] = {{"get_one", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(get_one)), METH_FASTCALL,
                                "get_one(ref, timeout): the value; TIMED_OUT when the time was up"},
+                              {"next_item", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(stream_next)), METH_FASTCALL,
+                               "next_item(link, completion, timeout): (ref of the value, next link), None at the end, or TIMED_OUT"},
                               {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
@@ -497,13 +642,14 @@ NB_MODULE(_core, m) {
   using namespace reactor;
   m.doc() = "Shared memory, channels and calls between the processes of one run.";
   if (!make_types(m.ptr()) || PyModule_AddFunctions(m.ptr(), fast_methods) != 0) throw nb::python_error();
-  m.def("create", &create, nb::arg("capacity"), nb::arg("store_limit"), nb::arg("cores"), nb::arg("inline_mode"));
+  m.def("create", &create, nb::arg("capacity"), nb::arg("store_limit"), nb::arg("cores"), nb::arg("inline_mode"), nb::arg("spill") = -1,
+        nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("patience") = 2.0, nb::arg("digesting") = 0, nb::arg("keeping") = false);
   m.def("close", &close_context);
   m.def("detach", &detach);
   m.def("attached", [] { return ctx != nullptr; });
   m.def("epoch", [] { return epoch; });
   m.def("set_control", [](int fd) { ctx->control = fd; });
-  m.def("attach_supervisor", &attach_supervisor, nb::arg("fd"), nb::arg("control"));
+  m.def("attach_supervisor", &attach_supervisor, nb::arg("fd"), nb::arg("control"), nb::arg("spill") = -1);
   m.def("attach_worker", &attach_worker, nb::arg("slot"), nb::arg("control"));
   m.def("set_hook", &set_hook, nb::arg("name"), nb::arg("function").none());
   m.def("set_ref_class", [](nb::handle c) {
@@ -511,20 +657,29 @@ NB_MODULE(_core, m) {
     ref_class = reinterpret_cast<PyTypeObject*>(c.ptr());
   });
   m.def("get", &get, nb::arg("refs"), nb::arg("timeout").none());
-  m.def("wait", &wait_some, nb::arg("refs"), nb::arg("count"), nb::arg("timeout").none());
+  m.def("wait", &wait_some, nb::arg("refs"), nb::arg("count"), nb::arg("timeout").none(), nb::arg("patience") = -1.0);
   m.def("put", &put, nb::arg("value").none());
+  m.def("put_code", &put_code, nb::arg("value").none());
   m.def("put_recorded", &put_recorded, nb::arg("value").none());
   m.def("request", &request);
   m.def("reply", &reply, nb::arg("offset"), nb::arg("value").none(), nb::arg("error") = false);
+  m.def("item_state", &item_state, nb::arg("link"), nb::arg("completion"));
   m.def("cancel", &cancel, nb::arg("ref"), nb::arg("children"));
   m.def("cancel_children", &cancel_children);
   m.def("held_resources", &held_resources);
-  m.def("actor", &actor);
+  m.def("actor", &actor, nb::arg("restarts") = false, nb::arg("physical") = false);
+  m.def("offer", &offer, nb::arg("link"), nb::arg("named") = false);
+  m.def("take_retry", [] { return ctx && take_retry(ctx->running_message); });
+  m.def("unwanted", [] { return ctx && ctx->running && ctx->heap->at<Object>(ctx->running)->unwanted.load() == 1; });
+  m.def("leave_after_task", [] { if (ctx) ctx->leave_after = true; });
   m.def("link_at", &link_at, nb::arg("offset"), nb::arg("take"), nb::arg("weak") = false);
   m.def("ref_at", &ref_at, nb::arg("offset"));
   m.def("hold", [](uint64_t off) { take_hold(ctx->heap->at<Object>(off)); }, nb::arg("offset"));
   m.def("drop", [](uint64_t off) { drop_hold(ctx->local, ctx->heap->at<Object>(off)); }, nb::arg("offset"));
   m.def("export_ref", &export_ref, nb::arg("ref"));
+  m.def("bare_ref", &bare_ref, nb::arg("cls"), nb::arg("uid"));
+  m.def("set_titles", [](const std::string& idle, const std::string& prefix) { titles.set(idle, prefix); }, nb::arg("idle"), nb::arg("prefix"));
+  m.def("mark_unflushed", [] { if (ctx) ctx->unflushed = true; });
   m.def("import_ref", &import_ref, nb::arg("index"));
   m.def("roundtrip", &roundtrip, nb::arg("value").none());
   m.def("serve", [](double idle) {
@@ -534,9 +689,13 @@ NB_MODULE(_core, m) {
   }, nb::arg("idle_seconds"));
   m.def("running", [] { return ctx ? nb::make_tuple(ctx->running_uid, ctx->running_actor) : nb::make_tuple(0, 0); });
   m.def("slot", [] { return ctx ? int(ctx->slot) : -1; });
-  m.def("register_resource", &register_resource, nb::arg("name"), nb::arg("total"));
+  m.def("register_resource", &register_resource, nb::arg("name"), nb::arg("total"), nb::arg("lent") = false);
+  m.def("add_resource", [](uint32_t i, int64_t n) { add_resource(i, n); kick_queues(); }, nb::arg("index"), nb::arg("amount"));
+  m.def("forget_resource", &forget_resource, nb::arg("index"));
+  m.def("task_before", [](uint64_t uid) { return task_before(ctx->heap, uid); }, nb::arg("uid"));
+  m.def("retire_demand", [](uint32_t d) { ctx->header->demand[d].retired.store(1); }, nb::arg("demand"));
   m.def("resources", &resources);
-  m.def("demand", &demand, nb::arg("parts"));
+  m.def("demand", &demand, nb::arg("parts"), nb::arg("setting") = 0);
   m.def("take_resources", [](uint32_t d) {
     bool disturbed = false;
     bool taken = take_resources(ctx->header, d, &disturbed);
@@ -546,37 +705,104 @@ NB_MODULE(_core, m) {
   m.def("give_resources", [](uint32_t d) { give_resources(ctx->header, d); kick_queues(); }, nb::arg("demand"));
   m.def("set_actors_waiting", [](uint32_t n) { ctx->header->actors_waiting.store(n); }, nb::arg("count"));
   m.def("spawn_answered", [] { ctx->header->spawn_asked.store(0); kick_queues(); });
-  m.def("new_proc", [](int kind, uint64_t inbox) { return int64_t(int32_t(new_proc(ctx->heap, ProcKind(kind), inbox))); }, nb::arg("kind"), nb::arg("inbox"));
+  m.def("new_proc", [](int kind, uint64_t inbox, uint32_t setting) {
+    return int64_t(int32_t(new_proc(ctx->heap, ProcKind(kind), inbox, setting)));
+  }, nb::arg("kind"), nb::arg("inbox"), nb::arg("setting") = 0);
   m.def("set_proc_demand", [](uint32_t slot, uint32_t demand) { ctx->heap->procs[slot].demand.store(demand + 1); }, nb::arg("slot"), nb::arg("demand"));
   m.def("inbox_at", &inbox_at, nb::arg("actor"));
   m.def("kill_inbox", &kill_inbox, nb::arg("actor"), nb::arg("reason"));
-  m.def("reap", [](uint32_t slot, nb::handle reason) {
+  m.def("reap", [](uint32_t slot, nb::handle reason, nb::handle unavailable, std::vector<std::tuple<uint64_t, nb::object, uint32_t>> hosted) {
+    Object* r = ref_object(reason.ptr());
+    Object* u = !r || unavailable.is_none() ? nullptr : ref_object(unavailable.ptr());
+    if (!r || (!u && !unavailable.is_none())) throw nb::python_error();
+    std::vector<DeadActor> dead;
+    for (auto& [actor, why, place] : hosted) {
+      dead.push_back({ctx->heap->at<Object>(actor), ref_object(why.ptr()), place});
+      if (!dead.back().reason) throw nb::python_error();
+    }
+    return reap(slot, r, u, dead);
+  }, nb::arg("slot"), nb::arg("reason"), nb::arg("unavailable").none(), nb::arg("hosted") = std::vector<std::tuple<uint64_t, nb::object, uint32_t>>());
+  m.def("tell_host", [](uint32_t slot, uint64_t actor, uint32_t place, nb::handle facts) {
+    Object* f = facts.is_none() ? nullptr : ref_object(facts.ptr());
+    if (!f && !facts.is_none()) throw nb::python_error();
+    tell_host(slot, ctx->heap->at<Object>(actor), place, f);
+  }, nb::arg("slot"), nb::arg("actor"), nb::arg("place"), nb::arg("facts").none());
+  m.def("set_death_reason", &set_death_reason, nb::arg("actor"), nb::arg("reason"));
+  m.def("begin_packed", [] { need_ctx(); ctx->host = new Host; });  // for as long as the process lives
+  m.def("always_exchange", [](bool on) { ctx->host->states.always_call(on); }, nb::arg("on"));
+  m.def("exchange_memory", [](std::vector<std::tuple<uint64_t, uint64_t>> places, nb::handle gauss_of) {
+    for (auto [at, size] : places) ctx->host->states.add(reinterpret_cast<uint8_t*>(at), size);
+    if (!gauss_of.is_none()) ctx->host->states.keep_gauss(gauss_of.ptr());
+  }, nb::arg("places"), nb::arg("gauss_of").none());
+  m.def("exchange_variable", [](nb::dict module, nb::str name, nb::object make) {
+    ctx->host->states.add(module.ptr(), name.ptr(), make.ptr());
+  }, nb::arg("module"), nb::arg("name"), nb::arg("make"));
+  m.def("serve_packed", [] {
+    int r = serve_packed();
+    if (r < 0) throw nb::python_error();
+    return r;
+  });
+  m.def("serve_beside", &serve_beside);
+  m.def("watch_packed", &watch_packed);
+  m.attr("MAX_HOSTED") = kMaxHosted;
+  m.def("fail_tasks", [](nb::handle reason, int64_t demand, uint32_t setting) {
     Object* r = ref_object(reason.ptr());
     if (!r) throw nb::python_error();
-    reap(slot, r);
-  }, nb::arg("slot"), nb::arg("reason"));
-  m.def("fail_tasks", [](nb::handle reason) {
-    Object* r = ref_object(reason.ptr());
-    if (!r) throw nb::python_error();
-    fail_tasks(r);
-  }, nb::arg("reason"));
+    fail_tasks(r, demand, setting);
+  }, nb::arg("reason"), nb::arg("demand") = -1, nb::arg("setting") = 0);
   m.def("drain", [](uint64_t actor) { drain(ctx->heap->at<Object>(actor)); }, nb::arg("actor"));
   m.def("free_actor", [](uint64_t actor) { return free_actor(ctx->heap->at<Object>(actor)); }, nb::arg("actor"));
   m.def("proc_info", &proc_info, nb::arg("slot"));
   m.def("set_recording", [](bool on) {
     need_ctx();
     delete ctx->recorder;
-    ctx->recorder = on ? new Recorder : nullptr;
+    ctx->recorder = on ? new Recorder(ctx->proc) : nullptr;
   }, nb::arg("on"));
   m.def("set_own_directory", [](const std::string& path) { reactor_own_directory(path.c_str()); }, nb::arg("path"));
   m.def("set_tracing", [](bool on) { need_ctx(); ctx->tracing = on; }, nb::arg("on"));
   m.def("recordings", &recordings, nb::arg("timeout"));
   m.def("counters", &counters);
+  m.def("count_physical", [] { need_ctx(); ctx->proc->physical.fetch_add(1); });
   m.def("stats", &stats);
   m.def("store_used", [] { need_ctx(); return ctx->header->store_used.load(); });
+  m.def("set_streams_window", [](uint32_t window) {
+    need_ctx();
+    if (!ctx->inline_mode) ctx->streams_window = window;
+  });
+  m.def("workers_busy", [] {
+    need_ctx();
+    for (uint32_t i = 2; i < ctx->header->proc_high.load(); ++i) {
+      Proc& p = ctx->heap->procs[i];
+      ProcState state = p.state.load();
+      if (state == ProcState::Starting || (state == ProcState::Live && p.awake.load())) return true;
+    }
+    for (Off off = ctx->header->queues.load(memory_order_acquire); off;) {
+      auto* q = ctx->heap->at<TaskQueue>(off);
+      if (has_task(ctx->heap, q)) return true;
+      off = q->next.load(memory_order_acquire);
+    }
+    return false;
+  });
+  m.def("spilling", [] {
+    need_ctx();
+    Header* h = ctx->header;
+    nb::dict d;
+    d["away"] = h->away.load();
+    d["spilled"] = h->spilled.load();
+    d["values"] = h->spilled_values.load();
+    d["seconds"] = 1e-9 * double(h->spilled_ns.load());
+    return d;
+  });
+  m.def("large_values", [] { need_ctx(); return ctx->header->runs_used.load(); });
   timed_out = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+  m.attr("HEADER_BYTES") = kHeaderPages * kPage;
   m.attr("TIMED_OUT") = nb::handle(timed_out);
+  m.attr("STREAM") = kStreamResult;
+  m.attr("DYNAMIC") = kDynamicResult;
   m.def("die_with_parent", [] { prctl(PR_SET_PDEATHSIG, SIGKILL); });
+  m.def("control_sent", [] { if (ctx) ctx->header->control_sent.fetch_add(1, memory_order_seq_cst); });
+  m.def("control_done", [] { ctx->header->control_done.fetch_add(1, memory_order_seq_cst); });
+  m.def("logical", [] { return ctx && ctx->logical; });
   m.def("set_ready", [] { ctx->proc->executed.store(1, memory_order_release); });
   m.def("supervisor_ready", [] { return ctx && ctx->heap->procs[1].executed.load(memory_order_acquire) != 0; });
   m.def("abort", [] {
@@ -594,6 +820,16 @@ NB_MODULE(_core, m) {
     return false;
   }, nb::arg("offset"));
   m.def("set_exit_reason", [](uint32_t r) { ctx->proc->exit_reason.store(ExitReason(r)); }, nb::arg("reason"));
+  m.def("waits", &waits);
+  m.def("digest", &digest);
+  m.def("running_tag", [] { return steal(ctx && ctx->level ? tag_tuple(ctx->here) : PyTuple_New(0)); });
+  m.def("all_sleep", [] { return !ctx || ctx->inline_mode || (ctx->header->held.load() == 0 && all_sleep(ctx->heap, ctx->slot)); });
+  m.def("loop_idle", [](bool idle) { if (ctx) ctx->proc->loop_idle.store(idle, memory_order_seq_cst); });
+  m.def("method_name", [](uint32_t actor, uint32_t index) -> nb::object {
+    auto it = ctx->actors.find(actor);
+    if (it == ctx->actors.end() || Py_ssize_t(index) >= PyList_GET_SIZE(it->second.methods)) return nb::none();
+    return nb::handle(PyList_GET_ITEM(it->second.methods, index)).attr("__name__");
+  });
   m.def("running_name", []() -> nb::object {
     if (!ctx || !ctx->running_callable) return nb::none();
     return nb::getattr(nb::handle(ctx->running_callable), "__name__", nb::none());

@@ -25,6 +25,7 @@
 #pragma once
 #include "bell.h"
 #include "journal.h"
+#include <cstring>
 
 namespace reactor {
 
@@ -47,6 +48,8 @@ struct alignas(64) WaitGroup {
 };
 constexpr int32_t kBias = 1 << 30;
 
+inline uint16_t kind_bits(Object* o) { return std::atomic_ref(o->kind).load(memory_order_seq_cst); }
+inline uint16_t kind_of(Object* o) { return kind_bits(o) & uint16_t(~kOpenCall); }
 inline bool is_done(const Object* o) { return o->wait.load(memory_order_seq_cst) & 1; }
 
 // What one process needs to work with objects. Thread safety: its process's GIL.
@@ -57,6 +60,7 @@ struct Local {
   Allocator alloc;
   Journal journal;
   uint64_t uid_next = 0, uid_end = 0;
+  uint32_t holding_back = 0;    // actors of this process that hold a message back, see set_held()
   void (*task_ready)(Local&, Off task) = nullptr;     // a task's last argument came in
   void (*actor_unheld)(Local&, Object*) = nullptr;    // an actor's last handle is gone
 
@@ -72,18 +76,20 @@ struct Local {
   }
 };
 
-inline Object* new_object(Local& l, int32_t holds, uint32_t kind = kValueObject) {
+inline Object* new_object(Local& l, int32_t holds, uint16_t kind = kValueObject) {
   Off off = l.alloc.alloc(sizeof(Object));
   if (!off) throw std::bad_alloc();
   auto* o = l.heap->at<Object>(off);
   o->wait.store(0, memory_order_relaxed);
   o->state.store(State::Pending, memory_order_relaxed);
   o->holds.store(holds, memory_order_relaxed);
-  o->uid = l.uid();
+  std::atomic_ref(o->uid).store(l.uid(), memory_order_release);
   o->kind = kind;
+  o->unwanted.store(0, memory_order_relaxed);
   o->runner.store(kNoProc, memory_order_relaxed);
   o->block = 0;
   o->size = 0;
+  memset(o->body, 0, sizeof(uint32_t));
   return o;
 }
 
@@ -95,6 +101,7 @@ inline uint8_t* value_stream(ValueHeader* v) { return reinterpret_cast<uint8_t*>
 inline void take_hold(Object* o) { o->holds.fetch_add(1, memory_order_relaxed); }
 
 void destroy(Local& l, Object* o);
+void complete(Local& l, Object* o, State s);
 inline void drop_hold(Local& l, Object* o) {
   if (o->holds.fetch_sub(1, memory_order_acq_rel) == 1) destroy(l, o);
 }
@@ -107,7 +114,7 @@ inline void drop_value_refs(Local& l, ValueHeader* v) {
 inline void destroy(Local& l, Object* first) {
   Off fallen = 0;
   auto fall = [&](Object* o) {
-    if (o->kind == kActorObject) {
+    if (kind_of(o) == kActorObject) {
       if (l.actor_unheld) l.actor_unheld(l, o);
       return;
     }
@@ -125,6 +132,7 @@ inline void destroy(Local& l, Object* first) {
     State s = o->state.load(memory_order_acquire);
     if (s == State::Value || s == State::Error) {
       auto* v = reinterpret_cast<ValueHeader*>(value_of(l.heap, o));
+      if (kind_of(o) == kStreamLink && v->refs == 3) complete(l, l.heap->at<Object>(value_refs(v)[2]), State::Value);  // see stream.h
       for (uint32_t i = 0; i < v->deps + v->refs; ++i) drop(value_refs(v)[i]);
     } else if (s == State::Died) {
       Off reason;
@@ -135,8 +143,13 @@ inline void destroy(Local& l, Object* first) {
       l.alloc.count_value(o->block, -1);
       l.alloc.free(o->block);
     }
+    std::atomic_ref(o->uid).store(0, memory_order_release);  // who knows where it was sees that it is gone (order.h)
     l.alloc.free(l.heap->off(o));
   }
+}
+
+inline void ring_counted(Local& l, Off bell) {
+  if (ring(l.heap->at<Bell>(bell))) l.proc->wakes.fetch_add(1, memory_order_relaxed);
 }
 
 inline void act_on(Local& l, WaitNode* n, bool failed) {
@@ -145,14 +158,14 @@ inline void act_on(Local& l, WaitNode* n, bool failed) {
     return;
   }
   if (n->kind == NodeKind::Bell) {
-    ring(l.heap->at<Bell>(n->target));
+    ring_counted(l, n->target);
     return;
   }
   auto* g = l.heap->at<WaitGroup>(n->target);
   Off bell = g->bell;
   bool first_failure = failed && g->failed.exchange(1, memory_order_acq_rel) == 0;
   bool last = g->remaining.fetch_sub(1, memory_order_acq_rel) == 1;
-  if (last || first_failure) ring(l.heap->at<Bell>(bell));
+  if (last || first_failure) ring_counted(l, bell);
 }
 
 inline void walk_waiters(Local& l, Object* o, uint64_t word) {
@@ -166,12 +179,23 @@ inline void walk_waiters(Local& l, Object* o, uint64_t word) {
   }
 }
 
+// An open call has ended: those that hold messages back look whether they still must. Its result's done bit was set before [seq_cst].
+inline void tell_held(Local& l) {
+  Header* h = l.heap->header;
+  if (h->held.load(memory_order_seq_cst) == 0) return;
+  h->finished.fetch_add(1, memory_order_seq_cst);
+  uint32_t high = h->proc_high.load(memory_order_acquire);
+  for (uint32_t i = 0; i < high; ++i)
+    if (l.heap->procs[i].held.load(memory_order_relaxed) && ring(&l.heap->procs[i].bell)) l.proc->wakes.fetch_add(1, memory_order_relaxed);
+}
+
 // Marks the object done and wakes who waits, unless it is done already. The value (or reason) has been written; the
 // caller is its only writer.
 inline void complete(Local& l, Object* o, State s) {
   o->state.store(s, memory_order_release);
   uint64_t old = o->wait.fetch_or(1, memory_order_seq_cst);
   if (old && !(old & 1)) walk_waiters(l, o, old);
+  if (kind_bits(o) & kOpenCall) tell_held(l);
 }
 
 inline void complete_died(Local& l, Object* o, Off reason) {
@@ -202,6 +226,14 @@ inline WaitNode* new_node(Local& l, NodeKind kind, Off target) {
   n->life.store(Life::Linked, memory_order_relaxed);
   n->armed.store(1, memory_order_relaxed);
   return n;
+}
+// A node on the object's list, or null: the object is done. `life` Orphan: its maker will not touch it again.
+inline WaitNode* watch(Local& l, Object* o, NodeKind kind, Off target, Life life = Life::Linked) {
+  WaitNode* n = new_node(l, kind, target);
+  n->life.store(life, memory_order_relaxed);
+  if (link(l, o, n)) return n;
+  l.alloc.free(l.heap->off(n));
+  return nullptr;
 }
 // The waiter's last touch of a linked node.
 inline void let_go(Local& l, WaitNode* n) {

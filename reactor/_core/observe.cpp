@@ -4,18 +4,29 @@
 namespace nb = nanobind;
 
 namespace reactor {
-PyObject* recording_data() {
+namespace {
+
+PyObject* collected() {
   PyObject* name = PyUnicode_FromString(ctx->slot == 0 ? "driver" : "worker");
-  PyObject* data = ctx->recorder ? ctx->recorder->data(name) : PyDict_New();
+  PyObject* data = ctx->recorder ? ctx->recorder->data(name, ctx->tick()) : PyDict_New();
   Py_DECREF(name);
+  PyObject* ran = data ? PyList_New(0) : nullptr;
+  auto add = [&](const MethodNote& m) {
+    if (!ran || !m.name) return;
+    double seconds = m.timed ? double(m.ticks) * ctx->tick() / double(m.timed) * double(m.calls) : 0.0;
+    PyObject* t = Py_BuildValue("(IOKdsK)", m.actor, m.name, m.calls, seconds, m.layout.c_str(), m.bytes);
+    if (t) PyList_Append(ran, t);
+    Py_XDECREF(t);
+  };
+  for (auto& [notes, n] : ctx->method_notes)
+    for (size_t i = 0; i < n; ++i) add(notes[i]);
+  for (auto& [uid, m] : ctx->function_notes) add(m);
+  if (ran) PyDict_SetItemString(data, "ran", ran);
+  Py_XDECREF(ran);
   PyObject* events = data ? PyList_New(0) : nullptr;
   for (auto& e : ctx->events) {
-    PyObject* label = e.name ? PyObject_GetAttrString(e.name, "__name__") : Py_NewRef(Py_None);
-    if (!label) {
-      PyErr_Clear();
-      label = Py_NewRef(Py_None);
-    }
-    PyObject* t = Py_BuildValue("(KKNIO)", e.start_ns, e.end_ns, label, e.actor, e.replayed ? Py_True : Py_False);
+    PyObject* label = Py_NewRef(e.name ? e.name : Py_None);
+    PyObject* t = Py_BuildValue("(KKIIKN)", e.start_ns, e.end_ns, unsigned(e.kind), e.actor, e.bytes, label);
     if (t) PyList_Append(events, t);
     Py_XDECREF(t);
   }
@@ -27,14 +38,80 @@ PyObject* recording_data() {
   return data;
 }
 
-// Every process's recording, this one's first: [(slot, dict)]. Those that are busy for longer than `timeout` s are left out.
+}  // namespace
+
+PyObject* recording_data() {
+  // Garbage collection runs finalizers, which may make calls, and a call may add to what is being read here.
+  int enabled = PyGC_Disable();
+  PyObject* data = collected();
+  if (enabled) PyGC_Enable();
+  return data;
+}
+
+void leave_recording() {
+  bool ran = !ctx->events.empty();
+  for (auto& [notes, n] : ctx->method_notes)
+    for (size_t i = 0; i < n; ++i) ran |= notes[i].calls > 0;
+  for (auto& [uid, m] : ctx->function_notes) ran |= m.calls > 0;
+  Header* h = ctx->header;
+  if (!ran) return;
+  PyObject* data = recording_data();
+  Encoding e;
+  if (data && e->item(data)) {
+    uint64_t n = e->size();
+    Off off = h->ended_bytes.fetch_add(n) + n <= kEndedBytes ? ctx->local.alloc.alloc(sizeof(EndedRecording) + n) : 0;
+    auto* r = off ? ctx->heap->at<EndedRecording>(off) : nullptr;
+    if (r && e->write(reinterpret_cast<uint8_t*>(r + 1))) {
+      ctx->local.alloc.publish(off, kPlain);  // not a value of the user's: the store does not count it
+      r->next = h->ended_recordings.load(memory_order_relaxed);
+      while (!h->ended_recordings.compare_exchange_weak(r->next, off, memory_order_release, memory_order_relaxed)) {}
+    }
+  }
+  Py_XDECREF(data);
+  PyErr_Clear();
+}
+
+namespace {
+
+// Takes over what ended workers have left.
+void fetch_ended() {
+  for (Off off = ctx->header->ended_recordings.exchange(0, memory_order_acquire); off;) {
+    auto* r = ctx->heap->at<EndedRecording>(off);
+    Decoder d(reinterpret_cast<uint8_t*>(r + 1), nullptr, nullptr);
+    if (PyObject* data = d.item()) ctx->ended.push_back(data);
+    PyErr_Clear();
+    Off next = r->next;
+    ctx->local.alloc.free(off);
+    off = next;
+  }
+}
+
+}  // namespace
+
+// Every process's recording, this one's first, then those of ended workers (slot -1): [(slot, dict)]. Those that are busy for
+// longer than `timeout` s are left out.
 nb::list recordings(double timeout) {
   need_ctx();
   nb::list out;
   out.append(nb::make_tuple(ctx->slot, steal(recording_data())));
   if (ctx->inline_mode) return out;
+  if (ctx->slot == 0) fetch_ended();
+  for (auto* d : ctx->ended) out.append(nb::make_tuple(-1, nb::borrow(d)));
+  static bool collecting = false;  // by another thread of this process; guarded by the GIL
+  while (collecting) {
+    timespec t{0, 1000000};
+    Py_BEGIN_ALLOW_THREADS
+    nanosleep(&t, nullptr);
+    Py_END_ALLOW_THREADS
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    need_ctx();
+  }
+  struct Collecting {
+    Collecting() { collecting = true; }
+    ~Collecting() { collecting = false; }
+  } scope;
   uint32_t round = ctx->header->recording_round.fetch_add(1) + 1;
-  auto asked = [](Proc& p) { return p.state.load() == ProcState::Live && (p.kind == ProcKind::Actor || p.kind == ProcKind::Pool); };
+  auto asked = [](Proc& p) { return &p != ctx->proc && p.state.load() == ProcState::Live && (p.kind == ProcKind::Actor || p.kind == ProcKind::Pool); };
   uint64_t deadline = now_ns() + uint64_t(timeout * 1e9);
   for (uint32_t i = 0; i < ctx->header->proc_high.load(); ++i)
     if (asked(ctx->heap->procs[i])) ring(&ctx->heap->procs[i].bell);
@@ -47,31 +124,69 @@ nb::list recordings(double timeout) {
       Py_END_ALLOW_THREADS
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
-    Off off = asked(p) && int32_t(p.recording_round.load(memory_order_acquire) - round) >= 0 ? p.recording.load(memory_order_acquire) : 0;
-    if (off) out.append(nb::make_tuple(i, steal(decode_object(ctx->heap->at<Object>(off)))));
+    // Taken out, so that nobody else drops it meanwhile.
+    Off off = asked(p) && int32_t(p.recording_round.load(memory_order_acquire) - round) >= 0 ? p.recording.exchange(0, memory_order_acq_rel) : 0;
+    if (!off) continue;
+    auto* o = ctx->heap->at<Object>(off);
+    PyObject* data = decode_object(o);
+    drop_hold(ctx->local, o);
+    out.append(nb::make_tuple(i, steal(data)));
   }
   return out;
 }
 
-nb::dict counters() {
+// {slot: (pid, [actors served], [(uid, slot of the process that runs the call or -1, number of its actor or 0)])}: what the main thread of
+// each process that waits must have to go on.
+nb::dict waits() {
+  need_ctx();
+  nb::dict d;
+  for (uint32_t i = 0; i < ctx->header->proc_high.load(); ++i) {
+    Proc& p = ctx->heap->procs[i];
+    if (p.state.load() != ProcState::Live || p.kind == ProcKind::Supervisor || p.deferred.load()) continue;
+    nb::list of;
+    uint32_t n = p.waits.load(memory_order_acquire);
+    for (uint32_t k = 0; k < n && k < std::size(p.waits_for); ++k) {
+      auto* o = ctx->heap->at<Object>(p.waits_for[k].load(memory_order_relaxed));
+      uint32_t actor;
+      memcpy(&actor, o->body, sizeof actor);
+      uint32_t runner = o->runner.load(memory_order_acquire);
+      if (!is_done(o)) of.append(nb::make_tuple(o->uid, int32_t(runner), actor));
+    }
+    Off in = p.inbox.load();
+    d[nb::int_(i)] = nb::make_tuple(p.pid, in ? ctx->heap->at<Inbox>(in)->actor : 0, of);
+  }
+  return d;
+}
+
+namespace {
+
+void sum_counters(uint64_t (&sums)[kCounters]) {
   need_ctx();
   Header* h = ctx->header;
-  uint64_t sums[4];
-  for (int i = 0; i < 4; ++i) sums[i] = h->past[i].load();
+  for (int i = 0; i < kCounters; ++i) sums[i] = h->past[i].load();
   for (uint32_t i = 0; i < h->proc_high.load(); ++i) {
     Proc& p = ctx->heap->procs[i];
     if (p.state.load() != ProcState::Live) continue;
-    sums[0] += p.bytes_native.load();
-    sums[1] += p.bytes_pickled.load();
-    sums[2] += p.calls.load();
-    sums[3] += p.replayed.load();
+    auto counters = p.counters();
+    for (int k = 0; k < kCounters; ++k) sums[k] += counters[size_t(k)]->load();
   }
+}
+
+}  // namespace
+
+nb::dict counters() {
+  uint64_t sums[kCounters];
+  sum_counters(sums);
+  const char* names[] = {"bytes_typed", "bytes_pickled", "calls_total", "calls_replayed", "wakes", "sleeps", "physical_answers"};
   nb::dict d;
-  d["bytes_typed"] = sums[0];
-  d["bytes_pickled"] = sums[1];
-  d["calls_total"] = sums[2];
-  d["calls_replayed"] = sums[3];
+  for (size_t k = 0; k < std::size(names); ++k) d[names[k]] = sums[k];
   return d;
+}
+
+uint64_t digest() {
+  uint64_t sums[kCounters];
+  sum_counters(sums);
+  return sums[kCounters - 1];
 }
 
 nb::dict stats() {
@@ -92,6 +207,8 @@ nb::dict stats() {
   d["sleeps"] = sleeps;
   d["executed"] = executed;
   d["operations"] = ctx->operations;
+  d["values_written"] = ctx->values_written;
+  d["values_read"] = ctx->values_read;
   d["store_used"] = h->store_used.load();
   d["store_limit"] = h->store_limit;
   d["awake"] = h->awake.load();

@@ -17,7 +17,9 @@ inline void need_ctx() {
 }
 
 nanobind::list recordings(double timeout);
+nanobind::dict waits();
 nanobind::dict counters();
+uint64_t digest();          // sum over all processes, see digest.h
 nanobind::dict stats();
 nanobind::dict proc_info(uint32_t slot);
 double futex_ping_pong(int rounds);

@@ -11,49 +11,58 @@ void set(PyObject* d, const char* key, PyObject* value) {
   Py_XDECREF(value);
 }
 
-PyObject* site_text(const OpKey& k) {
-  if (!k.code) return PyUnicode_FromString("?");
-  return PyUnicode_FromFormat("%U:%d", k.code->co_filename, reactor_site_line(k.code, k.instruction));
+PyObject* site_text(PyCodeObject* code, int32_t instruction) {
+  if (!code) return PyUnicode_FromString("?");
+  return PyUnicode_FromFormat("%U:%d", code->co_filename, reactor_site_line(code, instruction));
 }
 
 }  // namespace
 
-Recorder::Recorder() {
-  nodes_.reserve(1024);
+Recorder::Recorder(const Proc* proc) : proc_(proc) {
+  nodes_.reserve(2048);
+  notes_.reserve(kDescribed);
   nodes_.push_back({});
-  notes_.push_back({});
   roots_[0] = 0;
+  waited();
 }
 
 Recorder::~Recorder() {
-  for (auto& n : nodes_) Py_XDECREF(n.key.code);
-  for (auto& n : notes_) Py_XDECREF(n.name);
+  for (auto& n : nodes_) {
+    Py_XDECREF(n.key.code);
+    Py_XDECREF(n.name);
+  }
+  for (auto& s : segments_) Py_XDECREF(s.code);
 }
+
+namespace {
+
+uint64_t hash_of(uint32_t parent, const OpKey& k) {
+  uint64_t h = parent;
+  for (uint64_t v : {k.target, uint64_t(k.method) << 32 | k.shape, uint64_t(reinterpret_cast<uintptr_t>(k.code)),
+                     uint64_t(uint32_t(k.instruction)) << 32 | k.names}) {
+    h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+    h ^= h >> 29;
+  }
+  return h;
+}
+
+}  // namespace
 
 uint32_t Recorder::search(const OpKey& k) {
   if (caller_.broken) return 0;
   OpNode& at = nodes_[caller_.at];
+  if (at.children > kNarrow) {
+    auto it = wide_.find(hash_of(caller_.at, k));
+    if (it == wide_.end() || !(nodes_[it->second].key == k) || nodes_[it->second].parent != caller_.at) return 0;
+    return at.child = it->second;
+  }
   for (uint32_t c = at.first; c; c = nodes_[c].sibling)
-    if (nodes_[c].key == k) {
-      at.child = c;
-      return c;
-    }
+    if (nodes_[c].key == k) return at.child = c;
   return 0;
 }
 
-uint32_t Recorder::record(const OpKey& k, OpNote&& note) {
+uint32_t Recorder::record(const OpKey& k, PyObject* name, uint32_t actor, uint32_t args, uint32_t results) {
   ++fresh_;
-  // Of the last operations nearly all were new: this program does not repeat itself. Look again later, ever more rarely.
-  if ((fresh_ & 1023) == 0) {
-    if (matched_ - window_matched_ < 1024) {
-      dormant_ = sleep_;
-      sleep_ = sleep_ < (1 << 20) ? sleep_ * 4 : sleep_;
-      caller_.broken = true;
-    } else {
-      sleep_ = 1024;
-    }
-    window_matched_ = matched_;
-  }
   uint32_t at = caller_.at;
   if (caller_.broken || nodes_.size() >= kMaxNodes || nodes_[at].depth >= kMaxDepth || nodes_[at].children >= kMaxChildren) {
     caller_.broken = true;
@@ -66,14 +75,20 @@ uint32_t Recorder::record(const OpKey& k, OpNote&& note) {
   n.parent = at;
   n.depth = nodes_[at].depth + 1;
   n.visits = 1;
+  n.name = Py_XNewRef(name);
+  n.actor = actor;
+  n.args = args;
+  n.results = results;
+  n.sibling = nodes_[at].first;
   nodes_.push_back(n);
-  Py_XINCREF(note.name);
-  notes_.push_back(std::move(note));
-  uint32_t* end = &nodes_[at].first;
-  while (*end) end = &nodes_[*end].sibling;
-  *end = id;
-  nodes_[at].child = id;
-  ++nodes_[at].children;
+  OpNode& parent = nodes_[at];
+  parent.first = parent.child = id;
+  if (++parent.children > kNarrow) {
+    if (parent.children == kNarrow + 1)
+      for (uint32_t c = id; c; c = nodes_[c].sibling) wide_[hash_of(at, nodes_[c].key)] = c;
+    else
+      wide_[hash_of(at, k)] = id;
+  }
   caller_.at = id;
   changed_ = true;
   return id;
@@ -92,6 +107,10 @@ void Recorder::end_segment(SegmentEnd end) {
   if (n.segment == 0) {
     segments_.push_back({at, caller_.root, end, uint32_t(nodes_.size())});
     n.segment = uint32_t(segments_.size());
+    SegmentNote& s = segments_.back();
+    if (end != SegmentEnd::TaskEnd) reactor_call_site(&s.code, &s.instruction);
+    Py_XINCREF(s.code);
+    judge();
     changed_ = true;
   }
   ++segments_[n.segment - 1].count;
@@ -99,12 +118,25 @@ void Recorder::end_segment(SegmentEnd end) {
   caller_.last = n.segment;
 }
 
+// A segment was new. Of a program whose segments are nearly all new nothing is gained: look again later, ever more rarely.
+void Recorder::judge() {
+  if (++window_segments_ < 8 || fresh_ - window_fresh_ < 512) return;
+  if (matched_ - window_matched_ < fresh_ - window_fresh_) {
+    dormant_ = sleep_;
+    sleep_ = sleep_ < (1 << 20) ? sleep_ * 4 : sleep_;
+  } else {
+    sleep_ = kFirstSleep;
+  }
+  window_segments_ = 0;
+  window_fresh_ = fresh_;
+  window_matched_ = matched_;
+}
+
 uint32_t Recorder::root_of(uint64_t who) {
   auto [it, fresh] = roots_.emplace(who, 0);
   if (fresh) {
     it->second = uint32_t(nodes_.size());
     nodes_.push_back({});
-    notes_.push_back({});
   }
   return it->second;
 }
@@ -112,35 +144,39 @@ uint32_t Recorder::root_of(uint64_t who) {
 void Recorder::begin() {
   caller_.begun = true;
   caller_.root = caller_.at = root_of(caller_.who);
-  OpNote& note = notes_[caller_.root];
-  if (!note.name) {
-    note.name = caller_.name ? PyObject_GetAttrString(caller_.name, "__name__") : nullptr;
+  OpNode& root = nodes_[caller_.root];
+  if (!root.name) {
+    root.name = caller_.name ? PyObject_GetAttrString(caller_.name, "__name__") : caller_.actor ? PyUnicode_FromString("__init__") : nullptr;
     PyErr_Clear();
-    note.actor = caller_.actor;
+    root.actor = uint32_t(caller_.actor);
   }
+  caller_.last = 0;
+  waited();
 }
 
-PyObject* Recorder::data(PyObject* caller_name) {
+PyObject* Recorder::data(PyObject* caller_name, double tick) {
   changed_ = false;
   PyObject* out = PyDict_New();
   PyObject* operations = PyList_New(0);
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     const OpNode& n = nodes_[i];
-    const OpNote& note = notes_[i];
+    static const OpNote nothing;
+    const OpNote& note = n.note ? notes_[n.note - 1] : nothing;
     PyObject* d = PyDict_New();
     set(d, "parent", PyLong_FromUnsignedLong(n.parent));
     set(d, "kind", PyLong_FromUnsignedLong(n.key.method & 3));
-    set(d, "name", Py_NewRef(note.name ? note.name : n.depth == 0 ? caller_name : Py_None));
-    set(d, "actor", PyLong_FromUnsignedLongLong(note.actor));
+    set(d, "name", Py_NewRef(n.name ? n.name : n.depth == 0 ? caller_name : Py_None));
+    set(d, "actor", PyLong_FromUnsignedLong(n.actor));
     set(d, "target", PyLong_FromUnsignedLongLong(n.key.target));
-    set(d, "site", site_text(n.key));
+    set(d, "site", site_text(n.key.code, n.key.instruction));
     set(d, "visits", PyLong_FromUnsignedLongLong(n.visits));
-    set(d, "args", PyLong_FromUnsignedLong(note.args));
-    set(d, "results", PyLong_FromUnsignedLong(note.results));
+    set(d, "args", PyLong_FromUnsignedLong(n.args));
+    set(d, "results", PyLong_FromUnsignedLong(n.results));
     set(d, "bytes", PyLong_FromUnsignedLongLong(note.bytes));
     set(d, "layout", PyUnicode_FromStringAndSize(note.layout.data(), Py_ssize_t(note.layout.size())));
     set(d, "result", PyUnicode_FromStringAndSize(note.result.data(), Py_ssize_t(note.result.size())));
     set(d, "result_bytes", PyLong_FromUnsignedLongLong(note.result_bytes));
+    set(d, "taken", PyLong_FromUnsignedLong(note.taken));
     PyObject* sources = PyList_New(0);
     for (auto& s : note.sources) {
       PyObject* t = Py_BuildValue("(III)", s.argument, s.back, s.op);
@@ -154,7 +190,8 @@ PyObject* Recorder::data(PyObject* caller_name) {
   set(out, "operations", operations);
   PyObject* segments = PyList_New(0);
   for (auto& s : segments_) {
-    PyObject* t = Py_BuildValue("(IIIIK)", s.node, s.root, unsigned(s.end), s.born, s.count);
+    PyObject* t = Py_BuildValue("(IIIIKdKKN)", s.node, s.root, unsigned(s.end), s.born, s.count, double(s.ticks) * tick, s.wakes, s.sleeps,
+                                site_text(s.code, s.instruction));
     PyList_Append(segments, t);
     Py_XDECREF(t);
   }

@@ -10,11 +10,13 @@
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
+#include "heap.h"
 
 namespace reactor {
 
@@ -42,7 +44,13 @@ struct OpNode {
   uint32_t segment = 0;    // number + 1 of the segment that ends here
   uint32_t depth = 0;      // operations of the segment up to here
   uint32_t children = 0;
+  uint32_t room = 0;       // what its arguments need, 0: not known, or not to be placed (calls.cpp)
   uint64_t visits = 0;
+  PyObject* name = nullptr;  // method's or function's; of a root the caller's
+  uint32_t actor = 0;
+  uint32_t results = 0;
+  uint32_t args = 0;
+  uint32_t note = 0;       // number + 1 of its OpNote
 };
 
 struct SourceNote {
@@ -50,16 +58,15 @@ struct SourceNote {
   uint32_t back;           // 0 this segment, 1 the one before …; UINT32_MAX older or another process's
   uint32_t op;
 };
-// What is shown of an operation; made once, when it is recorded.
+// What is shown of an operation besides; made once: of the first operations when they are recorded, of others when they
+// come again, for a program that never repeats shall not pay for it.
 struct OpNote {
-  PyObject* name;          // method's or function's
-  uint64_t actor;
-  uint32_t args, results;
-  uint64_t bytes;
+  uint64_t bytes = 0;
   std::string layout;      // of the arguments
   std::string result;      // of the result, once the caller has read one
   uint64_t result_bytes = 0;
   std::vector<SourceNote> sources;
+  uint32_t taken = 0;      // bit k: the caller has got the result at the end of the k-th segment after this one; bit 31: later
 };
 
 struct SegmentNote {
@@ -67,16 +74,23 @@ struct SegmentNote {
   uint32_t root;
   SegmentEnd end;
   uint32_t born;           // number of nodes when it was recorded: what has a higher number came later
+  PyCodeObject* code = nullptr;  // where the caller waits
+  int32_t instruction = 0;
   uint64_t count = 0;
+  uint64_t ticks = 0;      // of stamp(), all runs, with the wait at the end
+  uint64_t wakes = 0, sleeps = 0;
 };
 
 class Recorder {
  public:
-  static constexpr uint32_t kMaxNodes = 1 << 18;
+  static constexpr uint32_t kMaxNodes = 1 << 16;
   static constexpr uint32_t kMaxDepth = 1 << 16;
-  static constexpr uint32_t kMaxChildren = 64;
+  static constexpr uint32_t kMaxChildren = 1 << 14;
+  static constexpr uint32_t kNarrow = 8;      // more children than that are looked up in a table
+  static constexpr uint32_t kDescribed = 128; // operations described when they are recorded
 
-  Recorder();
+  static constexpr uint32_t kFirstSleep = 2048;
+  explicit Recorder(const Proc* proc);
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
@@ -101,9 +115,31 @@ class Recorder {
     ++matched_;
     return c;
   }
-  uint32_t record(const OpKey& k, OpNote&& note);  // 0 when the trie is full
+  uint32_t record(const OpKey& k, PyObject* name, uint32_t actor, uint32_t args, uint32_t results);  // 0 when the trie is full
+  // Whether note() of a followed or recorded operation is still to be filled in; it is there then.
+  bool undescribed(uint32_t node) {
+    OpNode& n = nodes_[node];
+    if (n.note || (n.visits < 2 && notes_.size() >= kDescribed)) return false;
+    notes_.emplace_back();
+    n.note = uint32_t(notes_.size());
+    return changed_ = true;
+  }
   void end_segment(SegmentEnd end);
+  // The wait at the segment's end is over: what it took is counted.
+  void waited() {
+    Spent now{stamp(), proc_->wakes.load(std::memory_order_relaxed), proc_->sleeps.load(std::memory_order_relaxed)};
+    if (caller_.last) {
+      SegmentNote& s = segments_[caller_.last - 1];
+      s.ticks += now.ticks - caller_.since.ticks;
+      s.wakes += now.wakes - caller_.since.wakes;
+      s.sleeps += now.sleeps - caller_.since.sleeps;
+    }
+    caller_.since = now;
+  }
 
+  struct Spent {
+    uint64_t ticks = 0, wakes = 0, sleeps = 0;
+  };
   // A task or method starts, or ends, in this process. Costs nothing until it makes its first call.
   struct Caller {
     uint64_t who = 0, actor = 0;
@@ -111,28 +147,45 @@ class Recorder {
     bool begun = true;
     uint32_t root = 0, at = 0, last = 0;
     bool broken = false;     // operations of the running segment were not looked at
+    Spent since;             // the start of the running segment
   };
   Caller enter(uint64_t who, PyObject* name, uint64_t actor) {
     Caller outer = caller_;
     caller_ = {who, actor, name, false};
     return outer;
   }
+  // Another caller goes on, from where it was; gives the one that ran until now.
+  Caller exchange(const Caller& other) {
+    Caller before = caller_;
+    caller_ = other;
+    return before;
+  }
   void leave(const Caller& outer) {
-    if (caller_.begun) end_segment(SegmentEnd::TaskEnd);
+    if (caller_.begun) {
+      end_segment(SegmentEnd::TaskEnd);
+      waited();
+    }
     caller_ = outer;
   }
 
   uint32_t segment() const { return serial_; }                       // number of the running segment, never reused
+  // How many segments ago that one was; UINT32_MAX for 0, which is none.
+  uint32_t back_to(uint32_t segment) const { return segment ? serial_ - segment : UINT32_MAX; }
+  uint32_t position() const { return caller_.at; }
   uint32_t depth() const { return nodes_[caller_.at].depth; }
-  OpNote* note(uint32_t node) { return node < notes_.size() ? &notes_[node] : nullptr; }
+  uint32_t room(uint32_t node) const { return nodes_[node].room; }
+  void set_room(uint32_t node, uint32_t room) { nodes_[node].room = room; }
+  OpNote* note(uint32_t node) { return node < nodes_.size() && nodes_[node].note ? &notes_[nodes_[node].note - 1] : nullptr; }
   bool changed() const { return changed_; }
-  PyObject* data(PyObject* caller_name);                             // everything, as a dict; see reactor/record.py
+  PyObject* data(PyObject* caller_name, double tick);                // everything, as a dict; `tick`: seconds of one
 
   uint64_t matched() const { return matched_; }
   uint64_t total = 0;          // operations, looked at or not
 
  private:
+  const Proc* proc_;
   uint32_t search(const OpKey& k);
+  void judge();
   uint32_t root_of(uint64_t who);
   void begin();
   std::vector<OpNode> nodes_;
@@ -140,12 +193,14 @@ class Recorder {
   std::vector<SegmentNote> segments_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> successors_;
   std::unordered_map<uint64_t, uint32_t> roots_;
+  std::unordered_map<uint64_t, uint32_t> wide_;  // hash of (parent, key) -> child, of nodes with many children
   Caller caller_;
   uint32_t serial_ = 1;
   uint64_t matched_ = 0, fresh_ = 0;
-  uint64_t window_matched_ = 0;
+  uint32_t window_segments_ = 0;                     // segments recorded since the last look at whether the program repeats itself
+  uint64_t window_fresh_ = 0, window_matched_ = 0;   // the counts at that look
   uint32_t dormant_ = 0;
-  uint32_t sleep_ = 1024;      // how long the next dormancy is, in operations
+  uint32_t sleep_ = kFirstSleep;                     // how long the next dormancy is, in operations
   bool changed_ = false;
 };
 

@@ -1,4 +1,6 @@
-#include "refs.h"
+#include "aside.h"
+#include "spill.h"
+#include "stream.h"
 #include <structmember.h>
 #include <cstddef>
 
@@ -84,7 +86,7 @@ PyObject* ref_state(PyObject* self, void*) {
 }
 PyObject* ref_runner(PyObject* self, void*) {
   Object* o = ref_object(self);
-  return o ? PyLong_FromLong(int32_t(o->runner.load())) : nullptr;
+  return o ? PyLong_FromLong(int32_t(slot_of(o->runner.load()))) : nullptr;
 }
 PyObject* ref_offset(PyObject* self, void*) {
   Object* o = ref_object(self);
@@ -93,7 +95,7 @@ PyObject* ref_offset(PyObject* self, void*) {
 
 PyObject* ref_kind(PyObject* self, void*) {
   Object* o = ref_object(self);
-  return o ? PyLong_FromUnsignedLong(o->kind) : nullptr;
+  return o ? PyLong_FromUnsignedLong(kind_of(o)) : nullptr;
 }
 
 PyGetSetDef ref_getset[] = {{"kind", ref_kind, nullptr, "0 value, 1 actor, 2 value that an actor's method makes", nullptr},
@@ -127,8 +129,10 @@ void view_dealloc(PyObject* self) {
       ctx->shadowed.erase(v->data);
     }
     ctx->local.journal.clear(v->note);
+    if (v->pinned) unpin(residence_of(v->heap, v->object));
     drop_hold(ctx->local, v->object);
   }
+  if (v->mapping) v->mapping->drop();
   if (--v->heap->users == 0) delete v->heap;
   free_instance(self);
 }
@@ -143,10 +147,10 @@ PyObject* view_private(PyObject* self, PyObject*) {
   Heap* h = v->heap;
   // Copy-on-write works by whole pages that nobody else looks at through the same mapping: those of one large buffer,
   // and one view of it at a time.
-  uint8_t* data = ctx && v->epoch == epoch && v->size >= kOwnPages ? h->shadow() + h->off(v->data) : nullptr;
+  uint8_t* data = ctx && v->epoch == epoch && v->size >= kOwnPages && !v->mapping ? h->shadow() + h->off(v->data) : nullptr;
   if (!data || !ctx->shadowed.insert(data).second)
     return PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(v->data), Py_ssize_t(v->size));
-  return new_view(v->object, data, v->size, true);
+  return new_view(v->object, data, v->size, nullptr, true);
 }
 
 PyMethodDef view_methods[] = {{"private", view_private, METH_NOARGS, "the same bytes, writable, copied page by page when written to"},
@@ -214,7 +218,9 @@ PyObject* link_create(PyObject* self, PyObject* args) {
   Py_DECREF(names);
   return r;
 }
-PyGetSetDef link_getset[] = {{"state", link_state, nullptr, "0 open, 1 ending, 2 dead", nullptr},
+PyObject* link_weak(PyObject* self, void*) { return PyBool_FromLong(reinterpret_cast<PyLink*>(self)->weak); }
+PyGetSetDef link_getset[] = {{"weak", link_weak, nullptr, "whether it does not keep the actor alive", nullptr},
+                             {"state", link_state, nullptr, "0 open, 1 ending, 2 dead", nullptr},
                              {"proc", link_proc, nullptr, "slot of the serving process, -1 before it started", nullptr},
                              {"actor", link_actor, nullptr, "number of the actor, unique within the run", nullptr},
                              {"uid", link_uid, nullptr, "number of the actor's object", nullptr},
@@ -233,8 +239,8 @@ PyType_Spec link_spec = {"reactor._core.Link", sizeof(PyLink), 0, Py_TPFLAGS_DEF
 
 // ---- Method and Function
 
-bool parse_spec(CallSpec& s, PyObject* name, int results, int min_args, int max_args, PyObject* check) {
-  s = {results, min_args, max_args, check == Py_None ? nullptr : Py_NewRef(check), Py_NewRef(name)};
+bool parse_spec(CallSpec& s, PyObject* name, int results, int min_args, int max_args, PyObject* check, unsigned window, unsigned per_yield) {
+  s = {results, min_args, max_args, check == Py_None ? nullptr : Py_NewRef(check), Py_NewRef(name), window, per_yield};
   return true;
 }
 void clear_spec(CallSpec& s) {
@@ -242,49 +248,65 @@ void clear_spec(CallSpec& s) {
   Py_CLEAR(s.name);
 }
 
-// Method(link, index, name, results, min_args, max_args, check)
+// Method(link, index, name, results, min_args, max_args, check, window=0, per_yield=1, retries=0)
 PyObject* method_new(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *link, *name, *check;
-  unsigned index;
+  unsigned index, window = 0, per_yield = 1, retries = 0;
   int results, min_args, max_args;
-  if (!PyArg_ParseTuple(args, "O!IUiiiO", LinkType, &link, &index, &name, &results, &min_args, &max_args, &check)) return nullptr;
+  if (!PyArg_ParseTuple(args, "O!IUiiiO|III", LinkType, &link, &index, &name, &results, &min_args, &max_args, &check, &window, &per_yield,
+                        &retries))
+    return nullptr;
   auto* m = reinterpret_cast<PyMethod*>(type->tp_alloc(type, 0));
   if (!m) return nullptr;
-  parse_spec(m->spec, name, results, min_args, max_args, check);
+  parse_spec(m->spec, name, results, min_args, max_args, check, window, per_yield);
   m->link = reinterpret_cast<PyLink*>(Py_NewRef(link));
   m->index = index;
+  m->retries = retries;
+  m->options = nullptr;
   return reinterpret_cast<PyObject*>(m);
 }
 void method_dealloc(PyObject* self) {
   auto* m = reinterpret_cast<PyMethod*>(self);
   clear_spec(m->spec);
   Py_CLEAR(m->link);
+  Py_CLEAR(m->options);
   free_instance(self);
 }
 PyObject* method_remote(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   auto* m = reinterpret_cast<PyMethod*>(self);
-  return guarded([&] { return call_method(m->link, m->spec, MessageKind::Call, m->index, args, n, kwnames); });
+  return guarded([&] { return call_method(m->link, m->spec, MessageKind::Call, m->index, args, n, kwnames, m->retries, m->options); });
 }
 PyObject* method_name(PyObject* self, void*) { return Py_NewRef(reinterpret_cast<PyMethod*>(self)->spec.name); }
 PyObject* method_link(PyObject* self, void*) { return Py_NewRef(reinterpret_cast<PyObject*>(reinterpret_cast<PyMethod*>(self)->link)); }
 PyObject* method_index(PyObject* self, void*) { return PyLong_FromUnsignedLong(reinterpret_cast<PyMethod*>(self)->index); }
+PyObject* method_results(PyObject* self, void*) { return PyLong_FromLong(reinterpret_cast<PyMethod*>(self)->spec.results); }
+PyObject* method_retries(PyObject* self, void*) { return PyLong_FromUnsignedLong(reinterpret_cast<PyMethod*>(self)->retries); }
 PyGetSetDef method_getset[] = {{"name", method_name, nullptr, nullptr, nullptr},
                                {"link", method_link, nullptr, nullptr, nullptr},
                                {"index", method_index, nullptr, nullptr, nullptr},
+                               {"results", method_results, nullptr, nullptr, nullptr},
+                               {"retries", method_retries, nullptr, nullptr, nullptr},
                                {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyObject* method_with_results(PyObject* self, PyObject* n) {
+// vary(results, window, per_yield, retries, options): options is a Ref or None. with_results(results): the rest as it is.
+PyObject* method_vary(PyObject* self, PyObject* args) {
   auto* m = reinterpret_cast<PyMethod*>(self);
-  long results = PyLong_AsLong(n);
-  if (results == -1 && PyErr_Occurred()) return nullptr;
+  int results;
+  unsigned window = m->spec.window, per_yield = m->spec.per_yield, retries = m->retries;
+  PyObject* options = m->options ? reinterpret_cast<PyObject*>(m->options) : Py_None;
+  if (!PyArg_ParseTuple(args, "i|IIIO", &results, &window, &per_yield, &retries, &options)) return nullptr;
+  if (options != Py_None && !is_ref(options)) return PyErr_Format(PyExc_TypeError, "options must be a Ref or None");
   auto* made = reinterpret_cast<PyMethod*>(Py_TYPE(self)->tp_alloc(Py_TYPE(self), 0));
   if (!made) return nullptr;
-  parse_spec(made->spec, m->spec.name, int(results), m->spec.min_args, m->spec.max_args, m->spec.check ? m->spec.check : Py_None);
+  parse_spec(made->spec, m->spec.name, results, m->spec.min_args, m->spec.max_args, m->spec.check ? m->spec.check : Py_None, window, per_yield);
   made->link = reinterpret_cast<PyLink*>(Py_NewRef(reinterpret_cast<PyObject*>(m->link)));
   made->index = m->index;
+  made->retries = retries;
+  made->options = options == Py_None ? nullptr : reinterpret_cast<PyRef*>(Py_NewRef(options));
   return reinterpret_cast<PyObject*>(made);
 }
 PyMethodDef method_methods[] = {
-    {"with_results", method_with_results, METH_O, "the same method, giving another number of results"},
+    {"with_results", method_vary, METH_VARARGS, "with_results(results): the same method, giving another number of results"},
+    {"vary", method_vary, METH_VARARGS, "vary(results, window, per_yield, retries, options): the same method, called with other options"},
     {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_remote)), METH_FASTCALL | METH_KEYWORDS,
      "remote(*args, **kwargs): call the method in the actor's process; gives the ref of the result at once"},
     {nullptr, nullptr, 0, nullptr}};
@@ -295,18 +317,20 @@ PyType_Slot method_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(method_dea
                               {0, nullptr}};
 PyType_Spec method_spec = {"reactor._core.Method", sizeof(PyMethod), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, method_slots};
 
-// Function(ref, name, results, min_args, max_args, check, demand, retries)
+// Function(ref, name, results, min_args, max_args, check, demand, retries, window=0, per_yield=1)
 PyObject* function_new(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *ref, *name, *check;
   int results, min_args, max_args;
-  unsigned demand, retries;
-  if (!PyArg_ParseTuple(args, "O!UiiiOII", RefType, &ref, &name, &results, &min_args, &max_args, &check, &demand, &retries)) return nullptr;
+  unsigned demand, retries, window = 0, per_yield = 1;
+  if (!PyArg_ParseTuple(args, "O!UiiiOII|II", RefType, &ref, &name, &results, &min_args, &max_args, &check, &demand, &retries, &window, &per_yield))
+    return nullptr;
   auto* f = reinterpret_cast<PyFunction*>(type->tp_alloc(type, 0));
   if (!f) return nullptr;
-  parse_spec(f->spec, name, results, min_args, max_args, check);
+  parse_spec(f->spec, name, results, min_args, max_args, check, window, per_yield);
   f->function = reinterpret_cast<PyRef*>(Py_NewRef(ref));
   f->demand = demand;
   f->retries = retries;
+  f->carries = -1;
   return reinterpret_cast<PyObject*>(f);
 }
 void function_dealloc(PyObject* self) {
@@ -338,9 +362,15 @@ PyType_Spec function_spec = {"reactor._core.Function", sizeof(PyFunction), 0, Py
 // ---- Completion
 
 void completion_finish(PyCompletion* c) {
-  finish_results(c->results->data(), c->notes->data(), uint32_t(c->results->size()));
+  finish_results(c->results->data(), c->notes->data(), uint32_t(c->results->size()), c->note);
+  delete c->stream;
+  c->stream = nullptr;
+  if (c->message) release_kept(ctx->heap->off(c->message));
+  c->message = nullptr;
   c->results->clear();
   c->notes->clear();
+  ctx->trace(c->started, c->replayed ? Span::Replayed : Span::Ordinary, c->actor, 0, c->name);
+  ctx->proc->deferred.fetch_sub(1, memory_order_relaxed);
   if (ctx->deferred_open.fetch_sub(1) == 1) ring(&ctx->proc->bell);  // it may have been told to end
 }
 bool completion_open(PyCompletion* c) {
@@ -351,11 +381,48 @@ bool completion_open(PyCompletion* c) {
 PyObject* completion_value(PyObject* self, PyObject* value) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (!completion_open(c)) return nullptr;
-  store_results(c->results->data(), uint32_t(c->results->size()), value, c->name);
+  if (c->stream) c->stream->end();
+  else if (!unwanted(c->results->data(), uint32_t(c->results->size()))) {
+    if (c->dynamic) store_gathered(c->results->data(), value, c->name);
+    else store_results(c->results->data(), uint32_t(c->results->size()), value, c->name);
+  }
   completion_finish(c);
   Py_RETURN_NONE;
 }
 PyObject* completion_error(PyObject* self, PyObject* exc) {
+  auto* c = reinterpret_cast<PyCompletion*>(self);
+  if (!completion_open(c)) return nullptr;
+  if (c->stream || !unwanted(c->results->data(), uint32_t(c->results->size()))) {
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exc)), exc);
+    if (c->stream) c->stream->fail();
+    else store_failure(c->results->data(), uint32_t(c->results->size()), c->name);
+  }
+  completion_finish(c);
+  Py_RETURN_NONE;
+}
+bool streaming(PyCompletion* c) {
+  if (!completion_open(c)) return false;
+  if (!c->stream) PyErr_SetString(PyExc_RuntimeError, "the call gives no stream");
+  return c->stream != nullptr;
+}
+PyObject* completion_item(PyObject* self, PyObject* value) {
+  auto* c = reinterpret_cast<PyCompletion*>(self);
+  if (!streaming(c) || !c->stream->item(value)) return nullptr;
+  PyRef* ticket = c->stream->gate();
+  if (ticket) return reinterpret_cast<PyObject*>(ticket);
+  return PyErr_Occurred() ? nullptr : Py_NewRef(Py_None);
+}
+PyObject* completion_let_on(PyObject* self, PyObject*) {
+  auto* c = reinterpret_cast<PyCompletion*>(self);
+  std::vector<PyRef*> open;
+  if (!streaming(c)) return nullptr;
+  if (c->stream->let_on(open)) Py_RETURN_NONE;
+  PyObject* list = PyList_New(Py_ssize_t(open.size()));
+  for (size_t i = 0; list && i < open.size(); ++i) PyList_SET_ITEM(list, Py_ssize_t(i), Py_NewRef(reinterpret_cast<PyObject*>(open[i])));
+  return list;
+}
+// The call was interrupted after it had begun: its result is this exception, whatever it made of the interruption.
+PyObject* completion_interrupted(PyObject* self, PyObject* exc) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (!completion_open(c)) return nullptr;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exc)), exc);
@@ -363,16 +430,36 @@ PyObject* completion_error(PyObject* self, PyObject* exc) {
   completion_finish(c);
   Py_RETURN_NONE;
 }
+PyObject* completion_drain(PyObject* self, PyObject* generator) {
+  auto* c = reinterpret_cast<PyCompletion*>(self);
+  if (!streaming(c) || !c->stream->drain(generator)) return nullptr;
+  Py_RETURN_NONE;
+}
+PyObject* completion_streaming(PyObject* self, void*) { return PyBool_FromLong(reinterpret_cast<PyCompletion*>(self)->stream != nullptr); }
+PyObject* completion_unwanted(PyObject* self, void*) {
+  auto* c = reinterpret_cast<PyCompletion*>(self);
+  return completion_open(c) ? PyBool_FromLong(ctx->heap->at<Object>((*c->results)[0])->unwanted.load(memory_order_seq_cst) == 1) : nullptr;
+}
+PyObject* completion_take_retry(PyObject* self, PyObject*) {
+  auto* c = reinterpret_cast<PyCompletion*>(self);
+  return completion_open(c) ? PyBool_FromLong(take_retry(c->message)) : nullptr;
+}
+PyObject* completion_uid(PyObject* self, void*) {
+  auto* c = reinterpret_cast<PyCompletion*>(self);
+  return completion_open(c) ? PyLong_FromUnsignedLongLong(ctx->heap->at<Object>((*c->results)[0])->uid) : nullptr;
+}
 void completion_dealloc(PyObject* self) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (ctx && c->epoch == epoch && !c->results->empty()) {  // whoever was to give the result has dropped it
     PyObject *type, *error, *trace;
     PyErr_Fetch(&type, &error, &trace);
     PyErr_SetString(PyExc_RuntimeError, "the call was dropped unfinished: the actor's event loop or thread has ended");
-    store_failure(c->results->data(), uint32_t(c->results->size()), c->name);
+    if (!unwanted(c->results->data(), uint32_t(c->results->size()))) store_failure(c->results->data(), uint32_t(c->results->size()), c->name);
+    PyErr_Clear();
     completion_finish(c);
     PyErr_Restore(type, error, trace);
   }
+  delete c->stream;
   delete c->results;
   delete c->notes;
   Py_CLEAR(c->name);
@@ -380,8 +467,19 @@ void completion_dealloc(PyObject* self) {
 }
 PyMethodDef completion_methods[] = {{"value", completion_value, METH_O, "complete the call with a result"},
                                     {"error", completion_error, METH_O, "complete the call with an exception"},
+                                    {"item", completion_item, METH_O, "give one value of a stream; None, or a ref to wait for before the next one"},
+                                    {"let_on", completion_let_on, METH_NOARGS,
+                                     "whether a stream may give one more value, by the window over all streams: None, or the refs of which one is to be waited for"},
+                                    {"interrupted", completion_interrupted, METH_O, "complete a call that was cancelled while it ran with an exception"},
+                                    {"drain", completion_drain, METH_O, "give all values of a generator, waiting where it must"},
+                                    {"take_retry", completion_take_retry, METH_NOARGS, "use up one of the call's retries; False: it has none left"},
                                     {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef completion_getset[] = {{"streaming", completion_streaming, nullptr, "whether the call gives a stream", nullptr},
+                                   {"unwanted", completion_unwanted, nullptr, "whether the call was cancelled since it began", nullptr},
+                                   {"uid", completion_uid, nullptr, "number of the result", nullptr},
+                                   {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot completion_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(completion_dealloc)},
+                                  {Py_tp_getset, completion_getset},
                                   {Py_tp_new, reinterpret_cast<void*>(refuse_new)},
                                   {Py_tp_methods, completion_methods},
                                   {0, nullptr}};
@@ -415,18 +513,28 @@ PyObject* new_ref(Object* o, bool take) {
   return reinterpret_cast<PyObject*>(r);
 }
 
-PyObject* new_view(Object* o, uint8_t* data, uint64_t size, bool writable) {
+PyView* bare_view(Object* o, uint8_t* data, uint64_t size) {
   auto* v = reinterpret_cast<PyView*>(ViewType->tp_alloc(ViewType, 0));
   if (!v) return nullptr;
-  take_hold(o);
   v->heap = ctx->heap;
   ++v->heap->users;
   v->object = o;
   v->data = data;
   v->size = size;
   v->epoch = epoch;
-  v->note = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);
+  return v;
+}
+
+PyObject* new_view(Object* o, uint8_t* data, uint64_t size, Mapping* mapping, bool writable) {
+  PyView* v = bare_view(o, data, size);
+  if (!v) return nullptr;
+  take_hold(o);
   v->writable = writable;
+  v->mapping = mapping;
+  v->pinned = !mapping && in_run(o);
+  if (mapping) mapping->take();
+  if (v->pinned) pin_again(residence_of(ctx->heap, o));
+  v->note = ctx->local.journal.add(ctx->heap->off(o), v->pinned ? Entry::View : Entry::Hold);
   return reinterpret_cast<PyObject*>(v);
 }
 
@@ -462,13 +570,22 @@ PyObject* new_link(Object* o, bool take, bool weak) {
   return reinterpret_cast<PyObject*>(l);
 }
 
-PyObject* new_completion(const std::vector<Off>& results, const std::vector<uint32_t>& notes, PyObject* name) {
+PyObject* new_completion(const Off* results, const uint32_t* notes, uint32_t n, PyObject* name, uint8_t flags, uint64_t started,
+                         Message* block, uint32_t note) {
   auto* c = reinterpret_cast<PyCompletion*>(CompletionType->tp_alloc(CompletionType, 0));
   if (!c) return nullptr;
-  c->results = new std::vector<Off>(results);
-  c->notes = new std::vector<uint32_t>(notes);
+  c->results = new std::vector<Off>(results, results + n);
+  c->notes = new std::vector<uint32_t>(notes, notes + n);
   c->name = Py_NewRef(name ? name : Py_None);
+  c->stream = flags & kStreaming ? new Stream(c->results->data(), c->notes->data(), block, c->name) : nullptr;
+  c->dynamic = flags & kDynamic;
+  c->message = block;
+  c->note = note;
   c->epoch = epoch;
+  c->actor = ctx->running_actor;
+  c->started = started;
+  c->replayed = flags & kReplayed;
+  ctx->proc->deferred.fetch_add(1, memory_order_relaxed);
   ctx->deferred_open.fetch_add(1);
   return reinterpret_cast<PyObject*>(c);
 }

@@ -5,6 +5,8 @@
 
 namespace reactor {
 
+class Mapping;
+
 struct PyRef {
   PyObject_HEAD
   Object* object;
@@ -26,6 +28,8 @@ struct PyView {
   uint32_t epoch;
   uint32_t note;
   bool writable;      // over the copy-on-write mapping
+  bool pinned;        // it keeps the bytes in memory (residence.h)
+  Mapping* mapping;   // the bytes are in the spill file; else null
 };
 
 struct PyLink {
@@ -43,16 +47,22 @@ struct PyLink {
 
 // What Method and Function share: how a call is checked and made.
 struct CallSpec {
-  int32_t results;    // number of refs; 1 gives a ref, 0 None, more a list
+  int32_t results;    // number of refs; 1 gives a ref, 0 None, more a list; or one of those below
   int32_t min_args, max_args;  // max -1: any
   PyObject* check;    // (args tuple, kwargs dict) raises TypeError; null: the counts are all
   PyObject* name;
+  uint32_t window;    // of a stream: values that may be unread before the producer waits; 0: any number
+  uint32_t per_yield; // of a stream: values in one yield
 };
+constexpr int32_t kStreamResult = -1;   // a stream, as the generator hook makes it
+constexpr int32_t kDynamicResult = -2;  // one ref, of what the gather hook makes of the call's generator
 struct PyMethod {
   PyObject_HEAD
   CallSpec spec;
   PyLink* link;
   uint32_t index;
+  uint32_t retries;
+  PyRef* options;     // what calls ask for around the method; may be null
 };
 struct PyFunction {
   PyObject_HEAD
@@ -60,13 +70,22 @@ struct PyFunction {
   PyRef* function;
   uint32_t demand;
   uint32_t retries;
+  int8_t carries;     // handles or refs lie in the function; -1: not looked yet
 };
+class Stream;
 struct PyCompletion {
   PyObject_HEAD
   std::vector<Off>* results;
   std::vector<uint32_t>* notes;
   PyObject* name;
+  Stream* stream;     // null unless the call gives a stream
+  bool dynamic;
+  Message* message;   // the call's own block, null if it cannot be run again
+  uint32_t note;      // of the block
   uint32_t epoch;
+  uint32_t actor;
+  uint64_t started;   // ns, where times are kept
+  bool replayed;
 };
 
 extern PyTypeObject* RefType;
@@ -80,25 +99,32 @@ extern PyTypeObject* ref_class;  // what new_ref makes: Ref or a subclass
 inline bool is_ref(PyObject* o) { return Py_TYPE(o) == ref_class || PyObject_TypeCheck(o, RefType); }
 Object* ref_object(PyObject* ref);                      // null: stale, Python error set
 PyObject* new_ref(Object* o, bool take);                // take: a hold of its own, else the caller's is handed over
-PyObject* new_view(Object* o, uint8_t* data, uint64_t size, bool writable = false);
+// The bytes are pinned or mapped by the caller meanwhile.
+PyView* bare_view(Object* o, uint8_t* data, uint64_t size);  // takes no hold
+PyObject* new_view(Object* o, uint8_t* data, uint64_t size, Mapping* mapping = nullptr, bool writable = false);
 PyObject* new_link(Object* o, bool take, bool weak = false);
 void drop_weak(Local& l, Object* actor);
-PyObject* new_completion(const std::vector<Off>& results, const std::vector<uint32_t>& notes, PyObject* name);
+PyObject* new_completion(const Off* results, const uint32_t* notes, uint32_t n, PyObject* name, uint8_t flags, uint64_t started,
+                         Message* block, uint32_t note);
 bool make_types(PyObject* module);
 
 // Reads results of a call that just ran into its objects; steals nothing. Shared by serve and Completion.
-void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name);
+// `note`: what is known of the method's results, or null.
+void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note = nullptr);
+void store_gathered(const Off* results, PyObject* value, PyObject* name);  // of a dynamic call
 // Takes the current Python exception; `dependency`: it is that of an argument, the call was not made.
 void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency = false);
 void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint32_t task_note = kNoEntry);
 
 // Calls (calls.cpp).
 PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint32_t index, PyObject* const* args, Py_ssize_t nargs,
-                      PyObject* kwnames);
+                      PyObject* kwnames, uint32_t retries = 0, PyRef* options = nullptr);
 PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
 void close_link(PyLink* link);
 
 // Runs a message here and now (serve.cpp).
-void run_message(Message* m, Receiver* from, uint32_t task_note = kNoEntry);
+bool run_message(Message* m, Receiver* from, uint32_t task_note = kNoEntry);
+bool unwanted(const Off* results, uint32_t n);
+bool take_retry(Message* m);  // counts one down; false: there is none left
 
 }  // namespace reactor

@@ -1,6 +1,13 @@
 // Running one message: its arguments, the call, what came out.
 #include "calls.h"
+#include "few.h"
+#include "digest.h"
+#include "packed.h"
 #include "recorder.h"
+#include "spill.h"
+#include "stream.h"
+#include <optional>
+#include "title.h"
 
 namespace reactor {
 
@@ -11,32 +18,54 @@ Inbox* inbox() {
 
 namespace {
 
-std::vector<PyObject*> take_arguments(Message* m, PyObject*& kwnames, bool& ok) {
-  auto* owner = m->args_object ? ctx->heap->at<Object>(m->args_object) : nullptr;
-  Decoder d(owner ? value_of(ctx->heap, owner) : m->value(), owner);
-  std::vector<PyObject*> args;
-  args.reserve(m->args + m->kwargs + 1);
-  args.push_back(nullptr);  // room for vectorcall's own use
-  ok = true;
-  for (uint32_t i = 0; ok && i < m->args; ++i) {
-    args.push_back(d.item());
-    ok = args.back() != nullptr;
+// A call's arguments as vectorcall wants them: positional, then those of the keywords; args[0] is room for its own use.
+struct Arguments {
+  explicit Arguments(Message* m) : args(m->args + m->kwargs + 1) {}
+  ~Arguments() { drop(); }
+  // False: a Python error is set.
+  bool take(Message* m) {
+    if (!m->args_object) return take(m, Decoder(m->value(), nullptr, nullptr));
+    auto* owner = ctx->heap->at<Object>(m->args_object);
+    Reading reading(owner);
+    return reading.value() && take(m, Decoder(reading.value(), owner, &reading));
   }
-  kwnames = nullptr;
-  if (ok && m->kwargs) {
+  bool take(Message* m, Decoder d) {
+    uint32_t at = 1;
+    for (uint32_t i = 0; i < m->args; ++i)
+      if (!(args[at++] = d.item())) return false;
+    if (m->kwargs == 0) return true;
     kwnames = PyTuple_New(m->kwargs);
-    for (uint32_t i = 0; ok && i < m->kwargs; ++i) {
+    for (uint32_t i = 0; kwnames && i < m->kwargs; ++i) {
       PyObject* name = d.item();
-      ok = name != nullptr;
-      if (!ok) break;
+      if (!name) return false;
       PyUnicode_InternInPlace(&name);
       PyTuple_SET_ITEM(kwnames, i, name);
-      args.push_back(d.item());
-      ok = args.back() != nullptr;
+      if (!(args[at++] = d.item())) return false;
     }
+    return kwnames != nullptr;
   }
-  return args;
-}
+  void drop() {
+    for (auto*& a : args) Py_CLEAR(a);
+    Py_CLEAR(kwnames);
+  }
+  PyObject** begin() { return args.data() + 1; }
+  Few<PyObject*, 8> args;
+  PyObject* kwnames = nullptr;
+};
+
+// As (args, kwargs), borrowed by a call of Python code.
+struct Packed {
+  Packed(Arguments& a, uint32_t n) : args(PyTuple_New(n)), kwargs(PyDict_New()) {
+    for (uint32_t i = 0; i < n; ++i) PyTuple_SET_ITEM(args, i, Py_NewRef(a.begin()[i]));
+    for (Py_ssize_t i = 0; a.kwnames && i < PyTuple_GET_SIZE(a.kwnames); ++i)
+      PyDict_SetItem(kwargs, PyTuple_GET_ITEM(a.kwnames, i), a.begin()[n + size_t(i)]);
+  }
+  ~Packed() {
+    Py_DECREF(args);
+    Py_DECREF(kwargs);
+  }
+  PyObject *args, *kwargs;
+};
 
 // The first argument ref that ended without a value, or null.
 Object* failed_argument(Message* m) {
@@ -65,17 +94,6 @@ void set_error_of(Object* o) {
   Py_XDECREF(exc);
 }
 
-PyObject* call_create(uint32_t actor, std::vector<PyObject*>& args, uint32_t n, PyObject* kwnames) {
-  PyObject* a = PyTuple_New(n);
-  PyObject* kw = PyDict_New();
-  for (uint32_t i = 0; i < n; ++i) PyTuple_SET_ITEM(a, i, Py_NewRef(args[1 + i]));
-  for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i) PyDict_SetItem(kw, PyTuple_GET_ITEM(kwnames, i), args[1 + n + size_t(i)]);
-  PyObject* r = PyObject_CallFunction(hooks.create, "IOO", actor, a, kw);
-  Py_DECREF(a);
-  Py_DECREF(kw);
-  return r;
-}
-
 PyObject* function_of(Off off) {
   auto* o = ctx->heap->at<Object>(off);
   PyObject* key = PyLong_FromUnsignedLongLong(o->uid);
@@ -94,6 +112,7 @@ PyObject* function_of(Off off) {
 
 [[noreturn]] void leave(ExitReason reason) {
   ctx->proc->exit_reason.store(reason, memory_order_release);
+  leave_recording();
   PyObject* r = PyObject_CallFunction(hooks.exit_kind, "Oi", Py_None, int(reason));  // flushes and does not return
   Py_XDECREF(r);
   _exit(1);
@@ -115,19 +134,65 @@ Off note_death(uint32_t actor, Off result, ExitReason why) {
   Off off = ctx->heap->off(r);
   auto it = ctx->inboxes.find(actor);
   Inbox* in = it != ctx->inboxes.end() ? ctx->heap->at<Inbox>(it->second) : inbox();
+  if (in && ctx->host && in->reason.load()) {  // it was killed before
+    drop_hold(ctx->local, r);
+    Py_DECREF(ref);
+    return in->reason.load();
+  }
   if (in) in->reason.store(off, memory_order_release);
   if (in && ctx->inline_mode) in->state.store(InboxState::Dead, memory_order_release);
   Py_DECREF(ref);
   return off;
 }
 
+// Inline placement: an actor has left with `why`. If it may be made anew, that is done, and `reason` holds why its call has no result.
+bool made_anew(uint32_t actor, ExitReason why, Off& reason) {
+  PyObject* told = hooks.anew ? PyObject_CallFunction(hooks.anew, "Ii", actor, int(why)) : nullptr;
+  PyObject* ref = told && told != Py_None ? put_value(told) : nullptr;
+  Py_XDECREF(told);
+  if (PyErr_Occurred()) PyErr_WriteUnraisable(hooks.anew);
+  if (!ref) return false;
+  reason = ctx->heap->off(reinterpret_cast<PyRef*>(ref)->object);
+  take_hold(ctx->heap->at<Object>(reason));
+  Py_DECREF(ref);
+  return true;
+}
+
 }  // namespace
 
-void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name) {
+void MethodNote::learn(const Encoder& e) {
+  room = room_for(e);
+  if (!layout.empty()) return;
+  layout = e.layout(1);
+  bytes = e.size();
+}
+
+namespace {
+
+// A generator's values go into the results as they come; those that it does not reach get the exception that ended it.
+void store_yielded(const Off* results, uint32_t n, PyObject* generator, PyObject* name) {
+  for (uint32_t i = 0; i < n; ++i) {
+    PyObject* value = PyIter_Next(generator);
+    if (!value) {
+      if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "Task returned %u objects, but num_returns=%u.", i, n);
+      return store_failure(results + i, n - i, name);
+    }
+    store_results(results + i, 1, value, name);
+    Py_DECREF(value);
+  }
+}
+
+}  // namespace
+
+void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note) {
+  if (PyGen_CheckExact(value)) return store_yielded(results, n, value, name);
   if (n == 1) {
-    Encoding e;
     auto* o = ctx->heap->at<Object>(results[0]);
-    if (!e->item(value) || !encode_into(*e.encoder, o)) return store_failure(results, n, name);
+    if (!note || !note->room || !place_into(value, o, note->room)) {
+      Encoding e;
+      if (!e->item(value) || !encode_into(*e.encoder, o)) return store_failure(results, n, name);
+      if (note) note->learn(*e.encoder);
+    }
     o->state.store(State::Value, memory_order_relaxed);
     return;
   }
@@ -142,8 +207,15 @@ void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* na
     Py_XDECREF(fast);
     return store_failure(results, n, name);
   }
-  for (uint32_t i = 0; i < n; ++i) store_results(results + i, 1, PySequence_Fast_GET_ITEM(fast, i), name);
+  for (uint32_t i = 0; i < n; ++i) store_results(results + i, 1, PySequence_Fast_GET_ITEM(fast, i), name, nullptr);
   Py_DECREF(fast);
+}
+
+void store_gathered(const Off* results, PyObject* value, PyObject* name) {
+  PyObject* gathered = hooks.gather ? PyObject_CallFunctionObjArgs(hooks.gather, value, name ? name : Py_None, nullptr) : PySequence_List(value);
+  if (!gathered) return store_failure(results, 1, name);
+  store_results(results, 1, gathered, name);
+  Py_DECREF(gathered);
 }
 
 void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency) {
@@ -186,13 +258,47 @@ void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint3
   for (uint32_t i = 0; i < n; ++i) drop_hold(ctx->local, ctx->heap->at<Object>(results[i]));
 }
 
+bool take_retry(Message* m) {
+  if (!m || m->retries == 0) return false;
+  if (m->retries != kForever) --m->retries;
+  return true;
+}
+
+// Whether the call was cancelled while it ran; then its results are settled as that.
+bool unwanted(const Off* results, uint32_t n) {
+  if (ctx->heap->at<Object>(results[0])->unwanted.load(memory_order_acquire) != 1) return false;
+  for (uint32_t i = 0; i < n; ++i) ctx->heap->at<Object>(results[i])->state.store(State::Cancelled, memory_order_relaxed);
+  return true;
+}
+
+// A call asks for something around its method (a name, another concurrency group, retries): the method with that.
+static PyObject* wrapped(PyObject* method, Off options) {
+  PyObject* wrap = function_of(options);
+  PyObject* made = wrap ? PyObject_CallOneArg(wrap, method) : nullptr;
+  Py_XDECREF(wrap);
+  Py_DECREF(method);
+  return made;
+}
+
+// A call for a concurrency group is handed on, also by an actor that runs its others here.
+static bool has_group(PyObject* callable) {
+  PyObject* group = PyObject_GetAttrString(callable, "concurrency_group");
+  if (!group) PyErr_Clear();
+  bool has = group && group != Py_None;
+  Py_XDECREF(group);
+  return has;
+}
+
 // Runs one message. From a channel, the record is given back to the caller before the user's code starts, with the results noted
-// in the journal: the record and the note never both miss.
-void run_message(Message* m, Receiver* from, uint32_t task_note) {
+// in the journal: the record and the note never both miss. `task_note`: the message is a block of its own with this note, which
+// the caller of this function gives back when it returns false; true: the call was handed on, and the block with it.
+bool run_message(Message* m, Receiver* from, uint32_t task_note) {
+  delay();
   uint32_t n = m->results;
-  const bool replayed = m->flags & kReplayed;
-  std::vector<Off> results(n);
-  std::vector<uint32_t> notes(n);
+  const uint8_t flags = m->flags;
+  const bool replayed = flags & kReplayed;
+  Few<Off, 4> results(n);
+  Few<uint32_t, 4> notes(n);
   for (uint32_t i = 0; i < n; ++i) {
     results[i] = m->result_at(i);
     notes[i] = ctx->local.journal.add(results[i], Entry::Run);
@@ -200,26 +306,42 @@ void run_message(Message* m, Receiver* from, uint32_t task_note) {
   auto* first = ctx->heap->at<Object>(results[0]);
   State pending = State::Pending;
   bool cancelled = !first->state.compare_exchange_strong(pending, State::Running, memory_order_acq_rel);
-  for (uint32_t i = 0; i < n; ++i) ctx->heap->at<Object>(results[i])->runner.store(ctx->slot, memory_order_relaxed);
+  for (uint32_t i = 0; i < n; ++i) ctx->heap->at<Object>(results[i])->runner.store(ctx->mark, memory_order_seq_cst);
 
+  Tag outer_tag;
+  const uint64_t outer_issued = ctx->issued;
+  if (ctx->tagged) {
+    outer_tag.assign(ctx->here);
+    ctx->here.assign({m->stamp, m->tail(), m->depth});
+    ctx->issued = 0;
+    ++ctx->level;
+    ctx->serves = m->kind == MessageKind::Task ? 0 : m->actor;
+  }
+  InCall here{results.data(), n, (flags & kStreaming) != 0};
+  if (ctx->host && !cancelled) ctx->host->before_call(&here);
   Object* bad = cancelled ? nullptr : failed_argument(m);
-  PyObject* kwnames = nullptr;
-  bool decoded = true;  // false: the Python error says why not
-  std::vector<PyObject*> args;
+  Arguments args(m);
   if (bad) set_error_of(bad);
-  else if (!cancelled) args = take_arguments(m, kwnames, decoded);
+  else if (refusal) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(refusal)), refusal);
+  else if (!cancelled) args.take(m);
+  Py_CLEAR(refusal);
   PyObject *error_type = nullptr, *error = nullptr, *error_trace = nullptr;  // of an argument, while the record is given back
   if (PyErr_Occurred()) PyErr_Fetch(&error_type, &error, &error_trace);
 
+  // A constructor's arguments show in what the actor does; among them is what differs from run to run.
+  uint64_t passed = 0;
+  if (ctx->digesting && m->kind != MessageKind::Create) passed = hash_value(reinterpret_cast<uint8_t*>(message_value(ctx->heap, m)),
+                                                                                                 m->kind == MessageKind::Call ? m->method : 0, ctx->whole);
   MessageKind kind = m->kind;
   uint32_t nargs = m->args, actor = m->actor, method = m->method;
   Off function = m->function;
   if (from) {
     // What the message held is given back after the record: killed in between, it leaks; the other way round it would be
     // given back twice. A task keeps its holds to the end: if this worker dies it is run again.
-    std::vector<uint64_t> mine(reinterpret_cast<uint64_t*>(m), reinterpret_cast<uint64_t*>(m) + m->size / 8);
+    std::vector<uint64_t> mine;
+    if (holds_anything(m)) mine.assign(reinterpret_cast<uint64_t*>(m), reinterpret_cast<uint64_t*>(m) + m->size / 8);
     from->pop(m);
-    release_message(ctx->local, reinterpret_cast<Message*>(mine.data()));
+    if (!mine.empty()) release_message(ctx->local, reinterpret_cast<Message*>(mine.data()));
   }
 
   PyObject* callable = nullptr;
@@ -227,6 +349,8 @@ void run_message(Message* m, Receiver* from, uint32_t task_note) {
   PyObject* value = nullptr;
   ExitReason leaving = ExitReason::Unknown;
   bool deferred = false;
+  MethodNote* note = nullptr;
+  bool again = false;  // inline: the actor was made anew in the middle of this call, which is run once more
   if (cancelled) {
     for (uint32_t i = 1; i < n; ++i) ctx->heap->at<Object>(results[i])->state.store(State::Cancelled, memory_order_relaxed);
   } else {
@@ -236,11 +360,14 @@ void run_message(Message* m, Receiver* from, uint32_t task_note) {
     ctx->running = results[0];
     ctx->running_uid = first->uid;
     ctx->running_actor = kind == MessageKind::Task ? 0 : actor;
+    Message* outer_message = ctx->running_message;
+    ctx->running_message = from ? nullptr : m;
     ctx->proc->executed.fetch_add(1, memory_order_relaxed);
     if (ctx->inline_mode && hooks.switched) Py_XDECREF(PyObject_CallFunction(hooks.switched, "II", outer_actor, ctx->running_actor));
     {
       if (kind == MessageKind::Task) {
         callable = function_of(function);
+        if (ctx->recorder) note = &ctx->function_notes[ctx->heap->at<Object>(function)->uid];
       } else if (kind == MessageKind::Call) {
         auto it = ctx->actors.find(actor);
         if (it == ctx->actors.end())
@@ -248,6 +375,10 @@ void run_message(Message* m, Receiver* from, uint32_t task_note) {
         else {
           callable = Py_NewRef(PyList_GET_ITEM(it->second.methods, method));
           deferred = it->second.deferred;
+          if (ctx->recorder && !deferred) note = &it->second.notes[method];
+          if (function) callable = wrapped(callable, function);
+          if (function && callable && !ctx->inline_mode && !deferred) deferred = has_group(callable);
+          if (deferred) note = nullptr;
         }
       }
     }
@@ -257,86 +388,165 @@ void run_message(Message* m, Receiver* from, uint32_t task_note) {
     Recorder* rec = deferred ? nullptr : ctx->recorder;
     Recorder::Caller outer_caller;
     if (rec) {
-      uint64_t who = kind == MessageKind::Task ? ctx->heap->at<Object>(function)->uid : uint64_t(actor) << 16 | method | 1ull << 63;
+      uint64_t who = kind == MessageKind::Task ? ctx->heap->at<Object>(function)->uid : uint64_t(actor) << 16 | (kind == MessageKind::Create ? 0xffff : method) | 1ull << 63;
       outer_caller = rec->enter(who, callable, kind == MessageKind::Task ? 0 : actor);
     }
+    const bool seeded = hooks.task_random && kind == MessageKind::Task && ctx->tagged;
+    if (seeded) {
+      PyObject* tag = tag_tuple(ctx->here);
+      Py_XDECREF(PyObject_CallOneArg(hooks.task_random, tag));
+      Py_DECREF(tag);
+    }
+    if (!deferred) titles.run(callable, kind == MessageKind::Create);
+    if (ctx->host) ctx->host->method_begins();
     uint64_t started = ctx->tracing ? now_ns() : 0;
     if (error_type) {
       PyErr_Restore(error_type, error, error_trace);
       deferred = false;
     } else if (callable) {
       if (deferred) {
-        PyObject* token = new_completion(results, notes, name);
-        PyObject* a = PyTuple_New(nargs);
-        PyObject* kw = PyDict_New();
-        for (uint32_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(a, i, Py_NewRef(args[1 + i]));
-        for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i) PyDict_SetItem(kw, PyTuple_GET_ITEM(kwnames, i), args[1 + nargs + size_t(i)]);
-        value = PyObject_CallFunction(hooks.deferred, "IIOOOO", actor, method, callable, a, kw, token);
-        Py_DECREF(a);
-        Py_DECREF(kw);
+        PyObject* token = new_completion(results.data(), notes.data(), n, name, flags, started, task_note == kNoEntry ? nullptr : m, task_note);
+        Packed packed(args, nargs);
+        value = PyObject_CallFunction(hooks.deferred, "IIOOOO", actor, method, callable, packed.args, packed.kwargs, token);
         Py_DECREF(token);
         if (!value) deferred = false;
       } else {
-        value = PyObject_Vectorcall(callable, args.data() + 1, nargs | PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+        const uint64_t begun = note && note->begin(callable, ctx->running_actor) ? stamp() : 0;
+        value = PyObject_Vectorcall(callable, args.begin(), nargs | PY_VECTORCALL_ARGUMENTS_OFFSET, args.kwnames);
+        if (begun) {
+          note->ticks += stamp() - begun;
+          ++note->timed;
+        }
       }
     } else if (kind == MessageKind::Create) {
-      PyObject* methods = call_create(actor, args, nargs, kwnames);
+      Packed packed(args, nargs);
+      PyObject* methods = PyObject_CallFunction(hooks.create, "IOO", actor, packed.args, packed.kwargs);
       if (methods) {
         // (list of bound methods, deferred)
-        ctx->actors[actor] = {Py_NewRef(PyTuple_GET_ITEM(methods, 0)), PyTuple_GET_ITEM(methods, 1) == Py_True};
+        PyObject* list = Py_NewRef(PyTuple_GET_ITEM(methods, 0));
+        auto count = size_t(PyList_GET_SIZE(list));
+        ctx->method_notes.emplace_back(new MethodNote[count], count);
+        ActorEntry entry{list, PyTuple_GET_ITEM(methods, 1) == Py_True, ctx->method_notes.back().first.get(), 0, {}};
+        if (PyTuple_GET_SIZE(methods) > 3) entry.digest = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(methods, 3));
+        if (PyTuple_GET_SIZE(methods) > 4) follow_script(actor, PyTuple_GET_ITEM(methods, 4));
+        PyObject* lanes = PyTuple_GET_SIZE(methods) > 2 ? PyTuple_GET_ITEM(methods, 2) : nullptr;
+        for (Py_ssize_t i = 0; lanes && i < PyList_GET_SIZE(lanes); ++i) entry.lanes.push_back(int32_t(PyLong_AsLong(PyList_GET_ITEM(lanes, i))));
+        PyObject* old = ctx->actors[actor].methods;  // of before it was made anew, inline
+        ctx->actors[actor] = std::move(entry);
+        Py_XDECREF(old);
         Py_DECREF(methods);
         value = Py_NewRef(Py_None);
       }
     }
-    if (!value && !PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "reactor: call failed without an exception");
-    if (value && !deferred) {
-      store_results(results.data(), n, value, name);
+    if (ctx->host && !ctx->host->after_call(&here)) {
+      Py_CLEAR(value);
+      PyErr_Clear();
+    }
+    std::optional<Stream> stream;
+    if (value && !deferred && flags & kStreaming) {
+      stream.emplace(results.data(), notes.data(), from ? nullptr : m, name);
+      if (!stream->drain(value)) Py_CLEAR(value);
+    }
+    if (!value && !here.discarded && !PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "reactor: call failed without an exception");
+    if (here.discarded) {
+    } else if (!deferred && !stream && kind == MessageKind::Call && unwanted(results.data(), n)) {
+      PyErr_Clear();
+    } else if (value && !deferred) {
+      if (stream) stream->end();
+      else if (flags & kDynamic) store_gathered(results.data(), value, name);
+      else store_results(results.data(), n, value, name, note);
     } else if (!value) {
       if (hooks.exit_kind && !PyErr_ExceptionMatches(PyExc_Exception)) {
         PyObject *type, *exc, *tb;
         PyErr_Fetch(&type, &exc, &tb);
-        PyObject* kind_of_exit = PyObject_CallFunction(hooks.exit_kind, "Oi", type, 0);
+        PyErr_NormalizeException(&type, &exc, &tb);
+        PyObject* kind_of_exit = PyObject_CallFunction(hooks.exit_kind, "Oi", exc, 0);
         if (kind_of_exit) leaving = ExitReason(PyLong_AsLong(kind_of_exit));
         Py_XDECREF(kind_of_exit);
         PyErr_Restore(type, exc, tb);
       }
       if (leaving == ExitReason::Unknown) {
-        store_failure(results.data(), n, name, bad != nullptr);
+        if (stream) stream->fail();
+        else store_failure(results.data(), n, name, bad != nullptr);
         if (kind == MessageKind::Create) {
           leaving = ExitReason::CreationFailed;
           note_death(actor, results[0], leaving);
         }
       } else {
         PyErr_Clear();
-        if (ctx->inline_mode) {
-          Off reason = note_death(kind == MessageKind::Task ? 0 : actor, 0, leaving);
+        if (ctx->inline_mode || ctx->host) {
+          Off reason = 0;
+          bool anew = kind == MessageKind::Call && made_anew(actor, leaving, reason);
+          again = anew && take_retry(m);
+          if (!anew) reason = note_death(kind == MessageKind::Task ? 0 : actor, 0, leaving);
           for (Off off : results) {
+            if (again) break;
             if (reason) take_hold(ctx->heap->at<Object>(reason));
             memcpy(ctx->heap->at<Object>(off)->body, &reason, sizeof reason);
             ctx->heap->at<Object>(off)->state.store(State::Died, memory_order_release);
           }
+          if (anew) drop_hold(ctx->local, ctx->heap->at<Object>(reason));
         }
       }
     }
+    if (ctx->host) ctx->host->regain();
     if (rec) rec->leave(outer_caller);
-    if (started && !deferred && ctx->events.size() < kMaxEvents) ctx->events.push_back({started, now_ns(), Py_XNewRef(callable), actor, replayed});
+    titles.idle();
+    if (seeded && ctx->inline_mode) Py_XDECREF(PyObject_CallOneArg(hooks.task_random, Py_None));
+    if (ctx->unflushed && hooks.flush) {
+      ctx->unflushed = false;
+      PyObject *type, *exc, *tb;
+      PyErr_Fetch(&type, &exc, &tb);
+      Py_XDECREF(PyObject_CallNoArgs(hooks.flush));
+      PyErr_Restore(type, exc, tb);
+    }
+    if (!deferred && ctx->tracing) ctx->trace(started, replayed ? Span::Replayed : Span::Ordinary, actor, 0, callable);
     ctx->running_callable = outer_callable;
+    ctx->running_message = outer_message;
     if (ctx->inline_mode && hooks.switched) Py_XDECREF(PyObject_CallFunction(hooks.switched, "II", ctx->running_actor, outer_actor));
     ctx->running = outer;
     ctx->running_uid = outer_uid;
     ctx->running_actor = outer_actor;
   }
+  if (ctx->digesting && !deferred && kind != MessageKind::Create && leaving == ExitReason::Unknown) {
+    for (Off off : results)
+      if (!(flags & kStreaming)) passed = hash_result(ctx->heap, ctx->heap->at<Object>(off), passed, ctx->whole);
+    if (ctx->keeping && hooks.executed) {
+      Packed packed(args, nargs);
+      PyObject* tag = tag_tuple(ctx->here);
+      PyObject* done = PyObject_CallFunction(hooks.executed, "IONKOO", kind == MessageKind::Task ? 0 : actor, name ? name : Py_None, tag,
+                                             static_cast<unsigned long long>(passed), packed.args, value ? value : Py_None);
+      if (!done) PyErr_WriteUnraisable(hooks.executed);
+      Py_XDECREF(done);
+    }
+    auto it = kind == MessageKind::Call ? ctx->actors.find(actor) : ctx->actors.end();
+    if (it != ctx->actors.end()) passed = it->second.digest = mix(it->second.digest, passed);
+    ctx->proc->digest.store(ctx->proc->digest.load(memory_order_relaxed) + passed, memory_order_relaxed);
+  }
   // The instance may die with these; its destructor may make calls.
-  for (size_t i = 1; i < args.size(); ++i) Py_XDECREF(args[i]);
-  Py_XDECREF(kwnames);
+  args.drop();
   Py_XDECREF(value);
   Py_XDECREF(callable);
   Py_XDECREF(name);
-  if (leaving != ExitReason::Unknown && !ctx->inline_mode) {
+  if (ctx->host && !cancelled) {
+    if (leaving != ExitReason::Unknown) ctx->host->leave(leaving);
+    ctx->host->end_call(&here);
+  } else if (leaving != ExitReason::Unknown && !ctx->inline_mode) {
     if (leaving == ExitReason::CreationFailed) finish_results(results.data(), notes.data(), n);
     leave(leaving);  // the supervisor completes what is noted as running
   }
+  if (again) {
+    for (Off off : results) ctx->heap->at<Object>(off)->state.store(State::Pending, memory_order_relaxed);
+    return run_message(m, nullptr);
+  }
   if (!deferred) finish_results(results.data(), notes.data(), n, task_note);
+  // What a call makes that goes on in a thread or an event loop is numbered after the last one that began here.
+  if (ctx->tagged) --ctx->level;
+  if (ctx->tagged && !deferred) {
+    ctx->here.assign(outer_tag);
+    ctx->issued = outer_issued;
+  }
+  return deferred;
 }
 
 }  // namespace reactor

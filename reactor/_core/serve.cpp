@@ -1,97 +1,100 @@
 // The worker's side: which message or task runs next.
-#include "calls.h"
-#include "recorder.h"
+#include "packed.h"
 
 namespace reactor {
+
+static void answer_recording();
+
 namespace {
 
-struct Incoming {
-  Receiver receiver;
-  Object* missing = nullptr;   // argument that the head message waits for
-  WaitNode* node = nullptr;
-  bool early = false;          // its head is a call of an actor that is not made yet
-};
+std::unique_ptr<Served> served;  // the inbox of this process's actor; none in a task worker
 
-std::vector<Incoming*> incoming;
-Off known_channels = 0;
-
-// Callers push new channels at the head of the inbox's list; only this process takes any out.
-void find_channels(Inbox* in) {
-  Off head = in->channels.load(memory_order_acquire);
-  if (head == known_channels) return;
-  for (Off off = head; off && off != known_channels;) {
-    auto* c = ctx->heap->at<Channel>(off);
-    incoming.push_back(new Incoming{Receiver(ctx->heap, &ctx->local.alloc, c)});
-    off = c->next;
-  }
-  known_channels = head;
+const ActorEntry* instance(const Served& s) {
+  auto it = ctx->actors.find(s.actor);
+  return it == ctx->actors.end() ? nullptr : &it->second;
 }
 
-void drop_channel(Inbox* in, size_t i) {
-  Channel* c = incoming[i]->receiver.channel();
+}  // namespace
+
+// Callers push new channels at the head of the inbox's list; only this process takes any out.
+void find_channels(Served& s) {
+  Off head = s.in->channels.load(memory_order_acquire);
+  if (head == s.known_channels) return;
+  for (Off off = head; off && off != s.known_channels;) {
+    auto* c = ctx->heap->at<Channel>(off);
+    s.incoming.push_back(std::make_unique<Incoming>(Receiver(ctx->heap, &ctx->local.alloc, c)));
+    const Proc& producer = ctx->heap->procs[c->producer];
+    s.incoming.back()->mixed = c->producer != 0 && !(producer.kind == ProcKind::Actor && producer.inbox.load(memory_order_relaxed));
+    off = c->next;
+  }
+  s.known_channels = head;
+}
+
+namespace {
+
+void drop_channel(Served& s, size_t i) {
+  Channel* c = s.incoming[i]->receiver.channel();
   Off off = ctx->heap->off(c);
   Off head = off;
-  if (!in->channels.compare_exchange_strong(head, c->next, memory_order_acq_rel)) {
+  if (!s.in->channels.compare_exchange_strong(head, c->next, memory_order_acq_rel)) {
     auto* before = ctx->heap->at<Channel>(head);
     while (before->next != off) before = ctx->heap->at<Channel>(before->next);
     before->next = c->next;
   }
-  if (known_channels == off) known_channels = c->next;  // the newest known, perhaps no longer the head of the list
+  if (s.known_channels == off) s.known_channels = c->next;  // the newest known, perhaps no longer the head of the list
   std::atomic_signal_fence(memory_order_seq_cst);       // killed from here on: it is in the list no more
   ctx->local.alloc.free(c->read);
   ctx->local.alloc.free(off);
-  delete incoming[i];
-  incoming.erase(incoming.begin() + long(i));
+  s.incoming.erase(s.incoming.begin() + long(i));
 }
 
-// Whether all arguments of the head message are there. If not, asks to be rung when the missing one is.
-bool arguments_ready(Incoming* c, Message* m) {
-  if (c->missing) {
-    if (!is_done(c->missing)) return false;
-    let_go(ctx->local, c->node);
-    c->missing = nullptr;
-  }
-  auto* v = message_value(ctx->heap, m);
-  Off* deps = value_refs(v);
-  for (uint32_t i = 0; i < v->deps; ++i) {
-    auto* o = ctx->heap->at<Object>(deps[i]);
-    if (is_done(o)) continue;
-    WaitNode* n = new_node(ctx->local, NodeKind::Bell, ctx->heap->off(&ctx->proc->bell));
-    if (!link(ctx->local, o, n)) {
-      ctx->local.alloc.free(ctx->heap->off(n));
-      continue;
-    }
-    c->missing = o;
-    c->node = n;
-    return false;
-  }
-  return true;
+// In which order a call of the actor stands.
+int32_t lane_of(const ActorEntry* actor, const Message* m) {
+  if (m->kind != MessageKind::Call) return 0;
+  return m->method < actor->lanes.size() ? actor->lanes[m->method] : -1;
 }
 
-// The order of an actor's messages is decided here, and nowhere else: each caller's messages in the order of its calls; of
-// several callers' heads, the one that was sent first, but an actor's constructor before all its calls. A message whose
-// arguments are not there yet holds back its caller's later messages and nobody else's.
-Incoming* next_message(Inbox* in) {
-  find_channels(in);
-  Incoming* best = nullptr;
+void drop_closed_channels(Served& s) {
+  for (size_t i = 0; i < s.incoming.size(); ++i)
+    if (s.incoming[i]->receiver.closed() && !s.incoming[i]->receiver.peek()) drop_channel(s, i--);
+}
+
+// The order of an actor's messages is decided here, and nowhere else. Where several callers may send it some, it is that of the
+// program's serial run (next_in_order). Else, and where order is not asked for: each caller's messages in the order of its calls;
+// of several callers' heads, the one that was sent first, but an actor's constructor before all its calls. A message whose
+// arguments are not there yet then holds back its caller's later messages and nobody else's; in an actor whose calls have lanes (its
+// concurrency groups, or no order at all) it steps aside, and holds back those of its lane.
+Next next_message(Served& s) {
+  find_channels(s);
+  if (in_order(s)) {
+    drop_closed_channels(s);
+    return next_in_order(s);
+  }
+  const ActorEntry* actor = instance(s);
+  const bool out_of_order = actor && !actor->lanes.empty();
+  Next best;
   uint64_t best_stamp = UINT64_MAX;
+  if (!s.aside.empty()) best.aside = s.aside.next(best_stamp);
   // A message that caused the best one was sent before it, but perhaps after its channel was looked at: look again until
   // nothing older turns up.
   for (bool again = true; again;) {
     again = false;
-    for (size_t i = 0; i < incoming.size(); ++i) {
-      Incoming* c = incoming[i];
+    for (size_t i = 0; i < s.incoming.size(); ++i) {
+      Incoming* c = s.incoming[i].get();
       bool closed = c->receiver.closed();
       Message* m = c->receiver.peek();
       if (!m) {
-        if (closed) drop_channel(in, i--);
+        if (closed) drop_channel(s, i--);
         continue;
       }
-      c->early = m->kind == MessageKind::Call && ctx->actors.empty();
-      if (!c->early && m->stamp < best_stamp && arguments_ready(c, m)) {
-        best = c;
+      c->early = m->kind == MessageKind::Call && !actor;
+      if (c->early) continue;
+      if (out_of_order && s.aside.take(c->awaiting, c->receiver, m, lane_of(actor, m))) {
+        --i;
+      } else if (m->stamp < best_stamp && arguments_ready(c->awaiting, m)) {
+        best = {c};
         best_stamp = m->stamp;
-        again = incoming.size() > 1;
+        again = s.incoming.size() > 1;
       }
     }
   }
@@ -99,20 +102,62 @@ Incoming* next_message(Inbox* in) {
 }
 
 // Whether anything is queued at all, arguments there or not.
-bool inbox_has_work(Inbox* in) {
-  find_channels(in);
-  for (Incoming* c : incoming)
+bool inbox_has_work(Served& s) {
+  find_channels(s);
+  for (auto& c : s.incoming)
     if (c->receiver.peek()) return true;
-  return false;
+  return !s.aside.empty() || !s.parked.empty();
 }
 
-bool serve_inbox(Inbox* in) {
+// Runs a call that has a block of its own, which stays noted until it is done.
+void run_kept(const Kept& k) {
+  if (!run_message(ctx->heap->at<Message>(k.block), nullptr, k.note)) release_kept(k.block);
+}
+
+void run_next(Served& s, const Next& next) {
+  Inbox* in = s.in;
+  s.refuse = false;
+  if (next.parked >= 0) return run_kept(take_parked(s, next.parked));
+  if (next.aside >= 0) return run_kept(s.aside.remove(next.aside));
+  Receiver& from = next.head->receiver;
+  Message* m = from.peek();
+  if (m->kind == MessageKind::Call && m->retries) return run_kept(keep(m, from));
+  if (m->kind == MessageKind::Create && in->restarts && !in->creation.load(memory_order_relaxed)) {
+    // It stays in the inbox with all that it holds, for the actor that may be made anew.
+    Off block = ctx->local.alloc.alloc(m->size);
+    if (!block) throw std::bad_alloc();
+    memcpy(ctx->heap->at<Message>(block), m, m->size);
+    ctx->local.alloc.publish(block, kPlain);
+    in->creation.store(block, memory_order_release);
+    from.pop(m);
+    run_message(ctx->heap->at<Message>(block), nullptr);
+    return;
+  }
+  run_message(m, &from);
+}
+
+// Calls handed on (to threads, to an event loop) that somebody wants to be interrupted.
+void pass_on_cancels() {
+  for (Off off = ctx->proc->cancels.exchange(0, memory_order_acq_rel); off;) {
+    auto* n = ctx->heap->at<CancelNote>(off);
+    if (hooks.cancelled) {
+      PyObject* r = PyObject_CallFunction(hooks.cancelled, "Ki", static_cast<unsigned long long>(n->uid), int(n->children));
+      if (!r) PyErr_WriteUnraisable(hooks.cancelled);
+      Py_XDECREF(r);
+    }
+    Off next = n->next;
+    ctx->local.alloc.free(off);
+    off = next;
+  }
+}
+
+bool serve_inbox(Served& s) {
   bool any = false;
   for (int i = 0; i < 64; ++i) {
-    Incoming* c = next_message(in);
-    if (!c) break;
-    run_message(c->receiver.peek(), &c->receiver);
+    if (!serve_one(s)) break;
+    if (ctx->proc->cancels.load(memory_order_relaxed)) pass_on_cancels();
     any = true;
+    if (ctx->leave_after) break;
   }
   return any;
 }
@@ -130,6 +175,9 @@ void give_back(uint32_t demand) {
   if (ctx->header->actors_waiting.load(memory_order_seq_cst)) send_control(Control::Resources, 0);
 }
 
+// Whether tasks of this demand are for workers such as this one.
+bool mine(uint32_t demand) { return ctx->header->demand[demand].setting == ctx->proc->setting; }
+
 // Takes and runs one task of any queue whose demand can be met now.
 bool serve_tasks() {
   Heap* h = ctx->heap;
@@ -137,7 +185,7 @@ bool serve_tasks() {
     auto* q = h->at<TaskQueue>(off);
     off = q->next.load(memory_order_acquire);
     uint32_t demand = q->demand;
-    if (!has_task(h, q)) continue;
+    if (!mine(demand) || !has_task(h, q) || !can_take(ctx->header, demand) || held(h, q, true)) continue;
     bool disturbed = false;
     if (!take_resources(ctx->header, demand, &disturbed)) {
       if (disturbed && ctx->header->actors_waiting.load(memory_order_seq_cst)) send_control(Control::Resources, 0);
@@ -154,16 +202,23 @@ bool serve_tasks() {
     }
     ctx->local.journal.set(note, task, Entry::Task);
     set_idle(false);
+    if (ctx->header->actors_waiting.load(memory_order_relaxed)) send_control(Control::Resources, 0);  // one may have let it go first
     // Claiming makes room for one more worker where tasks are left, in any queue, and resources are free.
     kick_queues();
     auto* m = h->at<Message>(task);
+    ctx->depth = m->method;
+    ctx->proc->running_class.store(class_of(m), memory_order_relaxed);
     run_message(m, nullptr, note);
+    ctx->proc->running_class.store(0, memory_order_relaxed);
+    ctx->depth = 0;
     ctx->children.clear();
     release_message(ctx->local, m);
     ctx->local.alloc.free(task);
     ctx->proc->demand.store(0, memory_order_relaxed);
     give_back(demand);
+    if (ctx->leave_after) return true;
     set_idle(true);
+    if (ctx->header->settings.load(memory_order_relaxed)) kick_queues();  // it may be the turn of another kind of worker
     return true;
   }
   return false;
@@ -174,33 +229,59 @@ bool runnable_task() {
   Heap* h = ctx->heap;
   for (Off off = ctx->header->queues.load(memory_order_acquire); off;) {
     auto* q = h->at<TaskQueue>(off);
-    if (has_task(h, q) && can_take(ctx->header, q->demand)) return true;
+    if (mine(q->demand) && has_task(h, q) && may_start(h, q)) return true;
     off = q->next.load(memory_order_acquire);
   }
   return false;
 }
 
-bool inbox_ready(Inbox* in) {
-  if (in->channels.load(memory_order_acquire) != known_channels) return true;
-  if (ctx->header->recording_round.load(memory_order_relaxed) != ctx->proc->recording_round.load(memory_order_relaxed)) return true;
-  bool held = ctx->deferred_open > 0;
-  for (Incoming* c : incoming) {
-    if (c->missing) {
-      if (is_done(c->missing)) return true;
+bool inbox_ready(const Served& s) {
+  if (ctx->leave_after) return ctx->deferred_open == 0;
+  return process_asked() || served_ready(s);
+}
+
+}  // namespace
+
+bool serve_one(Served& s) {
+  Next next = next_message(s);
+  if (!next) return false;
+  run_next(s, next);
+  ctx->children.clear();
+  return true;
+}
+
+bool process_asked() {
+  return ctx->header->recording_round.load(memory_order_relaxed) != ctx->proc->recording_round.load(memory_order_relaxed) ||
+         ctx->proc->cancels.load(memory_order_relaxed);
+}
+
+void answer() {
+  answer_recording();
+  if (ctx->proc->cancels.load(memory_order_relaxed)) pass_on_cancels();
+}
+
+bool is_over(Served& s) {
+  return s.in->state.load(memory_order_acquire) == InboxState::Ending && !inbox_has_work(s) && ctx->deferred_open == 0;
+}
+
+bool served_ready(const Served& s) {
+  if (s.in->channels.load(memory_order_acquire) != s.known_channels || s.aside.ready() || order_ready(s)) return true;
+  bool held = ctx->deferred_open > 0 || !s.aside.empty() || !s.parked.empty();
+  for (auto& c : s.incoming) {
+    if (c->awaiting.missing) {
+      if (is_done(c->awaiting.missing)) return true;
       held = true;
-    } else if (c->early) {
+    } else if (c->early || c->passed_over) {
       held = true;
     } else if (c->receiver.pending() || c->receiver.closed()) {
       return true;
     }
   }
-  return !held && in->state.load(memory_order_acquire) == InboxState::Ending;
+  return !held && s.in->state.load(memory_order_acquire) == InboxState::Ending;
 }
 
-}  // namespace
-
 // Somebody wants this process's recording: leaves it in the process entry.
-void answer_recording() {
+static void answer_recording() {
   uint32_t round = ctx->header->recording_round.load(memory_order_acquire);
   if (round == ctx->proc->recording_round.load(memory_order_relaxed)) return;
   PyObject* data = recording_data();
@@ -216,29 +297,50 @@ void answer_recording() {
   ctx->proc->recording_round.store(round, memory_order_release);
 }
 
-void forget_channels() {
-  incoming.clear();
-  known_channels = 0;
+void forget_channels() { served.reset(); }
+
+static Served* served_of(uint32_t actor) {
+  if (ctx->host) return ctx->host->served(actor);
+  return served && served->actor == actor ? served.get() : nullptr;
+}
+
+void follow_script(uint32_t actor, PyObject* tags) {
+  Served* s = served_of(actor);
+  if (s && PyList_Check(tags)) add_to_script(*s, tags);
+}
+
+void was_given() {
+  if (Served* s = served_of(ctx->serves)) actor_was_given(*s);
 }
 
 // Serves this process's inbox, or the task queues, until the process is told to end. Returns why it should leave; -1 with a
 // Python error when a signal handler raised.
 int serve(double idle_seconds) {
   Inbox* in = inbox();
+  if (in) served = std::make_unique<Served>(in);
   set_idle(true);
+  if (ctx->proc->setting) ctx->header->spawn_asked.store(0, memory_order_release);
+  if (ctx->header->settings.load()) kick_queues();  // another kind of worker may have been asked for meanwhile, in vain
   ctx->serving = true;
   for (;;) {
     if (PyErr_CheckSignals() != 0) return -1;
-    answer_recording();
-    if (in ? serve_inbox(in) : serve_tasks()) continue;
-    if (in && in->state.load(memory_order_acquire) == InboxState::Ending && !inbox_has_work(in) && ctx->deferred_open == 0) return int(ExitReason::OutOfScope);
-    uint64_t deadline = idle_seconds > 0 ? now_ns() + uint64_t(idle_seconds * 1e9) : UINT64_MAX;
+    answer();
+    if (ctx->leave_after && ctx->deferred_open == 0) return int(ExitReason::Drained);
+    if (!ctx->leave_after && (in ? serve_inbox(*served) : serve_tasks())) continue;
+    if (in && is_over(*served)) {
+      leave_recording();
+      return int(ExitReason::OutOfScope);
+    }
+    uint64_t deadline = in ? held_until(*served) : idle_seconds > 0 ? now_ns() + uint64_t(idle_seconds * 1e9) : UINT64_MAX;
     int e;
     Py_BEGIN_ALLOW_THREADS
-    e = wait_on(ctx->heap, &ctx->proc->bell, ctx->proc, ctx->spin, deadline, [&] { return in ? inbox_ready(in) : runnable_task(); });
+    e = wait_on(ctx->heap, &ctx->proc->bell, ctx->proc, ctx->spin, deadline, [&] { return in ? inbox_ready(*served) : runnable_task(); });
     Py_END_ALLOW_THREADS
-    if (e == ETIMEDOUT) {
+    if (in && (e == ETIMEDOUT || e == EDEADLK)) {
+      look_at_hold(*served, e == EDEADLK);
+    } else if (e == ETIMEDOUT) {
       set_idle(false);
+      leave_recording();
       return int(ExitReason::IdlePool);
     }
   }

@@ -3,6 +3,12 @@
 #include <Python.h>
 #if PY_VERSION_HEX >= 0x030B0000
 #include <internal/pycore_frame.h>
+#include <internal/pycore_code.h>
+#if PY_VERSION_HEX < 0x030C0000
+#define NEED_OPCODE_TABLES
+#include <internal/pycore_opcode.h>
+#include <opcode.h>
+#endif
 #else
 #include <frameobject.h>
 #endif
@@ -37,6 +43,31 @@ static PyCodeObject* code_of(struct _PyInterpreterFrame* f) {
 }
 #endif
 
+#if PY_VERSION_HEX >= 0x030B0000
+/* Where the interpreter itself runs the callee, the caller's position is already behind the call's inline caches; where C code
+   does, it is the call. The same call may be made either way, and must be one call site. */
+static int caches_passed(struct _PyInterpreterFrame* callee) {
+#if PY_VERSION_HEX >= 0x030D0000
+  (void)callee;
+  return 0;
+#elif PY_VERSION_HEX >= 0x030C0000
+  return callee && callee->owner != FRAME_OWNED_BY_CSTACK ? INLINE_CACHE_ENTRIES_CALL : 0;
+#else
+  return callee && !callee->is_entry ? INLINE_CACHE_ENTRIES_CALL : 0;
+#endif
+}
+
+/* In 3.11 a specialised PRECALL makes the call that the CALL behind it would have made. */
+static int to_call(PyCodeObject* code, int at) {
+#if PY_VERSION_HEX < 0x030C0000
+  if (at >= 0 && _PyOpcode_Deopt[_Py_OPCODE(_PyCode_CODE(code)[at])] == PRECALL) return 1 + INLINE_CACHE_ENTRIES_PRECALL;
+#endif
+  (void)code;
+  (void)at;
+  return 0;
+}
+#endif
+
 void reactor_call_site(PyCodeObject** code, int* instruction) {
 #if PY_VERSION_HEX >= 0x030B0000
 #if PY_VERSION_HEX >= 0x030D0000
@@ -44,11 +75,12 @@ void reactor_call_site(PyCodeObject** code, int* instruction) {
 #else
   struct _PyInterpreterFrame* f = PyThreadState_GET()->cframe->current_frame;
 #endif
-  for (; f; f = f->previous) {
+  struct _PyInterpreterFrame* callee = NULL;
+  for (; f; callee = f, f = f->previous) {
     PyCodeObject* c = code_of(f);
     if (!c || is_own(c)) continue;
     *code = c;
-    *instruction = _PyInterpreterFrame_LASTI(f) * (int)sizeof(_Py_CODEUNIT);
+    *instruction = (_PyInterpreterFrame_LASTI(f) - caches_passed(callee) + to_call(c, _PyInterpreterFrame_LASTI(f))) * (int)sizeof(_Py_CODEUNIT);
     return;
   }
   *code = NULL;

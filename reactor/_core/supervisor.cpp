@@ -1,14 +1,8 @@
-#include "supervisor.h"
-#include <unordered_set>
+#include "restarts.h"
+#include "spill.h"
+#include "stream.h"
 
 namespace reactor {
-namespace {
-
-Inbox* inbox_of(Object* actor) {
-  ActorBody body;
-  memcpy(&body, actor->body, sizeof body);
-  return ctx->heap->at<Inbox>(body.inbox);
-}
 
 void fail_results(Message* m, Off reason, std::unordered_set<Off>* failed) {
   for (uint32_t i = 0; i < m->results; ++i) {
@@ -18,6 +12,31 @@ void fail_results(Message* m, Off reason, std::unordered_set<Off>* failed) {
     if (failed) failed->insert(off);
     drop_hold(ctx->local, o);
   }
+}
+
+// Frees what a dead runner had stored in a result that it did not complete. Its size is set when all of it was written.
+void forget_value(Object* o, std::unordered_set<Off>& freed) {
+  if (o->size) drop_value_refs(ctx->local, reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o)));
+  if (o->block && freed.insert(o->block).second) {
+    ctx->local.alloc.count_value(o->block, -1);
+    ctx->local.alloc.free(o->block);
+  }
+  o->block = 0;
+  o->size = 0;
+}
+
+// Tells the waiters that a dead runner was not through with. Those of a cancelled call are told by who cancelled it.
+void finish_walk(Object* o) {
+  uint64_t word = o->wait.load(memory_order_acquire);
+  if (word != 1 && o->state.load(memory_order_acquire) != State::Cancelled) walk_waiters(ctx->local, o, word);
+}
+
+namespace {
+
+Inbox* inbox_of(Object* actor) {
+  ActorBody body;
+  memcpy(&body, actor->body, sizeof body);
+  return ctx->heap->at<Inbox>(body.inbox);
 }
 
 void drain_inbox(Inbox* in, std::unordered_set<Off>* failed) {
@@ -52,28 +71,18 @@ bool queue_holds(Heap* h, uint64_t value) {
   return false;
 }
 
-// Frees what a dead runner had stored in a result that it did not complete. Its size is set when all of it was written.
-void forget_value(Object* o, std::unordered_set<Off>& freed) {
-  if (o->size) drop_value_refs(ctx->local, reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o)));
-  if (o->block && freed.insert(o->block).second) {
-    ctx->local.alloc.count_value(o->block, -1);
-    ctx->local.alloc.free(o->block);
-  }
-  o->block = 0;
-  o->size = 0;
-}
-
-// Tells the waiters that a dead runner was not through with. Those of a cancelled call are told by who cancelled it.
-void finish_walk(Object* o) {
-  uint64_t word = o->wait.load(memory_order_acquire);
-  if (word != 1 && o->state.load(memory_order_acquire) != State::Cancelled) walk_waiters(ctx->local, o, word);
-}
-
 // A task whose worker died: run it again if it may be, else fail it.
 void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed) {
   auto* m = ctx->heap->at<Message>(task);
   bool cancel = cancelled == ctx->heap->at<Object>(m->result)->uid;
   bool again = m->retries > 0 && !cancel;
+  std::vector<Off> settled;
+  if (m->flags & kStreaming) find_pending_link(m, settled);
+  for (Off off : settled) {
+    finish_walk(ctx->heap->at<Object>(off));
+    failed.insert(off);
+    drop_hold(ctx->local, ctx->heap->at<Object>(off));
+  }
   for (uint32_t i = 0; i < m->results; ++i) {
     Off off = m->result_at(i);
     auto* o = ctx->heap->at<Object>(off);
@@ -112,7 +121,7 @@ void forget_instance(uint32_t actor) {
   Py_XDECREF(methods);
 }
 
-Object* new_actor(Local& l) {
+Object* new_actor(Local& l, bool restarts, bool physical) {
   Off off = l.alloc.alloc(sizeof(Inbox));
   if (!off) throw std::bad_alloc();
   auto* in = l.heap->at<Inbox>(off);
@@ -120,7 +129,11 @@ Object* new_actor(Local& l) {
   in->proc.store(kNoProc);
   in->state.store(InboxState::Open);
   in->reason.store(0);
+  in->creation.store(0);
+  in->order.store(physical ? uint32_t(kPhysical) : 0);
+  in->restarts = restarts;
   Object* o = new_object(l, 1, kActorObject);
+  in->actor = uint32_t(o->uid);
   ActorBody body{off, uint32_t(o->uid), 0};
   memcpy(o->body, &body, sizeof body);
   return o;
@@ -156,7 +169,7 @@ void actor_unheld(Local& l, Object* actor) {
   }
 }
 
-uint32_t new_proc(Heap* h, ProcKind kind, Off inbox) {
+uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
   static uint32_t next = 2;
   for (uint32_t tries = 0; tries < kMaxProcs; ++tries) {
     uint32_t slot = next;
@@ -167,15 +180,23 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox) {
     p.bell.sleeping.store(0);
     p.kind = kind;
     p.pid = 0;
+    p.setting = setting;
     p.exit_reason.store(ExitReason::Unknown);
     p.awake.store(0);
     p.demand.store(0);
     p.blocked.store(0);
     p.lent.store(0);
     p.idle.store(0);
+    p.held.store(0);
+    p.waits.store(0);
+    p.loop_idle.store(0);
+    p.deferred.store(0);
+    p.running_class.store(0);
     p.cancel.store(0);
     p.cancel_children.store(0);
+    p.cancels.store(0);
     p.inbox.store(inbox);
+    p.host_notes.store(0);
     p.journal.store(0);
     for (auto& list : p.remote_free) list.store(0);
     p.bytes_native.store(0);
@@ -186,6 +207,8 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox) {
     p.recording.store(0);
     p.wakes.store(0);
     p.sleeps.store(0);
+    p.physical.store(0);
+    p.digest.store(0);
     p.executed.store(0);
     p.state.store(ProcState::Starting, memory_order_release);
     uint32_t high = h->header->proc_high.load();
@@ -195,7 +218,25 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox) {
   return kNoProc;
 }
 
-void reap(uint32_t slot, Object* reason) {
+void tell_host(uint32_t slot, Object* actor, uint32_t place, Object* facts) {
+  Off off = ctx->local.alloc.alloc(sizeof(HostNote));
+  if (!off) throw std::bad_alloc();
+  auto* note = ctx->heap->at<HostNote>(off);
+  note->actor = ctx->heap->off(actor);
+  note->place = place;
+  note->remove = !facts;
+  note->facts = 0;
+  if (facts) {
+    take_hold(facts);
+    note->facts = ctx->heap->off(facts);
+  }
+  Proc& p = ctx->heap->procs[slot];
+  note->next = p.host_notes.load(memory_order_relaxed);
+  while (!p.host_notes.compare_exchange_weak(note->next, off, memory_order_release, memory_order_relaxed)) {}
+  ring(&p.bell);
+}
+
+bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<DeadActor>& hosted) {
   Heap* h = ctx->heap;
   Header* hdr = h->header;
   Proc& p = h->procs[slot];
@@ -203,6 +244,7 @@ void reap(uint32_t slot, Object* reason) {
   p.state.store(ProcState::Dead, memory_order_release);
   if (p.awake.exchange(0)) hdr->awake.fetch_sub(1);
   if (p.idle.exchange(0)) hdr->pool_idle.fetch_sub(1);
+  if (p.held.exchange(0)) hdr->held.fetch_sub(1);
   if (p.kind == ProcKind::Pool)
     for (auto& entry : hdr->pool) {
       uint32_t mine = slot + 1;
@@ -211,18 +253,6 @@ void reap(uint32_t slot, Object* reason) {
 
   std::unordered_set<Off> failed;  // results that are settled, and their message's hold given back
   std::unordered_set<Off> freed;   // blocks of values
-  if (Off in_off = p.inbox.load()) {
-    auto* in = h->at<Inbox>(in_off);
-    if (in->reason.load() == 0 && reason) {
-      take_hold(reason);
-      in->reason.store(why, memory_order_release);
-    }
-    why = in->reason.load();
-    in->state.store(InboxState::Dead, memory_order_seq_cst);
-    std::atomic_thread_fence(memory_order_seq_cst);
-    drain_inbox(in, &failed);
-  }
-
   std::vector<uint64_t> entries;
   std::vector<Off> chunks;
   for (Off off = p.journal.load(memory_order_acquire); off;) {
@@ -234,6 +264,49 @@ void reap(uint32_t slot, Object* reason) {
   }
   auto tag_of = [](uint64_t v) { return Entry(v & uint64_t(Entry::Mask)); };
   auto off_of = [](uint64_t v) { return Off(v & ~uint64_t(Entry::Mask)); };
+
+  bool anew = false;
+  if (Off in_off = p.inbox.load()) {
+    auto* in = h->at<Inbox>(in_off);
+    std::vector<Off> kept;
+    for (uint64_t v : entries)
+      if (tag_of(v) == Entry::Call) kept.push_back(off_of(v));
+    DeadCalls calls(in, kept, failed);
+    anew = unavailable && (in->state.load(memory_order_acquire) == InboxState::Open || calls.any_left());
+    if (anew) {
+      why = h->off(unavailable);
+      calls.settle(true, why, failed, freed);
+    } else {
+      if (in->reason.load() == 0 && reason) {
+        take_hold(reason);
+        in->reason.store(why, memory_order_release);
+      }
+      why = in->reason.load();
+      in->state.store(InboxState::Dead, memory_order_seq_cst);
+      std::atomic_thread_fence(memory_order_seq_cst);
+      calls.settle(false, why, failed, freed);
+      drain_inbox(in, &failed);
+      forget_creation(in);
+    }
+  }
+  std::unordered_map<uint32_t, Off> reasons;  // of the actors of a packed worker, by their places
+  for (const DeadActor& d : hosted) {
+    auto* in = inbox_of(d.actor);
+    std::vector<Off> kept;
+    for (uint64_t v : entries)
+      if (tag_of(v) == Entry::Call && h->at<Message>(off_of(v))->actor == in->actor) kept.push_back(off_of(v));
+    DeadCalls calls(in, kept, failed);
+    if (in->reason.load() == 0) {
+      take_hold(d.reason);
+      in->reason.store(h->off(d.reason), memory_order_release);
+    }
+    Off of_actor = reasons[d.place] = in->reason.load();
+    in->state.store(InboxState::Dead, memory_order_seq_cst);
+    std::atomic_thread_fence(memory_order_seq_cst);
+    calls.settle(false, of_actor, failed, freed);
+    drain_inbox(in, &failed);
+    forget_creation(in);
+  }
   for (uint64_t v : entries)
     if (tag_of(v) == Entry::Task || (tag_of(v) == Entry::Trying && queue_holds(h, claimed(slot, off_of(v))) &&
                                      !queue_holds(h, off_of(v)))) {
@@ -253,12 +326,18 @@ void reap(uint32_t slot, Object* reason) {
           finish_walk(o);
         } else {
           forget_value(o, freed);
-          complete_died(ctx->local, o, why);
+          if (o->unwanted.load() == 1) complete(ctx->local, o, State::Cancelled);
+          else if (auto it = reasons.find(place_of(o->runner.load())); it != reasons.end()) complete_died(ctx->local, o, it->second);
+          else complete_died(ctx->local, o, why);
         }
         drop_hold(ctx->local, o);
         break;
       }
       case Entry::Hold: drop_hold(ctx->local, h->at<Object>(off)); break;
+      case Entry::View:
+        unpin(residence_of(h, h->at<Object>(off)));
+        drop_hold(ctx->local, h->at<Object>(off));
+        break;
       case Entry::Weak: drop_weak(ctx->local, h->at<Object>(off)); break;
       case Entry::Block:
         break;  // below: a result's own comes first
@@ -272,9 +351,23 @@ void reap(uint32_t slot, Object* reason) {
     if (state == kSlab || state == kRun) ctx->local.alloc.free(off_of(v));  // else it was being filled: reap_memory
   }
   for (Off off : chunks) ctx->local.alloc.free(off);
+  for (Off off = p.cancels.exchange(0); off;) {
+    Off next = h->at<CancelNote>(off)->next;
+    ctx->local.alloc.free(off);
+    off = next;
+  }
+  for (Off off = p.host_notes.exchange(0); off;) {
+    Off next = h->at<HostNote>(off)->next;
+    if (Off facts = h->at<HostNote>(off)->facts) drop_hold(ctx->local, h->at<Object>(facts));
+    ctx->local.alloc.free(off);
+    off = next;
+  }
   if (uint32_t demand = p.demand.exchange(0))
   {
-    if (p.lent.load()) take_cpus_anyway(hdr, demand - 1);  // they are back already
+    if (p.lent.exchange(0)) {
+      take_cpus_anyway(hdr, demand - 1);  // they are back already
+      hdr->lenders.fetch_sub(1);
+    }
     give_resources(hdr, demand - 1);
   }
   for (Off off = hdr->queues.load(memory_order_acquire); off;) {
@@ -282,21 +375,29 @@ void reap(uint32_t slot, Object* reason) {
     if (q->producer == slot) std::atomic_ref(q->producer).store(kNoProc, memory_order_release);
     off = q->next.load(memory_order_acquire);
   }
-  atomic<uint64_t>* counters[] = {&p.bytes_native, &p.bytes_pickled, &p.calls, &p.replayed};
-  for (int i = 0; i < 4; ++i) hdr->past[i].fetch_add(counters[i]->load());
+  for (Off off = hdr->boards.load(memory_order_acquire); off;) {
+    auto* b = h->at<Board>(off);
+    uint32_t mine = slot;
+    b->producer.compare_exchange_strong(mine, kNoProc, memory_order_acq_rel);  // it shows its open calls until the next one takes it
+    off = b->next.load(memory_order_acquire);
+  }
+  auto counters = p.counters();
+  for (int i = 0; i < kCounters; ++i) hdr->past[i].fetch_add(counters[size_t(i)]->load());
   if (Off recording = p.recording.exchange(0)) drop_hold(ctx->local, h->at<Object>(recording));
   reap_memory(h, slot);
   p.state.store(ProcState::Free, memory_order_release);
   kick_queues();
   for (uint32_t i = 0; i < hdr->proc_high.load(); ++i)
     if (h->procs[i].state.load() == ProcState::Live) wake(&h->procs[i].bell);  // see bell.h
+  return anew;
 }
 
-void fail_tasks(Object* reason) {
+void fail_tasks(Object* reason, int64_t demand, uint32_t setting) {
   Heap* h = ctx->heap;
   for (Off off = h->header->queues.load(memory_order_acquire); off;) {
     auto* q = h->at<TaskQueue>(off);
     off = q->next.load(memory_order_acquire);
+    if (demand >= 0 ? q->demand != uint32_t(demand) : h->header->demand[q->demand].setting != setting) continue;
     while (Off task = claim_task(h, ctx->slot, q, [](Off) {}, [] {})) {
       auto* m = h->at<Message>(task);
       fail_results(m, h->off(reason), nullptr);
@@ -304,6 +405,21 @@ void fail_tasks(Object* reason) {
       ctx->local.alloc.free(task);
     }
   }
+}
+
+// A task that is taken and freed meanwhile shows another's uid, or none: the answer is then one look late.
+bool task_before(Heap* h, uint64_t uid) {
+  for (Off off = h->header->queues.load(memory_order_acquire); off;) {
+    auto* q = h->at<TaskQueue>(off);
+    off = q->next.load(memory_order_acquire);
+    if (!has_task(h, q) || !may_start(h, q)) continue;
+    TaskRing* r = live_ring(h, q);
+    Off task = r->slot[r->head.load(memory_order_acquire) % r->capacity].load(memory_order_acquire);
+    if (!task || (task & 1)) continue;
+    Off result = h->at<Message>(task)->result;
+    if (result && result < h->capacity && h->at<Object>(result)->uid < uid) return true;
+  }
+  return false;
 }
 
 void drain(Object* actor) { drain_inbox(inbox_of(actor), nullptr); }
@@ -315,6 +431,7 @@ bool free_actor(Object* actor) {
   memcpy(&body, actor->body, sizeof body);
   if (body.weak || actor->holds.load(memory_order_acquire) != 0 || in->state.load(memory_order_acquire) != InboxState::Dead) return false;
   drain_inbox(in, nullptr);
+  forget_creation(in);
   for (Off off = in->channels.load(memory_order_acquire); off;) {
     auto* c = h->at<Channel>(off);
     Off next = c->next;

@@ -5,12 +5,27 @@
 
 namespace reactor {
 
-Object* new_actor(Local& l);                            // with one hold, the caller's
+// An actor that a packed worker hosted when it died, at which place, and the reason of the actor's death.
+struct DeadActor {
+  Object* actor;
+  Object* reason;
+  uint32_t place;
+};
+
+// With one hold, the caller's. `restarts`: it may be made anew; `physical`: it runs several calls at a time.
+Object* new_actor(Local& l, bool restarts, bool physical);
 void actor_unheld(Local& l, Object* actor);
-uint32_t new_proc(Heap* h, ProcKind kind, Off inbox);   // slot of a Starting process; kNoProc when all are taken
-void reap(uint32_t slot, Object* reason);
+uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting);  // slot of a Starting process; kNoProc when all are taken
+// Settles all that a dead process leaves. `unavailable`: its actor may be made anew, and calls that cannot wait for that end with
+// this reason instead. Returns whether there is a new process to be started for it.
+bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<DeadActor>& hosted);
+// Tells a packed worker to host an actor of these facts at a place of its own; or, without them, to let it go because of what its
+// inbox's `reason` says.
+void tell_host(uint32_t slot, Object* actor, uint32_t place, Object* facts);
 void forget_instance(uint32_t actor);                   // inline placement: the actor's methods, and with them the instance
-void fail_tasks(Object* reason);                        // fails every task that waits in a queue
+// Fails the tasks that wait in queues: of one demand or, with -1, of all demands of this setting.
+void fail_tasks(Object* reason, int64_t demand, uint32_t setting);
+bool task_before(Heap* h, uint64_t uid);                // a task made before this uid waits in a queue and could run now
 void drain(Object* actor);                              // fails what still arrived at a dead actor
 bool free_actor(Object* actor);                         // true when it was freed (dead and nobody holds it)
 void forget_channels();

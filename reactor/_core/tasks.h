@@ -29,6 +29,10 @@ struct alignas(64) TaskQueue {
   uint32_t demand;
   atomic<Off> current;      // ring the consumers look at first
   Off write;                // producer's ring
+  // of tasks that may not start yet, see lending.h
+  atomic<uint64_t> held_class;
+  atomic<uint64_t> held_until;
+  atomic<uint32_t> held_times;
 };
 
 inline uint64_t claimed(uint32_t proc, Off task) { return uint64_t(proc) << 48 | task | 1; }
@@ -53,6 +57,9 @@ inline TaskQueue* new_queue(Local& l, uint32_t demand) {
   auto* q = l.heap->at<TaskQueue>(off);
   q->producer = l.slot;
   q->demand = demand;
+  q->held_class.store(0, memory_order_relaxed);
+  q->held_until.store(0, memory_order_relaxed);
+  q->held_times.store(0, memory_order_relaxed);
   q->write = new_ring(l, 504);
   q->current.store(q->write, memory_order_relaxed);
   atomic<Off>& list = l.heap->header->queues;
@@ -126,15 +133,16 @@ inline void give_resources(Header* hdr, uint32_t demand) {
   const Demand& d = hdr->demand[demand];
   for (int i = 0; i < d.n; ++i) hdr->resource_free[d.index[i]].fetch_add(d.amount[i], memory_order_acq_rel);
 }
-// The CPU part of a demand alone: what a waiting task lends out and takes back, whatever is free.
+// The part of a demand that a waiting task lends out and takes back, whatever is free: CPUs, by whatever name.
 inline void give_cpus(Header* hdr, uint32_t demand, int sign = 1) {
   const Demand& d = hdr->demand[demand];
   for (int i = 0; i < d.n; ++i)
-    if (d.index[i] == kCpu) hdr->resource_free[kCpu].fetch_add(sign * d.amount[i], memory_order_acq_rel);
+    if (hdr->resource_lent[d.index[i]]) hdr->resource_free[d.index[i]].fetch_add(sign * d.amount[i], memory_order_acq_rel);
 }
 inline void take_cpus_anyway(Header* hdr, uint32_t demand) { give_cpus(hdr, demand, -1); }
 inline bool can_take(Header* hdr, uint32_t demand) {
   const Demand& d = hdr->demand[demand];
+  if (d.retired.load(memory_order_acquire)) return false;
   for (int i = 0; i < d.n; ++i)
     if (hdr->resource_free[d.index[i]].load(memory_order_acquire) < d.amount[i]) return false;
   return true;
@@ -155,7 +163,12 @@ inline bool take_resources(Header* hdr, uint32_t demand, bool* disturbed = nullp
       return false;
     }
   }
-  return true;
+  // Who retires a demand and then finds its resources complete can rely on it: either it is seen here, or the taking there.
+  std::atomic_thread_fence(memory_order_seq_cst);
+  if (!d.retired.load(memory_order_relaxed)) return true;
+  give_resources(hdr, demand);
+  if (disturbed) *disturbed = true;
+  return false;
 }
 
 }  // namespace reactor

@@ -1,38 +1,10 @@
-// Storing values: room in the store, put.
+// Storing values: put.
 #include "calls.h"
+#include "packed.h"
 #include "recorder.h"
 #include "site.h"
 
 namespace reactor {
-namespace {
-
-constexpr uint64_t kFullTimeoutNs = 5000000000;  // how long a value waits for room in the store
-
-}  // namespace
-
-Off alloc_value(uint64_t size) {
-  Header* hdr = ctx->header;
-  auto bytes = int64_t(Allocator::block_bytes(size));
-  uint64_t deadline = 0;
-  while (bytes <= hdr->store_limit) {
-    if (hdr->store_used.load(memory_order_relaxed) + bytes <= hdr->store_limit) {
-      Off off = ctx->local.alloc.alloc(size);
-      if (off) return off;
-    }
-    if (!deadline) deadline = now_ns() + kFullTimeoutNs;
-    if (now_ns() > deadline) break;
-    timespec t{0, 2000000};
-    Unlocked unlocked;
-    nanosleep(&t, nullptr);
-    if (!unlocked.lock() || PyErr_CheckSignals() != 0) return 0;
-  }
-  PyObject* e = PyObject_CallFunction(hooks.store_full, "LLL", static_cast<long long>(bytes),
-                                      static_cast<long long>(hdr->store_used.load()), static_cast<long long>(hdr->store_limit));
-  if (e) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(e)), e);
-  Py_XDECREF(e);
-  return 0;
-}
-
 namespace {
 
 void record_put(Encoder& e, PyRef* ref) {
@@ -43,11 +15,13 @@ void record_put(Encoder& e, PyRef* ref) {
   reactor_call_site(&key.code, &key.instruction);
   uint32_t node = rec->follow(key);
   ctx->proc->replayed.store(rec->matched(), memory_order_relaxed);
-  if (!node) {
-    OpNote note{nullptr, 0, 1, 1, ref->object->size, e.layout(1), {}, 0, {}};
-    node = rec->record(key, std::move(note));
-  }
+  if (!node) node = rec->record(key, nullptr, 0, 1, 1);
   if (!node) return;
+  if (rec->undescribed(node)) {
+    OpNote& note = *rec->note(node);
+    note.bytes = ref->object->size;
+    note.layout = e.layout(1);
+  }
   ref->segment = rec->segment();
   ref->op = rec->depth();
   ref->recorded = node;

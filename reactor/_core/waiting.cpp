@@ -1,5 +1,5 @@
 // Waiting for objects: on which bell, for how many, with what lent out meanwhile.
-#include "calls.h"
+#include "packed.h"
 
 namespace reactor {
 namespace {
@@ -23,7 +23,7 @@ WaitGroup* take_group(Off bell) {
 // The bell this thread sleeps on: the process's own for its main thread, one of the spare ones for others.
 class Seat {
  public:
-  Seat() : main_(PyThread_get_thread_ident() == ctx->main_thread && !ctx->proc->blocked.load(memory_order_relaxed)) {
+  Seat() : main_(PyThread_get_thread_ident() == ctx->main_thread && !ctx->host && !ctx->proc->blocked.load(memory_order_relaxed)) {
     if (main_) {
       bell_ = &ctx->proc->bell;
       return;
@@ -55,10 +55,12 @@ class Seat {
 class Lend {
  public:
   explicit Lend(bool main) {
-    uint32_t held = main ? ctx->proc->demand.load(memory_order_relaxed) : 0;
+    // What an actor holds is its own for life, as in Ray.
+    uint32_t held = main && ctx->proc->kind == ProcKind::Pool ? ctx->proc->demand.load(memory_order_relaxed) : 0;
     if (!held) return;
     demand_ = held;
     ctx->proc->lent.store(1, memory_order_release);
+    ctx->header->lenders.fetch_add(1, memory_order_relaxed);
     give_cpus(ctx->header, held - 1);
     kick_queues();
     if (ctx->header->actors_waiting.load(memory_order_relaxed)) send_control(Control::Resources, 0);
@@ -66,12 +68,56 @@ class Lend {
   ~Lend() {
     if (!demand_ || epoch != epoch_) return;
     take_cpus_anyway(ctx->header, demand_ - 1);
+    ctx->header->lenders.fetch_sub(1, memory_order_relaxed);
     ctx->proc->lent.store(0, memory_order_release);
   }
+  bool lent() const { return demand_ != 0; }
 
  private:
   uint32_t demand_ = 0;
   uint32_t epoch_ = epoch;
+};
+
+// Tells for all to see what this process waits for, after a while, and asks whether that can ever come.
+class Told {
+ public:
+  // False: a Python error is set, it cannot.
+  bool stuck(PyRef** refs, Py_ssize_t n) {
+    uint32_t k = 0;
+    for (Py_ssize_t i = 0; i < n && k < std::size(ctx->proc->waits_for); ++i)
+      if (!is_done(refs[i]->object)) ctx->proc->waits_for[k++].store(ctx->heap->off(refs[i]->object), memory_order_relaxed);
+    ctx->proc->waits.store(k, memory_order_release);
+    told_ = true;
+    if (!hooks.stuck) return true;
+    PyObject* error = PyObject_CallNoArgs(hooks.stuck);
+    if (!error) PyErr_WriteUnraisable(hooks.stuck);
+    const bool raise = error && error != Py_None;
+    if (raise) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error)), error);
+    Py_XDECREF(error);
+    return !raise;
+  }
+  ~Told() {
+    if (told_ && epoch == epoch_) ctx->proc->waits.store(0, memory_order_release);
+  }
+
+ private:
+  bool told_ = false;
+  uint32_t epoch_ = epoch;
+};
+
+// In a packed worker the neighbours run while a call waits.
+class Away {
+ public:
+  Away() : hand_(ctx->host && own_hand() == ctx->host->turns.holder() ? own_hand() : nullptr) {
+    if (hand_) ctx->host->away(hand_);
+  }
+  ~Away() {
+    if (hand_) ctx->host->back(hand_);
+  }
+  bool removed() const { return hand_ && hand_->kept.call && hand_->kept.call->unwanted; }
+
+ private:
+  Hand* hand_;
 };
 
 }  // namespace
@@ -81,7 +127,10 @@ void kick_queues() {
   Heap* h = ctx->heap;
   for (Off off = ctx->header->queues.load(memory_order_acquire); off;) {
     auto* q = h->at<TaskQueue>(off);
-    if (has_task(h, q) && can_take(ctx->header, q->demand)) return kick_pool(q->demand);
+    if (has_task(h, q) && may_start(h, q)) {
+      kick_pool(q->demand);
+      if (!ctx->header->settings.load(memory_order_relaxed)) return;  // else the others may be for another kind of worker
+    }
     off = q->next.load(memory_order_acquire);
   }
 }
@@ -110,9 +159,8 @@ int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, ui
     if (node && node->armed.load(memory_order_relaxed)) node = nullptr;  // in use by another wait, or by this one: a duplicate
     bool fresh = node == nullptr;
     if (fresh) {
-      node = new_node(mine->local, NodeKind::Group, mine->heap->off(g));
-      if (!link(mine->local, o, node)) {
-        mine->local.alloc.free(mine->heap->off(node));
+      node = watch(mine->local, o, NodeKind::Group, mine->heap->off(g));
+      if (!node) {
         ++done;
         failed |= o->state.load(memory_order_relaxed) != State::Value;
         continue;
@@ -137,6 +185,8 @@ int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, ui
     };
     if (left > 0 && !ready()) {
       Lend lend(seat.proc() != nullptr);
+      Told told;
+      Away turn;
       Spin away(mine->header);
       Spin& spin = seat.proc() ? mine->spin : away;
       while (true) {
@@ -144,7 +194,7 @@ int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, ui
         if (seat.proc()) seat.proc()->blocked.store(1, memory_order_relaxed);
         Unlocked unlocked;
         // A completer that was killed may have taken a node and not counted it: look at the objects now and then.
-        uint64_t slice = now_ns() + 500000000;
+        uint64_t slice = now_ns() + 250000000;
         e = wait_on(mine->heap, seat.bell(), seat.proc(), spin, slice < deadline ? slice : deadline, ready);
         if (seat.proc()) seat.proc()->blocked.store(0, memory_order_relaxed);
         if (!unlocked.lock()) return -1;
@@ -158,11 +208,25 @@ int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, ui
           break;
         }
         if (e == 0 || ready()) break;
+        if (e == EDEADLK) {
+          result = EDEADLK;
+          break;
+        }
+        if (lend.lent()) kick_queues();  // the time of a task that was held may have come
+        if (turn.removed()) {
+          PyErr_SetNone(PyExc_SystemExit);
+          result = -1;
+          break;
+        }
         Py_ssize_t now_done = 0;
         for (Py_ssize_t i = 0; i < n; ++i) now_done += is_done(refs[i]->object);
         if (now_done >= need) break;
         if (deadline != UINT64_MAX && now_ns() >= deadline) {
           result = ETIMEDOUT;
+          break;
+        }
+        if (seat.proc() && need == n && !told.stuck(refs, n)) {
+          result = -1;
           break;
         }
       }

@@ -27,7 +27,7 @@ def render(graph, timings=None, fold=FOLD):
         fill = _KINDS.get(group.kind, "#f6f7f8")
         lines += [
             f"  subgraph cluster_{group.id} {{",
-            f'    id="{group.id}"; label=<<B>{escape(group.name)}</B>>; labeljust=l; style="rounded,filled"; '
+            f'    id="{group.id}"; label=<<B>{escape(group.title)}</B>>; labeljust=l; style="rounded,filled"; '
             f'color="{LINE}"; fillcolor="{fill}"; margin=12; tooltip={_quoted(f"{group.name}  {group.site}")};',
             *(f"    {_node(node)}" for node in group.nodes),
             "  }",

@@ -9,7 +9,7 @@ def render(graph, timings=None, fold=FOLD):
     drawn = picture(graph, timings, fold)
     lines = ["flowchart LR"]
     for group in drawn.groups:
-        lines.append(f'  subgraph {group.id}["{_escaped(group.name)}"]')
+        lines.append(f'  subgraph {group.id}["{_escaped(group.title)}"]')
         for node in group.nodes:
             label = "<br/>".join(map(_escaped, filter(None, (node.name, node.site, node.timing))))
             lines.append(f'    {node.id}["{label}"]')

@@ -32,6 +32,11 @@ class Group:
     kind: str
     site: str
     nodes: tuple[Node, ...]
+    place: str = ""  # "worker 0", where it shares a process
+
+    @property
+    def title(self):
+        return f"{self.name} · {self.place}" if self.place else self.name
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,8 @@ def picture(graph, timings=None, fold=FOLD):
             node = Node(f"g{g}n{r}", name, reaction.name, reaction.site, level, label, share, len(reactors))
             nodes.append(node)
             node_of.update(dict.fromkeys(same, node))
-        groups.append(Group(f"g{g}", name, reactors[0].kind, reactors[0].site, tuple(nodes)))
+        place = timings.place([reactor.name for reactor in reactors])
+        groups.append(Group(f"g{g}", name, reactors[0].kind, reactors[0].site, tuple(nodes), place))
     return Picture(tuple(groups), _arrows(graph, node_of), graph.unit)
 
 

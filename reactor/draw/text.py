@@ -20,6 +20,11 @@ def render(graph, timings=None, fold=FOLD):
                 target = f"{arrow.target.group}.{arrow.target.name}"
                 what = [", ".join(arrow.labels), delay_text(arrow.delay, drawn.unit)]
                 lines.append("    -> " + "   ".join(filter(None, (target, *what))))
+    places = defaultdict(list)
+    for group in drawn.groups:
+        if group.place:
+            places[group.place].append(group.name)
+    lines += [f"{place}: {', '.join(names)}" for place, names in sorted(places.items())]
     return "\n".join(lines)
 
 

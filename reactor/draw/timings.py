@@ -1,41 +1,39 @@
-"""How often and how long each reaction ran: what the drawings show beside the graph."""
+"""How often and how long each reaction ran, and where: what the drawings show beside the graph."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 
+from reactor.record import Timing
 from reactor.recorded import activity
 
 
 @dataclass(frozen=True)
-class Timing:
-    """Calls of a reaction, and the seconds that it ran, None when not known."""
-
-    calls: int
-    seconds: float | None = None
-
-
-@dataclass(frozen=True)
 class Timings:
-    """Timings by qualified name of the reaction, over `wall` seconds (0: not known)."""
+    """Timings by qualified name of the reaction, over `wall` seconds (0: not known); `workers`: {reactor: number of its worker},
+    of those that share a process."""
 
     wall: float = 0.0
     reactions: dict[str, Timing] = field(default_factory=dict)
+    workers: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_recording(cls, recording, seconds=None, wall=None):
-        """What a recording tells: calls of every reaction, and the callers' own time.
+        """What a recording tells: calls of every reaction and the time that it ran, the callers' own time.
 
         Arguments:
-            seconds: {qualified name: seconds that it ran}, where measured elsewhere.
+            seconds: {qualified name: seconds that it ran}, where the recording does not know or knows it less well.
             wall: seconds of the whole; default: the time of the caller that spent the most.
         """
         runs, spent = activity(recording)
         by_caller = Counter()
         for segment in recording.segments:
             by_caller[segment.caller] += segment.seconds
+        for name, timing in recording.measured.items():
+            if name in runs:
+                runs[name], spent[name] = timing.calls, timing.seconds
         spent.update(seconds or {})
         wall = max(by_caller.values(), default=0.0) if wall is None else wall
-        return cls(wall, {name: Timing(n, spent.get(name)) for name, n in runs.items()})
+        return cls(wall, {name: Timing(n, spent.get(name)) for name, n in runs.items()}, dict(recording.workers))
 
     def of(self, names):
         """The Timing of several reactions as if they were one: their calls summed, their seconds the mean. None: not known."""
@@ -43,6 +41,11 @@ class Timings:
         seconds = [timing.seconds for timing in known if timing.seconds is not None]
         mean = sum(seconds) / len(seconds) if seconds else None
         return Timing(sum(timing.calls for timing in known), mean) if known else None
+
+    def place(self, reactors):
+        """ "worker 0", "workers 0, 2"; "" for reactors with processes of their own."""
+        numbers = sorted({self.workers[name] for name in reactors if name in self.workers})
+        return f"worker{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}" if numbers else ""
 
     def share(self, timing):
         """The share of the wall time, a float; None when not known."""

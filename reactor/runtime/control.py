@@ -9,7 +9,7 @@ import struct
 
 from reactor import _core
 
-RELEASE, DRAIN, SPAWN, RESOURCES = 1, 2, 3, 4
+RELEASE, DRAIN, SPAWN, RESOURCES, REFUSE, SPILLED = 1, 2, 3, 4, 5, 6
 _CORE = struct.Struct("<BQ")
 LARGEST = 128 * 1024  # bytes of one message
 
@@ -24,6 +24,7 @@ class Sender:
         data = pickle.dumps((request, *arguments))
         if len(data) > LARGEST:
             raise ValueError(f"{request}: {len(data)} bytes are too many for a control message (at most {LARGEST})")
+        _core.control_sent()
         try:
             self._socket.send(data)
         except OSError as error:

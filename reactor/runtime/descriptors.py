@@ -1,8 +1,9 @@
 """Where the zygote and the workers find the descriptors they are given."""
 
-SEND_FD = 3  # to the supervisor; workers have this one and the next
+SEND_FD = 3  # to the supervisor; workers have this one and the two next
 HEAP_FD = 4  # the shared heap
-FIRST_OTHER_FD = 5  # a worker closes everything from here on
+SPILL_FD = 5  # the file for values that do not fit into the heap; closed in a run without one
+FIRST_OTHER_FD = 6  # a worker closes everything from here on
 CONTROL_FD = 205  # the supervisor's end of SEND_FD
 LINE_FD = 207  # to the driver: configuration in, workers' output out; its end tells that the driver is gone
 PARKED_FD = 240  # descriptors are moved here first: a target may be in use as a source

@@ -5,15 +5,16 @@ import pickle
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 
 from reactor import _core, codec
 from reactor.runtime import output
 from reactor.runtime.control import Sender
-from reactor.runtime.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, PARKED_FD, SEND_FD
+from reactor.runtime.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, PARKED_FD, SEND_FD, SPILL_FD
 
-
+ORDERINGS = ("arrival", "logical", "strict")  # Ordering in the core
 _FLAGS = (("O", "optimize"), ("B", "dont_write_bytecode"), ("s", "no_user_site"), ("S", "no_site"), ("E", "ignore_environment"),
           ("I", "isolated"), ("b", "bytes_warning"))
 
@@ -29,10 +30,20 @@ class Driver:
         settings: dict for the plugin, sent to every worker; picklable.
         preload: names of modules that the zygote imports before the first fork.
         show: called with (stream, label, pid, line) for each line that a worker printed; stream is 1 or 2. None: not shown.
+        ordering: "logical" (an actor's messages in the order of the program's serial run), "strict" (the same, and an error where that
+            cannot be) or "arrival"; see _core/order.h.
+        patience: seconds that a message is held back, in logical order, for a call that may never end.
+        digesting: what calls add to the digest (_core/digest.h): 0 nothing, 1 large buffers sampled, 2 everything.
+        keeping: calls are told to the hooks made and executed.
         inline: everything in this process, no zygote, each call run at the point of call.
+        spilling: where large values go that do not fit: a dict of `directory`, a path; `note`, bytes after which the user is
+            told, then at each doubling, 0 for never; `note_text`, added to that line. None: a full store is an error.
+        packed: {"workers": number of processes, "groups": names of the actors that share each} for packed workers (see
+            reactor.runtime.hosting); None: a process per actor.
     """
 
-    def __init__(self, *, cpus, resources, store_limit, plugin, settings, preload=(), show=None, inline=False):
+    def __init__(self, *, cpus, resources, store_limit, plugin, settings, preload=(), show=None, inline=False, spilling=None,
+                 ordering="arrival", patience=2.0, digesting=0, keeping=False, packed=None):
         self.cpus = cpus
         self.resources = {"CPU": cpus, **resources}
         self.store_limit = store_limit
@@ -41,6 +52,10 @@ class Driver:
         self.preload = list(preload)
         self.show = show
         self.inline = inline
+        self.ordering, self.patience, self.digesting = ordering, patience, digesting
+        self.keeping = keeping
+        self.spilling = spilling
+        self.packed = packed
         self.zygote = None
         self.control = None
         self._line = None
@@ -49,9 +64,21 @@ class Driver:
 
     def start(self):
         codec.install()
-        heap = _core.create(_heap_capacity(self.store_limit), int(self.store_limit), os.cpu_count() or 1, self.inline)
+        spill = _spill_file(self.spilling["directory"]) if self.spilling else -1
+        heap = _core.create(
+            _heap_capacity(self.store_limit),
+            int(self.store_limit),
+            os.cpu_count() or 1,
+            self.inline,
+            spill=spill,
+            spill_note=self.spilling["note"] if self.spilling else 0,
+            ordering=ORDERINGS.index(self.ordering),
+            patience=self.patience,
+            digesting=self.digesting,
+            keeping=self.keeping,
+        )
         for name, amount in self.resources.items():
-            _core.register_resource(name, round(amount * 10000))
+            _core.register_resource(name, round(amount * 10000), name == "CPU")
         _core.demand([(0, 10000)])  # demand 0: one CPU
         _core.demand([])  # demand 1: nothing
         if self.inline:
@@ -59,7 +86,7 @@ class Driver:
         receive, send = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._line, line = socket.socketpair()
         try:
-            self._spawn(heap, receive.fileno(), send.fileno(), line.fileno())
+            self._spawn(heap, receive.fileno(), send.fileno(), line.fileno(), spill)
         except BaseException:
             _core.close()
             raise
@@ -80,15 +107,19 @@ class Driver:
             "plugin": self.plugin,
             "settings": self.settings,
             "preload": self.preload,
+            "spilling": self.spilling,
+            "packed": self.packed,
             "parent": os.getpid(),
             # The kernel's "parent died" signal follows the thread that spawned, so only the main thread's counts.
             "die_with_parent": threading.current_thread() is threading.main_thread(),
         }
 
-    def _spawn(self, heap, control, send, line):
+    def _spawn(self, heap, control, send, line, spill):
         here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        program = f"import sys; sys.path.insert(0, {here!r}); from reactor.runtime.zygote import main; main()"
+        # The blanks are room for what `ps` shows of a worker (title.h).
+        program = f"import sys; sys.path.insert(0, {here!r}); from reactor.runtime.zygote import main; main()" + " " * 160
         pairs = [(heap, HEAP_FD), (control, CONTROL_FD), (send, SEND_FD), (line, LINE_FD)]
+        pairs += [(spill, SPILL_FD)] if spill >= 0 else []
         actions = [(os.POSIX_SPAWN_DUP2, fd, PARKED_FD + i) for i, (fd, _) in enumerate(pairs)]
         actions += [(os.POSIX_SPAWN_DUP2, PARKED_FD + i, to) for i, (_, to) in enumerate(pairs)]
         actions += [(os.POSIX_SPAWN_CLOSE, PARKED_FD + i) for i in range(len(pairs))]
@@ -152,8 +183,16 @@ def _wait_for_end(pid):
 
 
 def _heap_capacity(store_limit):
-    """Address space, not memory: what the store may hold, and as much again for queues, at least 64 GiB."""
-    return max(64 << 30, 1 << (4 * int(store_limit) - 1).bit_length())
+    """Address space, not memory: what the store may hold, and as much again for queues and for values on the disk, at least
+    256 GiB."""
+    return max(256 << 30, 1 << (4 * int(store_limit) - 1).bit_length())
+
+
+def _spill_file(directory):
+    """Descriptor of a file without a name in `directory`, which is made if need be: it ends with the last process that has it."""
+    os.makedirs(directory, exist_ok=True)
+    with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
+        return os.dup(file.fileno())
 
 
 def _framed(config):

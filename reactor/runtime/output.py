@@ -54,6 +54,7 @@ class LineCutter:
     def __init__(self, stream, label, pid):
         self.stream, self.label, self.pid = stream, label, pid
         self._parts, self._size = [], 0  # of a line that has no end yet
+        self._begun = False  # the line's beginning has been shown already
 
     def feed(self, data):
         """Frames of the lines that `data` completes. A line longer than LONGEST is cut."""
@@ -61,6 +62,9 @@ class LineCutter:
         if lines:
             lines[0] = b"".join([*self._parts, lines[0]])
             self._parts, self._size = [], 0
+            if self._begun and not lines[0]:
+                del lines[0]  # the end alone
+            self._begun = False
         self._parts.append(rest)
         self._size += len(rest)
         if self._size > LONGEST:
@@ -68,8 +72,14 @@ class LineCutter:
             self._parts, self._size = [], 0
         return [f for f in map(self._frame, lines) if f]
 
+    @property
+    def open(self):
+        """Whether there is a beginning of a line that has not been shown."""
+        return self._size > 0
+
     def end(self):
-        """The frame of a last line without newline, if any."""
+        """The frame of what there is of a line without an end, if anything. What follows of it is a line of its own."""
+        self._begun = True
         rest, self._parts, self._size = b"".join(self._parts), [], 0
         return [self._frame(rest)] if rest else []
 

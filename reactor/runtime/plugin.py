@@ -1,7 +1,8 @@
 """What the layer above gives to a run: a module with these functions. This one is the plainest: values go as they are.
 
     install(settings, role)       set the core's hooks (context.h) in this process; role: driver, inline, zygote, actor, task
-    begin(settings, facts, gpus)  in a worker, after the fork; facts is what the creator told of the actor, None: task worker
+    begin(settings, facts, gpus, setting)  in a worker, after the fork; facts is what the creator told of the actor, None: task
+                                  worker; setting is what its tasks asked for when their demand was registered, None: nothing
     died(facts)                   in the zygote: the value stored as the reason of a death (see reactor.runtime.supervisor)
 
 An actor is made by `link.create((cls, *args), kwargs)`; its methods are the public ones in alphabetical order.
@@ -22,7 +23,7 @@ def install(settings, role):
         _core.set_hook(name, hook)
 
 
-def begin(settings, facts, gpus):
+def begin(settings, facts, gpus, setting):
     pass
 
 
@@ -48,5 +49,5 @@ def create_failed(number, error, reason):
     return {"actor": number, "exit_reason": reason, "creation_error": error}
 
 
-def store_full(wanted, used, limit):
+def store_full(wanted, used, limit, disk):
     return MemoryError(f"the store holds {used} of {limit} bytes; {wanted} more do not fit")

@@ -1,40 +1,84 @@
 """A worker, from its birth by fork to its end."""
 
+import _thread
 import io
 import os
 import signal
+import socket
 import sys
 
 from reactor import _core
-from reactor.runtime import output
+from reactor.runtime import control, output, stacks
 from reactor.runtime.descriptors import FIRST_OTHER_FD, SEND_FD
 from reactor.runtime.seeding import reseed
 
 # ExitReason in the core
-INTENDED, CREATION_FAILED, OUT_OF_SCOPE, IDLE, SYSTEM_EXIT = range(1, 6)
+INTENDED, CREATION_FAILED, OUT_OF_SCOPE, IDLE, SYSTEM_EXIT, DRAINED, FINISHED = range(1, 8)
+HOST = {}  # the facts of a worker that hosts many actors
+LASTING = (INTENDED, CREATION_FAILED, OUT_OF_SCOPE, FINISHED)  # an actor that ended so is not made anew
 _IDLE_SECONDS = 10.0  # a task worker without work for so long ends if there are more of them than CPUs
 
 
+def follow(label):
+    """What this process prints from now on is shown under what `label()` gives at that moment, if it gives something."""
+    for stream in _streams:
+        stream.label_now = label
+
+
+class _Text(io.TextIOWrapper):
+    """Standard output or error as text. A line that is not at its end yet is written out when the running call is."""
+
+    def write(self, text):
+        written = super().write(text)
+        if text and text[-1] != "\n":
+            _core.mark_unflushed()
+        return written
+
+
+_streams = []  # standard output and error, raw
+
+
+def rename(label):
+    """What this process prints from now on is shown under `label`."""
+    flush()
+    for stream in _streams:
+        stream.rename(label)
+
+
+def flush():
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass  # closed, or replaced by something of the program's own
+
+
 class _Stream(io.FileIO):
-    """Standard output or error of a worker; tells whose lines follow when the running function changes."""
+    """Standard output or error of a worker; tells whose lines follow, in a task worker when the running function changes."""
 
     label = None
     in_line = False  # what was written last has no newline yet
+    label_now = None
+
+    def rename(self, label):
+        self.label = label
+        super().write((b"\n" if self.in_line else b"") + output.LABEL + label.encode(errors="replace").replace(b"\n", b" ") + b"\n")
+        self.in_line = False
 
     def write(self, data):
-        name = _core.running_name()
-        if name is not None and name != self.label:
-            self.label = name
-            super().write((b"\n" if self.in_line else b"") + output.LABEL + name.encode() + b"\n")
+        if self.label_now is not None:
+            name = self.label_now()
+            if name is not None and name != self.label:
+                self.rename(name)
         self.in_line = bytes(data[-1:]) != b"\n"
         return super().write(data)
 
 
-def main(slot, facts, gpus, birth, pipes, config, plugin):
+def main(slot, facts, gpus, setting, birth, pipes, config, plugin):
     """Runs the worker in this process, which was just forked; never returns.
 
-    Arguments: slot, the process's entry in the heap; facts, the actor's (None: task worker); gpus, [(id, share)] it may use;
-    birth, what distinguishes it for seeding; pipes, descriptors for stdout and stderr; config and plugin, as the zygote's.
+    Arguments: slot, the process's entry in the heap; facts, the actor's (None: task worker, HOST: one that hosts many actors); gpus, [(id, share)] it may use;
+    setting, what a task worker's tasks asked for (None: nothing); birth, what distinguishes it for seeding; pipes, descriptors for stdout and stderr; config and plugin, as the zygote's.
     """
     status = 1
     try:
@@ -47,18 +91,27 @@ def main(slot, facts, gpus, birth, pipes, config, plugin):
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
-        role = "task" if facts is None else "actor"
+        role = "task" if facts is None else "actor" if facts else "packed"
         for number, name in ((1, "stdout"), (2, "stderr")):
-            raw = _Stream(number, "w", closefd=False) if role == "task" else io.FileIO(number, "w", closefd=False)
-            stream = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True)
+            raw = _Stream(number, "w", closefd=False)
+            _streams.append(raw)
+            stream = _Text(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True)
             stream.mode = "w"
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
+        if role == "task":
+            follow(_core.running_name)
         _core.attach_worker(slot, SEND_FD)
+        if role == "packed":
+            _core.begin_packed()
+        stacks.offer()
         reseed(config["settings"].get("seed"), f"{role} {birth}")
         _core.set_hook("exit_kind", exit_kind)
+        _core.set_hook("flush", flush)
         plugin.install(config["settings"], role)
-        plugin.begin(config["settings"], facts, gpus)
+        plugin.begin(config["settings"], facts, gpus, setting)
+        if role == "packed":
+            _host()
         reason = IDLE
         while reason == IDLE:
             reason = _core.serve(_IDLE_SECONDS if role == "task" else 0.0)
@@ -74,25 +127,29 @@ def main(slot, facts, gpus, birth, pipes, config, plugin):
         os._exit(status)
 
 
-def exit_kind(kind, reason):
-    """The core's question: with `reason` 0, whether an exception of class `kind` ends the process (0: no); else: leave now."""
+def _host():
+    """Serves the actors that this process hosts, in as many threads as their waits need; never returns."""
+    sender = control.Sender(socket.socket(fileno=os.dup(SEND_FD)))
+    _core.set_hook("left", lambda offset, reason: sender.tell("left", offset, reason))
+    _core.set_hook("thread", lambda watchdog: _thread.start_new_thread(_core.watch_packed if watchdog else _core.serve_beside, ()))
+    _core.serve_packed()
+
+
+def exit_kind(error, reason):
+    """The core's question: with `reason` 0, whether the exception `error` ends the process (0: no); else: leave now."""
     if reason:
         leave(reason)
-    if issubclass(kind, SystemExit):
-        return INTENDED if getattr(kind, "intended", False) else SYSTEM_EXIT
+    if isinstance(error, SystemExit):
+        return INTENDED if getattr(error, "intended", False) else FINISHED if error.code == 0 else SYSTEM_EXIT
     return 0
 
 
 def leave(reason):
     """Ends the process in an orderly way."""
     _core.set_exit_reason(reason)
-    if reason in (INTENDED, OUT_OF_SCOPE, SYSTEM_EXIT):
+    if reason in (INTENDED, OUT_OF_SCOPE, SYSTEM_EXIT, FINISHED, DRAINED):
         import atexit
 
         atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except Exception:
-            pass
+    flush()
     os._exit(0)

@@ -13,7 +13,7 @@ import sys
 
 def main():
     from reactor import _core
-    from reactor.runtime.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, SEND_FD
+    from reactor.runtime.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, SEND_FD, SPILL_FD
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's; it decides what ends
     null = os.open(os.devnull, os.O_RDONLY)
@@ -24,7 +24,7 @@ def main():
         _core.die_with_parent()
     sys.path[:] = config["path"]
     os.chdir(config["cwd"])
-    _core.attach_supervisor(HEAP_FD, SEND_FD)
+    _core.attach_supervisor(HEAP_FD, SEND_FD, SPILL_FD if config["spilling"] else -1)
 
     import importlib
 

@@ -36,7 +36,7 @@ def install(settings, role):
         _core.set_hook(name, hook)
 
 
-def begin(settings, facts, gpus):
+def begin(settings, facts, gpus, setting):
     pass
 
 
@@ -80,10 +80,10 @@ def _methods(cls):
 class Actor:
     """Handle of an actor; can be passed to others."""
 
-    def __init__(self, link, cls, created=None):
+    def __init__(self, link, cls, created=None, retries=0):
         self.link, self.cls, self.created = link, cls, created
         for index, name in enumerate(_methods(cls)):
-            setattr(self, name, _core.Method(link, index, name, 1, 0, -1, None).remote)
+            setattr(self, name, _core.Method(link, index, name, 1, 0, -1, None, 0, 1, retries).remote)
 
     def __reduce__(self):
         return _import_actor, (_core.export_ref(self.link), self.cls)
@@ -107,15 +107,15 @@ class Run:
         self.made = 0
         self._memory = mmap.mmap((_heap_descriptors() - others).pop(), 1 << 24, prot=mmap.PROT_READ)
 
-    def actor(self, cls, *args, cpus=0):
-        link = _core.actor()
+    def actor(self, cls, *args, cpus=0, restarts=0, retries=0):
+        link = _core.actor(restarts != 0)
         self.made += 1
         facts = {"class_name": cls.__name__, "name": "", "namespace": "", "demand": {"CPU": round(cpus * 10000)} if cpus else {},
                  "ordinal": str(self.made), "number": link.actor, "detached": False, "creator": os.getpid(),
-                 "info": self.info.offset, "preload": ()}
+                 "info": self.info.offset, "preload": (), "max_restarts": restarts}
         _core.hold(self.info.offset)
         self.driver.control.tell("actor", link.offset, facts)
-        return Actor(link, cls, link.create((cls, *args), {}))
+        return Actor(link, cls, link.create((cls, *args), {}), retries)
 
     def task(self, function, demand=0, retries=0):
         return _core.Function(_core.put(function), function.__name__, 1, 0, -1, None, demand, retries).remote
@@ -138,12 +138,12 @@ class Run:
         return wait_until(lambda: actor.link.proc >= 0 and _core.proc_info(actor.link.proc)["pid"])
 
     def kill(self, actor):
-        self.ask("kill", actor.link.offset, "test")
+        self.ask("kill", actor.link.offset, "test", True)
 
     def page_states(self):
         """Number of heap pages in each state of alloc.h; 16: claimed by some process and not published."""
         pages, = struct.unpack_from("<I", self._memory, 24)
-        states = np.frombuffer(self._memory, np.uint32, min(pages, 1 << 20), 65536)
+        states = np.frombuffer(self._memory, np.uint32, min(pages, 1 << 20), _core.HEADER_BYTES)
         return {int(s): int(n) for s, n in zip(*np.unique(np.minimum(states, 16), return_counts=True)) if s > 1}
 
     def levels(self):

@@ -99,9 +99,16 @@ inline void resources() {
   Header* hdr = world.heap->header;
   const int64_t total[3] = {3 * kUnit, 2 * kUnit, kUnit};
   for (int i = 0; i < 3; ++i) hdr->resource_free[i] = hdr->resource_total[i] = total[i];
-  hdr->demand[0] = {1, {0}, {kUnit}};
-  hdr->demand[1] = {2, {0, 1}, {kUnit / 2, kUnit}};
-  hdr->demand[2] = {3, {2, 1, 0}, {kUnit, kUnit, kUnit}};
+  auto ask = [&](int demand, std::initializer_list<std::pair<int, int64_t>> parts) {
+    Demand& d = hdr->demand[demand];
+    for (auto [index, amount] : parts) {
+      d.index[d.n] = index;
+      d.amount[d.n++] = amount;
+    }
+  };
+  ask(0, {{0, kUnit}});
+  ask(1, {{0, kUnit / 2}, {1, kUnit}});
+  ask(2, {{2, kUnit}, {1, kUnit}, {0, kUnit}});
   hdr->demands = 3;
   atomic<int64_t> held[3] = {};
   Deadline deadline(seconds);

@@ -1,8 +1,11 @@
 // Stress tests of the core's shared structures, without Python: stress NAME [seconds]. Built and run by test_native.py.
+#include "../../_core/order.cpp"
+#include "boards.h"
 #include "channels.h"
 #include "memory.h"
 #include "objects.h"
 #include "queues.h"
+#include "spilling.h"
 
 namespace {
 
@@ -26,6 +29,9 @@ constexpr stress::Test kTests[] = {
     {"queue_grows", stress::queue_grows},
     {"queue_adopted", stress::queue_adopted},
     {"resources", stress::resources},
+    {"spilling", stress::spilling},
+    {"tags", stress::tags},
+    {"boards", stress::boards},
 };
 
 }  // namespace

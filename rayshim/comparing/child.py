@@ -1,4 +1,4 @@
-"""A measured process as the benchmarks see it: started, listened to, and gone with all its descendants."""
+"""A measured process as others see it: started, listened to, and gone with all its descendants."""
 
 import json
 import os
@@ -8,8 +8,7 @@ import threading
 import time
 import uuid
 
-from benchmarks.machine import REPOSITORY
-from benchmarks.processes import ProcessTree, adopt_orphans
+from rayshim.comparing.processes import MARKER, ProcessTree, adopt_orphans
 
 # The monotonic clock when the process was started, for those that time their own start-up.
 STARTED = "RAYSHIM_BENCHMARK_STARTED"
@@ -19,7 +18,10 @@ LEAVING_SECONDS = 10.0
 
 
 class Child:
-    """`python *arguments` on one side, which appends its events to the file `out`, a line of JSON each.
+    """`python *arguments`, which appends its events to the file `out` (a Path), a line of JSON each.
+
+    `environment` is all of its environment but for two variables that are added, `cwd` its directory. What it prints
+    goes to `out` with the suffix .log; with `stdout`, a Path, its standard output goes there instead.
 
     A context manager. On leaving, the process and what belongs to it get LEAVING_SECONDS to end by themselves
     and are then killed; `killed` says how many that were after a good end. After a timeout they are killed at
@@ -27,7 +29,7 @@ class Child:
     The processor time of `tree` is complete after leaving.
     """
 
-    def __init__(self, side, arguments, out):
+    def __init__(self, arguments, environment, out, cwd=None, stdout=None):
         adopt_orphans()
         run = uuid.uuid4().hex
         self.killed = 0
@@ -35,14 +37,14 @@ class Child:
         self._failed = False
         self._out, self._log = out, out.with_suffix(".log")
         self._out.touch()
-        with open(self._log, "wb") as log:
+        with open(self._log, "ab") as log, open(stdout or self._log, "ab") as printed:
             self.started = time.monotonic()
             self._process = subprocess.Popen(
                 [sys.executable, *arguments],
-                cwd=REPOSITORY,
-                env={**side.process_environment(run), STARTED: repr(self.started)},
+                cwd=cwd,
+                env={**environment, MARKER: run, STARTED: repr(self.started)},
                 stdin=subprocess.DEVNULL,
-                stdout=log,
+                stdout=printed,
                 stderr=log,
                 start_new_session=True,
             )
@@ -57,6 +59,11 @@ class Child:
         self._seconds = usage.ru_utime + usage.ru_stime
         self.ended = time.monotonic()
         self._over.set()
+
+    @property
+    def status(self):
+        """The exit status once it has ended, negative for a signal."""
+        return self._process.returncode
 
     def __enter__(self):
         return self
@@ -88,7 +95,7 @@ class Child:
         return f"the process ended with {self._process.returncode}: {lines[-1].strip()[-200:]}"
 
     def log(self):
-        """What the process has printed so far."""
+        """What the process has printed so far; without its standard output if that goes elsewhere."""
         return self._log.read_text(errors="replace").strip()
 
     def __exit__(self, kind, error, traceback):

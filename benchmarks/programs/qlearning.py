@@ -4,8 +4,8 @@ The program of "Efficient Parallel Reinforcement Learning Framework using the Re
 16 rollout actors play 100 steps with the newest weights, one replay-buffer actor collects what they saw,
 and the learner (this process) takes one gradient step on a minibatch from it.
 
-    python benchmarks/qlearning.py              # on Ray
-    python -m rayshim benchmarks/qlearning.py   # on rayshim
+    python benchmarks/programs/qlearning.py              # on Ray
+    python -m rayshim benchmarks/programs/qlearning.py   # on rayshim
 
 Every random choice comes from a generator seeded by --seed and the actor's index, and nothing depends on
 timing, so every run with the same arguments prints the same losses and the same policy. The rollout actors
@@ -13,14 +13,11 @@ compute the small network in numpy, so that torch is imported by the learner alo
 import it would take most of the start-up.
 """
 
-import argparse
-import json
-import time
-
 import gymnasium
 import numpy as np
 import ray
 import torch
+from measured import Measured, options
 
 ROLLOUT_ACTORS = 16
 STEPS_PER_ROUND = 100
@@ -39,7 +36,6 @@ def q_values(weights, observation):
     return output_weight @ hidden + output_bias
 
 
-@ray.remote
 class Rollout:
     def __init__(self, seed, index):
         self.environment = gymnasium.make("Blackjack-v1")
@@ -74,7 +70,6 @@ class Rollout:
         return observations, actions, rewards, next_observations, terminals
 
 
-@ray.remote
 class ReplayBuffer:
     def __init__(self, seed):
         self.random = np.random.default_rng([seed, ROLLOUT_ACTORS])
@@ -152,64 +147,64 @@ def greedy_policy(weights):
     return policy
 
 
-def train(rounds, minibatch, seed, report):
-    """Run the whole program; `report(dict)` is told of each event. Returns what was learnt."""
-    rollout_actors = [Rollout.remote(seed, index) for index in range(ROLLOUT_ACTORS)]
-    buffer = ReplayBuffer.remote(seed)
-    learner = Learner(seed)
-    ray.get([actor.ready.remote() for actor in [*rollout_actors, buffer]])
-    report({"event": "ready"})
+def player(options):
+    """A function that plays one round: weights in, (mean reward, minibatch) out."""
+    seed = options.seed
+    if options.style == "bare":
+        rollouts, buffer = [Rollout(seed, index) for index in range(ROLLOUT_ACTORS)], ReplayBuffer(seed)
 
+        def play(weights):
+            return buffer.add(*[rollout.run(weights) for rollout in rollouts]), buffer.sample(options.minibatch)
+
+        return play
+    ray.init(include_dashboard=False)
+    rollout_class, buffer_class = ray.remote(Rollout), ray.remote(ReplayBuffer)
+    rollout_actors = [rollout_class.remote(seed, index) for index in range(ROLLOUT_ACTORS)]
+    buffer_actor = buffer_class.remote(seed)
+    ray.get([actor.ready.remote() for actor in [*rollout_actors, buffer_actor]])
+
+    def play_on_actors(weights):
+        weights = ray.put(weights)
+        added = buffer_actor.add.remote(*[actor.run.remote(weights) for actor in rollout_actors])
+        sampled = buffer_actor.sample.remote(options.minibatch)
+        return ray.get([added, sampled])
+
+    return play_on_actors
+
+
+def run(measured, options):
+    torch.set_num_threads(1)
+    learner = Learner(options.seed)
+    play = player(options)
+    measured.ready()
     losses, rewards = [], []
-    start = time.perf_counter()
-    for number in range(1, rounds + 1):
-        weights = ray.put(learner.weights())
-        rollouts = [actor.run.remote(weights) for actor in rollout_actors]
-        added = buffer.add.remote(*rollouts)
-        sampled = buffer.sample.remote(minibatch)
-        reward, batch = ray.get([added, sampled])
-        losses.append(learner.update(batch))
+    for number in measured.rounds():
+        with measured.clock() as told:
+            reward, batch = play(learner.weights())
+            loss = learner.update(batch)
+            if (number + 1) % TARGET_COPY_ROUNDS == 0:
+                learner.copy_to_target()
+        told["loss"] = loss
+        losses.append(loss)
         rewards.append(reward)
-        if number % TARGET_COPY_ROUNDS == 0:
-            learner.copy_to_target()
-        report({"event": "round", "round": number, "loss": losses[-1], "reward": reward})
-    return {
-        "losses": losses,
-        "rewards": rewards,
-        "policy": greedy_policy(learner.weights()),
-        "training_seconds": time.perf_counter() - start,
-        "env_steps": rounds * ROLLOUT_ACTORS * STEPS_PER_ROUND,
-    }
+        measured.see(loss, reward)
+    policy = greedy_policy(learner.weights())
+    measured.see(policy)
+    measured.figure(losses=losses, rewards=rewards, policy=policy)
+    return losses, rewards, policy
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=500)
-    parser.add_argument("--minibatch", type=int, default=500, help="transitions per update: 500, 1000, 2000")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", metavar="PATH", help="write losses, rewards, policy and times there")
-    parser.add_argument("--progress", metavar="PATH", help="append each event there, as a line of JSON")
-    arguments = parser.parse_args()
-    progress = open(arguments.progress, "a", buffering=1) if arguments.progress else None
-
-    def report(event):
-        if progress:
-            progress.write(json.dumps({**event, "clock": time.monotonic()}) + "\n")
-        if event["event"] == "round" and event["round"] % max(arguments.rounds // 10, 1) == 0:
-            print(f"round {event['round']:4}  loss {event['loss']:.9f}  mean episode reward {event['reward']:+.4f}")
-
-    torch.set_num_threads(1)
-    ray.init(include_dashboard=False)
-    try:
-        learnt = train(arguments.rounds, arguments.minibatch, arguments.seed, report)
-    finally:
-        ray.shutdown()
-    print("policy (H: hit, S: stick) against the dealer's card A 2 3 4 5 6 7 8 9 10:")
-    for hand, choices in learnt["policy"].items():
-        print(f"  {hand:>15}  {choices}")
-    if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump(learnt, file)
+    chosen = options(
+        __doc__, rounds=500, warm_up=0, minibatch=500, seed=0, style=("naive", "bare")
+    )
+    with Measured.of(chosen) as measured:
+        losses, rewards, policy = run(measured, chosen)
+        for number in range(0, len(losses), max(len(losses) // 10, 1)):
+            print(f"round {number + 1:4}  loss {losses[number]:.9f}  mean episode reward {rewards[number]:+.4f}")
+        print("policy (H: hit, S: stick) against the dealer's card A 2 3 4 5 6 7 8 9 10:")
+        for hand, choices in policy.items():
+            print(f"  {hand:>15}  {choices}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Runs of programs compared: processes that are started, watched and measured from outside (Linux)."""

@@ -1,0 +1,33 @@
+"""The table of two runs of one program beside each other."""
+
+# Title, key, the value in its unit, and whether more of it is better.
+FIGURES = [
+    ("wall time", "wall", lambda value: f"{value:.2f} s", False),
+    ("start-up", "start_up", lambda value: f"{value:.2f} s", False),
+    ("processor time, all processes", "cpu", lambda value: f"{value:.1f} s", False),
+    ("peak proportional set size", "peak_memory", lambda value: f"{value / 2**20:,.0f} MiB", False),
+]
+
+
+def table(titles, runs, figures, title):
+    """A rich Table: a row per figure, a column per run, and for two of them how many times better the second is.
+
+    `runs` are dicts with the figures' keys; a value that is None or missing shows as "-".
+    """
+    from rich.table import Table
+
+    shown = Table(title=title, title_justify="left")
+    shown.add_column("")
+    for heading in titles:
+        shown.add_column(heading, justify="right")
+    both = len(runs) == 2
+    if both:
+        shown.add_column("times better", justify="right")
+    for name, key, form, more_is_better in figures:
+        values = [run.get(key) for run in runs]
+        cells = ["-" if value is None else form(value) for value in values]
+        if both:
+            one, other = values[::-1] if more_is_better else values
+            cells.append(f"{one / other:.1f}" if one and other else "-")
+        shown.add_row(name, *cells)
+    return shown

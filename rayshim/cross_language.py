@@ -1,0 +1,9 @@
+"""Calls into other languages: refused."""
+
+
+def java_function(class_name, function_name):
+    raise NotImplementedError(f"rayshim runs Python only: {class_name}.{function_name} of a Java worker cannot be called")
+
+
+def java_actor_class(class_name):
+    raise NotImplementedError(f"rayshim runs Python only: actors of the Java class {class_name} cannot be made")

@@ -1,0 +1,134 @@
+"""Collective operations inside a graph: the same reduction of all actors' tensors, in each actor."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rayshim.dag.class_node import ClassMethodNode, next_bind_index
+from rayshim.dag.constants import BIND_INDEX_KEY, COLLECTIVE_OPERATION_KEY, PARENT_CLASS_NODE_KEY
+from rayshim.dag.dag_node import DAGNode
+
+
+class _CollectiveOperation:
+    """What one `allreduce.bind(...)` and the like have in common.
+
+    Arguments:
+        inputs: lists of nodes; each list has one node per actor, all in the same order of actors.
+        op: AllReduceOp, AllGatherOp or ReduceScatterOp.
+        transport: a Communicator of just these actors, or anything else, which is ignored: tensors go through shared memory.
+
+    ValueError where the nodes are not as they have to be.
+    """
+
+    def __init__(self, inputs, op, transport=None):
+        self.inputs, self.op = inputs, op
+        self.actor_handles = _checked(inputs)
+        from rayshim.experimental.channel.communicator import Communicator
+
+        if isinstance(transport, Communicator) and set(transport.get_actor_handles()) != set(self.actor_handles):
+            raise ValueError("Expected actor handles to match the custom communicator group")
+
+    def of(self, node):
+        """(the Reduction that `node`'s actor does, the nodes that it takes): every actor takes the tensors of all of them, and adds
+        up in the order of the actors, so that all have the same result, bit for bit, in every run."""
+        rank = self.actor_handles.index(node._get_actor_handle())
+        return Reduction(self.op, rank, len(self.actor_handles)), [n for nodes in self.inputs for n in nodes]
+
+    def __str__(self):
+        return f"CollectiveOperation(_actor_handles={self.actor_handles}, _op={self.op})"
+
+
+def _checked(inputs):
+    """The handles of the actors, in order."""
+    handles = []
+    for i, nodes in enumerate(inputs):
+        where = f" at list at index {i}" if len(inputs) > 1 else ""
+        if not nodes:
+            raise ValueError(f"Expected non-empty input list{where}.")
+        if not all(isinstance(node, DAGNode) for node in nodes):
+            raise ValueError(f"Expected all input nodes to be DAGNode{where}, but got {nodes}.")
+        if len(set(nodes)) != len(nodes):
+            twice = [node for node in nodes if nodes.count(node) > 1]
+            raise ValueError(f"Expected unique input nodes{where}, but found duplicates: {twice}")
+        these = [node._get_actor_handle() for node in nodes]
+        if None in these:
+            raise ValueError(f"Expected an actor handle from the input node{where}")
+        if len(set(these)) != len(these):
+            twice = [node for node, handle in zip(nodes, these) if these.count(handle) > 1]
+            raise ValueError(f"Expected unique actor handles{where}, but found duplicate actor handles from input nodes: {twice}")
+        handles.append(these)
+    first = handles[0]
+    for i, these in enumerate(handles):
+        if len(these) != len(first):
+            raise ValueError(
+                "Expected all input lists to have the same number of nodes. "
+                f"List at index 0 has length {len(first)}, but list at index {i} has length {len(these)}."
+            )
+        if set(these) != set(first):
+            raise ValueError(
+                "Expected all input lists to have the same set of actor handles. "
+                f"List at index 0 has actors {set(first)}, but list at index {i} has actors {set(these)}."
+            )
+        for at, (one, other) in enumerate(zip(first, these)):
+            if one != other:
+                raise ValueError(
+                    "Expected all input lists to have the same order of actor handles. "
+                    f"List at index 0 has actor {one} at position {at}, but list at index {i} has actor {other} at position {at}."
+                )
+    return first
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What one actor does in a collective operation: a function of all actors' tensors."""
+
+    op: Any
+    rank: int
+    world: int
+
+    def __call__(self, *tensors):
+        """`tensors` are those of the first list of inputs, one per actor, then those of the next. Gives this actor's tensor, or,
+        for several lists, a tuple of them. ValueError for what is no tensor or does not fit the operation."""
+        import torch
+
+        if not all(isinstance(t, torch.Tensor) for t in tensors):
+            raise ValueError("Expected a torch tensor for each input node")
+        lists = [tensors[i : i + self.world] for i in range(0, len(tensors), self.world)]
+        if len({t.dtype for t in tensors}) > 1:
+            raise ValueError(f"Expected all input tensors to have the same dtype, but got {[t.dtype for t in tensors]}")
+        made = tuple(self.op.apply(list(given), self.rank) for given in lists)
+        return made[0] if len(made) == 1 else made
+
+
+class CollectiveOutputNode(ClassMethodNode):
+    """What a collective operation gives to one of its actors. Only in compiled graphs."""
+
+    def __init__(self, method_name, method_args, method_kwargs, method_options, other_args_to_resolve):
+        super().__init__(method_name, method_args, method_kwargs, method_options, other_args_to_resolve)
+        self._collective_op = other_args_to_resolve.get(COLLECTIVE_OPERATION_KEY)
+        if self._collective_op is None and not self._is_class_method_output:
+            raise ValueError("Expected a collective operation")
+
+    @property
+    def collective_op(self):
+        return self._collective_op
+
+    def _execute_impl(self, *args, **kwargs):
+        raise NotImplementedError("CollectiveOutputNode is only supported with dag.experimental_compile()")
+
+
+def bind(inputs, op, name, transport):
+    """The nodes of `op` over `inputs`: a list of nodes, one per actor, gives such a list; a list of lists gives for each actor a
+    list of its nodes, one per list."""
+    nested = isinstance(inputs[0], list)
+    lists = inputs if nested else [inputs]
+    operation = _CollectiveOperation(lists, op, transport)
+    made = []
+    for at, handle in enumerate(operation.actor_handles):
+        other = {
+            PARENT_CLASS_NODE_KEY: handle,
+            BIND_INDEX_KEY: next_bind_index(handle),
+            COLLECTIVE_OPERATION_KEY: operation,
+        }
+        node = CollectiveOutputNode(name, tuple(nodes[at] for nodes in lists), {}, {}, other)
+        made.append(list(node.split(len(lists))) if len(lists) > 1 else node)
+    return made

@@ -1,0 +1,328 @@
+"""CompiledDAG: a checked graph whose every execution makes the same few actor calls."""
+
+import time
+import uuid
+from collections import deque
+
+from reactor import _core
+
+from rayshim import session
+from rayshim.dag import plan
+from rayshim.dag.context import DAGContext
+from rayshim.dag.reading import read
+from rayshim.dag.results import Results
+from rayshim.exceptions import (
+    RayActorError,
+    RayCgraphCapacityExceeded,
+    RayChannelError,
+    RayChannelTimeoutError,
+)
+from rayshim.experimental.compiled_dag_ref import CompiledDAGFuture, CompiledDAGRef
+from rayshim.refs import ObjectRef
+
+_SHORT = 1000  # bytes up to which a text is sent with each call that takes it
+
+
+class Raised:
+    """In place of a result: the error of its execution."""
+
+    def __init__(self, error):
+        self.error = error
+
+
+class CompiledDAG:
+    """A graph that was compiled, see `DAGNode.experimental_compile`. Not to be used by several threads at once.
+
+    An execution makes the actor calls of the plan, in the order of the serial run, and passes results from call to call as refs;
+    values that stay in their actor are not passed at all. Errors are raised where the result is asked for, and by all results of
+    that execution. After the death of one of its actors, and after `teardown`, a graph can no longer be executed.
+    """
+
+    def __init__(
+        self,
+        output_node,
+        submit_timeout=None,
+        buffer_size_bytes=None,
+        enable_asyncio=False,
+        max_inflight_executions=None,
+        max_buffered_results=None,
+        overlap_gpu_communication=None,
+        default_communicator="create",
+    ):
+        self._is_teardown = True  # until it is whole
+        context = DAGContext.get_current()
+
+        def or_default(given, name):
+            return getattr(context, name) if given is None else given
+
+        self._dag_id = uuid.uuid4().hex
+        self._enable_asyncio = enable_asyncio
+        self._submit_timeout = or_default(submit_timeout, "submit_timeout")
+        self._get_timeout = context.get_timeout
+        self._max_inflight_executions = or_default(max_inflight_executions, "max_inflight_executions")
+        _check(or_default(buffer_size_bytes, "buffer_size_bytes"), default_communicator)
+        session.ensure()
+        self._graph = read(output_node)
+        self._returns_list = self._graph.returns_list
+        self._channels = len(self._graph.outputs)
+        self._execution_index = -1
+        self._attempts = 0  # executions begun, those counted whose input could not be sent
+        self._pending = {}  # execution -> refs of its results, until they are fetched
+        self._draining = deque()  # refs of executions that nobody can ask for, until they are done
+        most = or_default(max_buffered_results, "max_buffered_results")
+        self._results = Results(self, self._channels, most, in_order=not enable_asyncio)
+        self._death = None  # the error of the actor that has died
+        self._build()
+        self._is_teardown = False
+
+    def _build(self):
+        from rayshim.dag import constants
+
+        profile = constants.RAY_CGRAPH_ENABLE_PROFILING
+        made = plan.make(self._graph.operations, self._graph.outputs, separate=profile)
+        actors = list(made.stages)
+        installed = _core.get([actor.__dag_stage__.remote(None, made.stages[actor], profile) for actor in actors], None)
+        keys = dict(zip(actors, installed))
+        self._keys = {actor: key for actor, (key, _) in keys.items()}
+        self._inputs, self._outputs, self._places = made.inputs, made.outputs, made.places
+        self._calls = [_started(call, *keys[call.actor]) for call in made.calls]
+
+    # ---- what Ray's own objects of this kind have
+
+    @property
+    def is_teardown(self):
+        return self._is_teardown
+
+    def get_id(self):
+        """Hex id of the graph."""
+        return self._dag_id
+
+    def __str__(self):
+        return f"CompiledDAG({self._dag_id})"
+
+    @property
+    def _result_buffer(self):
+        return self._results.buffer
+
+    @property
+    def _destructed_ref_idxs(self):
+        return self._results.dropped
+
+    @property
+    def _got_ref_idxs(self):
+        return self._results.taken
+
+    @property
+    def _max_finished_execution_index(self):
+        return self._results.finished
+
+    # ---- executing
+
+    def execute(self, *args, **kwargs):
+        """Starts an execution with these arguments and gives a CompiledDAGRef, or a list of them for a MultiOutputNode.
+
+        ValueError if the arguments are not those of the graph's input, RayCgraphCapacityExceeded if too many results have not been
+        taken, RayChannelTimeoutError if the executions before do not come to an end, RayChannelError after the graph's end.
+        """
+        if self._enable_asyncio:
+            raise ValueError("Use execute_async if enable_asyncio=True")
+        self._check_open(RayChannelError("Channel closed."))
+        self._submit(args, kwargs)
+        return self._handed(lambda channel: CompiledDAGRef(self, self._execution_index, channel))
+
+    async def execute_async(self, *args, **kwargs):
+        """As `execute`, for graphs that were compiled with `enable_asyncio`; gives CompiledDAGFutures, to be awaited once."""
+        if not self._enable_asyncio:
+            raise ValueError("Use execute if enable_asyncio=False")
+        self._check_open(RuntimeError("DAG execution cancelled"))
+        import asyncio
+
+        self._submit(args, kwargs)
+        collected = asyncio.ensure_future(self._collect(self._pending[self._execution_index]))
+        return self._handed(lambda channel: CompiledDAGFuture(self, self._execution_index, collected, channel))
+
+    def _handed(self, make):
+        return [make(channel) for channel in range(self._channels)] if self._returns_list else make(None)
+
+    def _check_open(self, error):
+        if self._is_teardown:
+            raise error
+
+    def _submit(self, args, kwargs):
+        self._check_inputs(args, kwargs)
+        self._make_room()
+        places = [None] * self._places
+        for part, place, calls in self._inputs:
+            value = args[0] if part is None else args[part] if isinstance(part, int) else kwargs[part]
+            places[place] = _to_send(value, calls)
+        self._attempts += 1
+        for remote, is_stage, arguments, fills, keywords, gives in self._calls:
+            given = arguments[:]
+            for at, place in fills:
+                given[at] = places[place]
+            if is_stage:
+                given[2] = self._attempts
+            made = remote(*given, **keywords)
+            if len(gives) == 1:
+                places[gives[0]] = made
+            else:
+                for place, ref in zip(gives, made):
+                    places[place] = ref
+        self._execution_index += 1
+        self._pending[self._execution_index] = [places[place] for place in self._outputs]
+
+    def _check_inputs(self, args, kwargs):
+        wanted = self._graph.positional
+        if len(args) != wanted:
+            raise ValueError(f"dag.execute() or dag.execute_async() must be called with {wanted} positional args, got {len(args)}")
+        for name in self._graph.keywords:
+            if name not in kwargs:
+                raise ValueError(f"dag.execute() or dag.execute_async() must be called with kwarg `{name}`")
+
+    def _make_room(self):
+        """Waits until another execution may be in flight, those counted that nobody can ask for."""
+        while self._draining and all(ref.done() for ref in self._draining[0]):
+            self._draining.popleft()
+        waiting = self._execution_index - self._results.finished
+        if waiting >= self._max_inflight_executions:
+            raise RayCgraphCapacityExceeded(
+                f"The compiled graph can't have more than {self._max_inflight_executions} in-flight executions, and you "
+                f"currently have {waiting} in-flight executions. Retrieve an output using ray.get before submitting more "
+                "requests or increase `_max_inflight_executions`. `dag.experimental_compile(_max_inflight_executions=...)`"
+            )
+        if self._draining and waiting + len(self._draining) >= self._max_inflight_executions:
+            refs = list(dict.fromkeys(self._draining[0]))
+            if _core.wait(refs, len(refs), _seconds(self._submit_timeout))[1]:
+                raise self._timed_out("submit", self._submit_timeout)
+            self._draining.popleft()
+
+    # ---- results
+
+    def fetch(self, execution, timeout):
+        """Waits for the results of `execution`, at most `timeout` seconds (-1: without end); gives their list. Those of an
+        execution that failed are all its error."""
+        if execution not in self._pending:
+            raise self._death or RayChannelError("Channel closed.")  # torn down
+        refs = self._pending[execution]
+        try:
+            values = _core.get(refs, _seconds(timeout))
+        except Exception as error:
+            values = self.failed(error)
+        if values is None:
+            raise self._timed_out("get", self._get_timeout)
+        del self._pending[execution]
+        return values
+
+    def failed(self, error):
+        """The results of an execution that ended in `error`."""
+        if isinstance(error, RayActorError):
+            self._death, self._is_teardown = error, True
+        return [Raised(error)] * self._channels
+
+    async def _collect(self, refs):
+        import asyncio
+
+        try:
+            return await asyncio.gather(*(ref.as_future() for ref in refs))
+        except Exception as error:
+            return self.failed(error)
+
+    def drop(self, execution):
+        """Nobody can ask for the results of `execution` any more."""
+        self._draining.append(self._pending.pop(execution))
+
+    def result(self, execution, channel, timeout):
+        """The result for a CompiledDAGRef; see `ray.get`."""
+        deadline = None if timeout == -1 else time.monotonic() + (self._get_timeout if timeout is None else timeout)
+        left = -1 if deadline is None else max(deadline - time.monotonic(), 0)
+        while self._results.fetch_next(execution, left):
+            left = -1 if deadline is None else max(deadline - time.monotonic(), 0)
+        return self.taken(execution, channel)
+
+    def settle(self, execution, values):
+        """The results of `execution`, awaited by a CompiledDAGFuture, are there."""
+        if self._pending.pop(execution, None) is not None:
+            self._results.put(execution, values)
+
+    def is_pending(self, execution):
+        return execution in self._pending
+
+    def taken(self, execution, channel):
+        """The result of a CompiledDAGRef or CompiledDAGFuture whose execution has been fetched; raises its error."""
+        values = self._results.take(execution, channel)
+        for value in values:
+            if type(value) is Raised:
+                raise value.error
+        return values[0]
+
+    def _timed_out(self, which, seconds):
+        _core.count_physical()
+        return RayChannelTimeoutError(
+            f"If the execution is expected to take a long time, increase RAY_CGRAPH_{which}_timeout which is currently "
+            f"{seconds} seconds. Otherwise, this may indicate that the execution is hanging."
+        )
+
+    # ---- its end
+
+    def teardown(self, kill_actors=False):
+        """Ends the graph; its actors are then free, or, with `kill_actors`, killed. Results that have not been taken are lost."""
+        if self._is_teardown and not kill_actors:
+            return
+        self._is_teardown = True
+        self._pending.clear()
+        self._draining.clear()
+        keys, self._keys = self._keys, {}
+        if session.current is None:
+            return
+        for actor, key in keys.items():
+            if kill_actors:
+                from rayshim.api import kill
+
+                kill(actor)
+            elif actor._link.state == 0 and not actor._link.stale:
+                actor.__dag_stage__.remote(key, None, None)
+
+    def visualize(self, filename="compiled_graph", format="png", view=False, channel_details=False):
+        """A drawing of the graph: text for format "ascii"; else DOT source, which is also rendered to `filename`.`format`.
+
+        ImportError if that needs the graphviz package and it is not there.
+        """
+        from rayshim.dag.drawing import drawn
+
+        return drawn(self._graph, filename, format, view, channel_details)
+
+
+def _started(call, key, concurrent):
+    """What the loop of `_submit` needs of a call: (remote, whether it is a stage's, arguments, fills, keywords, places of the
+    results)."""
+    if call.method is not None and not (concurrent or call.actor._info.is_async):
+        method = getattr(call.actor, call.method)
+        return method.with_results(call.results).remote, False, call.arguments, call.fills, call.keywords, call.gives
+    method = call.actor.__dag_stage__.with_results(call.results)
+    fills = list(enumerate(call.takes, 3))
+    return method.remote, True, [key, call.stage, None] + [None] * len(fills), fills, {}, call.gives
+
+
+def _to_send(value, calls):
+    """What `calls` calls are given as this input. What is large is stored once for all of them; a ref is a value here, so it is
+    stored too, and the calls get it as it is."""
+    if isinstance(value, ObjectRef):
+        return _core.put_recorded(value)
+    if calls < 2 or isinstance(value, plan.PLAIN) and not (isinstance(value, (str, bytes)) and len(value) > _SHORT):
+        return value
+    return _core.put_recorded(value)
+
+
+def _seconds(timeout):
+    return None if timeout == -1 else timeout
+
+
+def _check(buffer_size, communicator):
+    from rayshim.experimental.channel.communicator import Communicator
+
+    if isinstance(communicator, str) and communicator != "create":
+        raise ValueError(f"The only allowed string for default_communicator is 'create', got {communicator}")
+    if not (communicator is None or isinstance(communicator, (str, Communicator))):
+        raise ValueError(f"The default_communicator must be None, a string, or a Communicator, got {type(communicator)}")
+    if not isinstance(buffer_size, int) or buffer_size <= 0:
+        raise ValueError(f"`buffer_size_bytes` must be a positive integer, found {buffer_size}")

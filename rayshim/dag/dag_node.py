@@ -1,0 +1,283 @@
+"""DAGNode: what every node of a graph has."""
+
+import uuid
+from itertools import chain, count
+
+from rayshim.dag.base import DAGNodeBase
+from rayshim.dag.py_obj_scanner import _PyObjScanner
+
+_bound = count()  # numbers the nodes in the order in which they are bound, which is that of the graph's serial run
+
+
+class DAGNode(DAGNodeBase):
+    """One call, one actor or one input of a graph.
+
+    Arguments:
+        args, kwargs: what was bound; nodes may lie anywhere inside, for `experimental_compile` only as arguments of their own.
+        options: of the call, as `.options(...)` takes them.
+        other_args_to_resolve: what the kind of node keeps besides, nodes among it.
+    """
+
+    def __init__(self, args, kwargs, options, other_args_to_resolve=None):
+        self._bound_args = args or []
+        self._bound_kwargs = kwargs or {}
+        self._bound_options = options or {}
+        self._bound_other_args_to_resolve = other_args_to_resolve or {}
+        self._stable_uuid = uuid.uuid4().hex  # the same in all copies of a node
+        self._number = next(_bound)
+        self._downstream_nodes = []
+        self._args_contain_nested_dag_node = False
+        self._upstream_nodes = self._collect_upstream_nodes()
+        for node in self._upstream_nodes:
+            node._downstream_nodes.append(self)
+        self.cache_from_last_execute = {}
+        self._type_hint = None
+        self._original_type_hint = None
+        self.is_cgraph_output_node = False
+
+    def _collect_upstream_nodes(self):
+        nodes = []
+        for arg in self._bound_args:
+            if isinstance(arg, DAGNode):
+                nodes.append(arg)
+            elif inside := _PyObjScanner().find_nodes(arg):
+                nodes += inside
+                self._args_contain_nested_dag_node = True
+        return nodes + _PyObjScanner().find_nodes([self._bound_kwargs, self._bound_other_args_to_resolve])
+
+    # ---- what was bound
+
+    def get_args(self):
+        """The bound positional arguments."""
+        return self._bound_args
+
+    def get_kwargs(self):
+        """A copy of the dict of the bound keyword arguments."""
+        return self._bound_kwargs.copy()
+
+    def get_options(self):
+        """A copy of the dict of the options."""
+        return self._bound_options.copy()
+
+    def get_other_args_to_resolve(self):
+        return self._bound_other_args_to_resolve.copy()
+
+    def get_stable_uuid(self):
+        """Hex id of the node, the same in its copies."""
+        return self._stable_uuid
+
+    def _get_actor_handle(self):
+        """The handle of the actor whose method this is; None for all other nodes."""
+        return None
+
+    # ---- running it once
+
+    def execute(self, *args, _ray_cache_refs=False, **kwargs):
+        """Makes the calls of the graph, each once, and gives what this node gives: a ref, a list of refs, a handle.
+
+        Arguments are the input's. With `_ray_cache_refs` what each node gave is kept in `cache_from_last_execute`.
+        """
+        def run(node):
+            return node._execute_impl(*args, **kwargs)
+
+        result = self.apply_recursive(run)
+        if _ray_cache_refs:
+            self.cache_from_last_execute = run.cache
+        return result
+
+    def _execute_impl(self, *args, **kwargs):
+        raise NotImplementedError
+
+    async def get_object_refs_from_last_execute(self):
+        """{uuid of a node: what it gave in the last `execute(_ray_cache_refs=True)`}."""
+        return dict(self.cache_from_last_execute)
+
+    def clear_cache(self):
+        self.cache_from_last_execute = {}
+
+    # ---- walking
+
+    def _get_toplevel_child_nodes(self):
+        """The nodes that are arguments of their own, each once, in order."""
+        given = chain(self._bound_args, self._bound_kwargs.values(), self._bound_other_args_to_resolve.values())
+        return list(dict.fromkeys(value for value in given if isinstance(value, DAGNode)))
+
+    def _get_all_child_nodes(self):
+        """The nodes anywhere in the arguments, each once, in order."""
+        return list(dict.fromkeys(self._scan(_PyObjScanner())))
+
+    def _scan(self, scanner):
+        return scanner.find_nodes([self._bound_args, self._bound_kwargs, self._bound_other_args_to_resolve])
+
+    def _apply_and_replace_all_child_nodes(self, fn):
+        """A copy of this node with `fn(child)` in place of each child."""
+        scanner = _PyObjScanner()
+        table = {node: fn(node) for node in dict.fromkeys(self._scan(scanner))}
+        args, kwargs, other = scanner.replace_nodes(table)
+        return self._copy(args, kwargs, self.get_options(), other)
+
+    def apply_recursive(self, fn):
+        """`fn` of each node, children first, each node once; its copy has the children's results as arguments.
+
+        Gives `fn` of this node; `fn.cache` is then {uuid: result}. AssertionError if there are two InputNodes.
+        """
+        if not isinstance(fn, _Once):
+            fn = _Once(fn)
+        elif self._stable_uuid in fn.cache:
+            return fn.cache[self._stable_uuid]
+        return fn(self._apply_and_replace_all_child_nodes(lambda node: node.apply_recursive(fn)))
+
+    def apply_functional(self, source_input_list, predicate_fn, apply_fn):
+        """A copy of `source_input_list` with `apply_fn(node)` in place of each node for which `predicate_fn(node)` holds."""
+        scanner = _PyObjScanner()
+        nodes = dict.fromkeys(scanner.find_nodes(source_input_list))
+        return scanner.replace_nodes({node: apply_fn(node) if predicate_fn(node) else node for node in nodes})
+
+    def traverse_and_apply(self, fn):
+        """`fn` of each node that is connected with this one, up or down, nearest first.
+
+        ValueError if nodes lie inside a node's arguments, or if two of the nodes have been compiled.
+        """
+        seen, queue, compiled = {self}, [self], None
+        for node in queue:
+            if node._args_contain_nested_dag_node:
+                node._refuse_nested()
+            if node.is_cgraph_output_node:
+                if compiled is not None:
+                    raise ValueError(
+                        "The DAG was compiled more than once. The following two nodes call `experimental_compile`: "
+                        f"(1) {compiled}, (2) {node}"
+                    )
+                compiled = node
+            fn(node)
+            new = [n for n in dict.fromkeys([*node._downstream_nodes, *node._upstream_nodes]) if n not in seen]
+            seen.update(new)
+            queue += new
+
+    def _refuse_nested(self):
+        for arg in self._bound_args:
+            if not isinstance(arg, DAGNode) and (inside := _PyObjScanner().find_nodes(arg)):
+                raise ValueError(
+                    f"Found {len(inside)} DAGNodes from the arg {arg} in {self}. Please ensure that the argument is a single "
+                    "DAGNode and that a DAGNode is not allowed to be placed inside any type of container."
+                )
+
+    def _find_root(self):
+        """The InputNode that this node depends on; ValueError without one."""
+        from rayshim.dag.input_node import InputNode
+
+        node = self
+        while not isinstance(node, InputNode):
+            if not node._upstream_nodes:
+                raise ValueError(
+                    f"No InputNode found in the DAG: when traversing upwards, no upstream node was found for {node}."
+                )
+            node = node._upstream_nodes[0]
+        return node
+
+    # ---- compiling
+
+    def with_tensor_transport(self, transport="auto", device="default", _static_shape=False, _direct_return=False):
+        """Says how tensors of this node's result travel: "auto", "shm", "nccl", "accelerator" or a Communicator. Gives the node.
+
+        On this machine they go through shared memory whatever is said here. ValueError for an unknown transport or device.
+        """
+        from rayshim.experimental.channel.type_hints import tensor_hint
+
+        self.type_hint = tensor_hint(transport, device, _static_shape, _direct_return)
+        return self
+
+    @property
+    def type_hint(self):
+        return self._type_hint
+
+    @type_hint.setter
+    def type_hint(self, hint):
+        self._original_type_hint, self._type_hint = self._type_hint, hint
+
+    def experimental_compile(
+        self,
+        _submit_timeout=None,
+        _buffer_size_bytes=None,
+        enable_asyncio=False,
+        _max_inflight_executions=None,
+        _max_buffered_results=None,
+        _overlap_gpu_communication=None,
+        _default_communicator="create",
+    ):
+        """Checks the graph that ends in this node and gives a CompiledDAG of it.
+
+        Arguments that are None are those of DAGContext.
+
+        Arguments:
+            _submit_timeout: seconds that `execute` waits for room; -1: without end.
+            enable_asyncio: the graph is run by `await execute_async(...)` instead of `execute(...)`.
+            _max_inflight_executions, _max_buffered_results: see DAGContext.
+            _buffer_size_bytes, _overlap_gpu_communication, _default_communicator: checked, and of no effect.
+
+        ValueError for a graph that cannot be compiled, NotImplementedError for one with a task in it.
+        """
+        from rayshim.dag.compiled_dag_node import CompiledDAG
+
+        if self.is_cgraph_output_node:
+            raise ValueError(
+                "It is not allowed to call `experimental_compile` on the same DAG object multiple times no matter whether "
+                "`teardown` is called or not. Please reuse the existing compiled DAG or create a new one."
+            )
+        self.is_cgraph_output_node = True
+        return CompiledDAG(
+            self,
+            _submit_timeout,
+            _buffer_size_bytes,
+            enable_asyncio,
+            _max_inflight_executions,
+            _max_buffered_results,
+            _overlap_gpu_communication,
+            _default_communicator,
+        )
+
+    # ---- copies
+
+    def _copy_impl(self, new_args, new_kwargs, new_options, new_other_args_to_resolve):
+        raise NotImplementedError
+
+    def _copy(self, new_args, new_kwargs, new_options, new_other_args_to_resolve):
+        made = self._copy_impl(new_args, new_kwargs, new_options, new_other_args_to_resolve)
+        made._stable_uuid = self._stable_uuid
+        made._type_hint, made._original_type_hint = self._type_hint, self._original_type_hint
+        return made
+
+    def __getattr__(self, name):
+        if name == "bind":
+            raise AttributeError(f".bind() cannot be used again on {type(self)} ")
+        if name == "remote":
+            raise AttributeError(
+                f".remote() cannot be used on {type(self)}. To execute the task graph for this node, use .execute()."
+            )
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    # `__getattr__` of some nodes gives something for any name: pickling must not ask it.
+    def __getstate__(self):
+        return self.__dict__
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+
+
+class _Once:
+    """A function of a node that is computed once for each node and its copies."""
+
+    def __init__(self, fn):
+        self._fn, self.cache, self._input = fn, {}, None
+        fn.cache = self.cache
+
+    def __call__(self, node):
+        from rayshim.dag.input_node import InputNode
+
+        if isinstance(node, InputNode):
+            if self._input not in (None, node._stable_uuid):
+                raise AssertionError("Each DAG should only have one unique InputNode.")
+            self._input = node._stable_uuid
+        if node._stable_uuid not in self.cache:
+            self.cache[node._stable_uuid] = self._fn(node)
+        return self.cache[node._stable_uuid]

@@ -1,0 +1,105 @@
+"""Where a graph takes what `execute` is given."""
+
+from rayshim.dag.dag_node import DAGNode
+from rayshim.dag.format_utils import get_dag_node_str
+
+IN_CONTEXT_MANAGER = "__in_context_manager__"
+
+
+class InputNode(DAGNode):
+    """The input of a graph, one for all its nodes: `with InputNode() as inp: dag = f.bind(inp)`.
+
+    `inp[0]`, `inp["key"]` and `inp.name` are parts of the input: of the arguments of `execute` if there are several, of its only
+    argument if there is one. `input_type` is accepted and kept. ValueError for any other argument.
+    """
+
+    def __init__(self, *args, input_type=None, _other_args_to_resolve=None, **kwargs):
+        if args or kwargs:
+            raise ValueError("InputNode should not take any args or kwargs.")
+        self.input_attribute_nodes = {}
+        self.input_type = input_type
+        super().__init__([], {}, {}, other_args_to_resolve=_other_args_to_resolve)
+
+    def _copy_impl(self, new_args, new_kwargs, new_options, new_other_args_to_resolve):
+        return InputNode(_other_args_to_resolve=new_other_args_to_resolve)
+
+    def _execute_impl(self, *args, **kwargs):
+        if not self._in_context_manager():
+            raise AssertionError(
+                "InputNode is a singleton instance that should be only used in context manager for dag building and execution. "
+                "Write `with InputNode() as inp:` and bind inside of it."
+            )
+        if len(args) == 1 and not kwargs:
+            return args[0]
+        return DAGInputData(*args, **kwargs)
+
+    def _in_context_manager(self):
+        return bool(self._bound_other_args_to_resolve.get(IN_CONTEXT_MANAGER))
+
+    def set_context(self, key, val):
+        self._bound_other_args_to_resolve[key] = val
+
+    def __enter__(self):
+        self.set_context(IN_CONTEXT_MANAGER, True)
+        return self
+
+    def __exit__(self, *exc):
+        pass
+
+    def __getattr__(self, key):
+        if key.startswith("__") or "input_attribute_nodes" not in self.__dict__:  # protocols of Python, a copy in the making
+            raise AttributeError(key)
+        return self._part(key, "__getattr__")
+
+    def __getitem__(self, key):
+        if not isinstance(key, (str, int)):
+            raise AssertionError("Please only use int index or str as first-level key to access fields of dag input.")
+        return self._part(key, "__getitem__")
+
+    def _part(self, key, accessor):
+        if key not in self.input_attribute_nodes:
+            self.input_attribute_nodes[key] = InputAttributeNode(self, key, accessor)
+        return self.input_attribute_nodes[key]
+
+    def __str__(self):
+        return get_dag_node_str(self, "__InputNode__")
+
+
+class InputAttributeNode(DAGNode):
+    """A part of the input, see InputNode; `key` says which."""
+
+    def __init__(self, dag_input_node, key, accessor_method, input_type=None):
+        self._dag_input_node, self._key, self._accessor_method = dag_input_node, key, accessor_method
+        other = {"dag_input_node": dag_input_node, "key": key, "accessor_method": accessor_method, "result_type_string": input_type}
+        super().__init__([], {}, {}, other)
+
+    @property
+    def key(self):
+        return self._key
+
+    def _copy_impl(self, new_args, new_kwargs, new_options, new_other_args_to_resolve):
+        other = new_other_args_to_resolve
+        return InputAttributeNode(other["dag_input_node"], other["key"], other["accessor_method"], other["result_type_string"])
+
+    def _execute_impl(self, *args, **kwargs):
+        given = self._dag_input_node  # by now what the InputNode has given
+        if self._accessor_method == "__getattr__" and not isinstance(given, DAGInputData):
+            return getattr(given, self._key)
+        return given[self._key]
+
+    def __str__(self):
+        return get_dag_node_str(self, f'["{self._key}"]')
+
+
+class DAGInputData:
+    """All arguments of one `execute`, when there are several: positional ones by index, keywords by name."""
+
+    def __init__(self, *args, **kwargs):
+        self._args, self._kwargs = list(args), kwargs
+
+    def __getitem__(self, key):
+        if isinstance(key, int):
+            return self._args[key]
+        if isinstance(key, str):
+            return self._kwargs[key]
+        raise ValueError("Please only use int index or str as first-level key to access fields of dag input.")

@@ -1,0 +1,25 @@
+"""The end of a graph that gives several results."""
+
+from rayshim.dag.dag_node import DAGNode
+from rayshim.dag.format_utils import get_dag_node_str
+
+
+class MultiOutputNode(DAGNode):
+    """`MultiOutputNode([node, ...])`: executing it gives the list of the nodes' results.
+
+    ValueError for what is no list or tuple.
+    """
+
+    def __init__(self, args, other_args_to_resolve=None):
+        if not isinstance(args, (list, tuple)):
+            raise ValueError(f"Invalid input type for `args`, {type(args)}.")
+        super().__init__(list(args), {}, {}, other_args_to_resolve=other_args_to_resolve)
+
+    def _execute_impl(self, *args, **kwargs):
+        return self._bound_args
+
+    def _copy_impl(self, new_args, new_kwargs, new_options, new_other_args_to_resolve):
+        return MultiOutputNode(new_args, new_other_args_to_resolve)
+
+    def __str__(self):
+        return get_dag_node_str(self, "__MultiOutputNode__")

@@ -1,0 +1,78 @@
+"""Finds the nodes of a graph inside any picklable object, and puts other things in their places."""
+
+import io
+import pickle
+import sys
+
+import cloudpickle
+
+from rayshim.dag.base import DAGNodeBase
+
+_PLAIN = (int, float, complex, bool, str, bytes, type(None))
+
+
+class _PyObjScanner(cloudpickle.CloudPickler):
+    """One scan for objects of `source_type`: `find_nodes(obj)`, and then, if wanted, `replace_nodes(table)`.
+
+    Everything that can hold a node is walked through by pickling it, so what cannot be pickled raises its error here.
+    """
+
+    def __init__(self, source_type=DAGNodeBase):
+        self._buffer = io.BytesIO()
+        super().__init__(self._buffer)
+        self._source_type = source_type
+        self._kept = []  # what the pickle refers to by number
+        self._found = None
+        self._obj = None
+
+    def find_nodes(self, obj):
+        """All nodes in `obj` in the order in which they are met, each time that they are met."""
+        if self._found is not None:
+            raise RuntimeError("find_nodes was called twice on one scanner")
+        self._found, self._obj = [], obj
+        if not isinstance(obj, _PLAIN):
+            self.dump(obj)
+        return self._found
+
+    def replace_nodes(self, table):
+        """A copy of `obj` with `table[node]` in place of each node."""
+        if isinstance(self._obj, _PLAIN):
+            return self._obj
+        self._buffer.seek(0)
+        return _Replacer(self._buffer, self._kept, self._source_type, table).load()
+
+    def persistent_id(self, obj):
+        if isinstance(obj, self._source_type):
+            self._found.append(obj)
+        elif not _is_opaque(obj):
+            return None
+        self._kept.append(obj)
+        return len(self._kept) - 1
+
+    def clear(self):
+        """Lets go of what was scanned."""
+        self._kept, self._found, self._obj = [], [], None
+
+
+class _Replacer(pickle.Unpickler):
+    def __init__(self, file, kept, source_type, table):
+        super().__init__(file)
+        self._kept, self._source_type, self._table = kept, source_type, table
+
+    def persistent_load(self, number):
+        obj = self._kept[number]
+        return self._table[obj] if isinstance(obj, self._source_type) else obj
+
+
+def _is_opaque(obj):
+    """What holds no nodes and is handed on as it is: refs and handles, which must not be counted twice, and arrays."""
+    from rayshim.actor import ActorClass, ActorHandle
+    from rayshim.function import RemoteFunction
+    from rayshim.refs import ObjectRef
+
+    if isinstance(obj, (ObjectRef, ActorHandle, ActorClass, RemoteFunction)):
+        return True
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None and isinstance(obj, numpy.ndarray):
+        return obj.dtype != object
+    return hasattr(torch, "Tensor") and isinstance(obj, torch.Tensor)

@@ -1,0 +1,147 @@
+"""Reads a graph for compiling: which nodes belong to it, whether it can be compiled, what its operations are. Makes no call."""
+
+from dataclasses import dataclass
+
+from rayshim.dag.class_node import ClassMethodNode
+from rayshim.dag.collective_node import CollectiveOutputNode
+from rayshim.dag.dag_node import DAGNode
+from rayshim.dag.function_node import FunctionNode
+from rayshim.dag.input_node import InputAttributeNode, InputNode
+from rayshim.dag.output_node import MultiOutputNode
+from rayshim.dag.plan import Constant, Operation, Value
+
+_MIXED_INPUT = "All tasks must either use InputNode() directly, or they must index to specific args or kwargs."
+
+
+@dataclass
+class Graph:
+    nodes: list  # in the order in which they are numbered in drawings
+    operations: list  # in the order in which they were bound
+    outputs: list  # Values
+    returns_list: bool
+    positional: int  # how many positional arguments an execution has
+    keywords: list  # names of its keyword arguments
+
+
+def read(output):
+    """The Graph that ends in `output` and all that is connected with it.
+
+    Raises ValueError, saying which node and why, for one that cannot be compiled, NotImplementedError for one with a task.
+    """
+    nodes = []
+    output._find_root().traverse_and_apply(nodes.append)
+    for node in nodes:
+        _check_kind(node)
+    returns_list = isinstance(output, MultiOutputNode)
+    ends = list(output.get_args()) if returns_list else [output]
+    for end in ends:
+        if not isinstance(end, ClassMethodNode):
+            raise AssertionError(f"The result of a Compiled Graph must be that of an actor's method. Found:\n{end}")
+    positional, keywords = _inputs(nodes)
+    _check_unused_parts(nodes, output)
+    _check_leaves(nodes, output)
+    operations = [_operation(n) for n in sorted(_calls(nodes), key=lambda n: n._number)]
+    _check_inputs(operations, nodes)
+    if not returns_list:
+        nodes.append(MultiOutputNode(ends))
+    return Graph(nodes, operations, [_value(end) for end in ends], returns_list, positional, keywords)
+
+
+def _calls(nodes):
+    return [n for n in nodes if isinstance(n, ClassMethodNode) and n.is_class_method_call]
+
+
+def _check_kind(node):
+    if isinstance(node, FunctionNode):
+        raise NotImplementedError("Compiled DAGs currently only support actor method nodes")
+    if not isinstance(node, (InputNode, InputAttributeNode, MultiOutputNode, ClassMethodNode)):
+        raise ValueError(f"Found unsupported node of type {type(node)}")
+    if isinstance(node, ClassMethodNode) and node._get_actor_handle() is None:
+        raise ValueError("Compiled DAGs can only bind methods to an actor that is already created with Actor.remote()")
+    if any(isinstance(value, DAGNode) for value in node.get_kwargs().values()):
+        raise ValueError("Compiled DAG currently does not support binding to other DAG nodes as kwargs")
+
+
+def _inputs(nodes):
+    """(number of positional arguments, names of the keyword arguments) that an execution must have."""
+    taken = [arg for node in _calls(nodes) for arg in node.get_args() if isinstance(arg, (InputNode, InputAttributeNode))]
+    parts = list(dict.fromkeys(arg.key for arg in taken if isinstance(arg, InputAttributeNode)))
+    if any(isinstance(arg, InputNode) for arg in taken):
+        if parts:
+            raise ValueError(_MIXED_INPUT)
+        return 1, []
+    positional = [part for part in parts if isinstance(part, int)]
+    return max(positional, default=-1) + 1, [part for part in parts if isinstance(part, str)]
+
+
+def _check_unused_parts(nodes, output):
+    (root,) = [node for node in nodes if isinstance(node, InputNode)]
+    parts, used, seen, stack = root.input_attribute_nodes, set(), set(), [output]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack += node._upstream_nodes
+            if isinstance(node, InputAttributeNode):
+                used.add(node.key)
+    unused = [str(key) for key in parts if key not in used]
+    if unused:
+        raise ValueError(
+            f"Compiled Graph expects input to be accessed using all of attributes {', '.join(map(str, parts))}, but "
+            f"{', '.join(unused)} {'is' if len(unused) == 1 else 'are'} unused. Ensure all input attributes are used and "
+            "contribute to the computation of the Compiled Graph output."
+        )
+
+
+def _check_leaves(nodes, output):
+    """An error of a leaf would be lost: nobody asks for its result."""
+    known = set(nodes)
+    leaves = [
+        node.get_method_name()
+        for node in nodes
+        if isinstance(node, ClassMethodNode) and node is not output and not any(d in known for d in node._downstream_nodes)
+    ]
+    if leaves:
+        raise ValueError(
+            "Compiled DAG doesn't support leaf nodes, i.e., nodes that don't have downstream nodes and are not output nodes. "
+            f"There are {len(leaves)} leaf nodes in the DAG. Please add the outputs of {leaves} to the the MultiOutputNode."
+        )
+
+
+def _check_inputs(operations, nodes):
+    by_number = {node._number: node for node in nodes}
+    for operation in operations:
+        if not operation.inputs:
+            raise ValueError(
+                "Compiled DAGs require each task to take a ray.dag.InputNode or at least one other DAGNode as an input. "
+                f"Invalid task node:\n{by_number[operation.number]}\nPlease bind the task to proper DAG nodes."
+            )
+
+
+def _operation(node):
+    parts = [n.output_idx for n in node._downstream_nodes if isinstance(n, ClassMethodNode) and n.class_method_call is node]
+    outputs = tuple(Value(node._number, part) for part in sorted(parts)) or (Value(node._number, None),)
+    method, arguments = node.get_method_name(), node.get_args()
+    if isinstance(node, CollectiveOutputNode):
+        method, arguments = node.collective_op.of(node)
+    given = tuple(_value(a) if isinstance(a, DAGNode) else Constant(a) for a in arguments)
+    return Operation(
+        node._number,
+        node._get_actor_handle(),
+        method,
+        node.get_method_name(),
+        given,
+        node.get_kwargs(),
+        outputs,
+        node._get_bind_index(),
+    )
+
+
+def _value(node):
+    if isinstance(node, InputNode):
+        return Value(-1, None)
+    if isinstance(node, InputAttributeNode):
+        return Value(-1, node.key)
+    if node.is_class_method_output:
+        return Value(node.class_method_call._number, node.output_idx)
+    return Value(node._number, None)

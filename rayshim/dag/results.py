@@ -1,0 +1,81 @@
+"""Which results of a compiled graph have been fetched, taken or given up."""
+
+from rayshim.exceptions import RayCgraphCapacityExceeded
+
+
+class Results:
+    """The books of one CompiledDAG.
+
+    With `in_order` results are fetched in the order of the executions; those of earlier executions wait in `buffer` for their
+    turn. `dropped` and `taken` say which channels of an execution (None: its only one) can no longer be asked for, until all of
+    them are.
+    """
+
+    def __init__(self, graph, channels, most_buffered, in_order):
+        self._graph, self._channels, self._most_buffered, self._in_order = graph, channels, most_buffered, in_order
+        self.buffer, self.dropped, self.taken = {}, {}, {}
+        self.finished = -1  # number of the last execution whose results are fetched or given up; how many, less one
+
+    def fetch_next(self, execution, timeout):
+        """Fetches the oldest results that are not here yet; gives False if those of `execution` are."""
+        if self.finished >= execution:
+            return False
+        if len(self.buffer) >= self._most_buffered:
+            raise RayCgraphCapacityExceeded(
+                f"The compiled graph can't have more than {self._most_buffered} buffered results, and you currently have "
+                f"{len(self.buffer)} buffered results. Call `ray.get()` on CompiledDAGRef's (or await on CompiledDAGFuture's) "
+                "to retrieve results, or increase `_max_buffered_results` if buffering is desired, note that this will "
+                "increase driver memory usage."
+            )
+        oldest = self.finished + 1
+        if not self._give_up(oldest):
+            self.put(oldest, self._graph.fetch(oldest, timeout))
+        return True
+
+    def put(self, execution, values):
+        """Results have come."""
+        gone = self.dropped.get(execution, ())
+        self.buffer[execution] = {channel: value for channel, value in enumerate(values) if channel not in gone}
+        self.finished += 1
+
+    def take(self, execution, channel):
+        """The list of results for a ref or future: the one of its channel."""
+        if channel is None:
+            values = [value for _, value in sorted(self.buffer.pop(execution).items())]
+        else:
+            values = [self.buffer[execution].pop(channel)]
+        self.taken.setdefault(execution, set()).add(channel)
+        self._tidy(execution)
+        return values
+
+    def drop(self, execution, channel):
+        """A ref or future is gone without having been asked."""
+        self.dropped.setdefault(execution, set()).add(channel)
+        self._tidy(execution)
+
+    def _tidy(self, execution):
+        self._forget(execution)
+        if not self._in_order:
+            self._give_up(execution)
+            return
+        while self._give_up(self.finished + 1):
+            pass
+
+    def _give_up(self, execution):
+        """Whether `execution` was still to be fetched and nobody can ask for it; it then is finished."""
+        gone = self.dropped.get(execution, ())
+        if not (None in gone or len(gone) == self._channels) or not self._graph.is_pending(execution):
+            return False
+        self._graph.drop(execution)
+        del self.dropped[execution]
+        self.finished += 1
+        return True
+
+    def _forget(self, execution):
+        """Lets go of an execution whose results have been fetched and all been taken or dropped."""
+        if execution not in self.buffer and execution not in self.taken:
+            return
+        closed = self.taken.get(execution, set()) | self.dropped.get(execution, set())
+        if None in self.taken.get(execution, ()) or closed == set(range(self._channels)):
+            for book in (self.buffer, self.dropped, self.taken):
+                book.pop(execution, None)

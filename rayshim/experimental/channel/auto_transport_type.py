@@ -1,0 +1,5 @@
+"""The type hint that leaves the choice, where Ray has it."""
+
+from rayshim.experimental.channel.type_hints import AutoTransportType
+
+__all__ = ["AutoTransportType"]

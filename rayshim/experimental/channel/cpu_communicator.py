@@ -1,0 +1,22 @@
+"""CPUCommunicator: a group of actors whose tensors are in ordinary memory."""
+
+from rayshim.experimental.channel.communicator import Communicator
+
+
+class CPUCommunicator(Communicator):
+    """The group of `actor_handles`; `world_size` is their number."""
+
+    def __init__(self, world_size, actor_handles):
+        self._world_size, self._actor_handles = world_size, list(actor_handles)
+
+    def get_actor_handles(self):
+        return self._actor_handles
+
+    def get_world_size(self):
+        return self._world_size
+
+    def get_rank(self, actor):
+        """The actor's place in the group. ValueError if it is not of it."""
+        if actor not in self._actor_handles:
+            raise ValueError("Actor is not in the CPUCommunicator group.")
+        return self._actor_handles.index(actor)

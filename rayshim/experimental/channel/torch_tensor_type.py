@@ -1,0 +1,5 @@
+"""The type hint for tensors, where Ray has it."""
+
+from rayshim.experimental.channel.type_hints import TorchTensorType
+
+__all__ = ["TorchTensorType"]

@@ -1,0 +1,65 @@
+"""Type hints of a graph's nodes: kept and checked; the values travel the same way whatever they say."""
+
+from rayshim.experimental.channel.communicator import Communicator
+from rayshim.experimental.util.types import Device
+
+
+class ChannelOutputType:
+    """How a node's result travels, as the program says it."""
+
+    def requires_accelerator(self):
+        return False
+
+    def get_custom_communicator(self):
+        return None
+
+
+class TorchTensorType(ChannelOutputType):
+    """The node gives torch tensors. ValueError for an unknown transport, or for an accelerator's with the device "cpu"."""
+
+    AUTO, CPU, ACCELERATOR = "auto", "cpu", "accelerator"
+
+    def __init__(self, transport=AUTO, device=Device.DEFAULT, _static_shape=False, _direct_return=False):
+        self._communicator = transport if isinstance(transport, Communicator) else None
+        self.transport = self.ACCELERATOR if self._communicator is not None else transport
+        if self.transport not in (self.AUTO, self.CPU, self.ACCELERATOR):
+            raise ValueError(
+                "`transport` must be TorchTensorType.AUTO, TorchTensorType.ACCELERATOR or TorchTensorType.CPU"
+            )
+        if device == Device.CPU and self.transport == self.ACCELERATOR:
+            raise ValueError("accelerator transport is not supported with CPU target device.")
+        self.device, self.static_shape, self.direct_return = device, _static_shape, _direct_return
+
+    def requires_accelerator(self):
+        return self.transport == self.ACCELERATOR
+
+    def get_custom_communicator(self):
+        return self._communicator
+
+
+class AutoTransportType(ChannelOutputType):
+    """The node gives tensors, and how they travel is chosen by where they are."""
+
+    def __init__(self, device=Device.DEFAULT, _static_shape=False, _direct_return=False):
+        self.device, self.static_shape, self.direct_return = device, _static_shape, _direct_return
+
+
+def tensor_hint(transport, device, static_shape, direct_return):
+    """The hint for `with_tensor_transport`'s arguments; ValueError for what it does not accept."""
+    try:
+        device = Device(device)
+    except ValueError:
+        valid = ", ".join(f"'{d.value}'" for d in Device)
+        raise ValueError(f"Invalid device '{device}'. Valid options are: {valid}.") from None
+    if transport == "auto":
+        return AutoTransportType(device, static_shape, direct_return)
+    if transport == "shm":
+        return TorchTensorType(TorchTensorType.AUTO, device, static_shape, direct_return)
+    if transport in ("nccl", "accelerator"):
+        return TorchTensorType(TorchTensorType.ACCELERATOR, device, static_shape, direct_return)
+    if not isinstance(transport, Communicator):
+        raise ValueError(
+            f"Invalid transport type: {transport}. Transport must be one of 'auto', 'nccl', 'shm', 'accelerator' or an "
+            "instance of Communicator type."
+        )
+    return TorchTensorType(transport, device, static_shape, direct_return)

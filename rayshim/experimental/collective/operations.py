@@ -1,0 +1,43 @@
+"""allgather, allreduce and reducescatter over the nodes of a graph, one node of each actor."""
+
+from rayshim.dag.collective_node import bind
+from rayshim.experimental.util.types import AllGatherOp, AllReduceOp, ReduceOp, ReduceScatterOp
+
+
+class AllGatherWrapper:
+    """`allgather.bind(nodes)`: each actor has the tensors of all of them, one after the other along the first dimension."""
+
+    def bind(self, input_nodes, transport=None):
+        return bind(_flat(input_nodes), AllGatherOp(), "allgather", transport)
+
+
+class AllReduceWrapper:
+    """`allreduce.bind(nodes)`: each actor has the reduction of all tensors. Lists of nodes, one list per tensor, are reduced in one
+    operation."""
+
+    def bind(self, input_nodes, op=ReduceOp.SUM, transport=None):
+        return bind(input_nodes, AllReduceOp(_checked(op)), f"allreduce.{op}", transport)
+
+
+class ReduceScatterWrapper:
+    """`reducescatter.bind(nodes)`: each actor has its part, along the first dimension, of the reduction of all tensors."""
+
+    def bind(self, input_nodes, op=ReduceOp.SUM, transport=None):
+        return bind(_flat(input_nodes), ReduceScatterOp(_checked(op)), f"reducescatter.{op}", transport)
+
+
+def _checked(op):
+    if not isinstance(op, ReduceOp):
+        raise ValueError(f"Unexpected operation: {op}")
+    return op
+
+
+def _flat(nodes):
+    if nodes and isinstance(nodes[0], list):
+        raise ValueError("Currently binding a nested list of dag nodes is only supported for allreduce")
+    return nodes
+
+
+allgather = AllGatherWrapper()
+allreduce = AllReduceWrapper()
+reducescatter = ReduceScatterWrapper()

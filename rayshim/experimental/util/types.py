@@ -1,0 +1,75 @@
+"""Devices, and the operations of collective communication."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Device(Enum):
+    DEFAULT = "default"
+    CPU = "cpu"
+    GPU = "gpu"
+    CUDA = "cuda"
+
+    def __str__(self):
+        return self.value
+
+
+class ReduceOp(Enum):
+    """How tensors become one."""
+
+    SUM = 0
+    PRODUCT = 1
+    MAX = 2
+    MIN = 3
+    AVG = 4
+
+    def __str__(self):
+        return self.name.lower()
+
+    def of(self, tensors):
+        """The reduction of a list of tensors of one shape, in the order of the list. ValueError for different shapes."""
+        import torch
+
+        if len({t.shape for t in tensors}) > 1:
+            raise ValueError(f"Expected tensors of one shape from all actors, but got {[tuple(t.shape) for t in tensors]}")
+        made = tensors[0].clone()
+        for t in tensors[1:]:
+            if self in (ReduceOp.SUM, ReduceOp.AVG):
+                made += t
+            elif self is ReduceOp.PRODUCT:
+                made *= t
+            else:
+                made = (torch.maximum if self is ReduceOp.MAX else torch.minimum)(made, t)
+        return made / len(tensors) if self is ReduceOp.AVG else made
+
+
+class _CollectiveOp:
+    """A collective operation; `apply(tensors, rank)` gives what the actor `rank` has of it."""
+
+
+@dataclass(frozen=True)
+class AllGatherOp(_CollectiveOp):
+    def apply(self, tensors, rank):
+        import torch
+
+        return torch.cat(tensors)
+
+
+@dataclass(frozen=True)
+class AllReduceOp(_CollectiveOp):
+    reduceOp: ReduceOp = ReduceOp.SUM
+
+    def apply(self, tensors, rank):
+        return self.reduceOp.of(tensors)
+
+
+@dataclass(frozen=True)
+class ReduceScatterOp(_CollectiveOp):
+    reduceOp: ReduceOp = ReduceOp.SUM
+
+    def apply(self, tensors, rank):
+        if tensors[0].shape[0] % len(tensors):
+            raise ValueError(
+                f"Expected the first dimension of the input tensor to be divisible by the world size {len(tensors)}"
+            )
+        return self.reduceOp.of(tensors).chunk(len(tensors))[rank].clone()

@@ -1,0 +1,62 @@
+"""Async actors in inline placement: each call runs to its end at the point of call, in an event loop of the actor's own."""
+
+import asyncio
+import functools
+import inspect
+
+
+class ActorLoop:
+    """The event loop of one actor. Tasks that its methods leave behind go on while later calls run."""
+
+    def __init__(self):
+        self._loop = asyncio.new_event_loop()
+
+    def __del__(self):
+        self._loop.close()
+
+    def run(self, awaitable):
+        """The value of `awaitable`."""
+        # The caller may itself be in an event loop of this thread; the serial run waits for the call there.
+        outer = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
+        try:
+            return self._loop.run_until_complete(awaitable)
+        finally:
+            asyncio._set_running_loop(outer)
+
+    def make(self, constructor):
+        """`constructor()` inside the loop, where it may start tasks."""
+
+        async def call():
+            return constructor()
+
+        return self.run(call())
+
+    def plain(self, method):
+        """`method` as a function that returns when it is through; of an async generator, as a generator."""
+        if inspect.isasyncgenfunction(method):
+
+            @functools.wraps(method)
+            def call(*args, **kwargs):
+                values = method(*args, **kwargs)
+                try:
+                    while True:
+                        try:
+                            value = self.run(values.__anext__())
+                        except StopAsyncIteration:
+                            return
+                        yield value
+                finally:
+                    self.run(values.aclose())
+
+            call.__self__ = method.__self__
+            return call
+        if inspect.iscoroutinefunction(method):
+
+            @functools.wraps(method)
+            def call(*args, **kwargs):
+                return self.run(method(*args, **kwargs))
+
+            call.__self__ = method.__self__
+            return call
+        return method

@@ -1,0 +1,106 @@
+"""Packed placement: many actors to a worker process."""
+
+import json
+import os
+from dataclasses import dataclass
+
+from reactor import _core
+
+from rayshim import concurrency, session
+
+
+@dataclass(frozen=True)
+class packed:
+    """`init(placement=packed(n))`: n worker processes that host the actors, each many of them; "packed" is `packed()`.
+
+    Arguments:
+        workers: number of processes; default: the cores of the machine.
+        recording: path of what an earlier run of the program saved with `rayshim.graph().save(path)`. The actors are then
+            grouped by the time that their methods took and by what they sent each other, before the first is made
+            (`reactor.placement.group`), and an actor goes to its group's worker when it is made: the k-th of a class where the
+            k-th was put. Without one, and for actors that the recording does not know, an actor goes to the worker with the
+            fewest actors at that moment. An actor stays where it was put.
+
+    Results are those of the other placements. What the actors of one worker share is what a process has one of: module globals,
+    environment variables, the working directory, the process id and its end: when a worker dies its actors die with it, and
+    their errors name them all. `random`, `numpy.random` and `torch` are kept apart, those of a thread that an actor has started
+    itself excepted. One method runs at a time in a worker; one that waits for others' results lets its neighbours run, as does
+    one that has run for some 20 ms. Methods run in any of the worker's threads, so an actor with something bound to one thread,
+    such as a connection of sqlite3, should not be packed.
+
+    Threaded and async actors, those with concurrency groups, GPUs, a runtime environment or a placement group of their own, and
+    those that may be restarted have a process each, as in isolated placement.
+    """
+
+    workers: int | None = None
+    recording: str | os.PathLike | None = None
+
+    def __post_init__(self):
+        if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
+            raise ValueError(f"packed(workers={self.workers!r}): must be a positive number of processes")
+
+    def plan(self):
+        """The dict for reactor's supervisor: `workers`, and `groups`: lists of actors' names, by worker."""
+        from reactor.placement import group, measured
+        from reactor.record import Recording
+
+        workers = self.workers or os.cpu_count() or 1
+        if self.recording is None:
+            return {"workers": workers, "groups": []}
+        with open(self.recording, encoding="utf-8") as file:
+            try:
+                recording = Recording.from_dict(json.load(file))
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise ValueError(
+                    f"packed(recording={os.fspath(self.recording)!r}): not a file that rayshim.graph().save(path) wrote ({error!r})"
+                ) from None
+        return {"workers": workers, "groups": group(measured(recording), workers)}
+
+
+def shares(cls, info, how, facts):
+    """Whether an actor may share a process: `cls`, its class, which may say no by `_own_process = True`; `info`, its ClassInfo;
+    `how`, its concurrency; `facts`, what is told of it."""
+    concurrent = concurrency.several_at_once(how, info.is_async)
+    needs_more = facts["gpus"] or facts["max_restarts"] or facts["within"] or facts.get("env") or how.get("streams_window")
+    return not (concurrent or needs_more or getattr(cls, "_own_process", False))
+
+
+class Hosted:
+    """What a packed worker knows of one of its actors: its facts, how it is called in output."""
+
+    def __init__(self, facts):
+        self.facts = facts
+        self.label = facts["class_name"]
+
+
+_states = None  # reactor.runtime.actor_states.ActorStates
+
+
+def host():
+    """This process is a packed worker from now on."""
+    global _states
+    from reactor.runtime import worker
+    from reactor.runtime.actor_states import FORGET, ActorStates
+
+    _states = ActorStates()
+
+    def switched(outer, inner):
+        _states.switched(outer, inner)
+        if inner == FORGET:
+            session.current.hosted.pop(outer, None)
+
+    _core.set_hook("switched", switched)
+    _core.set_hook("hosted", lambda number, facts: session.current.hosted.update({number: Hosted(facts)}))
+    worker.follow(label)
+
+
+def begin(number):
+    """An actor of this worker is about to be made."""
+    s = session.current
+    _states.seed(number, s.settings["seed"], f"actor {s.hosted[number].facts['ordinal']}")
+
+
+def label():
+    """How the running actor's lines are shown, or None."""
+    made = session.current.hosted.get(_core.running()[1])
+    return made and made.label

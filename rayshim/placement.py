@@ -1,0 +1,189 @@
+"""Where a task or actor is to run: its scheduling strategy, and the placement group that it is in."""
+
+from dataclasses import dataclass
+
+from reactor import _core
+
+from rayshim import session
+
+MARKER = "bundle"  # the resource of a placement group that everything in it asks for, whatever else it needs
+NOWHERE = "a node that is not there"
+_MARKERS, _MARK = 1000.0, 0.001  # of it in a bundle, and in a demand
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a task or actor asks for: `demand` is {resource: amount}; `group` the hex id of its placement group, None without;
+    `capture` is whether what it starts is in that group too."""
+
+    demand: dict
+    group: str | None = None
+    capture: bool = False
+
+
+def place(options, resources, whose):
+    """The Place of what has these checked options and needs these resources. `whose` is its name, for errors.
+
+    Raises ValueError for a bundle that does not exist and for more than any bundle has.
+    """
+    group, index, capture = _group_of(options)
+    if group is None:
+        if index != -1:
+            raise ValueError("If placement group is not set, the value of bundle index must be -1.")
+        strategy = options.get("scheduling_strategy")
+        if hasattr(strategy, "node_id") and not strategy.soft and strategy.node_id != session.current.settings["node"]:
+            return Place({}, _nowhere(session.current))
+        return Place({**resources, **_labels_wanted(options)})
+    if group.is_empty:
+        if index != -1:
+            raise ValueError("If placement group is not set, the value of bundle index must be -1.")
+        return Place(resources)
+    _check_bundles(group, index, resources, whose)
+    key = group.id.hex()
+    return Place(within(key, index, resources), key, capture)
+
+
+def within(key, index, resources):
+    """These resources by the names that the group's bundle `index` (-1: any) gives them."""
+    named = {}
+    for kind, amount in {**resources, MARKER: _MARK}.items():
+        named[f"{kind}_group_{key}"] = amount
+        if index >= 0:
+            named[f"{kind}_group_{index}_{key}"] = amount
+    return named
+
+
+def offered(key, bundles):
+    """{name: amount} of all that a group with these bundles offers."""
+    names = {}
+    for index, bundle in enumerate(bundles):
+        for name, amount in within(key, index, {kind: amount for kind, amount in bundle.items() if amount}).items():
+            names[name] = names.get(name, 0) + (_MARKERS if name.startswith(MARKER + "_group_") else amount)
+    return names
+
+
+def plain(demand):
+    """A demand with the machine's own names for its resources."""
+    found = {}
+    for name, amount in demand.items():
+        kind, group, place = name.partition("_group_")
+        if not group:
+            found[name] = amount
+        elif kind != MARKER and "_" not in place:
+            found[kind] = amount
+    return found
+
+
+def current():
+    """(hex id, capture) of the placement group that the caller runs in, or None."""
+    s = session.current
+    if s is None:
+        return None
+    uid, number = _core.running()
+    if s.inline:
+        made = s.inline_actors.get(number)
+        facts = made and made.facts
+    else:
+        facts = s.record
+    if facts:
+        return facts.get("group")
+    return s.group[1] if s.group is not None and s.group[0] == uid else None
+
+
+def capturing():
+    """The hex id of the placement group that takes in what the caller starts, or None."""
+    here = current()
+    return here[0] if here and here[1] else None
+
+
+def released(s, key):
+    """Inline placement: whether the group has been removed."""
+    from reactor.runtime.reservations import RELEASED
+
+    return s.reservations.all[key].state == RELEASED
+
+
+def _group_of(options):
+    """(PlacementGroup or None, bundle index, whether it captures) that the options, or else the caller, ask for."""
+    strategy = options.get("scheduling_strategy")
+    if strategy is None:
+        group = options.get("placement_group", "default")
+        index, capture = options.get("placement_group_bundle_index", -1), options.get("placement_group_capture_child_tasks")
+        if group == "default":
+            captured = capturing()
+            group = captured and _by_id(captured)
+    elif hasattr(strategy, "placement_group_bundle_index"):
+        group, index = strategy.placement_group, strategy.placement_group_bundle_index
+        capture = strategy.placement_group_capture_child_tasks
+    else:
+        return None, -1, False
+    if capture is None:
+        capture = capturing() is not None
+    return group, index, bool(capture)
+
+
+def _by_id(key):
+    from rayshim.ids import PlacementGroupID
+    from rayshim.util.placement_group import PlacementGroup
+
+    return PlacementGroup(PlacementGroupID.from_hex(key))
+
+
+def _check_bundles(group, index, resources, whose):
+    from rayshim.util.placement_group import check_placement_group_index
+
+    check_placement_group_index(group, index)
+    bundles = group.bundle_specs
+    if not any(all(bundle.get(kind, 0) >= amount for kind, amount in resources.items()) for bundle in bundles):
+        asked = {kind: int(amount) if amount == int(amount) else amount for kind, amount in resources.items()}
+        raise ValueError(
+            f"Cannot schedule {whose} with the placement group because the resource request {asked} cannot fit into any bundles "
+            f"for the placement group, {bundles}."
+        )
+
+
+def _nowhere(s):
+    """The key of a reservation that was never made: what asks for a node that is not there is refused as what is in it."""
+    facts = {"possible": False, "owner": None, "bundles": None}
+    if NOWHERE not in s.reserved:
+        s.reserved.add(NOWHERE)
+        if s.inline:
+            s.reservations.add(NOWHERE, facts, {}, {})
+            s.reservations.release(NOWHERE)
+        else:
+            s.control.ask("reserve", NOWHERE, facts, {}, {})
+            s.control.ask("release", NOWHERE)
+    return NOWHERE
+
+
+def refusal(key, of_actor):
+    """The exception of a task or actor that was to run in a group that is gone, or on a node that is not there."""
+    from rayshim import exceptions
+
+    if key == NOWHERE:
+        kind = exceptions.ActorUnschedulableError if of_actor else exceptions.TaskUnschedulableError
+        return kind(
+            "The node specified via NodeAffinitySchedulingStrategy doesn't exist any more or is infeasible, and soft=False was "
+            "specified."
+        )
+    if not of_actor:
+        return exceptions.TaskPlacementGroupRemoved()
+    return exceptions.ActorUnschedulableError(
+        "Could not create the actor because its associated placement group was removed.\n"
+        f"Required placement group {key} is removed."
+    )
+
+
+def _labels_wanted(options):
+    """What asks for a node with other labels: a resource that nobody has, so that it is waited for. {} if this machine will do."""
+    strategy, selector = options.get("scheduling_strategy"), options.get("label_selector")
+    labels = session.current.settings.get("labels", {})
+    if selector:
+        from rayshim.util.scheduling_strategies import selected
+
+        choices = [selector, *(choice.get("label_selector", {}) for choice in options.get("fallback_strategy") or [])]
+        if not any(selected(choice, labels) for choice in choices):
+            return {f"a node with labels {selector}"[:120]: 1}
+    if hasattr(strategy, "hard") and not all(expression.holds(labels) for expression in strategy.hard):
+        return {f"a node with labels {[str(expression) for expression in strategy.hard]}"[:120]: 1}
+    return {}

@@ -1,0 +1,3 @@
+"""`ray.remote_function`."""
+
+from rayshim.function import RemoteFunction  # noqa: F401

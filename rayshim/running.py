@@ -1,0 +1,87 @@
+"""The sessions that run on this machine now, seen from outside through /proc: what `rayshim status`, `stack` and `memory` show."""
+
+import os
+from dataclasses import dataclass, field
+
+_ZYGOTE = "reactor.runtime.zygote import main"
+_HEAP = "/memfd:reactor"
+
+
+@dataclass
+class Process:
+    """`what` is its command line, for a worker what it runs; `private` and `cpu` are bytes of its own memory and seconds."""
+
+    pid: int
+    what: str
+    private: int
+    cpu: float
+
+
+@dataclass
+class Running:
+    """One session: its driver, its zygote, its workers, and the bytes of shared memory that are in use."""
+
+    driver: Process
+    zygote: Process
+    workers: list = field(default_factory=list)
+    shared: int = 0
+
+
+def sessions():
+    """The sessions of this user (all of them for root), as Running, in the order of their drivers' pids."""
+    parents, commands = {}, {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                parents[int(name)], commands[int(name)] = _parent(name), _command(name)
+            except (OSError, ValueError):
+                continue  # it has ended, or is another user's
+    # A worker's command line is its title; only in its first moments does it look like the zygote that it was forked from.
+    zygotes = [pid for pid, command in commands.items() if _ZYGOTE in command and _ZYGOTE not in commands.get(parents[pid], "")]
+    found = []
+    for zygote in sorted(zygotes, key=lambda pid: parents[pid]):
+        workers = [_process(pid, commands[pid]) for pid in sorted(parents) if parents[pid] == zygote]
+        driver = _process(parents[zygote], commands.get(parents[zygote], ""))
+        made = Running(driver, _process(zygote, "zygote"), [w for w in workers if w is not None], _shared(zygote))
+        if made.driver is not None and made.zygote is not None:
+            found.append(made)
+    return found
+
+
+def _command(pid):
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        return file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+
+
+def _fields(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()
+
+
+def _parent(pid):
+    return int(_fields(pid)[1])
+
+
+def _process(pid, command):
+    try:
+        fields = _fields(pid)
+        private = 0
+        with open(f"/proc/{pid}/smaps_rollup") as file:
+            for line in file:
+                if line.startswith("Private_"):
+                    private += int(line.split()[1]) * 1024
+    except OSError:
+        return None
+    return Process(pid, command, private, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"))
+
+
+def _shared(pid):
+    """Bytes of the session's shared memory, which each of its processes has open."""
+    try:
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            path = f"/proc/{pid}/fd/{fd}"
+            if os.readlink(path).startswith(_HEAP):
+                return os.stat(path).st_blocks * 512
+    except OSError:
+        pass
+    return 0

@@ -1,0 +1,238 @@
+"""What cannot be ordered, and what can never end: relaxed with a warning, or an error that says who waits for whom."""
+
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+import rayshim as ray
+
+
+@pytest.fixture(params=["logical", "strict"])
+def ordering(request):
+    ray.init(num_cpus=4, ordering=request.param, patience=60, logging_level="ERROR")
+    yield request.param
+    ray.shutdown()
+
+
+@pytest.fixture
+def session():
+    ray.init(num_cpus=4, logging_level="ERROR")
+    yield ray
+    ray.shutdown()
+
+
+def unorderable():
+    """A task holds a handle of `counter` and waits for a signal that comes after a call of the counter."""
+
+    @ray.remote
+    class Signal:
+        def __init__(self):
+            import asyncio
+
+            self.event = asyncio.Event()
+
+        async def wait(self):
+            await self.event.wait()
+
+        async def send(self):
+            self.event.set()
+
+    @ray.remote
+    class Counter:
+        def add(self):
+            return 1
+
+    @ray.remote
+    def holder(signal, counter):
+        ray.get(signal.wait.remote())
+        return "ended"
+
+    signal, counter = Signal.remote(), Counter.remote()
+    held = holder.remote(signal, counter)
+    try:
+        return ray.get(counter.add.remote())
+    finally:
+        ray.get(signal.send.remote())
+        assert ray.get(held) == "ended"
+
+
+def test_what_cannot_be_ordered_is_ordered_by_arrival_or_refused(ordering):
+    if ordering == "strict":
+        with pytest.raises(ray.exceptions.OrderingError, match=r"Counter\.add cannot be run.*holder.*may still call Counter"):
+            unorderable()
+    else:
+        assert unorderable() == 1
+        assert ray.report().to_dict()["physical_answers"] == 1
+
+
+def test_the_warning_names_who_was_held_back_and_for_whom():
+    program = "import rayshim as ray\nfrom rayshim.tests.test_ordering import unorderable\nray.init(num_cpus=4)\nunorderable()\n"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
+    assert shown.returncode == 0, shown.stderr
+    assert "Counter.add was held back, because calls made before it (holder) are still running and may yet call Counter" in shown.stderr
+
+
+def test_a_cycle_of_waits_is_an_error_that_names_both_and_where(session):
+    @ray.remote
+    class Outer:
+        def meet(self, inner):
+            self.inner = inner
+
+        def go(self):
+            return ray.get(self.inner.back.remote())
+
+        def answer(self):
+            return 1
+
+    @ray.remote
+    class Inner:
+        def meet(self, outer):
+            self.outer = outer
+
+        def back(self):
+            return ray.get(self.outer.answer.remote())
+
+    outer, inner = Outer.remote(), Inner.remote()
+    ray.get([outer.meet.remote(inner), inner.meet.remote(outer)])
+    with pytest.raises(ray.exceptions.DeadlockError) as caught:
+        ray.get(outer.go.remote())
+    told = str(caught.value)
+    assert "Outer (actor" in told and "Inner (actor" in told
+    assert f"in go at {__file__}:" in told and f"in back at {__file__}:" in told
+
+
+def test_an_actor_that_waits_for_itself_is_told(session):
+    @ray.remote
+    class Alone:
+        def go(self):
+            return ray.get(ray.get_runtime_context().current_actor.answer.remote())
+
+        def answer(self):
+            return 1
+
+    with pytest.raises(ray.exceptions.DeadlockError, match="Alone .* for a result of itself"):
+        ray.get(Alone.remote().go.remote())
+
+
+@ray.remote
+def slowly(value, seconds=0.3):
+    time.sleep(seconds)
+    return value
+
+
+def test_wait_gives_the_first_of_the_list_though_a_later_one_is_done_before(ordering):
+    refs = [slowly.remote(1), ray.put(2)]
+    assert ray.wait(refs) == (refs[:1], refs[1:])
+
+
+def test_wait_gives_what_is_done_once_patience_has_ended_and_at_once_from_then_on():
+    ray.init(num_cpus=4, patience=0.2, logging_level="ERROR")
+    try:
+        for _ in range(2):
+            refs = [slowly.remote(1, 2), ray.put(2)]
+            ready, left = ray.wait(refs)
+            assert (ready, left) == (refs[1:], refs[:1])
+        assert ray.report().to_dict()["physical_answers"] == 2
+    finally:
+        ray.shutdown()
+
+
+def test_by_arrival_wait_gives_what_is_done():
+    ray.init(num_cpus=4, ordering="arrival", logging_level="ERROR")
+    try:
+        refs = [slowly.remote(1, 1), ray.put(2)]
+        assert ray.wait(refs) == (refs[1:], refs[:1])
+    finally:
+        ray.shutdown()
+
+
+@pytest.mark.parametrize("wrong", [{"ordering": "lexical"}, {"patience": -1}, {"patience": "long"}])
+def test_wrong_orders_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        ray.init(**wrong)
+
+
+def test_usr1_shows_who_waits_for_whom_and_where():
+    program = textwrap.dedent(
+        """
+        import os, signal, threading, time
+        import rayshim as ray
+        ray.init(num_cpus=4)
+        @ray.remote
+        class Slow:
+            def sleep(self):
+                time.sleep(2)
+        @ray.remote
+        def task(refs):
+            return ray.get(refs[0])
+        ref = task.remote([Slow.remote().sleep.remote()])
+        threading.Timer(1.2, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+        ray.get(ref)
+        """
+    )
+    shown = subprocess.run([sys.executable, "-"], input=program, capture_output=True, text=True, timeout=50)
+    assert shown.returncode == 0, shown.stderr
+    assert "the driver" in shown.stderr and "for a task (pid" in shown.stderr
+    assert "for Slow (actor" in shown.stderr
+    assert "in sleep" in shown.stderr  # the stack
+
+
+def test_what_one_process_sends_out_of_turn_is_put_in_turn():
+    """One worker runs both tasks, the later one first, because the earlier one's argument is not there yet."""
+    ray.init(num_cpus=1, patience=60, logging_level="ERROR")
+    try:
+
+        @ray.remote
+        class Log:
+            def __init__(self):
+                self.seen = []
+
+            def add(self, who):
+                self.seen.append(who)
+
+            def all(self):
+                return self.seen
+
+        @ray.remote
+        def send(log, who, _):
+            for _ in range(50):
+                log.add.remote(who)
+
+        log = Log.remote()
+        late = slowly.options(num_cpus=0).remote(0)
+        ray.get([send.remote(log, "first", late), send.remote(log, "second", 0)])
+        assert ray.get(log.all.remote()) == ["first"] * 50 + ["second"] * 50
+    finally:
+        ray.shutdown()
+
+
+def test_who_asks_again_and_again_does_not_hold_others_for_ever():
+    ray.init(num_cpus=4, patience=0.5, logging_level="ERROR")
+    try:
+
+        @ray.remote
+        class Box:
+            def __init__(self):
+                self.full = False
+
+            def is_full(self):
+                return self.full
+
+            def fill(self):
+                self.full = True
+
+        @ray.remote
+        def asks(box):
+            while not ray.get(box.is_full.remote()):
+                pass
+            return "full"
+
+        box = Box.remote()
+        asked = asks.remote(box)
+        box.fill.remote()
+        assert ray.get(asked, timeout=50) == "full"
+    finally:
+        ray.shutdown()

@@ -1,0 +1,422 @@
+"""Packed placement: many actors to a worker."""
+
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+import rayshim as ray
+from rayshim.packing import packed
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture
+def one_worker():
+    ray.init(placement=packed(1), num_cpus=8, seed=7, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+@ray.remote
+class Plain:
+    def __init__(self, value=None):
+        self.value = value
+
+    def get(self):
+        return self.value
+
+    def set(self, value):
+        self.value = value
+
+    def pid(self):
+        return os.getpid()
+
+    def thread(self):
+        return threading.get_ident()
+
+    def ask(self, other):
+        return ray.get(other.get.remote())
+
+    def get_of(self, refs):
+        return ray.get(refs[0])
+
+    def sleep_until(self, path):
+        while not os.path.exists(path):
+            time.sleep(0.001)
+
+    def spin_until(self, path):
+        while not os.path.exists(path):
+            pass
+
+    def block(self, path):
+        with open(path):  # a FIFO: until somebody opens it for writing
+            return "opened"
+
+    def touch(self, path):
+        open(path, "w").close()
+
+    def fail(self):
+        raise ValueError("mine")
+
+    def leave(self):
+        ray.actor.exit_actor()
+
+    def make(self):
+        self.child = Plain.remote("child")
+        return [self.child]
+
+
+def alive(actor):
+    try:
+        ray.get(actor.get.remote())
+        return True
+    except ray.exceptions.ActorDiedError:
+        return False
+
+
+def test_actors_share_the_workers():
+    ray.init(placement=packed(2), num_cpus=8)
+    pids = ray.get([actor.pid.remote() for actor in [Plain.remote() for _ in range(6)]])
+    ray.shutdown()
+    assert len(set(pids)) == 2 and os.getpid() not in pids
+    assert [pids.count(pid) for pid in set(pids)] == [3, 3]
+
+
+@pytest.mark.parametrize("bad", [0, -1, "two"])
+def test_a_number_of_workers_that_makes_no_sense_is_refused(bad):
+    with pytest.raises(ValueError, match="positive number"):
+        packed(bad)
+
+
+def test_a_call_that_waits_lets_its_neighbours_run(one_worker):
+    a, b = Plain.remote(1), Plain.remote(2)
+    assert ray.get([a.ask.remote(b) for _ in range(5)]) == [2] * 5
+
+
+def test_a_call_is_not_stuck_below_another_that_waits_for_its_actor(one_worker, tmp_path):
+    first, second, third = Plain.remote(1), Plain.remote(2), Plain.remote(3)
+    held = third.sleep_until.remote(str(tmp_path / "go"))
+    waits = first.get_of.remote([held])  # first waits for third
+    behind = second.ask.remote(first)  # second waits for a call that is behind that one
+    Plain.remote().touch.remote(str(tmp_path / "go"))
+    assert ray.get([waits, behind]) == [None, 1]
+
+
+def test_a_chain_of_waits_is_as_long_as_the_actors_are_many(one_worker):
+    actors = [Plain.remote(k) for k in range(40)]
+    refs = [actors[0].get.remote()]
+    for actor in actors[1:]:
+        refs.append(actor.get_of.remote([refs[-1]]))
+    assert ray.get(refs) == [0] * 40
+
+
+@pytest.mark.parametrize("method", ["sleep_until", "spin_until"])
+def test_a_call_that_goes_on_lets_its_neighbours_run(one_worker, tmp_path, method):
+    busy, other = Plain.remote(), Plain.remote()
+    path = str(tmp_path / "gate")
+    going = getattr(busy, method).remote(path)
+    assert ray.get(other.get.remote()) is None
+    ray.get([other.touch.remote(path), going])
+
+
+def test_a_call_that_is_blocked_in_the_system_lets_its_neighbours_run(one_worker, tmp_path):
+    path = str(tmp_path / "fifo")
+    os.mkfifo(path)
+    blocked, other = Plain.remote(), Plain.remote(5)
+    going = blocked.block.remote(path)
+    assert ray.get(other.get.remote()) == 5
+    open(path, "w").close()
+    assert ray.get(going) == "opened"
+
+
+def test_calls_of_one_actor_keep_their_order_while_it_waits(one_worker, tmp_path):
+    actor, other = Plain.remote(0), Plain.remote()
+    held = other.sleep_until.remote(str(tmp_path / "go"))
+    refs = [actor.get_of.remote([held]), actor.set.remote(1), actor.get.remote()]
+    done, _ = ray.wait(refs, num_returns=3, timeout=0.2)
+    assert done == []
+    (tmp_path / "go").touch()
+    assert ray.get(refs) == [None, None, 1]
+
+
+def test_class_attributes_are_an_actors_own(one_worker):
+    class Tag:
+        pass
+
+    @ray.remote
+    class Shares:
+        items = []
+
+        def add(self, item):
+            self.items.append(item)
+            return self.items
+
+        def knows(self, tag):
+            return isinstance(tag, Tag)
+
+        def tag(self):
+            return Tag()
+
+    first, second = Shares.remote(), Shares.remote()
+    assert ray.get([first.add.remote(1), second.add.remote(2), first.add.remote(3)]) == [[1], [2], [1, 3]]
+    assert ray.get([first.knows.remote(Tag()), second.knows.remote(first.tag.remote()), first.knows.remote(second.tag.remote())]) == [True] * 3
+
+
+# ---- random states
+
+
+@ray.remote
+class Drawer:
+    def draw(self, kind):
+        import numpy as np
+
+        return {"random": random.random, "gauss": lambda: random.gauss(0, 1), "numpy": lambda: float(np.random.random()),
+                "numpy gauss": lambda: float(np.random.randn())}[kind]()
+
+    def draw_slowly(self):
+        drawn = []
+        for _ in range(100):
+            time.sleep(0.002)
+            drawn.append(random.random() + random.gauss(0, 1))
+        return drawn
+
+    def draw_around(self, refs):
+        before = random.random()
+        ray.get(refs)
+        return before, random.random()
+
+
+def drawn_in_turn(kind):
+    actors = [Drawer.remote() for _ in range(3)]
+    return [ray.get([actor.draw.remote(kind) for actor in actors]) for _ in range(5)]
+
+
+@pytest.mark.parametrize("kind", ["random", "gauss", "numpy", "numpy gauss"])
+def test_random_states_are_those_of_isolated_actors(kind):
+    import numpy  # noqa: F401  so that the workers are born with it
+
+    outcomes = []
+    for placement in ("isolated", packed(1), packed(2)):
+        ray.init(placement=placement, num_cpus=8, seed=3)
+        outcomes.append(drawn_in_turn(kind))
+        ray.shutdown()
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+    assert len({value for row in outcomes[0] for value in row}) == 15
+
+
+def test_an_interrupted_call_goes_on_with_its_own_random_state(one_worker):
+    long, other = Drawer.remote(), Drawer.remote()
+    going = long.draw_slowly.remote()
+    others = []
+    while not ray.wait([going], timeout=0)[0]:
+        others.append(ray.get(other.draw.remote("gauss")))
+    found = ray.get(going)
+    ray.shutdown()
+    ray.init(placement="isolated", num_cpus=8, seed=7)
+    long, other = Drawer.remote(), Drawer.remote()
+    assert ray.get(long.draw_slowly.remote()) == found
+    assert ray.get([other.draw.remote("gauss") for _ in others]) == others
+    assert len(others) > 1
+
+
+def test_a_call_that_waited_goes_on_with_its_own_random_state(one_worker):
+    first, second, third = (Drawer.remote() for _ in range(3))
+    refs = [second.draw.remote("random") for _ in range(3)]
+    found = ray.get(first.draw_around.remote(refs))
+    again = [ray.get(first.draw.remote("random")), ray.get(third.draw.remote("random"))]
+    ray.shutdown()
+    ray.init(placement="isolated", num_cpus=8, seed=7)
+    alone, _, last = (Drawer.remote() for _ in range(3))
+    expected = [ray.get(alone.draw.remote("random")) for _ in range(3)]
+    assert list(found) == expected[:2]
+    assert again == [expected[2], ray.get(last.draw.remote("random"))]
+
+
+# ---- ends
+
+
+@pytest.mark.parametrize("method", ["sleep_until", "spin_until"])
+def test_kill_ends_one_actor_whatever_it_is_doing(one_worker, tmp_path, method):
+    doomed, other = Plain.remote(), Plain.remote(2)
+    running, waiting = getattr(doomed, method).remote(str(tmp_path / "never")), doomed.get.remote()
+    assert ray.get(other.get.remote()) == 2
+    ray.kill(doomed)
+    for ref in (running, waiting, doomed.get.remote()):
+        with pytest.raises(ray.exceptions.ActorDiedError, match="killed by `ray.kill`"):
+            ray.get(ref)
+    assert ray.get(other.get.remote()) == 2
+
+
+def test_kill_ends_one_actor_that_waits(one_worker, tmp_path):
+    doomed, busy, other = Plain.remote(), Plain.remote(), Plain.remote(2)
+    going = busy.sleep_until.remote(str(tmp_path / "go"))
+    running = doomed.get_of.remote([going])
+    ray.wait([running], timeout=0.1)
+    ray.kill(doomed)
+    with pytest.raises(ray.exceptions.ActorDiedError):
+        ray.get(running)
+    assert ray.get(other.get.remote()) == 2
+    (tmp_path / "go").touch()
+    assert ray.get(going) is None
+
+
+def test_kill_ends_an_actor_in_the_middle_of_a_stream(one_worker):
+    @ray.remote
+    class Counter:
+        def count(self):
+            number = 0
+            while True:
+                yield number
+                number += 1
+
+    doomed, other = Counter.remote(), Plain.remote(2)
+    stream = doomed.count.remote()
+    assert [ray.get(next(stream)) for _ in range(3)] == [0, 1, 2]
+    ray.kill(doomed)
+    with pytest.raises(ray.exceptions.ActorDiedError):
+        while True:
+            ray.get(next(stream))
+    assert ray.get(other.get.remote()) == 2
+
+
+def test_an_actor_that_leaves_leaves_alone(one_worker):
+    leaver, other = Plain.remote(), Plain.remote(2)
+    refs = [leaver.leave.remote(), leaver.get.remote()]
+    for ref in refs:
+        with pytest.raises(ray.exceptions.ActorDiedError, match="exit_actor"):
+            ray.get(ref)
+    assert ray.get(other.get.remote()) == 2
+
+
+def test_a_constructor_that_fails_fails_one_actor(one_worker):
+    @ray.remote
+    class Broken:
+        def __init__(self):
+            raise ValueError("no")
+
+        def get(self):
+            pass
+
+    broken, other = Broken.remote(), Plain.remote(2)
+    with pytest.raises(ray.exceptions.ActorDiedError, match="no"):
+        ray.get(broken.get.remote())
+    assert ray.get(other.get.remote()) == 2
+
+
+def test_a_worker_takes_new_actors_where_old_ones_were(one_worker):
+    first = Plain.remote(1)
+    pid = ray.get(first.pid.remote())
+    for k in range(20):
+        actor = Plain.remote(k)
+        assert ray.get([actor.get.remote(), actor.pid.remote()]) == [k, pid]
+    assert ray.get(first.get.remote()) == 1
+
+
+def test_what_an_actor_has_made_ends_with_it(one_worker):
+    maker, other = Plain.remote(), Plain.remote(2)
+    (child,) = ray.get(maker.make.remote())
+    assert ray.get(child.get.remote()) == "child"
+    ray.kill(maker)
+    with pytest.raises(ray.exceptions.ActorDiedError, match="its owner has died"):
+        while True:
+            ray.get(child.get.remote())
+    assert ray.get(other.get.remote()) == 2
+
+
+def test_a_worker_that_dies_takes_its_actors_and_their_errors_name_them_all(one_worker, tmp_path):
+    busy, idle, late = Plain.remote(), Plain.remote(), Plain.remote()
+    running = busy.sleep_until.remote(str(tmp_path / "never"))
+    os.kill(ray.get(idle.pid.remote()), signal.SIGKILL)
+    for ref in (running, idle.get.remote(), late.get.remote()):
+        with pytest.raises(ray.exceptions.ActorDiedError, match="SIGKILL.*Plain#0, Plain#1, Plain#2"):
+            ray.get(ref)
+    assert ray.get(Plain.remote(4).get.remote()) == 4  # in a new worker
+
+
+def test_the_error_of_each_actor_is_its_own(one_worker):
+    actors = [Plain.remote() for _ in range(2)]
+    os.kill(ray.get(actors[0].pid.remote()), signal.SIGKILL)
+    for actor in actors:
+        with pytest.raises(ray.exceptions.ActorDiedError) as told:
+            ray.get(actor.get.remote())
+        assert actor._actor_id.hex() in str(told.value)
+
+
+# ---- who shares
+
+
+@ray.remote
+class Async:
+    async def pid(self):
+        return os.getpid()
+
+
+class Grouped:
+    def pid(self):
+        return os.getpid()
+
+
+def test_actors_that_run_several_calls_have_a_process_of_their_own(one_worker):
+    plain, threaded, coroutines = Plain.remote(), Plain.options(max_concurrency=2).remote(), Async.remote()
+    grouped = ray.remote(concurrency_groups={"io": 1})(Grouped).remote()
+    restarted = Plain.options(max_restarts=1).remote()
+    assert len(set(ray.get([actor.pid.remote() for actor in (plain, threaded, coroutines, grouped, restarted)]))) == 5
+
+
+def test_each_actor_knows_itself(one_worker):
+    @ray.remote
+    class Known:
+        def who(self):
+            context = ray.get_runtime_context()
+            return context.get_actor_id(), context.get_actor_name()
+
+    actors = [Known.options(name=f"number {k}").remote() for k in range(3)]
+    assert ray.get([actor.who.remote() for actor in actors]) == [(a._actor_id.hex(), f"number {k}") for k, a in enumerate(actors)]
+
+
+def test_an_earlier_run_tells_who_shares_a_worker(tmp_path):
+    path = tmp_path / "recorded.json"
+
+    def run(placement):
+        ray.init(placement=placement, num_cpus=8)
+        long, *short = [Plain.remote() for _ in range(4)]
+        for _ in range(3):
+            ray.get([long.spin_until.remote(str(path))] if not path.exists() else [])
+            ray.get([actor.get.remote() for actor in short])
+            if not path.exists():
+                ray.get(short[0].touch.remote(str(path)))
+        pids = ray.get([actor.pid.remote() for actor in (long, *short)])
+        ray.graph().save(tmp_path / "saved.json")
+        ray.shutdown()
+        return pids
+
+    import json
+
+    saved = {"measured": {f"Plain#{k}.get": {"calls": 1, "seconds": seconds} for k, seconds in enumerate((3.0, 1.0, 1.0, 1.0))}}
+    path.touch()
+    (tmp_path / "given.json").write_text(json.dumps(saved))
+    first, *others = run(packed(2, recording=tmp_path / "given.json"))
+    assert first not in others and len(set(others)) == 1
+    assert len(set(run(packed(2, recording=tmp_path / "saved.json")))) == 2  # what `save` wrote can be read
+
+
+def test_a_file_that_is_no_recording_is_refused(tmp_path):
+    (tmp_path / "other.json").write_text('{"segments": 3}')
+    with pytest.raises(ValueError, match="rayshim.graph"):
+        ray.init(placement=packed(recording=tmp_path / "other.json"))
+    assert not ray.is_initialized()
+
+
+def test_the_graph_shows_the_workers():
+    ray.init(placement=packed(2), num_cpus=8)
+    actors = [Plain.remote(k) for k in range(3)]
+    for _ in range(3):
+        ray.get([actor.get.remote() for actor in actors])
+    graph = ray.graph()
+    ray.shutdown()
+    assert "worker 0: Plain#0, Plain#2\nworker 1: Plain#1" in graph.text()
+    assert "Plain#35;1 · worker 1" in graph.mermaid() and "Plain#1 · worker 1" in graph.dot()

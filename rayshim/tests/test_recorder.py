@@ -1,0 +1,120 @@
+"""What the recorder tells of a program: segments, layouts, times, who woke whom."""
+
+import numpy as np
+import pytest
+
+import rayshim as ray
+from rayshim import recorder, session
+
+
+@pytest.fixture(autouse=True)
+def running():
+    ray.init(num_cpus=2)
+    yield
+    ray.shutdown()
+
+
+@ray.remote(num_cpus=0)
+class Env:
+    def step(self, action):
+        return np.full(4, action, dtype=np.float32)
+
+    def total(self, observation):
+        return float(observation.sum())
+
+    def same(self, value):
+        return value
+
+
+@ray.remote
+def double(x):
+    return 2 * x
+
+
+@ray.remote(num_cpus=0)
+class Caller:
+    def ask(self, env, times):
+        return [ray.get(env.total.remote(np.ones(2))) for _ in range(times)]
+
+    def ask_in_vain(self, ref):
+        with pytest.raises(ray.exceptions.GetTimeoutError):
+            ray.get(ref[0], timeout=0.01)
+
+
+def recorded():
+    return recorder.recording(session.current)
+
+
+def of_driver(recording):
+    return [segment for segment in recording.segments if segment.caller == "driver"]
+
+
+def test_the_first_round_is_recorded_and_the_second_replayed():
+    for _ in range(5):
+        ray.get([double.remote(1), double.remote(2)])
+    (segment,) = of_driver(recorded())
+    assert (segment.runs, segment.replays, segment.calls) == (5, 4, 2)
+
+
+def test_a_segment_knows_where_it_ends_what_it_gets_and_its_time():
+    env = Env.remote()
+    for _ in range(3):
+        observation = env.step.remote(1)
+        assert ray.get(env.total.remote(observation)) == 4.0
+    segment = of_driver(recorded())[-1]
+    assert [source.operation for source in segment.gets] == [1]
+    assert segment.end_site.partition(":")[0] == segment.operations[1].site.partition(":")[0]
+    assert segment.seconds > 0
+
+
+def test_a_result_that_only_another_actor_sees_has_its_layout():
+    env, other = Env.remote(), Env.remote()
+    for _ in range(3):
+        ray.get(other.total.remote(env.step.remote(1)))
+    step = of_driver(recorded())[-1].operations[0]
+    assert step.results[0].layout == "float32[4]"
+
+
+def test_methods_are_counted_and_timed_where_they_run():
+    env = Env.remote()
+    ray.get([env.step.remote(1) for _ in range(200)])
+    timing = recorded().measured["Env#0.step"]
+    assert timing.calls == 200
+    assert 0 < timing.seconds < 10
+
+
+def test_each_process_of_a_chain_is_woken_about_once_a_segment_at_most():
+    envs = [Env.remote() for _ in range(4)]
+
+    def chain():
+        value = np.ones(4)
+        for env in envs:
+            value = env.same.remote(value)
+        return ray.get(value)
+
+    chain()
+    before = recorded().counters["wakes"]
+    for _ in range(50):
+        assert chain().tolist() == [1.0] * 4
+    # A process that looked before it slept may be rung twice for the same result.
+    assert recorded().counters["wakes"] - before <= 55 * (len(envs) + 1)
+
+
+def test_an_ended_workers_recording_stays():
+    env, caller = Env.remote(), Caller.remote()
+    assert ray.get(caller.ask.remote(env, 3)) == [2.0] * 3
+    del caller
+    names = set()
+    for _ in range(200):
+        names = {segment.caller for segment in recorded().segments}
+        if len(session.current.control.ask("state")["actors"]) == 1:
+            break
+    assert "Caller#0.ask" in names
+    assert recorded().measured["Caller#0.ask"].calls == 1
+
+
+def test_answers_of_the_clock_are_counted_in_every_process():
+    caller = Caller.remote()
+    never = Env.options(num_cpus=100).remote().step.remote(1)
+    ray.get(caller.ask_in_vain.remote([never]))
+    assert recorded().counters["physical_answers"] == 1

@@ -1,0 +1,57 @@
+"""Which of the workers' lines are shown, and when."""
+
+import pytest
+
+from rayshim.worker_lines import Merger
+
+
+@pytest.fixture
+def merger(monkeypatch):
+    for name in ("ALLOW_REGEX", "SKIP_REGEX", "AGG_WINDOW_S"):
+        monkeypatch.delenv(f"RAY_DEDUP_LOGS_{name}", raising=False)
+    return Merger()
+
+
+def texts(shown):
+    return [line for _, _, _, line in shown]
+
+
+def test_the_first_of_alike_lines_is_shown_and_the_others_are_counted(merger):
+    shown = [texts(merger.take(1, "f", pid, f"step {pid} done", 0.0)) for pid in (1, 2, 3)]
+    assert shown == [["step 1 done"], [], []]
+    (summary,) = texts(merger.rest())
+    assert summary.startswith("step 3 done [repeated 2x across cluster]") and "RAY_DEDUP_LOGS=0" in summary
+
+
+def test_a_workers_own_repetitions_are_shown(merger):
+    assert [texts(merger.take(1, "f", 1, "again", 0.0)) for _ in range(3)] == [["again"]] * 3
+
+
+def test_a_line_that_came_once_more_is_shown_as_it_is(merger):
+    merger.take(1, "f", 1, "same", 0.0)
+    merger.take(1, "f", 2, "same", 0.0)
+    assert texts(merger.rest()) == ["same"]
+
+
+def test_what_was_held_back_is_shown_with_the_next_line_after_the_window(merger):
+    for pid in (1, 2, 3):
+        merger.take(1, "f", pid, "same", 0.0)
+    assert texts(merger.take(1, "f", 1, "other", 4.9)) == ["other"]
+    shown = texts(merger.take(1, "f", 1, "third", 5.1))
+    assert shown[0] == "third" and shown[1].startswith("same [repeated 2x")
+
+
+def test_the_two_streams_are_not_mixed_up(merger):
+    assert texts(merger.take(1, "f", 1, "same", 0.0)) == texts(merger.take(2, "f", 2, "same", 0.0)) == ["same"]
+
+
+def test_lines_of_nothing_but_numbers_are_all_shown(merger):
+    assert [texts(merger.take(1, "f", pid, "12", 0.0)) for pid in (1, 2)] == [["12"], ["12"]]
+
+
+def test_patterns_say_what_is_always_shown_and_what_never(monkeypatch):
+    monkeypatch.setenv("RAY_DEDUP_LOGS_ALLOW_REGEX", "^keep")
+    monkeypatch.setenv("RAY_DEDUP_LOGS_SKIP_REGEX", "noise")
+    merger = Merger()
+    assert [texts(merger.take(1, "f", pid, "keep me", 0.0)) for pid in (1, 2)] == [["keep me"], ["keep me"]]
+    assert merger.take(1, "f", 1, "noise", 0.0) == []

@@ -1,0 +1,260 @@
+"""The collective calls. They are for actors and tasks; a process can be in several groups, each with a name."""
+
+import threading
+
+from rayshim import session
+from rayshim.util.collective import types
+from rayshim.util.collective.collective_group.torch_gloo_collective_group import TorchGLOOGroup
+
+_TIMEOUT_MS = 30000
+_backends = {"GLOO": TorchGLOOGroup}
+_groups = {}  # (what tells this process's actor and run from others, name) -> group
+_lock = threading.RLock()
+
+
+def register_collective_backend(name, group_cls):
+    """Makes a class derived from BaseGroup known as the backend `name`. ValueError if it is known already."""
+    from rayshim.util.collective.collective_group.base_collective_group import BaseGroup
+
+    if name.upper() in _backends:
+        raise ValueError(f"Backend {name.upper()} already registered")
+    if not issubclass(group_cls, BaseGroup):
+        raise TypeError(f"{group_cls} must be a subclass of BaseGroup")
+    _backends[name.upper()] = group_cls
+
+
+def is_backend_available(backend):
+    """Whether groups with this backend ("NCCL", "GLOO", ...) can be made here."""
+    known = _backends.get(backend.upper())
+    return known is not None and bool(known.check_backend_availability())
+
+
+def nccl_available():
+    return is_backend_available("NCCL")
+
+
+def gloo_available():
+    return is_backend_available("GLOO")
+
+
+def _backend(name):
+    name = "GLOO" if name.upper() == "TORCH_GLOO" else name.upper()
+    if name not in _backends:
+        raise RuntimeError(
+            f"Backend {name} is not registered. Please register it using register_collective_backend('{name}', YourBackendClass), "
+            "or give backend='gloo', which rayshim has for CPU tensors."
+        )
+    if not is_backend_available(name):
+        raise RuntimeError(f"Backend {name} is registered but not available. Please check the installation requirements for it.")
+    return name
+
+
+# ---- groups
+
+
+def init_collective_group(world_size, rank, backend=types.Backend.NCCL, group_name="default", gloo_timeout=_TIMEOUT_MS):
+    """Makes the calling actor or task rank `rank` of a group of `world_size`; waits for the others, `gloo_timeout` ms at most."""
+    _check_inside()
+    if not group_name:
+        raise ValueError(f"group_name '{group_name}' needs to be a string.")
+    with _lock:
+        if is_group_initialized(group_name):
+            raise RuntimeError("Trying to initialize a group a second time.")
+        if not (world_size > 0 and 0 <= rank < world_size):
+            raise AssertionError(f"init_collective_group: rank {rank} of a group of {world_size}: must be from 0 to world_size - 1")
+        _join(world_size, rank, backend, group_name, gloo_timeout)
+
+
+def create_collective_group(
+    actors, world_size, ranks, backend=types.Backend.NCCL, group_name="default", gloo_timeout=_TIMEOUT_MS
+):
+    """Declares actors to be a group; each joins at its first collective call. `ranks` has the rank of each actor."""
+    if _declared(group_name) is not None:
+        raise RuntimeError("Trying to initialize a group twice.")
+    if len(ranks) != len(actors):
+        raise RuntimeError(
+            f"Each actor should correspond to one rank. Got '{len(ranks)}' ranks but '{len(actors)}' actors"
+        )
+    if set(ranks) != set(range(len(ranks))):
+        raise RuntimeError(f"Ranks must be a permutation from 0 to '{len(ranks)}'. Got '{''.join(map(str, ranks))}'.")
+    if world_size <= 0:
+        raise RuntimeError(f"World size must be greater than zero. Got '{world_size}'.")
+    if len(ranks) != world_size:
+        raise RuntimeError(f"A group of world size {world_size} needs as many actors. Got {len(actors)}.")
+    _backend(backend)
+    ids = [actor._actor_id.hex() for actor in actors]
+    _declare(group_name, {"ranks": dict(zip(ids, ranks)), "world_size": world_size, "backend": backend, "timeout": gloo_timeout})
+
+
+def destroy_collective_group(group_name="default"):
+    """The calling actor leaves the group."""
+    _check_inside()
+    with _lock:
+        group = _groups.pop(_key(group_name), None)
+    if group is not None:
+        group.destroy_group()
+        if _declared(group_name) is not None:
+            _declare(group_name, None)
+
+
+def is_group_initialized(group_name):
+    """Whether the calling process is in the group."""
+    return _key(group_name) in _groups
+
+
+def get_rank(group_name="default"):
+    """The caller's rank, -1 if it is not in the group."""
+    _check_inside()
+    group = _groups.get(_key(group_name))
+    return -1 if group is None else group.rank
+
+
+def get_collective_group_size(group_name="default"):
+    """How many are in the group, -1 if the caller is not in it."""
+    _check_inside()
+    group = _groups.get(_key(group_name))
+    return -1 if group is None else group.world_size
+
+
+def get_group_handle(group_name="default"):
+    """The caller's group; joins it if it was declared. RuntimeError if there is none."""
+    _check_inside()
+    with _lock:
+        group = _groups.get(_key(group_name))
+        if group is None:
+            from rayshim.context import RuntimeContext
+
+            declared = _declared(group_name)
+            me = RuntimeContext().get_actor_id()
+            if declared is None or me not in declared["ranks"]:
+                raise RuntimeError(f"The collective group '{group_name}' is not initialized in the process.")
+            group = _join(declared["world_size"], declared["ranks"][me], declared["backend"], group_name, declared["timeout"])
+        return group
+
+
+def _join(world_size, rank, backend, group_name, timeout):
+    name = _backend(backend)
+    extra = (timeout,) if name == "GLOO" else ()
+    group = _groups[_key(group_name)] = _backends[name](world_size, rank, group_name, *extra)
+    return group
+
+
+def _key(group_name):
+    from rayshim.context import RuntimeContext
+
+    s = session.current
+    return (s and s.settings["node"], s and s.inline and RuntimeContext().get_actor_id(), group_name)
+
+
+def _declare(group_name, what):
+    s = session.ensure()
+    if s.inline:
+        s.posted["collective", group_name, "members"] = what
+    else:
+        s.control.tell("post", ("collective", group_name, "members"), what)
+
+
+def _declared(group_name):
+    s = session.ensure()
+    posted = s.posted if s.inline else s.control.ask("posted", "collective")
+    return posted.get(("collective", group_name, "members"))
+
+
+def _check_inside():
+    from reactor import _core
+
+    if session.current is None or not (session.current.record or any(_core.running())):
+        raise RuntimeError("The collective APIs shall be only used inside a Ray actor or task.")
+
+
+# ---- operations; results are written into the tensors
+
+
+def allreduce(tensor, group_name="default", op=types.ReduceOp.SUM):
+    """Every rank's tensor becomes the reduction of all of them."""
+    _check_tensor(tensor)
+    get_group_handle(group_name).allreduce([tensor], types.AllReduceOptions(reduceOp=op))
+
+
+def barrier(group_name="default"):
+    """Waits until every rank is here."""
+    get_group_handle(group_name).barrier(types.BarrierOptions())
+
+
+def reduce(tensor, dst_rank=0, group_name="default", op=types.ReduceOp.SUM):
+    """The tensor of rank `dst_rank` becomes the reduction of all; the others stay."""
+    _check_tensor(tensor)
+    group = _with_rank(group_name, dst_rank)
+    group.reduce([tensor], types.ReduceOptions(reduceOp=op, root_rank=dst_rank))
+
+
+def broadcast(tensor, src_rank=0, group_name="default"):
+    """Every rank's tensor becomes that of `src_rank`."""
+    _check_tensor(tensor)
+    _with_rank(group_name, src_rank).broadcast([tensor], types.BroadcastOptions(root_rank=src_rank))
+
+
+def allgather(tensor_list, tensor, group_name="default"):
+    """`tensor_list`, one for each rank, becomes all the ranks' `tensor`."""
+    _check_tensor(tensor)
+    _check_tensors(tensor_list)
+    group = get_group_handle(group_name)
+    if len(tensor_list) != group.world_size:
+        raise RuntimeError("The length of the tensor list operands to allgather must be equal to world_size.")
+    group.allgather([tensor_list], [tensor], types.AllGatherOptions())
+
+
+def reducescatter(tensor, tensor_list, group_name="default", op=types.ReduceOp.SUM):
+    """`tensor` becomes the reduction of the entries for this rank in all the ranks' `tensor_list`."""
+    _check_tensor(tensor)
+    _check_tensors(tensor_list)
+    group = get_group_handle(group_name)
+    if len(tensor_list) != group.world_size:
+        raise RuntimeError("The length of the tensor list operands to reducescatter must be equal to world_size.")
+    group.reducescatter([tensor], [tensor_list], types.ReduceScatterOptions(reduceOp=op))
+
+
+def send(tensor, dst_rank, group_name="default"):
+    """Sends the tensor to a rank, which must call `recv`."""
+    _check_tensor(tensor)
+    group = _with_rank(group_name, dst_rank)
+    if dst_rank == group.rank:
+        raise RuntimeError(f"The destination rank '{dst_rank}' is self.")
+    group.send([tensor], types.SendOptions(dst_rank=dst_rank))
+
+
+def recv(tensor, src_rank, group_name="default"):
+    """The tensor becomes the one that rank `src_rank` sends."""
+    _check_tensor(tensor)
+    group = _with_rank(group_name, src_rank)
+    if src_rank == group.rank:
+        raise RuntimeError(f"The destination rank '{src_rank}' is self.")
+    group.recv([tensor], types.RecvOptions(src_rank=src_rank))
+
+
+def _with_rank(group_name, rank):
+    group = get_group_handle(group_name)
+    if rank < 0:
+        raise ValueError(f"rank '{rank}' is negative.")
+    if rank >= group.world_size:
+        raise ValueError(f"rank '{rank}' must be less than world size '{group.world_size}'")
+    return group
+
+
+def _check_tensor(tensor):
+    import sys
+
+    known = [getattr(sys.modules[m], t) for m, t in (("numpy", "ndarray"), ("torch", "Tensor")) if m in sys.modules]
+    if not isinstance(tensor, tuple(known)):
+        raise RuntimeError(
+            f"Unrecognized tensor type '{type(tensor)}'. Supported types are: np.ndarray, torch.Tensor, cupy.ndarray."
+        )
+
+
+def _check_tensors(tensors):
+    if not isinstance(tensors, list):
+        raise RuntimeError(f"The input must be a list of tensors. Got '{type(tensors)}'.")
+    if not tensors:
+        raise RuntimeError("Got an empty list of tensors.")
+    for tensor in tensors:
+        _check_tensor(tensor)

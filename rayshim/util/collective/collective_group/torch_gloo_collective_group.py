@@ -1,0 +1,139 @@
+"""The backend GLOO: torch's process group over loopback sockets."""
+
+import os
+import time
+from datetime import timedelta
+
+from rayshim import session
+from rayshim.util.collective import types
+from rayshim.util.collective.collective_group.base_collective_group import BaseGroup
+
+_HOST = "127.0.0.1"
+
+
+class TorchGLOOGroup(BaseGroup):
+    """Raises TimeoutError if the group is not complete within `gloo_timeout` milliseconds."""
+
+    def __init__(self, world_size, rank, group_name, gloo_timeout=None):
+        import torch.distributed as dist
+
+        super().__init__(world_size, rank, group_name)
+        s = session.current
+        if s.inline and world_size > 1:
+            raise RuntimeError(
+                f"the collective group '{group_name}' of {world_size} needs as many processes; in inline placement there is one. "
+                "Use the isolated placement"
+            )
+        timeout = timedelta(milliseconds=gloo_timeout or 30000)
+        self._store = self._meet(dist, s, timeout)
+        options = dist.ProcessGroupGloo._Options()
+        options._devices = [dist.ProcessGroupGloo.create_device(hostname=_HOST)]
+        options._timeout = timeout
+        self._group = dist.ProcessGroupGloo(self._store, rank, world_size, options)
+
+    def _meet(self, dist, s, timeout):
+        """The store over which the group's members find each other: rank 0 opens it and tells the supervisor its port."""
+        key = ("collective", self.group_name, "port")
+        if self.rank == 0:
+            store = dist.TCPStore(_HOST, 0, is_master=True, wait_for_workers=False, timeout=timeout)
+            if not s.inline:
+                s.control.tell("post", key, (os.getpid(), store.port))
+            return store
+        deadline = time.monotonic() + timeout.total_seconds()
+        while True:
+            pid, port = s.control.ask("posted", "collective").get(key) or (0, 0)
+            if pid and os.path.exists(f"/proc/{pid}"):
+                return dist.TCPStore(_HOST, port, is_master=False, wait_for_workers=False, timeout=timeout)
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"rank {self.rank} of the collective group '{self.group_name}' did not meet rank 0 within "
+                    f"{timeout.total_seconds():g} s: every rank must call init_collective_group or an operation of the group"
+                )
+            time.sleep(0.01)
+
+    def destroy_group(self):
+        if self.rank == 0 and not session.current.inline:
+            session.current.control.tell("post", ("collective", self.group_name, "port"), None)
+        self._group = self._store = None
+
+    @classmethod
+    def backend(cls):
+        return types.Backend.GLOO
+
+    @classmethod
+    def check_backend_availability(cls):
+        from importlib.util import find_spec
+
+        return find_spec("torch") is not None
+
+    # ---- operations
+
+    def allreduce(self, tensor, allreduce_options):
+        self._sum_up(_tensor(tensor[0]), allreduce_options.reduceOp)
+
+    def _sum_up(self, tensor, how):
+        import torch.distributed as dist
+
+        options = dist.AllreduceOptions()
+        options.reduceOp = _reduction(how)
+        self._group.allreduce([tensor], options).wait()
+
+    def barrier(self, barrier_options):
+        self._group.barrier().wait()
+
+    def reduce(self, tensor, reduce_options):
+        import torch.distributed as dist
+
+        tensor = _tensor(tensor[0])
+        options = dist.ReduceOptions()
+        options.reduceOp, options.rootRank = _reduction(reduce_options.reduceOp), reduce_options.root_rank
+        if self.rank != reduce_options.root_rank:
+            tensor = tensor.detach().clone()  # gloo uses it as scratch
+        self._group.reduce([tensor], options).wait()
+
+    def broadcast(self, tensor, broadcast_options):
+        import torch.distributed as dist
+
+        options = dist.BroadcastOptions()
+        options.rootRank, options.rootTensor = broadcast_options.root_rank, 0
+        self._group.broadcast([_tensor(tensor[0], read=self.rank == options.rootRank)], options).wait()
+
+    def allgather(self, tensor_list, tensor, allgather_options):
+        self._group.allgather([[_tensor(t) for t in tensor_list[0]]], [_tensor(tensor[0], read=True)]).wait()
+
+    def reducescatter(self, tensor, tensor_list, reducescatter_options):
+        output, parts = _tensor(tensor[0]), [_tensor(t, read=True).clone() for t in tensor_list[0]]
+        mine = parts[self.rank]
+        if output.shape != mine.shape:
+            raise ValueError(f"Output tensor has wrong shape {tuple(output.shape)}, expected {tuple(mine.shape)}")
+        for part in parts:
+            self._sum_up(part, reducescatter_options.reduceOp)
+        output.copy_(mine)
+
+    def send(self, tensor, send_options):
+        self._group.send([_tensor(tensor[0], read=True)], send_options.dst_rank, 0).wait()
+
+    def recv(self, tensor, recv_options):
+        self._group.recv([_tensor(tensor[0])], recv_options.src_rank, 0).wait()
+
+
+def _reduction(how):
+    import torch.distributed as dist
+
+    return getattr(dist.ReduceOp, how.name)
+
+
+def _tensor(value, read=False):
+    """A torch tensor over the memory of `value`; `read`: it is not written to."""
+    import numpy as np
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return value
+    if not isinstance(value, np.ndarray):
+        raise ValueError(f"torch_gloo group only accepts torch.Tensor or numpy.ndarray, received {type(value)}")
+    if value.flags.writeable:
+        return torch.from_numpy(value)
+    if read:
+        return torch.from_numpy(value.copy())
+    raise ValueError("the result of a collective operation cannot be written into a read-only array, as `get` gives: pass a copy")

@@ -1,0 +1,20 @@
+"""The calls over several GPUs of one process. They need NCCL, which rayshim does not provide: each raises RuntimeError."""
+
+
+def _refuse(name):
+    def call(*args, **kwargs):
+        raise RuntimeError(
+            f"{name}: Multigpu calls requires NCCL and Cupy. rayshim's collectives run on CPU tensors; within one process use torch"
+        )
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+allgather_multigpu = _refuse("allgather_multigpu")
+allreduce_multigpu = _refuse("allreduce_multigpu")
+broadcast_multigpu = _refuse("broadcast_multigpu")
+recv_multigpu = _refuse("recv_multigpu")
+reduce_multigpu = _refuse("reduce_multigpu")
+reducescatter_multigpu = _refuse("reducescatter_multigpu")
+send_multigpu = _refuse("send_multigpu")

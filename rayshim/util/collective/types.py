@@ -1,0 +1,80 @@
+"""What the collective calls are told: backends, reductions, and the options that a group's methods get."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+
+unset_timeout_ms = timedelta(milliseconds=-1)
+
+
+class Backend:
+    """Names of backends; `Backend("torch_gloo")` is GLOO too. ValueError for an unknown one."""
+
+    NCCL = "NCCL"
+    GLOO = "GLOO"
+
+    def __new__(cls, name):
+        known = {"NCCL": cls.NCCL, "GLOO": cls.GLOO, "TORCH_GLOO": cls.GLOO}
+        if name.upper() not in known:
+            raise ValueError(f"Unrecognized backend: '{name}'. Only NCCL and GLOO are supported")
+        return known[name.upper()]
+
+
+class ReduceOp(Enum):
+    SUM = 0
+    PRODUCT = 1
+    MIN = 2
+    MAX = 3
+
+
+@dataclass
+class AllReduceOptions:
+    reduceOp: ReduceOp = ReduceOp.SUM
+    timeout_ms: timedelta = unset_timeout_ms
+
+
+@dataclass
+class BarrierOptions:
+    timeout_ms: timedelta = unset_timeout_ms
+
+
+@dataclass
+class ReduceOptions:
+    reduceOp: ReduceOp = ReduceOp.SUM
+    root_rank: int = 0
+    root_tensor: int = 0
+    timeout_ms: timedelta = unset_timeout_ms
+
+
+@dataclass
+class AllGatherOptions:
+    timeout_ms: timedelta = unset_timeout_ms
+
+
+@dataclass
+class BroadcastOptions:
+    root_rank: int = 0
+    root_tensor: int = 0
+    timeout_ms: timedelta = unset_timeout_ms
+
+
+@dataclass
+class ReduceScatterOptions:
+    reduceOp: ReduceOp = ReduceOp.SUM
+    timeout_ms: timedelta = unset_timeout_ms
+
+
+@dataclass
+class SendOptions:
+    dst_rank: int = 0
+    dst_gpu_index: int = 0
+    n_elements: int = 0
+    timeout_ms: timedelta = unset_timeout_ms
+
+
+@dataclass
+class RecvOptions:
+    src_rank: int = 0
+    src_gpu_index: int = 0
+    n_elements: int = 0
+    timeout_ms: timedelta = unset_timeout_ms

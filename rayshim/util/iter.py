@@ -1,0 +1,314 @@
+"""Iterators over many actors' items (`ray.util.iter`; deprecated in Ray, and still there).
+
+    from_range(4, num_shards=2).for_each(lambda x: x * x).gather_sync().take(4)   # [0, 4, 1, 9]
+"""
+
+import collections
+
+from rayshim.util.iter_local import LocalIterator, _NextValueNotReady
+from rayshim.util.iter_metrics import MetricsContext, SharedMetrics
+from rayshim.util.iter_worker import ParallelIteratorWorker
+
+__all__ = [
+    "LocalIterator",
+    "MetricsContext",
+    "ParallelIterator",
+    "ParallelIteratorWorker",
+    "SharedMetrics",
+    "from_actors",
+    "from_items",
+    "from_iterators",
+    "from_range",
+]
+
+
+def from_items(items, num_shards=2, repeat=False):
+    """A ParallelIterator over `items`, dealt out in turn to `num_shards` actors; `repeat`: over and over."""
+    shards = [items[i::num_shards] for i in range(num_shards)]
+    kind = type(items[0]).__name__ if items else "None"
+    return from_iterators(shards, repeat, f"from_items[{kind}, {len(items)}, shards={num_shards}{_suffix(repeat)}]")
+
+
+def from_range(n, num_shards=2, repeat=False):
+    """A ParallelIterator over 0 to n - 1: each actor has a run of successive numbers, the last one the rest too."""
+    size = n // num_shards
+    ends = [i * size for i in range(num_shards)] + [n]
+    shards = [range(*pair) for pair in zip(ends, ends[1:])]
+    return from_iterators(shards, repeat, f"from_range[{n}, shards={num_shards}{_suffix(repeat)}]")
+
+
+def from_iterators(generators, repeat=False, name=None):
+    """A ParallelIterator with an actor for each of `generators`: iterables, or functions that return one (which, unlike a
+    generator, can be pickled)."""
+    import rayshim
+
+    worker = rayshim.remote(ParallelIteratorWorker)
+    actors = [worker.remote(generator, repeat) for generator in generators]
+    return from_actors(actors, name or f"from_iterators[shards={len(actors)}{_suffix(repeat)}]")
+
+
+def from_actors(actors, name=None):
+    """A ParallelIterator over actors whose classes derive from ParallelIteratorWorker."""
+    return ParallelIterator([_ActorSet(actors, [])], name or f"from_actors[shards={len(actors)}]", [])
+
+
+def _suffix(repeat):
+    return ", repeat=True" if repeat else ""
+
+
+class _ActorSet:
+    """Actors and the transformations that each is to make."""
+
+    def __init__(self, actors, transforms):
+        self.actors = actors
+        self.transforms = transforms
+
+    def init_actors(self):
+        import rayshim
+
+        rayshim.get([actor.par_iter_init.remote(self.transforms) for actor in self.actors])
+
+    def with_transform(self, fn):
+        return _ActorSet(self.actors, [*self.transforms, fn])
+
+
+class ParallelIterator:
+    """Items that are held and transformed in actors, its shards. Picklable; a shard is to be read by one process.
+
+    To read it, gather it: `gather_sync`, `gather_async`, `batch_across_shards`, or one by one: `get_shard`.
+    """
+
+    def __init__(self, actor_sets, name, parent_iterators):
+        self.actor_sets = actor_sets  # several after a union
+        self.name = name
+        self.parent_iterators = parent_iterators  # after a repartition: kept, so that their actors stay
+
+    def __iter__(self):
+        raise TypeError("You must use it.gather_sync() or it.gather_async() to iterate over the results of a ParallelIterator.")
+
+    def __repr__(self):
+        return f"ParallelIterator[{self.name}]"
+
+    # ---- transformations in the actors; each returns a new ParallelIterator
+
+    def _then(self, fn, name):
+        return ParallelIterator([s.with_transform(fn) for s in self.actor_sets], self.name + name, self.parent_iterators)
+
+    def transform(self, fn):
+        """See `LocalIterator.transform`."""
+        return self._then(lambda items: items.transform(fn), ".transform()")
+
+    def for_each(self, fn, max_concurrency=1, resources=None):
+        """See `LocalIterator.for_each`."""
+        if max_concurrency < 0:
+            raise AssertionError("max_concurrency must be non-negative.")
+        return self._then(lambda items: items.for_each(fn, max_concurrency, resources), ".for_each()")
+
+    def filter(self, fn):
+        """Only items for which `fn(item)` is true."""
+        return self._then(lambda items: items.filter(fn), ".filter()")
+
+    def batch(self, n):
+        """Lists of `n` successive items of a shard."""
+        return self._then(lambda items: items.batch(n), f".batch({n})")
+
+    def flatten(self):
+        """The items of the items."""
+        return self._then(lambda items: items.flatten(), ".flatten()")
+
+    def combine(self, fn):
+        """The items of the lists `fn(item)`."""
+        made = self.for_each(fn).flatten()
+        made.name = self.name + ".combine()"
+        return made
+
+    def local_shuffle(self, shuffle_buffer_size, seed=None):
+        """Each shard in random order, see `LocalIterator.shuffle`."""
+        return self._then(
+            lambda items: items.shuffle(shuffle_buffer_size, seed),
+            f".local_shuffle(shuffle_buffer_size={shuffle_buffer_size}, seed={seed})",
+        )
+
+    def repartition(self, num_partitions, batch_ms=0):
+        """The same items in `num_partitions` other actors: of each shard, the i-th goes to actor i modulo `num_partitions`."""
+        import rayshim
+
+        actors = self._started()
+
+        def partition(number):
+            def fetch(actor):
+                return actor.par_iter_slice_batch.remote(step=num_partitions, start=number, batch_ms=batch_ms)
+
+            return lambda: _as_they_come(actors, fetch)
+
+        worker = rayshim.remote(ParallelIteratorWorker)
+        made = [worker.remote(partition(i), repeat=False) for i in range(num_partitions)]
+        return ParallelIterator([_ActorSet(made, [])], f"{self.name}.repartition[num_partitions={num_partitions}]", [self])
+
+    # ---- gathering; each returns a LocalIterator
+
+    def gather_sync(self):
+        """The items in a fixed order: one of each shard in turn."""
+        made = self.batch_across_shards().flatten()
+        made.name = f"{self}.gather_sync()"
+        return made
+
+    def batch_across_shards(self):
+        """Lists with the next item of each shard that still has one."""
+
+        def stream(timeout=None):
+            import rayshim
+
+            active = self._started()
+            refs = [actor.par_iter_next.remote() for actor in active]
+            while active:
+                try:
+                    batch = rayshim.get(refs, timeout=timeout)
+                except TimeoutError:
+                    yield _NextValueNotReady()
+                    continue
+                except StopIteration:
+                    batch, active = _without_ended(active, refs)
+                refs = [actor.par_iter_next.remote() for actor in active]
+                if batch:
+                    yield batch
+                if timeout is not None:
+                    yield _NextValueNotReady()
+
+        return LocalIterator(stream, SharedMetrics(), name=f"{self}.batch_across_shards()")
+
+    def gather_async(self, batch_ms=0, num_async=1):
+        """The items as they become ready. `num_async` requests are under way to each actor; each brings what the actor makes in
+        `batch_ms` milliseconds (0: one item)."""
+        if num_async < 1:
+            raise ValueError("queue depth must be positive")
+        if batch_ms < 0:
+            raise ValueError("batch time must be positive")
+
+        def stream(timeout=None):
+            def came_from(actor):
+                made.shared_metrics.get().current_actor = actor
+
+            def fetch(actor):
+                return actor.par_iter_next_batch.remote(batch_ms)
+
+            return _as_they_come(self._started(), fetch, num_async, timeout, came_from)
+
+        made = LocalIterator(stream, SharedMetrics(), name=f"{self}.gather_async()")
+        return made
+
+    def _started(self):
+        """All of its actors, ready to be asked for items."""
+        for actor_set in self.actor_sets:
+            actor_set.init_actors()
+        return [actor for actor_set in self.actor_sets for actor in actor_set.actors]
+
+    def take(self, n):
+        """A list of the first `n` items in the order of `gather_sync`."""
+        return self.gather_sync().take(n)
+
+    def show(self, n=20):
+        """Prints the first `n` items in the order of `gather_sync`."""
+        self.gather_sync().show(n)
+
+    # ---- shards
+
+    def union(self, other):
+        """A ParallelIterator over the shards of both."""
+        if not isinstance(other, ParallelIterator):
+            raise TypeError(f"other must be of type ParallelIterator, got {type(other)}")
+        return ParallelIterator(
+            [*self.actor_sets, *other.actor_sets],
+            f"ParallelUnion[{self}, {other}]",
+            [*self.parent_iterators, *other.parent_iterators],
+        )
+
+    def select_shards(self, shards_to_keep):
+        """A ParallelIterator over the shards of these numbers."""
+        if len(self.actor_sets) > 1:
+            raise ValueError("select_shards() is not allowed after union()")
+        if not shards_to_keep:
+            raise ValueError("at least one shard must be selected")
+        old = self.actor_sets[0]
+        kept = [actor for i, actor in enumerate(old.actors) if i in shards_to_keep]
+        if len(kept) != len(shards_to_keep):
+            raise AssertionError(f"Invalid actor index: {shards_to_keep} of {len(old.actors)} shards")
+        return ParallelIterator(
+            [_ActorSet(kept, old.transforms)], f"{self}.select_shards({len(shards_to_keep)} total)", self.parent_iterators
+        )
+
+    def num_shards(self):
+        return sum(len(actor_set.actors) for actor_set in self.actor_sets)
+
+    def shards(self):
+        """A list with a LocalIterator for each shard."""
+        return [self.get_shard(i) for i in range(self.num_shards())]
+
+    def get_shard(self, shard_index, batch_ms=0, num_async=1):
+        """A picklable LocalIterator over one shard; the other arguments as in `gather_async`."""
+        if num_async < 1:
+            raise ValueError("num async must be positive")
+        if batch_ms < 0:
+            raise ValueError("batch time must be positive")
+        shards = [(actor, actor_set.transforms) for actor_set in self.actor_sets for actor in actor_set.actors]
+        if not 0 <= shard_index < len(shards):
+            raise ValueError("Shard index out of range", shard_index, len(shards))
+        actor, transforms = shards[shard_index]
+
+        def stream(timeout=None):
+            import rayshim
+
+            rayshim.get(actor.par_iter_init.remote(transforms))
+            refs = collections.deque(actor.par_iter_next_batch.remote(batch_ms) for _ in range(num_async))
+            while True:
+                try:
+                    batch = rayshim.get(refs[0], timeout=timeout)
+                except TimeoutError:
+                    yield _NextValueNotReady()
+                    continue
+                except StopIteration:
+                    return
+                refs.popleft()
+                refs.append(actor.par_iter_next_batch.remote(batch_ms))
+                yield from batch
+                if timeout is not None:
+                    yield _NextValueNotReady()
+
+        return LocalIterator(stream, SharedMetrics(), name=f"{self.name}.shard[{shard_index}]")
+
+
+def _without_ended(active, refs):
+    """Of actors that were asked for an item: (the items of those that had one, those actors)."""
+    import rayshim
+
+    items, left = [], []
+    for actor, ref in zip(active, refs):
+        try:
+            items.append(rayshim.get(ref))
+            left.append(actor)
+        except StopIteration:
+            pass
+    return items, left
+
+
+def _as_they_come(actors, fetch, depth=1, timeout=None, came_from=lambda actor: None):
+    """The items of the batches `fetch(actor)`, with `depth` requests to each actor, until all are at their end."""
+    import rayshim
+
+    pending = {fetch(actor): actor for _ in range(depth) for actor in actors}
+    while pending:
+        refs = list(pending)
+        ready, _ = rayshim.wait(refs, num_returns=len(refs), timeout=0 if timeout is None else timeout)
+        if not ready and timeout is None:
+            ready, _ = rayshim.wait(refs, num_returns=1)
+        for ref in ready:
+            actor = pending.pop(ref)
+            try:
+                batch = rayshim.get(ref)
+            except StopIteration:
+                continue
+            came_from(actor)
+            pending[fetch(actor)] = actor
+            yield from batch
+        if timeout is not None:
+            yield _NextValueNotReady()

@@ -1,0 +1,307 @@
+"""Iterators over one stream of items, in this process."""
+
+import collections
+import random
+import threading
+
+from rayshim.util.iter_metrics import SharedMetrics
+
+_GREEDY = 100  # items that a union takes at once from a parent of weight "*"
+
+
+class _NextValueNotReady(Exception):
+    """An item that says: nothing there within the timeout, ask again. Transformations pass it through."""
+
+
+class LocalIterator:
+    """A lazy chain of transformations over one stream. Picklable until it is first asked for an item, and to be read by one process.
+
+    Arguments:
+        base_iterator: function of a timeout (seconds or None) that returns the stream; with a timeout, the stream gives
+            _NextValueNotReady where an item is late.
+        shared_metrics: the SharedMetrics of the chain.
+        local_transforms: functions from iterator to iterator, applied in this order.
+        timeout: for `base_iterator`.
+        name: for `repr`.
+    """
+
+    # A function given to `for_each` may have a method of this name; it is called before each item is fetched.
+    ON_FETCH_START_HOOK_NAME = "_on_fetch_start"
+    thread_local = threading.local()
+
+    def __init__(self, base_iterator, shared_metrics, local_transforms=None, timeout=None, name=None):
+        self.base_iterator = base_iterator
+        self.shared_metrics = shared_metrics
+        self.local_transforms = local_transforms or []
+        self.timeout = timeout
+        self.name = name or "unknown"
+        self.built_iterator = None
+
+    @staticmethod
+    def get_metrics():
+        """The MetricsContext of the running chain. ValueError outside of an iterator's function."""
+        metrics = getattr(LocalIterator.thread_local, "metrics", None)
+        if metrics is None:
+            raise ValueError("Cannot access context outside an iterator.")
+        return metrics
+
+    def __iter__(self):
+        if self.built_iterator is None:
+            stream = iter(self.base_iterator(self.timeout))
+            for transform in self.local_transforms:
+                stream = transform(stream)
+            self.built_iterator = stream
+        return self.built_iterator
+
+    def __next__(self):
+        return next(iter(self))
+
+    def __repr__(self):
+        return f"LocalIterator[{self.name}]"
+
+    def _then(self, transform, name):
+        return LocalIterator(self.base_iterator, self.shared_metrics, [*self.local_transforms, transform], name=self.name + name)
+
+    def _call(self, function, *args):
+        """`function(*args)`, which may ask for the metrics."""
+        self.thread_local.metrics = self.shared_metrics.get()
+        return function(*args)
+
+    # ---- transformations; each returns a new LocalIterator
+
+    def transform(self, fn):
+        """Passes the whole stream through the generator function `fn(iterator)`."""
+        return self._then(lambda stream: iter(fn(stream)), ".transform()")
+
+    def for_each(self, fn, max_concurrency=1, resources=None):
+        """`fn(item)` for each item; what gives _NextValueNotReady is called again with the same item.
+
+        With a `max_concurrency` other than 1 the calls are tasks with the options `resources`, that many at once (0: all),
+        and results come as they are ready.
+        """
+        if max_concurrency == 1:
+            stream = self._calls_here(fn)
+        else:
+            stream = _calls_as_tasks(fn, max_concurrency, resources or {})
+        if hasattr(fn, self.ON_FETCH_START_HOOK_NAME):
+            stream = self._announcing(stream, getattr(fn, self.ON_FETCH_START_HOOK_NAME))
+        return self._then(stream, ".for_each()")
+
+    def _calls_here(self, fn):
+        def stream(items):
+            for item in items:
+                if _late(item):
+                    yield item
+                    continue
+                result = self._call(fn, item)
+                while _late(result):
+                    yield result
+                    result = self._call(fn, item)
+                yield result
+
+        return stream
+
+    def _announcing(self, inner, hook):
+        def stream(items):
+            items = inner(items)
+            due = True
+            while True:
+                if due:
+                    self._call(hook)
+                try:
+                    item = next(items)
+                except StopIteration:
+                    return
+                due = not _late(item)  # not once more for an item that is merely late
+                yield item
+
+        return stream
+
+    def filter(self, fn):
+        """Only items for which `fn(item)` is true."""
+        return self._then(lambda items: (item for item in items if _late(item) or self._call(fn, item)), ".filter()")
+
+    def batch(self, n):
+        """Lists of `n` successive items; the last may be shorter."""
+
+        def stream(items):
+            batch = []
+            for item in items:
+                if _late(item):
+                    yield item
+                    continue
+                batch.append(item)
+                if len(batch) >= n:
+                    yield batch
+                    batch = []
+            if batch:
+                yield batch
+
+        return self._then(stream, f".batch({n})")
+
+    def flatten(self):
+        """The items of the items."""
+
+        def stream(items):
+            for item in items:
+                if _late(item):
+                    yield item
+                else:
+                    yield from item
+
+        return self._then(stream, ".flatten()")
+
+    def shuffle(self, shuffle_buffer_size, seed=None):
+        """The items in random order: each is drawn from a buffer of `shuffle_buffer_size`."""
+        draw = random.Random(seed)
+
+        def stream(items):
+            buffer = []
+            for item in items:
+                if _late(item):
+                    yield item
+                    continue
+                buffer.append(item)
+                if len(buffer) >= shuffle_buffer_size:
+                    yield buffer.pop(draw.randint(0, len(buffer) - 1))
+            while buffer:
+                yield buffer.pop(draw.randint(0, len(buffer) - 1))
+
+        return self._then(stream, f".shuffle(shuffle_buffer_size={shuffle_buffer_size}, seed={seed})")
+
+    def combine(self, fn):
+        """The items of the lists `fn(item)`."""
+        made = self.for_each(fn).flatten()
+        made.name = self.name + ".combine()"
+        return made
+
+    def zip_with_source_actor(self):
+        """(actor, item) for each item, after `gather_async`. ValueError on the way if the actor is not known."""
+
+        def pair(item):
+            actor = LocalIterator.get_metrics().current_actor
+            if actor is None:
+                raise ValueError("Could not identify source actor of item")
+            return actor, item
+
+        made = self.for_each(pair)
+        made.name = self.name + ".zip_with_source_actor()"
+        return made
+
+    # ---- several at once
+
+    def duplicate(self, n):
+        """A list of `n` iterators over the same items. One that is ahead gives _NextValueNotReady until the others have caught up."""
+        if n < 2:
+            raise ValueError("Number of copies must be >= 2")
+        waiting = [collections.deque() for _ in range(n)]
+
+        def copy(mine):
+            def stream(timeout):
+                while True:
+                    if len(mine) < max(map(len, waiting)):
+                        yield _NextValueNotReady()
+                        continue
+                    if not mine:
+                        self.timeout = timeout
+                        try:
+                            item = next(self)
+                        except StopIteration:
+                            return
+                        for queue in waiting:
+                            queue.append(item)
+                    yield mine.popleft()
+
+            return stream
+
+        return [
+            LocalIterator(copy(mine), self.shared_metrics, [], name=f"{self.name}.duplicate[{i}]") for i, mine in enumerate(waiting)
+        ]
+
+    def union(self, *others, deterministic=False, round_robin_weights=None):
+        """The items of this iterator and of the others.
+
+        By default an item comes when it is ready. `deterministic`: in turn, one each. `round_robin_weights`: in turn, as many as
+        the iterator's weight (a fraction is a chance); "*" is as many as are ready.
+        """
+        for other in others:
+            if not isinstance(other, LocalIterator):
+                raise ValueError(f"other must be of type LocalIterator, got {type(other)}")
+        parents = [self, *others]
+        if round_robin_weights:
+            if len(round_robin_weights) != len(parents):
+                raise ValueError("Length of round robin weights must equal number of iterators total.")
+            weights = list(round_robin_weights)
+            timeouts = [0 if weight == "*" else None for weight in weights]
+        else:
+            weights = [1] * len(parents)
+            timeouts = [None if deterministic else 0] * len(parents)
+        metrics = SharedMetrics(parents=[parent.shared_metrics for parent in parents])
+        streams = [
+            LocalIterator(parent.base_iterator, metrics, parent.local_transforms, timeout=timeout)
+            for parent, timeout in zip(parents, timeouts)
+        ]
+
+        def stream(timeout=None):
+            active = list(zip(weights, streams))
+            while active:
+                for weight, items in list(active):
+                    try:
+                        for _ in range(_GREEDY if weight == "*" else _rounded(weight)):
+                            item = next(items)
+                            if not _late(item):
+                                yield item
+                                continue
+                            if timeout is not None:
+                                yield item
+                            break
+                    except StopIteration:
+                        active.remove((weight, items))
+
+        return LocalIterator(stream, metrics, [], name=f"LocalUnion[{self}, {', '.join(map(str, others))}]")
+
+    # ---- results
+
+    def take(self, n):
+        """A list of the first `n` items, or of all if there are fewer."""
+        taken = []
+        for item in self:
+            taken.append(item)
+            if len(taken) >= n:
+                break
+        return taken
+
+    def show(self, n=20):
+        """Prints the first `n` items."""
+        for item in self.take(n):
+            print(item)
+
+
+def _late(item):
+    return isinstance(item, _NextValueNotReady)
+
+
+def _calls_as_tasks(fn, limit, options):
+    def stream(items):
+        import rayshim
+
+        remote = rayshim.remote(fn).options(**options) if options else rayshim.remote(fn)
+        pending = []
+        for item in items:
+            if _late(item):
+                yield item
+                continue
+            if limit and len(pending) >= limit:
+                ready, pending = rayshim.wait(pending)
+                yield from rayshim.get(ready)
+            pending.append(remote.remote(item))
+        while pending:
+            ready, pending = rayshim.wait(pending)
+            yield from rayshim.get(ready)
+
+    return stream
+
+
+def _rounded(weight):
+    whole = int(weight)
+    return whole + (random.random() < weight - whole)

@@ -1,0 +1,80 @@
+"""The actors behind a parallel iterator."""
+
+import collections
+import time
+
+from rayshim.util.iter_local import LocalIterator
+from rayshim.util.iter_metrics import SharedMetrics
+
+
+class ParallelIteratorWorker:
+    """Base class of an actor that holds one shard; `from_actors` takes actors of its subclasses, which must call this constructor.
+
+    Arguments:
+        item_generator: an iterable, or a function that returns one.
+        repeat: begin anew after its last item, for ever.
+    """
+
+    def __init__(self, item_generator, repeat):
+        def items():
+            return item_generator() if callable(item_generator) else item_generator
+
+        def cycle():
+            while True:
+                stream = iter(items())
+                if stream is item_generator:
+                    raise ValueError(
+                        f"Cannot iterate over {item_generator} multiple times. Please pass in the base iterable or "
+                        f"lambda: {item_generator} instead."
+                    )
+                yield from stream
+
+        self.item_generator = cycle() if repeat else items()
+        self.local_it = None
+        self.next_ith_buffer = None
+
+    def par_iter_init(self, transforms):
+        """Begins to iterate: `transforms` are functions from LocalIterator to LocalIterator."""
+        made = LocalIterator(lambda timeout: self.item_generator, SharedMetrics())
+        for transform in transforms:
+            made = transform(made)
+        self.local_it = iter(made)
+
+    def par_iter_next(self):
+        """The next item; StopIteration after the last."""
+        if self.local_it is None:
+            raise AssertionError("must call par_iter_init()")
+        return next(self.local_it)
+
+    def par_iter_next_batch(self, batch_ms):
+        """A list of the items of the next `batch_ms` milliseconds, at least one; StopIteration if there is none."""
+        return _collect(self.par_iter_next, batch_ms)
+
+    def par_iter_slice(self, step, start):
+        """The next of those items whose number modulo `step` is `start`. What lies between is kept for the other starts."""
+        if self.local_it is None:
+            raise AssertionError("must call par_iter_init()")
+        if self.next_ith_buffer is None:
+            self.next_ith_buffer = collections.defaultdict(collections.deque)
+        mine = self.next_ith_buffer[start]
+        if not mine:
+            for place, item in zip(range(step), self.local_it):
+                self.next_ith_buffer[place].append(item)
+        if not mine:
+            raise StopIteration
+        return mine.popleft()
+
+    def par_iter_slice_batch(self, step, start, batch_ms):
+        """As `par_iter_next_batch`, of `par_iter_slice`."""
+        return _collect(lambda: self.par_iter_slice(step, start), batch_ms)
+
+
+def _collect(next_item, batch_ms):
+    batch = [next_item()]
+    end = time.monotonic() + batch_ms / 1000
+    while batch_ms and time.monotonic() < end:
+        try:
+            batch.append(next_item())
+        except StopIteration:
+            break
+    return batch

@@ -1,0 +1,13 @@
+"""joblib's `Parallel` on actors: `register_ray()`, then `with joblib.parallel_backend("ray"): ...`."""
+
+
+def register_ray():
+    """Makes the backend "ray" known to joblib. ImportError without joblib."""
+    from joblib.parallel import register_parallel_backend
+
+    from rayshim.util.joblib.ray_backend import RayBackend
+
+    register_parallel_backend("ray", RayBackend)
+
+
+__all__ = ["register_ray"]

@@ -1,0 +1,104 @@
+"""The backend "ray" of joblib."""
+
+import copy
+import sys
+
+from joblib import parallel_backend
+from joblib._parallel_backends import FallbackToBackend, MultiprocessingBackend, SequentialBackend
+from joblib.parallel import BatchedCalls
+
+from rayshim.util.multiprocessing.pool import Pool
+
+_SMALL = 100  # bytes; what is smaller travels with each batch
+
+
+class RayBackend(MultiprocessingBackend):
+    """Runs joblib's batches in a pool of actors. `ray_remote_args`: the actors' options, here or in `Parallel(...)`, which wins."""
+
+    def __init__(self, nesting_level=None, inner_max_num_threads=None, ray_remote_args=None, **backend_arguments):
+        self.ray_remote_args = ray_remote_args
+        super().__init__(nesting_level=nesting_level, inner_max_num_threads=inner_max_num_threads, **backend_arguments)
+
+    def configure(self, n_jobs=1, parallel=None, prefer=None, require=None, ray_remote_args=None, **memmapping_arguments):
+        """Starts the pool, returns its size. The arguments for joblib's memory maps have no use: large values are shared anyway."""
+        n_jobs = self.effective_n_jobs(n_jobs)
+        if n_jobs == 1:
+            raise FallbackToBackend(SequentialBackend(nesting_level=self.nesting_level))
+        options = self.ray_remote_args if ray_remote_args is None else ray_remote_args
+        self._pool = _SharingPool(n_jobs, ray_remote_args=options)
+        self.parallel = parallel
+        return n_jobs
+
+    def effective_n_jobs(self, n_jobs):
+        """How many jobs run at once: for -1, as many as the session has CPUs."""
+        import rayshim
+        from rayshim import session
+
+        allowed = super().effective_n_jobs(n_jobs)
+        if n_jobs != -1:
+            return allowed
+        session.ensure()
+        return int(rayshim.cluster_resources()["CPU"])
+
+
+class _SharingPool(Pool):
+    """Puts each large argument into the object store once, however many batches it is in."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._registry = []  # (argument, its ref)
+
+    def apply_async(self, func, args=None, kwargs=None, callback=None, error_callback=None):
+        batch = getattr(func, "func", func)  # joblib wraps a batch to bring its traceback home
+        if isinstance(batch, BatchedCalls):
+            shared = _SharedCalls([self._share(item) for item in batch.items], batch)
+            func = shared if func is batch else _rewrapped(func, shared)
+        return super().apply_async(func, args, kwargs, callback, error_callback)
+
+    def _share(self, item):
+        func, args, kwargs = item
+        return func, [self._put(arg) for arg in args], {name: self._put(arg) for name, arg in kwargs.items()}
+
+    def _put(self, value):
+        import rayshim
+
+        if isinstance(value, rayshim.ObjectRef) or sys.getsizeof(value) < _SMALL:
+            return value
+        for known, ref in self._registry:
+            if known is value:
+                return ref
+        ref = rayshim.put(value)
+        self._registry.append((value, ref))
+        return ref
+
+    def close(self):
+        self._registry.clear()
+        super().close()
+
+
+def _rewrapped(wrapper, func):
+    wrapper = copy.copy(wrapper)
+    wrapper.func = func
+    return wrapper
+
+
+class _SharedCalls:
+    """joblib's BatchedCalls, some of whose arguments are refs."""
+
+    def __init__(self, items, batch):
+        self.items, self.backend, self.n_jobs = items, batch._backend, batch._n_jobs
+
+    def __call__(self):
+        with parallel_backend(self.backend, n_jobs=self.n_jobs):
+            return [
+                func(*map(_value, args), **{name: _value(arg) for name, arg in kwargs.items()}) for func, args, kwargs in self.items
+            ]
+
+    def __len__(self):
+        return len(self.items)
+
+
+def _value(arg):
+    import rayshim
+
+    return rayshim.get(arg) if isinstance(arg, rayshim.ObjectRef) else arg

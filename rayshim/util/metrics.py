@@ -1,0 +1,255 @@
+"""The program's own figures: counters, gauges, histograms, with tags. `prometheus_text()` shows those of all processes.
+
+Each process keeps its own and reports them about once a second; a killed one's last second may be missing.
+"""
+
+import bisect
+import re
+import threading
+import warnings
+
+__all__ = ["Counter", "Histogram", "Gauge", "prometheus_text"]
+
+_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_PERIOD = 1.0  # seconds between a process's reports
+
+_lock = threading.Lock()
+_series = {}  # (kind, name) -> {"description", "boundaries", "values": {tags as sorted tuple: number or [sum, counts...]}}
+_changed = set()  # keys of _series that were not reported yet
+_reporter = None  # thread of this process, started by its first figure
+_reporter_pid = None
+
+
+class Metric:
+    """Common to all figures: `name`, `description`, and `tag_keys`, the names of the tags that each value is recorded with.
+
+    A name that Prometheus does not allow gives a warning, and nothing is recorded.
+    """
+
+    def __init__(self, name, description="", tag_keys=None):
+        if not name:
+            raise ValueError("Empty name is not allowed. Please provide a metric name.")
+        self._discard_metric = not _NAME.fullmatch(name)
+        if self._discard_metric:
+            warnings.warn(
+                f"Invalid metric name: {name}. Metric will be discarded and data will not be collected or published. Metric names "
+                "can only contain letters, numbers, _, and :. Metric names cannot start with numbers.",
+                UserWarning,
+                stacklevel=3,
+            )
+        if not isinstance(tag_keys, (tuple, type(None))):
+            raise TypeError(f"tag_keys should be a tuple type, got: {type(tag_keys)}")
+        for key in tag_keys or ():
+            if not isinstance(key, str):
+                raise TypeError(f"Tag keys must be str, got {type(key)}.")
+        self._name, self._description, self._tag_keys = name, description, tag_keys or ()
+        self._default_tags = {}
+
+    def set_default_tags(self, default_tags):
+        """Tags for values that are recorded without them; returns the metric."""
+        for key, value in default_tags.items():
+            if key not in self._tag_keys:
+                raise ValueError(f"Unrecognized tag key {key}.")
+            if not isinstance(value, str):
+                raise TypeError(f"Tag values must be str, got {type(value)}.")
+        self._default_tags = default_tags
+        return self
+
+    @property
+    def info(self):
+        """Its name, description, tag_keys and default_tags as a dict."""
+        return {
+            "name": self._name,
+            "description": self._description,
+            "tag_keys": self._tag_keys,
+            "default_tags": self._default_tags,
+        }
+
+    def _record(self, value, tags, update, boundaries=()):
+        if not isinstance(value, (int, float)):
+            raise TypeError(f"value must be int or float, got {type(value)}.")
+        for tag in (tags or {}).values():
+            if not isinstance(tag, str):
+                raise TypeError(f"Tag values must be str, got {type(tag)}.")
+        tags = {**self._default_tags, **(tags or {})}
+        missing = [key for key in self._tag_keys if key not in tags]
+        if missing:
+            raise ValueError(f"Missing value for tag key(s): {','.join(missing)}.")
+        if self._discard_metric:
+            return
+        key = (type(self).__name__, self._name)
+        place = tuple(sorted(tags.items()))
+        with _lock:
+            series = _series.get(key)
+            if series is None:
+                series = _series[key] = {"description": self._description, "boundaries": tuple(boundaries), "values": {}}
+            series["values"][place] = update(series["values"].get(place))
+            _changed.add(key)
+        _ensure_reporter()
+
+    def __reduce__(self):
+        return type(self), (self._name, self._description, self._tag_keys)
+
+
+class Counter(Metric):
+    """A number that grows."""
+
+    def inc(self, value=1.0, tags=None):
+        """Adds `value`, which must be above 0."""
+        if isinstance(value, (int, float)) and value <= 0:
+            raise ValueError(f"value must be >0, got {value}")
+        self._record(value, tags, lambda old: (old or 0) + value)
+
+
+class Gauge(Metric):
+    """A number that is set."""
+
+    def set(self, value, tags=None):
+        """Sets it; None is ignored."""
+        if value is not None:
+            self._record(value, tags, lambda old: value)
+
+
+class Histogram(Metric):
+    """How many values fell between which of the `boundaries`, ascending positive numbers."""
+
+    def __init__(self, name, description="", boundaries=None, tag_keys=None):
+        super().__init__(name, description, tag_keys)
+        if not boundaries:
+            raise ValueError(
+                'boundaries argument should be provided when using the Histogram class. e.g., Histogram("name", boundaries=[1.0, 2.0])'
+            )
+        for i, boundary in enumerate(boundaries):
+            if boundary <= 0:
+                raise ValueError(
+                    f"Invalid `boundaries` argument at index {i}, {boundaries}. Use positive values for the arguments."
+                )
+        self.boundaries = boundaries
+
+    def observe(self, value, tags=None):
+        """Counts `value`."""
+
+        def update(old):
+            total, *counts = old or [0.0] * (len(self.boundaries) + 2)
+            counts[bisect.bisect_left(self.boundaries, value)] += 1
+            return [total + value, *counts]
+
+        self._record(value, tags, update, self.boundaries)
+
+    @property
+    def info(self):
+        return {**super().info, "boundaries": self.boundaries}
+
+    def __reduce__(self):
+        return type(self), (self._name, self._description, self.boundaries, self._tag_keys)
+
+
+def _ensure_reporter():
+    import os
+
+    global _reporter, _reporter_pid
+    if _reporter_pid == os.getpid():
+        return
+    _reporter_pid = os.getpid()
+    _reporter = threading.Thread(target=_report_for_ever, name="metrics", daemon=True)
+    _reporter.start()
+
+
+def _report_for_ever():
+    import time
+
+    while True:
+        time.sleep(_PERIOD)
+        report()
+
+
+def report():
+    """Tells the supervisor what has changed in this process."""
+    import os
+
+    from rayshim import session
+
+    s = session.current
+    if s is None or s.control is None:
+        return
+    with _lock:
+        told = {key: _copy(_series[key]) for key in _changed}
+        _changed.clear()
+    for key, series in told.items():
+        try:
+            s.control.tell("post", ("metrics", os.getpid(), *key), series)
+        except (RuntimeError, ValueError):
+            return  # the session is ending, or one metric has too many tags for one message
+
+
+def _copy(series):
+    return {**series, "values": dict(series["values"])}
+
+
+def prometheus_text():
+    """The figures of all processes, up to the last second, in Prometheus's text format (str).
+
+    Counters and histograms are summed over the processes; a gauge has one line per process, with its `pid` as a tag.
+    """
+    import os
+
+    from rayshim import session
+
+    s = session.current
+    mine = {("metrics", os.getpid(), *key): _copy(series) for key, series in _series.items()}
+    posted = s.control.ask("posted", "metrics") if s is not None and s.control is not None else {}
+    by_metric = {}
+    for (_, pid, kind, name), series in sorted({**posted, **mine}.items(), key=lambda item: item[0][1:]):
+        by_metric.setdefault((name, kind), []).append((pid, series))
+    return "".join(line for (name, kind), found in sorted(by_metric.items()) for line in _FORMATS[kind](f"ray_{name}", found))
+
+
+def _counter(name, found):
+    yield from _head(f"{name}_total", found, "counter")
+    for tags, value in _sums(found).items():
+        yield f"{name}_total{_tags(tags)} {value:g}\n"
+
+
+def _gauge(name, found):
+    yield from _head(name, found, "gauge")
+    for pid, series in found:
+        for tags, value in series["values"].items():
+            yield f"{name}{_tags((*tags, ('pid', str(pid))))} {value:g}\n"
+
+
+def _histogram(name, found):
+    yield from _head(name, found, "histogram")
+    bounds = [*(f"{b:g}" for b in found[0][1]["boundaries"]), "+Inf"]
+    for tags, (total, *counts) in _sums(found).items():
+        up_to = 0
+        for bound, count in zip(bounds, counts):
+            up_to += count
+            yield f"{name}_bucket{_tags((*tags, ('le', bound)))} {up_to:g}\n"
+        yield f"{name}_sum{_tags(tags)} {total:g}\n"
+        yield f"{name}_count{_tags(tags)} {up_to:g}\n"
+
+
+_FORMATS = {"Counter": _counter, "Gauge": _gauge, "Histogram": _histogram}
+
+
+def _head(name, found, kind):
+    text = found[0][1]["description"].replace("\\", "\\\\").replace("\n", "\\n")
+    yield f"# HELP {name} {text}\n"
+    yield f"# TYPE {name} {kind}\n"
+
+
+def _sums(found):
+    sums = {}
+    for _, series in found:
+        for tags, value in series["values"].items():
+            old = sums.get(tags)
+            if old is not None:
+                value = [a + b for a, b in zip(old, value)] if isinstance(value, list) else old + value
+            sums[tags] = value
+    return sums
+
+
+def _tags(tags):
+    quoted = (value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for _, value in tags)
+    text = ",".join(f'{key}="{value}"' for (key, _), value in zip(tags, quoted))
+    return f"{{{text}}}" if text else ""

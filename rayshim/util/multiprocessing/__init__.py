@@ -1,0 +1,7 @@
+"""`multiprocessing.Pool`, with actors for processes."""
+
+from multiprocessing import JoinableQueue, TimeoutError
+
+from rayshim.util.multiprocessing.pool import Pool
+
+__all__ = ["Pool", "TimeoutError", "JoinableQueue"]

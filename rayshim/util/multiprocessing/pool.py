@@ -1,0 +1,194 @@
+"""A pool of actors with the interface of `multiprocessing.Pool`."""
+
+import warnings
+
+from rayshim.util.multiprocessing.results import (
+    AsyncResult,
+    IMapIterator,
+    OrderedIMapIterator,
+    PoolTaskError,
+    UnorderedIMapIterator,
+)
+
+__all__ = ["AsyncResult", "IMapIterator", "OrderedIMapIterator", "Pool", "PoolActor", "PoolTaskError", "UnorderedIMapIterator"]
+
+
+class PoolActor:
+    """One process of a pool."""
+
+    _own_process = True  # in packed placement too: a pool's functions may end it, and its environment is its own
+
+    def __init__(self, initializer=None, initargs=None):
+        if initializer:
+            initializer(*(initargs or ()))
+
+    def ping(self):
+        pass
+
+    def run_batch(self, func, batch):
+        results = []
+        for args, kwargs in batch:
+            try:
+                results.append(func(*(args or ()), **(kwargs or {})))
+            except Exception as error:
+                results.append(PoolTaskError(error))
+        return results
+
+
+class Pool:
+    """Runs functions in a fixed number of actors, the way `multiprocessing.Pool` does.
+
+    Arguments:
+        processes: number of actors; default: the CPUs of the session (of the machine, where none is running: one is started).
+        initializer, initargs: function that each actor calls first, and its arguments.
+        maxtasksperchild: batches after which an actor is replaced by a new one.
+        context: accepted; has no meaning here.
+        ray_address: None or "local".
+        ray_remote_args: options of the actors.
+
+    Raises ValueError for no or more processes than there are CPUs.
+    """
+
+    def __init__(
+        self,
+        processes=None,
+        initializer=None,
+        initargs=None,
+        maxtasksperchild=None,
+        context=None,
+        ray_address=None,
+        ray_remote_args=None,
+    ):
+        import rayshim
+
+        if context:
+            warnings.warn("Pool(context=) has no meaning for actors; see rayshim.init for how workers are started", stacklevel=2)
+        if not rayshim.is_initialized():
+            rayshim.init(address=ray_address, num_cpus=processes)
+        cpus = int(rayshim.cluster_resources().get("CPU", 0))
+        processes = cpus if processes is None else processes
+        if processes <= 0:
+            raise ValueError("Processes in the pool must be >0.")
+        if cpus < processes:
+            raise ValueError(
+                f"Tried to start a pool with {processes} processes on an existing ray cluster, but there are only {cpus} "
+                "CPUs in the ray cluster."
+            )
+        self._closed = False
+        self._limit = maxtasksperchild or None
+        self._ending = []  # refs that are done when an actor has ended
+        self._last = 0  # index of the actor that was given work last
+        options = {"num_cpus": 0, **(ray_remote_args or {})}
+        self._new_actor = lambda: rayshim.remote(PoolActor).options(**options).remote(initializer, initargs)
+        self._actors = [self._new_actor() for _ in range(processes)]
+        self._served = [0] * processes  # batches that each has been given
+        rayshim.get([actor.ping.remote() for actor in self._actors])
+
+    @property
+    def size(self):
+        """How many actors it has."""
+        return len(self._actors)
+
+    def submit_next(self, func, batch):
+        """Gives the batch, a list of (args, kwargs), to the actor whose turn it is; returns the ref of the list of results."""
+        self._last = (self._last + 1) % self.size
+        return self._submit(self._last, func, batch)
+
+    def _submit(self, index, func, batch):
+        actor = self._actors[index]
+        ref = actor.run_batch.remote(func, batch)
+        self._served[index] += 1
+        if self._served[index] == self._limit:
+            self._end(actor)
+            self._actors[index], self._served[index] = self._new_actor(), 0
+        return ref
+
+    def _end(self, actor):
+        self._ending.append(actor.__ray_terminate__.remote())
+
+    # ---- calls
+
+    def apply(self, func, args=None, kwargs=None):
+        """`func(*args, **kwargs)` in one of the actors."""
+        return self.apply_async(func, args, kwargs).get()
+
+    def apply_async(self, func, args=None, kwargs=None, callback=None, error_callback=None):
+        """As `apply`, returning an AsyncResult at once. Of the callbacks, which run in a thread, one gets the result, the other
+        the exception."""
+        self._check_running()
+        return AsyncResult([self.submit_next(func, [(args, kwargs)])], callback, error_callback, single_result=True)
+
+    def map(self, func, iterable, chunksize=None):
+        """The list of `func(item)` of each item. `chunksize` items travel together."""
+        return self.map_async(func, iterable, chunksize).get()
+
+    def map_async(self, func, iterable, chunksize=None, callback=None, error_callback=None):
+        """As `map`, returning an AsyncResult at once; the callbacks get the list, or the first error in it."""
+        calls = [((item,), {}) for item in iterable]
+        return self._run(func, calls, chunksize, callback, error_callback)
+
+    def starmap(self, func, iterable, chunksize=None):
+        """As `map`, with each item the tuple of arguments of one call."""
+        return self._run(func, [(args, {}) for args in iterable], chunksize).get()
+
+    def starmap_async(self, func, iterable, callback=None, error_callback=None):
+        """As `starmap`, returning an AsyncResult at once."""
+        return self._run(func, [(args, {}) for args in iterable], None, callback, error_callback)
+
+    def imap(self, func, iterable, chunksize=1):
+        """An iterator over the results, in order; batches are sent out as results are taken."""
+        self._check_running()
+        return OrderedIMapIterator(self, func, iterable, chunksize=chunksize)
+
+    def imap_unordered(self, func, iterable, chunksize=1):
+        """As `imap`, in the order in which results become ready."""
+        self._check_running()
+        return UnorderedIMapIterator(self, func, iterable, chunksize=chunksize)
+
+    def _run(self, func, calls, chunksize, callback=None, error_callback=None):
+        self._check_running()
+        size = chunksize or self.chunksize_for(len(calls)) or 1
+        chunks = [calls[i : i + size] for i in range(0, len(calls), size)]
+        refs = [self._submit(i % self.size, func, chunk) for i, chunk in enumerate(chunks)]
+        return AsyncResult(refs, callback, error_callback)
+
+    def chunksize_for(self, n):
+        """Size of the batches of `n` items: four batches to an actor."""
+        return -(-n // (self.size * 4))
+
+    def _check_running(self):
+        if self._closed:
+            raise ValueError("Pool not running")
+
+    # ---- end
+
+    def __enter__(self):
+        self._check_running()
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        self.terminate()
+
+    def close(self):
+        """No more work is accepted; each actor ends when it has done its part."""
+        if not self._closed:
+            self._closed = True
+            for actor in self._actors:
+                self._end(actor)
+
+    def terminate(self):
+        """Ends the actors at once, whatever they are doing."""
+        import rayshim
+
+        self.close()
+        for actor in self._actors:
+            rayshim.kill(actor)
+
+    def join(self):
+        """Waits until the actors of a closed pool have ended. ValueError if it is not closed."""
+        import rayshim
+
+        if not self._closed:
+            raise ValueError("Pool is still running")
+        if self._ending:
+            rayshim.wait(self._ending, num_returns=len(self._ending))

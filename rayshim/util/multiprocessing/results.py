@@ -1,0 +1,153 @@
+"""What a Pool's calls give: results to come, one by one or together."""
+
+import collections.abc
+import itertools
+import threading
+from multiprocessing import TimeoutError
+
+
+class PoolTaskError(Exception):
+    """Stands for the result of a function that raised; `underlying` is what it raised."""
+
+    def __init__(self, underlying):
+        self.underlying = underlying
+
+
+class AsyncResult:
+    """The results to come of one call of the pool. `refs` are those of its batches, in order."""
+
+    def __init__(self, refs, callback=None, error_callback=None, single_result=False):
+        self._refs = refs
+        self._single_result = single_result
+        self._thread = None
+        if callback is not None or error_callback is not None:
+            self._thread = threading.Thread(
+                target=self._call_back, args=(callback, error_callback), name="pool-callback", daemon=True
+            )
+            self._thread.start()
+
+    def _call_back(self, callback, error_callback):
+        _wait(self._refs, None)
+        results = self._results()
+        error = next((r for r in results if isinstance(r, Exception)), None)
+        if error is not None:
+            if error_callback is not None:
+                error_callback(error)
+        elif callback is not None:
+            callback(results[0] if self._single_result else results)
+
+    def _results(self):
+        return [result for ref in self._refs for result in batch_of(ref)]
+
+    def wait(self, timeout=None):
+        """Returns when the results are there and the callbacks have been called, or after `timeout` seconds."""
+        if self._thread is None:
+            _wait(self._refs, timeout)
+        elif self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def get(self, timeout=None):
+        """The result, or list of results. Raises the first error among them, or TimeoutError after `timeout` seconds."""
+        self.wait(timeout)
+        if not self._there():
+            raise TimeoutError
+        results = self._results()
+        for result in results:
+            if isinstance(result, Exception):
+                raise result.underlying if isinstance(result, PoolTaskError) else result
+        return results[0] if self._single_result else results
+
+    def _there(self):
+        return _wait(self._refs, 0)
+
+    def ready(self):
+        """Whether the results are there and the callbacks have been called."""
+        if self._thread is not None:
+            return not self._thread.is_alive()
+        return self._there()
+
+    def successful(self):
+        """Whether no function raised. ValueError before the results are there."""
+        if not self.ready():
+            raise ValueError(f"{self!r} not ready")
+        return not any(isinstance(result, Exception) for result in self._results())
+
+
+def _wait(refs, timeout):
+    """Whether all of `refs` are done, after at most `timeout` seconds."""
+    import rayshim
+
+    return not refs or not rayshim.wait(refs, num_returns=len(refs), timeout=timeout)[1]
+
+
+def batch_of(ref):
+    """The list of results of a batch; where its actor died, that error is its one result."""
+    import rayshim
+
+    try:
+        return rayshim.get(ref)
+    except rayshim.exceptions.RayError as error:
+        return [error]
+
+
+class IMapIterator:
+    """Results one by one. As many batches are under way as the pool has actors; taking a result starts the next one.
+
+    As in Ray, what a function raised is given as a PoolTaskError in the place of its result.
+    """
+
+    def __init__(self, pool, func, iterable, chunksize=None):
+        if chunksize is not None and chunksize < 1:
+            raise ValueError(f"imap: chunksize must be at least 1, not {chunksize}")
+        if chunksize is None:
+            chunksize = 1 if isinstance(iterable, collections.abc.Iterator) else pool.chunksize_for(len(iterable))
+        self._pool, self._func, self._chunksize = pool, func, max(1, chunksize)
+        self._rest = iter(iterable)
+        self._exhausted = False
+        self._under_way = []  # refs of batches, in order
+        self._ready = collections.deque()
+        for _ in range(pool.size):
+            self._submit_next()
+
+    def _submit_next(self):
+        if self._exhausted:
+            return
+        chunk = [((item,), {}) for item in itertools.islice(self._rest, self._chunksize)]
+        self._exhausted = len(chunk) < self._chunksize
+        if chunk:
+            self._under_way.append(self._pool.submit_next(self._func, chunk))
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self.next()
+
+    def next(self, timeout=None):
+        """The next result. TimeoutError if it is not there within `timeout` seconds, StopIteration after the last."""
+        import rayshim
+
+        while not self._ready:
+            if not self._under_way:
+                raise StopIteration
+            ready, _ = rayshim.wait(self._candidates(), timeout=timeout)
+            if not ready:
+                raise TimeoutError
+            self._under_way.remove(ready[0])
+            self._submit_next()
+            self._ready.extend(batch_of(ready[0]))
+        return self._ready.popleft()
+
+
+class OrderedIMapIterator(IMapIterator):
+    """Results in the order of their arguments."""
+
+    def _candidates(self):
+        return self._under_way[:1]
+
+
+class UnorderedIMapIterator(IMapIterator):
+    """Results in the order in which they become ready."""
+
+    def _candidates(self):
+        return list(self._under_way)

@@ -1,0 +1,195 @@
+"""A first-in-first-out queue between tasks and actors; it lies in an actor of its own."""
+
+import asyncio
+import queue
+from collections.abc import Iterable
+
+
+class Empty(queue.Empty):
+    """There is nothing (or not enough) to get."""
+
+
+class Full(queue.Full):
+    """There is no room to put."""
+
+
+class Queue:
+    """A queue that any process may put into and get from; pass it on like a handle.
+
+    Arguments:
+        maxsize: how many items it holds at most; 0: any number.
+        actor_options: options of the actor that holds it, as {"num_cpus": 1}.
+
+    With several producers or consumers waiting, nothing is promised about whose turn comes first. In inline placement nobody
+    else runs while a call waits: there, a call that would have to wait for ever raises RuntimeError.
+    """
+
+    def __init__(self, maxsize=0, actor_options=None):
+        import rayshim
+        from rayshim import session
+
+        kind = _SerialQueueActor if session.ensure().inline else _QueueActor
+        self.maxsize = maxsize
+        self.actor = rayshim.remote(kind).options(**(actor_options or {})).remote(maxsize)
+
+    def __len__(self):
+        return self.size()
+
+    def size(self):
+        """How many items are in it."""
+        return _get(self.actor.qsize.remote())
+
+    def qsize(self):
+        return self.size()
+
+    def empty(self):
+        return _get(self.actor.empty.remote())
+
+    def full(self):
+        return _get(self.actor.full.remote())
+
+    def put(self, item, block=True, timeout=None):
+        """Adds an item. If there is no room it waits up to `timeout` seconds (None: as long as it takes; `block=False`: not at
+        all) and then raises Full. ValueError for a negative timeout."""
+        _get(self._put(item, block, timeout))
+
+    async def put_async(self, item, block=True, timeout=None):
+        """As `put`, for a coroutine."""
+        await self._put(item, block, timeout)
+
+    def _put(self, item, block, timeout):
+        if not block:
+            return self.actor.put_nowait.remote(item)
+        _check(timeout)
+        return self.actor.put.remote(item, timeout)
+
+    def get(self, block=True, timeout=None):
+        """Takes the oldest item out and returns it; else as `put`, with Empty."""
+        return _get(self._take(block, timeout))
+
+    async def get_async(self, block=True, timeout=None):
+        """As `get`, for a coroutine."""
+        return await self._take(block, timeout)
+
+    def _take(self, block, timeout):
+        if not block:
+            return self.actor.get_nowait.remote()
+        _check(timeout)
+        return self.actor.get.remote(timeout)
+
+    def put_nowait(self, item):
+        """`put(item, block=False)`."""
+        self.put(item, block=False)
+
+    def put_nowait_batch(self, items):
+        """Adds all of the items in their order, or raises Full and adds none."""
+        if not isinstance(items, Iterable):
+            raise TypeError("Argument 'items' must be an Iterable")
+        _get(self.actor.put_nowait_batch.remote(list(items)))
+
+    def get_nowait(self):
+        """`get(block=False)`."""
+        return self.get(block=False)
+
+    def get_nowait_batch(self, num_items):
+        """A list of the oldest `num_items`, or raises Empty and takes none."""
+        if not isinstance(num_items, int):
+            raise TypeError("Argument 'num_items' must be an int")
+        if num_items < 0:
+            raise ValueError("'num_items' must be nonnegative")
+        return _get(self.actor.get_nowait_batch.remote(num_items))
+
+    def shutdown(self, force=False, grace_period_s=5):
+        """Ends the queue's actor: with `force` at once, else after what it still has to do, for which it has `grace_period_s`."""
+        import rayshim
+
+        if self.actor is None:
+            return
+        if force or not rayshim.wait([self.actor.__ray_terminate__.remote()], timeout=grace_period_s)[0]:
+            rayshim.kill(self.actor, no_restart=True)
+        self.actor = None
+
+
+def _get(ref):
+    import rayshim
+
+    return rayshim.get(ref)
+
+
+def _check(timeout):
+    if timeout is not None and timeout < 0:
+        raise ValueError("'timeout' must be a non-negative number")
+
+
+class _Held:
+    """What the queue's actor does without waiting."""
+
+    def __init__(self, maxsize):
+        self.maxsize = maxsize
+        self.queue = asyncio.Queue(maxsize)
+
+    def qsize(self):
+        return self.queue.qsize()
+
+    def empty(self):
+        return self.queue.empty()
+
+    def full(self):
+        return self.queue.full()
+
+    def put_nowait(self, item):
+        try:
+            self.queue.put_nowait(item)
+        except asyncio.QueueFull:
+            raise Full from None
+
+    def get_nowait(self):
+        try:
+            return self.queue.get_nowait()
+        except asyncio.QueueEmpty:
+            raise Empty from None
+
+    def put_nowait_batch(self, items):
+        if self.maxsize > 0 and len(items) + self.qsize() > self.maxsize:
+            raise Full(f"Cannot add {len(items)} items to queue of size {self.qsize()} and maxsize {self.maxsize}.")
+        for item in items:
+            self.queue.put_nowait(item)
+
+    def get_nowait_batch(self, num_items):
+        if num_items > self.qsize():
+            raise Empty(f"Cannot get {num_items} items from queue of size {self.qsize()}.")
+        return [self.queue.get_nowait() for _ in range(num_items)]
+
+
+class _QueueActor(_Held):
+    async def put(self, item, timeout=None):
+        try:
+            await asyncio.wait_for(self.queue.put(item), timeout)
+        except asyncio.TimeoutError:
+            raise Full from None
+
+    async def get(self, timeout=None):
+        try:
+            return await asyncio.wait_for(self.queue.get(), timeout)
+        except asyncio.TimeoutError:
+            raise Empty from None
+
+
+class _SerialQueueActor(_Held):
+    """Inline placement: nothing happens while a call waits, so its time is up at once."""
+
+    def put(self, item, timeout=None):
+        if timeout is None and self.full():
+            raise RuntimeError(
+                f"Queue.put: the queue has its {self.maxsize} items, and in inline placement nobody can take one out while this "
+                "call waits. Give a timeout, a larger maxsize, or use the isolated placement"
+            )
+        self.put_nowait(item)
+
+    def get(self, timeout=None):
+        if timeout is None and self.empty():
+            raise RuntimeError(
+                "Queue.get: the queue is empty, and in inline placement nobody can put an item into it while this call waits. "
+                "Give a timeout, put first, or use the isolated placement"
+            )
+        return self.get_nowait()

@@ -1,0 +1,2 @@
+class RayStateApiException(Exception):
+    """What was asked about the session's state cannot be told."""

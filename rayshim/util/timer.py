@@ -1,0 +1,52 @@
+"""Running figures of how long a code block takes."""
+
+import time
+from collections import deque
+
+
+class _Timer:
+    """Times a block, `with timer: ...`; not for several threads.
+
+    `count` is of all times; `mean`, `mean_units_processed` and `mean_throughput` (units per second) are of the last
+    `window_size` ones.
+    """
+
+    def __init__(self, window_size=10):
+        self._times = deque(maxlen=window_size)
+        self._units = deque(maxlen=window_size)
+        self._started = None
+        self._total_time = 0.0
+        self.count = 0
+
+    def __enter__(self):
+        if self._started is not None:
+            raise AssertionError("concurrent updates not supported")
+        self._started = time.time()
+
+    def __exit__(self, kind, error, traceback):
+        self.push(time.time() - self._started)
+        self._started = None
+
+    def push(self, time_delta):
+        self._times.append(time_delta)
+        self.count += 1
+        self._total_time += time_delta
+
+    def push_units_processed(self, n):
+        self._units.append(n)
+
+    def has_units_processed(self):
+        return bool(self._units)
+
+    @property
+    def mean(self):
+        return sum(self._times) / len(self._times) if self._times else 0.0
+
+    @property
+    def mean_units_processed(self):
+        return sum(self._units) / len(self._units) if self._units else 0.0
+
+    @property
+    def mean_throughput(self):
+        spent = sum(self._times)
+        return sum(self._units) / spent if spent else 0.0

@@ -1,0 +1,87 @@
+#include "actor_states.h"
+
+namespace reactor {
+namespace {
+
+PyObject* gauss_name() {
+  static PyObject* name = PyUnicode_InternFromString("gauss_next");
+  return name;
+}
+
+}  // namespace
+
+void ActorStates::call(uint32_t before, int64_t actor) {
+  if (!hooks.switched) return;
+  PyObject* r = PyObject_CallFunction(hooks.switched, "IL", before, static_cast<long long>(actor));
+  if (!r) PyErr_WriteUnraisable(hooks.switched);
+  Py_XDECREF(r);
+}
+
+void ActorStates::save(Saved& to) {
+  size_t size = 0;
+  for (auto& p : places_) size += p.size;
+  to.bytes.resize(size);
+  uint8_t* at = to.bytes.data();
+  for (auto& p : places_) {
+    memcpy(at, p.at, p.size);
+    at += p.size;
+  }
+  to.places = places_.size();
+  if (!generator_) return;
+  Py_XDECREF(to.gauss);
+  to.gauss = PyObject_GetAttr(generator_, gauss_name());
+  PyErr_Clear();
+}
+
+void ActorStates::put_variables(Saved& of) {
+  for (size_t i = 0; i < variables_.size(); ++i) {
+    if (i == of.values.size()) of.values.push_back(PyObject_CallNoArgs(variables_[i].make));
+    if (!of.values[i] || PyDict_SetItem(variables_[i].dict, variables_[i].name, of.values[i]) != 0) PyErr_WriteUnraisable(variables_[i].make);
+  }
+}
+
+bool ActorStates::load(Saved& from) {
+  const uint8_t* at = from.bytes.data();
+  for (size_t i = 0; i < from.places; ++i) {
+    memcpy(places_[i].at, at, places_[i].size);
+    at += places_[i].size;
+  }
+  if (generator_ && from.gauss) {
+    PyObject* now = PyObject_GetAttr(generator_, gauss_name());
+    if (now != from.gauss) PyObject_SetAttr(generator_, gauss_name(), from.gauss);
+    Py_XDECREF(now);
+    PyErr_Clear();
+  }
+  return from.places == places_.size();
+}
+
+void ActorStates::enter(uint32_t actor) {
+  if (!actor || actor == current_) return;
+  PyObject *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb);
+  uint32_t before = current_;
+  PyObject* modules = PyImport_GetModuleDict();
+  if (always_ || PyDict_GET_SIZE(modules) != modules_) {
+    modules_ = PyDict_GET_SIZE(modules);
+    call(before, actor);
+  }
+  if (before) save(saved_[before]);
+  current_ = actor;
+  Saved& own = saved_[actor];
+  put_variables(own);
+  if (own.places && !load(own)) call(actor, -2);
+  PyErr_Restore(type, exc, tb);
+}
+
+void ActorStates::forget(uint32_t actor) {
+  auto it = saved_.find(actor);
+  if (it != saved_.end()) {
+    Py_XDECREF(it->second.gauss);
+    for (PyObject* v : it->second.values) Py_XDECREF(v);
+    saved_.erase(it);
+  }
+  if (current_ == actor) current_ = 0;
+  call(actor, -1);
+}
+
+}  // namespace reactor

@@ -1,0 +1,50 @@
+// What each of the actors that share a process has of its own: saved and put in place when another actor has its turn.
+//
+// Random states are exchanged as memory (reactor/runtime/random_memory.py finds it), and some modules' variables. The rest is Python's, by the hook `switched`
+// (reactor/runtime/actor_states.py): it is called when modules were imported since the last time, and each time if some state
+// can be exchanged by it alone. Guarded by the GIL, and used by the thread that has the turn.
+#pragma once
+#include <unordered_map>
+#include <vector>
+#include "context.h"
+
+namespace reactor {
+
+class ActorStates {
+ public:
+  void enter(uint32_t actor);  // it draws from now on
+  void forget(uint32_t actor);
+  void add(uint8_t* at, size_t size) { places_.push_back({at, size}); }
+  void always_call(bool on) { always_ = on; }
+  // A module's variable, of which each actor has its own value, made by `make()`.
+  void add(PyObject* module_dict, PyObject* name, PyObject* make) { variables_.push_back({Py_NewRef(module_dict), Py_NewRef(name), Py_NewRef(make)}); }
+  void keep_gauss(PyObject* generator) { generator_ = Py_NewRef(generator); }
+
+ private:
+  struct Place {
+    uint8_t* at;
+    size_t size;
+  };
+  struct Variable {
+    PyObject *dict, *name, *make;
+  };
+  struct Saved {
+    std::vector<PyObject*> values;
+    std::vector<uint8_t> bytes;
+    size_t places = 0;
+    PyObject* gauss = nullptr;
+  };
+  void save(Saved& to);
+  bool load(Saved& from);      // false: there are places that it does not know
+  void call(uint32_t before, int64_t actor);
+  void put_variables(Saved& of);
+  std::vector<Place> places_;  // only ever more
+  std::vector<Variable> variables_;
+  std::unordered_map<uint32_t, Saved> saved_;
+  PyObject* generator_ = nullptr;  // random._inst, whose next Gaussian is an attribute
+  uint32_t current_ = 0;
+  Py_ssize_t modules_ = 0;
+  bool always_ = false;
+};
+
+}  // namespace reactor

@@ -1,0 +1,91 @@
+#include "aside.h"
+
+namespace reactor {
+
+// If not, asks to be rung when the missing one is there.
+bool arguments_ready(Awaiting& w, Message* m) {
+  if (w.missing) {
+    if (!is_done(w.missing)) return false;
+    let_go(ctx->local, w.node);
+    w.missing = nullptr;
+  }
+  auto* v = message_value(ctx->heap, m);
+  Off* deps = value_refs(v);
+  for (uint32_t i = 0; i < v->deps; ++i) {
+    auto* o = ctx->heap->at<Object>(deps[i]);
+    if (is_done(o)) continue;
+    WaitNode* n = watch(ctx->local, o, NodeKind::Bell, ctx->heap->off(&ctx->proc->bell));
+    if (!n) continue;
+    w.missing = o;
+    w.node = n;
+    return false;
+  }
+  return true;
+}
+
+Kept keep(Message* m, Receiver& from) {
+  Off block = ctx->local.alloc.alloc(m->size);
+  if (!block) throw std::bad_alloc();
+  memcpy(ctx->heap->at<Message>(block), m, m->size);
+  ctx->local.alloc.publish(block, kPlain);
+  uint32_t note = ctx->local.journal.add(block, Entry::Call);
+  from.pop(m);
+  return {block, note};
+}
+
+void release_kept(Off block) {
+  release_message(ctx->local, ctx->heap->at<Message>(block));
+  ctx->local.alloc.free(block);
+}
+
+bool Aside::behind(const Channel* channel, int32_t lane, size_t end) const {
+  if (lane < 0) return false;
+  for (size_t i = 0; i < end; ++i)
+    if (calls_[i].channel == channel && calls_[i].lane == lane) return true;
+  return false;
+}
+
+bool Aside::take(Awaiting& head, Receiver& from, Message* m, int32_t lane) {
+  if (!behind(from.channel(), lane, calls_.size()) && arguments_ready(head, m)) return false;
+  Awaiting waits = head;
+  head = {};
+  Channel* channel = from.channel();
+  calls_.push_back({keep(m, from), channel, lane, waits});
+  return true;
+}
+
+long Aside::next(uint64_t& stamp) {
+  long best = -1;
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    Call& c = calls_[i];
+    auto* m = ctx->heap->at<Message>(c.kept.block);
+    if (m->stamp >= stamp || behind(c.channel, c.lane, i) || !arguments_ready(c.awaiting, m)) continue;
+    best = long(i);
+    stamp = m->stamp;
+  }
+  return best;
+}
+
+Kept Aside::remove(long place) {
+  Kept k = calls_[size_t(place)].kept;
+  calls_.erase(calls_.begin() + place);
+  return k;
+}
+
+std::vector<Kept> Aside::take_all() {
+  std::vector<Kept> all;
+  for (Call& c : calls_) {
+    if (c.awaiting.missing) let_go(ctx->local, c.awaiting.node);
+    all.push_back(c.kept);
+  }
+  calls_.clear();
+  return all;
+}
+
+bool Aside::ready() const {
+  for (const Call& c : calls_)
+    if (c.awaiting.missing && is_done(c.awaiting.missing)) return true;
+  return false;
+}
+
+}  // namespace reactor

@@ -1,0 +1,64 @@
+// How many tasks of one class run at once while CPUs are lent out.
+//
+// A task that waits in get lends its CPUs, and what starts on them may wait and lend in its turn: a thousand tasks that wait for
+// the same thing would be a thousand processes. So while anything is lent, of one class (function, depth of nesting, demand)
+// only as many are under way as there are CPUs for. Since what they wait for may be just one more of them, one more is let in
+// after a second, the next after two, four, up to ten. Tasks of another function or one level deeper, as those of a recursion
+// are, start at once. The rule and its times are Ray's.
+//
+// Whoever lets one more in moves TaskQueue::held_until with a compare-and-swap, so that it is one. The look at a queue's oldest
+// task may meet memory that was freed meanwhile: the answer is then that for another class, one look late.
+#pragma once
+#include "tasks.h"
+
+namespace reactor {
+
+constexpr uint64_t kFirstHoldNs = 1000000000, kLongestHoldNs = 10000000000;
+
+inline uint64_t class_of(const Message* m) { return (m->function ^ uint64_t(m->method) << 48 ^ uint64_t(m->demand) << 32) | 1; }
+
+inline uint64_t class_at_head(Heap* h, TaskQueue* q) {
+  TaskRing* r = live_ring(h, q);
+  Off task = r->slot[r->head.load(memory_order_acquire) % r->capacity].load(memory_order_acquire);
+  return !task || (task & 1) ? 0 : class_of(h->at<Message>(task));
+}
+
+// Whether as many of the class are under way as CPUs allow.
+inline bool at_its_cap(Heap* h, uint32_t demand, uint64_t of) {
+  Header* hdr = h->header;
+  const Demand& d = hdr->demand[demand];
+  int64_t cap = INT64_MAX;
+  for (int i = 0; i < d.n; ++i)
+    if (hdr->resource_lent[d.index[i]] && d.amount[i] > 0) cap = std::min(cap, std::max<int64_t>(1, hdr->resource_total[d.index[i]] / d.amount[i]));
+  if (cap == INT64_MAX) return false;
+  uint32_t high = hdr->pool_high.load(memory_order_acquire);
+  for (uint32_t i = 0; i < high && cap > 0; ++i) {
+    uint32_t p = hdr->pool[i].load(memory_order_relaxed);
+    if (p && h->procs[p - 1].running_class.load(memory_order_relaxed) == of) --cap;
+  }
+  return cap <= 0;
+}
+
+// Whether the oldest task of the queue has to wait though its CPUs are free. `take`: if it has not, the caller starts it.
+inline bool held(Heap* h, TaskQueue* q, bool take = false) {
+  if (h->header->lenders.load(memory_order_relaxed) <= 0) return false;
+  uint64_t of = class_at_head(h, q);
+  if (!of || !at_its_cap(h, q->demand, of)) return false;
+  uint64_t now = now_ns();
+  uint64_t until = q->held_until.load(memory_order_acquire);
+  // No CPU was scarce for long: what was let in before is forgotten.
+  if (q->held_class.exchange(of, memory_order_relaxed) != of || now > until + kLongestHoldNs) {
+    q->held_times.store(0, memory_order_relaxed);
+    q->held_until.compare_exchange_strong(until, now + kFirstHoldNs, memory_order_acq_rel);
+    return true;
+  }
+  if (now < until) return true;
+  if (!take) return false;
+  uint32_t times = q->held_times.fetch_add(1, memory_order_relaxed) + 1;
+  uint64_t next = times < 4 ? kFirstHoldNs << times : kLongestHoldNs;
+  return !q->held_until.compare_exchange_strong(until, now + next, memory_order_acq_rel);
+}
+
+inline bool may_start(Heap* h, TaskQueue* q) { return can_take(h->header, q->demand) && !held(h, q); }
+
+}  // namespace reactor

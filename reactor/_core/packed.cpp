@@ -1,0 +1,387 @@
+// Hosting: actors come and go, their calls run in turn, one of the threads is the server.
+//
+// The server takes one call of each actor after another. When its own call waits, another thread becomes the server, so that one
+// always is: the inboxes have one reader at a time. A thread whose call ends when there is a server already is parked.
+//
+// An actor leaves the worker when it was killed, has left by itself, could not be made, or nobody holds it. Its inbox is first
+// forgotten here, then the supervisor is told, which alone marks it dead and drains it: an inbox never has two readers. Killed
+// anywhere in between, the worker leaves the actor among those that the supervisor settles for it (supervisor.cpp, reap). What
+// has left the channels is settled here, in the order "complete, clear the journal's note, give the holds back": killed in
+// between, a hold is leaked and none is given back twice.
+#include "packed.h"
+#include "restarts.h"
+#include "title.h"
+
+namespace reactor {
+namespace {
+
+constexpr uint64_t kTickNs = 10000000;  // a call that has run through two ticks is stopped for its neighbours
+constexpr int kIdleTicks = 100;         // then the watchdog sleeps until a call runs
+
+void wake_hand(Hand* h) {
+  h->word.fetch_add(1, memory_order_release);
+  futex_wake(&h->word);
+}
+
+}  // namespace
+
+// ---- threads
+
+int Host::serve(Hand* me) {
+  turns.take(me);
+  coming_ = false;
+  for (;;) {
+    if (server_ && server_ != me) {
+      park(me);
+      continue;
+    }
+    server_ = me;
+    if (PyErr_CheckSignals() != 0) return -1;
+    answer();
+    take_notes();
+    bool any = remove_those_leaving();  // runs destructors, which may wait
+    if (server_ != me) continue;
+    any |= serve_round();
+    if (server_ != me) continue;
+    if (!any && collect_) {
+      collect_ = false;  // what the actors that have left had in cycles
+      PyGC_Collect();
+    } else if (!any && !turns.wanted()) {
+      turns.give();
+      int e;
+      const uint64_t deadline = held_until();
+      Py_BEGIN_ALLOW_THREADS
+      e = wait_on(ctx->heap, &ctx->proc->bell, ctx->proc, ctx->spin, deadline, [&] { return ready(); });
+      Py_END_ALLOW_THREADS
+      turns.take(me);
+      if (e == ETIMEDOUT || e == EDEADLK) look_at_holds(e == EDEADLK);
+    } else if (turns.wanted()) {
+      turns.give();
+      turns.take(me);
+    }
+  }
+}
+
+void Host::park(Hand* me) {
+  if (ready()) ring(&ctx->proc->bell);
+  me->parked = true;
+  parked_.push_back(me);
+  turns.give();
+  while (me->parked) {
+    uint32_t seen = me->word.load(memory_order_acquire);
+    sleep_on(me, seen);
+  }
+  turns.take(me);
+}
+
+void Host::see_that_one_serves() {
+  if (server_ || coming_) return;
+  if (!parked_.empty()) {
+    server_ = parked_.back();
+    parked_.pop_back();
+    server_->parked = false;
+    return wake_hand(server_);
+  }
+  coming_ = true;
+  PyObject* r = PyObject_CallFunction(hooks.thread, "i", 0);
+  if (!r) {
+    coming_ = false;  // the neighbours wait for this call
+    PyErr_WriteUnraisable(hooks.thread);
+  }
+  Py_XDECREF(r);
+}
+
+void Host::give_turn(Hand* me) {
+  me->kept = put_away();
+  if (server_ == me) server_ = nullptr;
+  if (server_ && ready()) ring(&ctx->proc->bell);
+  turns.give();
+  see_that_one_serves();  // last: it runs Python code
+}
+
+void Host::take_turn(Hand* me) {
+  turns.take(me);
+  take_back(std::move(me->kept));
+  me->kept = {};
+  const bool interrupt = call && call->unwanted;
+  if (interrupt) PyThreadState_SetAsyncExc(me->ident, nullptr);  // it is for the actor's code
+  states.enter(ctx->running_actor);
+  if (interrupt) PyThreadState_SetAsyncExc(me->ident, PyExc_SystemExit);
+}
+
+void Host::away(Hand* me) {
+  me->waits = true;
+  ++waiting_;
+  tell_busy();
+  give_turn(me);
+}
+
+void Host::back(Hand* me) {
+  --waiting_;
+  tell_busy();
+  take_turn(me);
+  me->waits = false;
+}
+
+// A call under way in another thread than the server's is told of as one of a threaded actor is: while the server sleeps, the
+// process does not. Calls that all wait may all wait for ever.
+void Host::tell_busy() {
+  ctx->proc->loop_idle.store(busy_ > 0 && waiting_ == busy_, memory_order_relaxed);
+  ctx->proc->deferred.store(busy_, memory_order_seq_cst);
+}
+
+void Host::regain() {
+  if (own_hand() && own_hand()->passed_over) come_back(own_hand());
+}
+
+// At a bytecode of a call that was to stop, and when a method returns.
+void come_back(Hand* me) {
+  if (!me->passed_over) {
+    if (ctx->host->turns.holder() != me) return;
+    ctx->host->give_turn(me);
+  }
+  me->passed_over = false;
+  ctx->host->take_turn(me);
+}
+
+void Host::watch() {
+  uint64_t seen = 0;
+  int idle = 0;
+  for (;;) {
+    PyThreadState* state = PyEval_SaveThread();
+    uint64_t now = 0;
+    for (bool same = false; !same;) {
+      timespec t{0, kTickNs};
+      nanosleep(&t, nullptr);
+      bool runs = in_method_.load(memory_order_relaxed);
+      now = turns.count() + ctx->proc->executed.load(memory_order_relaxed);
+      same = runs && now == seen;
+      seen = now;
+      idle = runs ? 0 : idle + 1;
+      if (idle < kIdleTicks) continue;
+      uint32_t word = watch_word_.load(memory_order_acquire);
+      watch_asleep_.store(true, memory_order_seq_cst);
+      if (!in_method_.load(memory_order_seq_cst)) futex_wait(&watch_word_, word, 1000000000);
+      watch_asleep_.store(false, memory_order_relaxed);
+      idle = 0;
+    }
+    PyEval_RestoreThread(state);
+    Hand* h = turns.holder();
+    if (!h || !in_method_.load(memory_order_relaxed) || now != turns.count() + ctx->proc->executed.load(memory_order_relaxed)) continue;
+    if (call && call->unwanted) PyThreadState_SetAsyncExc(h->ident, PyExc_SystemExit);  // it has caught the first
+    if (!turns.wanted() && !ready()) continue;
+    stop_at_next_bytecode(h);
+    if (!is_blocked(h)) continue;
+    h->passed_over = true;
+    give_turn(h);
+  }
+}
+
+// ---- calls
+
+void Host::before_call(InCall* call) {
+  running->busy.store(true, memory_order_relaxed);
+  ++busy_;
+  tell_busy();
+  running->hand = own_hand();
+  running->call = this->call = call;
+  states.enter(running->served.actor);
+}
+
+void Host::method_begins() {
+  in_method_.store(true, memory_order_relaxed);
+  if (watch_asleep_.load(memory_order_relaxed)) {
+    watch_word_.fetch_add(1, memory_order_release);
+    futex_wake(&watch_word_);
+  }
+}
+
+bool Host::after_call(InCall* call) {
+  Hand* me = own_hand();
+  stop_no_more(me);
+  regain();
+  if (!call->discarded) return call->storing = true;
+  PyThreadState_SetAsyncExc(me->ident, nullptr);
+  return false;
+}
+
+void Host::end_call(InCall* call) {
+  regain();
+  --busy_;
+  tell_busy();
+  in_method_.store(false, memory_order_relaxed);
+  if (call->unwanted) PyThreadState_SetAsyncExc(own_hand()->ident, nullptr);  // meant for this call, it would hit the next
+  if (!call->discarded) {
+    running->hand = nullptr;
+    running->call = nullptr;
+    running->busy.store(false, memory_order_relaxed);
+  }
+  running = nullptr;
+  this->call = nullptr;
+}
+
+void Host::leave(ExitReason why) {
+  running->why = why;
+  running->leaving.store(true, memory_order_relaxed);
+}
+
+// ---- actors
+
+bool Host::serve(Hosted& h) {
+  running = &h;
+  ctx->mark = ctx->slot | h.place << kHostBit;
+  bool ran = serve_one(h.served);
+  running = nullptr;
+  ctx->mark = ctx->slot;
+  return ran;
+}
+
+bool Host::serve_round() {
+  Hand* me = own_hand();
+  bool any = false;
+  for (size_t n = actors_.size(); n-- > 0;) {
+    next_ = next_ + 1 < actors_.size() ? next_ + 1 : 0;
+    Hosted* h = actors_[next_].get();
+    if (h->busy.load(memory_order_relaxed) || h->leaving.load(memory_order_relaxed)) continue;
+    bool ran = serve(*h);
+    any |= ran;
+    if (server_ != me || (ran && turns.wanted())) return any;
+    if (!ran && is_over(h->served)) {
+      h->why = ExitReason::OutOfScope;
+      h->leaving.store(true, memory_order_relaxed);
+      any = true;
+    }
+  }
+  return any;
+}
+
+Served* Host::served(uint32_t actor) {
+  for (auto& h : actors_)
+    if (h->served.actor == actor) return &h->served;
+  return nullptr;
+}
+
+uint64_t Host::held_until() const {
+  uint64_t until = UINT64_MAX;
+  for (auto& h : actors_) until = std::min(until, reactor::held_until(h->served));
+  return until;
+}
+
+// One that is given up because of an error has its next message run at once: the error is for that.
+void Host::look_at_holds(bool alone) {
+  Hand* me = own_hand();
+  for (size_t i = 0; i < actors_.size() && server_ == me; ++i) {
+    Hosted* h = actors_[i].get();
+    if (h->busy.load(memory_order_relaxed) || h->leaving.load(memory_order_relaxed) || !h->served.hold.active) continue;
+    look_at_hold(h->served, alone && busy_ == 0, busy_ != waiting_);
+    if (h->served.refuse) serve(*h);
+  }
+}
+
+bool Host::ready() const {
+  if (process_asked() || ctx->proc->host_notes.load(memory_order_acquire)) return true;
+  for (auto& h : actors_) {
+    if (h->busy.load(memory_order_relaxed)) continue;
+    if (h->leaving.load(memory_order_relaxed) || served_ready(h->served)) return true;
+  }
+  return false;
+}
+
+void Host::take_notes() {
+  Heap* heap = ctx->heap;
+  Off newest = ctx->proc->host_notes.load(memory_order_relaxed) ? ctx->proc->host_notes.exchange(0, memory_order_acq_rel) : 0;
+  std::vector<Off> notes;
+  for (Off off = newest; off; off = heap->at<HostNote>(off)->next) notes.push_back(off);
+  for (size_t i = notes.size(); i-- > 0;) {
+    auto* note = heap->at<HostNote>(notes[i]);
+    auto* actor = heap->at<Object>(note->actor);
+    if (note->remove) {
+      for (auto& h : actors_)
+        if (h->object == actor && !h->leaving.exchange(true)) settle_call(*h);
+    } else {
+      ActorBody body;
+      memcpy(&body, actor->body, sizeof body);
+      auto* in = heap->at<Inbox>(body.inbox);
+      actors_.push_back(std::make_unique<Hosted>(actor, in, note->place));
+      ctx->inboxes[body.actor] = body.inbox;
+      in->proc.store(ctx->slot, memory_order_seq_cst);  // who sends from now on rings; what was sent before is looked at now
+    }
+    Off facts = note->facts;
+    ctx->local.alloc.free(notes[i]);
+    if (facts) learn(actor, ctx->heap->at<Object>(facts));
+  }
+}
+
+void Host::learn(Object* actor, Object* facts) {
+  ActorBody body;
+  memcpy(&body, actor->body, sizeof body);
+  PyObject* told = hooks.hosted ? decode_object(facts) : nullptr;
+  PyObject* r = told ? PyObject_CallFunction(hooks.hosted, "IN", body.actor, told) : nullptr;
+  if (!r && PyErr_Occurred()) PyErr_WriteUnraisable(hooks.hosted);
+  Py_XDECREF(r);
+  drop_hold(ctx->local, facts);
+}
+
+// The running call of an actor that was killed: it ends now, whatever it is doing, and is interrupted if that is possible. One
+// that is writing its result is let do so; one that gives a stream ends by the interruption.
+void Host::settle_call(Hosted& h) {
+  if (!h.call || (h.call->storing && !h.call->streaming)) return;
+  h.call->unwanted = true;
+  if (!h.hand->waits) PyThreadState_SetAsyncExc(h.hand->ident, PyExc_SystemExit);  // one that waits looks itself
+  if (h.call->storing) return;
+  h.call->discarded = true;
+  for (uint32_t i = 0; i < h.call->n; ++i) {
+    auto* o = ctx->heap->at<Object>(h.call->results[i]);
+    if (!is_done(o)) complete_died(ctx->local, o, h.served.in->reason.load(memory_order_acquire));
+  }
+  h.busy.store(false, memory_order_relaxed);
+}
+
+// The first actor that is to leave does so; its destructor may run code, so the list is not gone through here.
+bool Host::remove_those_leaving() {
+  size_t i = 0;
+  while (i < actors_.size() && (actors_[i]->busy.load(memory_order_relaxed) || !actors_[i]->leaving.load(memory_order_relaxed))) ++i;
+  if (i == actors_.size()) return false;
+  std::unique_ptr<Hosted> h = std::move(actors_[i]);
+  actors_.erase(actors_.begin() + long(i));
+  Served& s = h->served;
+  Off reason = s.in->reason.load(memory_order_acquire);
+  std::vector<Kept> kept = s.aside.take_all();
+  for (Kept k : forget_parked(s)) kept.push_back(k);
+  for (Kept k : kept) {
+    auto* m = ctx->heap->at<Message>(k.block);
+    for (uint32_t r = 0; r < m->results; ++r) {
+      auto* o = ctx->heap->at<Object>(m->result_at(r));
+      if (!is_done(o)) complete_died(ctx->local, o, reason);
+    }
+    ctx->local.journal.clear(k.note);
+    for (uint32_t r = 0; r < m->results; ++r) drop_hold(ctx->local, ctx->heap->at<Object>(m->result_at(r)));
+    release_kept(k.block);
+  }
+  for (auto& c : s.incoming)
+    if (c->awaiting.missing) let_go(ctx->local, c->awaiting.node);
+  ctx->inboxes.erase(s.actor);
+  forget_instance(s.actor);
+  titles.forget();
+  collect_ = true;
+  states.forget(s.actor);
+  PyObject* r = PyObject_CallFunction(hooks.left, "Ki", static_cast<unsigned long long>(ctx->heap->off(h->object)), int(h->why));
+  if (!r) PyErr_WriteUnraisable(hooks.left);
+  Py_XDECREF(r);
+  return true;
+}
+
+// ---- entries
+
+int serve_packed() {
+  ctx->serving = true;
+  PyObject* r = PyObject_CallFunction(hooks.thread, "i", 1);
+  if (!r) return -1;
+  Py_DECREF(r);
+  return ctx->host->serve(make_hand());
+}
+
+void serve_beside() { ctx->host->serve(make_hand()); }
+void watch_packed() { ctx->host->watch(); }
+
+}  // namespace reactor

@@ -1,0 +1,30 @@
+// What becomes of a dead actor's calls, and how it is made anew (restarts.cpp).
+#pragma once
+#include <memory>
+#include <unordered_set>
+#include "supervisor.h"
+
+namespace reactor {
+
+// The calls that the dead process of `in` left unfinished; `kept`: the blocks that its journal names.
+class DeadCalls {
+ public:
+  DeadCalls(Inbox* in, const std::vector<Off>& kept, std::unordered_set<Off>& failed);
+  bool any_left() const;  // whether a process made anew would have anything to do
+  // Those that may not be run again end with `reason`; without `anew`, all that had left their channels. The results settled, or
+  // to be settled by the next process, are added to `failed`, the blocks of values freed to `freed`.
+  void settle(bool anew, Off reason, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed);
+
+ private:
+  Inbox* inbox_;
+  std::vector<Off> kept_;
+};
+
+void forget_creation(Inbox* in);  // the actor will not be made anew
+
+// Of supervisor.cpp: a result that a dead process was to give.
+void fail_results(Message* m, Off reason, std::unordered_set<Off>* failed);
+void forget_value(Object* o, std::unordered_set<Off>& freed);
+void finish_walk(Object* o);
+
+}  // namespace reactor

@@ -1,0 +1,155 @@
+#include "spill.h"
+#include <cstdlib>
+#include "moving.h"
+
+namespace reactor {
+namespace {
+
+constexpr uint64_t kMapped = 256 * 1024;             // smaller values are read into memory of the reader's own
+constexpr uint64_t kFullTimeoutNs = 5000000000;      // how long a value waits for room in the store
+
+// All that is in memory is being read: the value is written into the file at once. An empty Room: the disk is full.
+Room room_in_file(uint64_t size) {
+  Heap* h = ctx->heap;
+  int file = h->spill_file();
+  if (file < 0 || size <= kSlabMax || !disk_has(file, size)) return {};
+  Off block = ctx->local.alloc.alloc(size);
+  if (!block) return {};
+  uint32_t page = h->page_of(block);
+  h->header->moves.store(1, memory_order_relaxed);
+  h->residence[page].word.store(kFiled, memory_order_release);  // a kill from here on gives its place in the file back
+  if (posix_fallocate(file, off_t(block), off_t(size)) == 0) {
+    void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, off_t(block));
+    if (p != MAP_FAILED) return {block, static_cast<uint8_t*>(p), static_cast<uint8_t*>(p), size};
+  }
+  h->residence[page].word.store(0, memory_order_release);
+  h->punch_file(block, size);
+  ctx->local.alloc.free(block);
+  return {};
+}
+
+void tell_of_spilling() {
+  Header* hdr = ctx->header;
+  int64_t note = hdr->spill_note.load(memory_order_relaxed), spilled = hdr->spilled.load(memory_order_relaxed);
+  if (note && spilled >= note && hdr->spill_note.compare_exchange_strong(note, 2 * spilled)) send_control(Control::Spilled, 0);
+}
+
+// Nobody can be made to give way: somebody may let go of a value in a moment.
+Off wait_for_room(uint64_t size, int64_t bytes) {
+  Header* hdr = ctx->header;
+  uint64_t deadline = now_ns() + kFullTimeoutNs;
+  while (bytes <= hdr->store_limit && now_ns() <= deadline) {
+    {
+      timespec t{0, 2000000};
+      Unlocked unlocked;
+      nanosleep(&t, nullptr);
+      if (!unlocked.lock() || PyErr_CheckSignals() != 0) return 0;
+    }
+    Off off = fits(hdr, bytes) ? ctx->local.alloc.alloc(size) : 0;
+    if (off) return off;
+  }
+  PyObject* e = PyObject_CallFunction(hooks.store_full, "LLLO", static_cast<long long>(bytes), static_cast<long long>(hdr->store_used.load()),
+                                      static_cast<long long>(hdr->store_limit), hdr->spill_inode ? Py_True : Py_False);
+  if (e) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(e)), e);
+  Py_XDECREF(e);
+  return 0;
+}
+
+}  // namespace
+
+Mapping::~Mapping() {
+  if (mapped_) munmap(base_, size_);
+  else std::free(base_);
+}
+
+Mapping* Mapping::open(Heap* h, Off block) {
+  uint64_t size = align_up(value_end(h->at<ValueHeader>(block)), kMemoryPage);
+  int file = h->spill_file();
+  if (file < 0) {
+    PyErr_SetString(PyExc_OSError, "reading a value that was moved to the disk: the program has closed the spill file's descriptor, which is not its own");
+    return nullptr;
+  }
+  if (size >= kMapped) {
+    void* p = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, off_t(block));
+    if (p != MAP_FAILED) return new Mapping(static_cast<uint8_t*>(p), size, true);
+  }  // too many mappings: a copy does as well
+  auto* copy = static_cast<uint8_t*>(std::aligned_alloc(kMemoryPage, size));
+  if (!copy) return reinterpret_cast<Mapping*>(PyErr_NoMemory());
+  uint64_t end = value_end(h->at<ValueHeader>(block));
+  errno = 0;
+  if (read_all(file, copy, end, block)) return new Mapping(copy, size, false);
+  int e = errno;
+  std::free(copy);
+  PyErr_Format(PyExc_OSError, "reading a value of %llu bytes that was moved to the disk: %s", static_cast<unsigned long long>(end),
+               e ? strerror(e) : "the file ends before it");
+  return nullptr;
+}
+
+Reading::Reading(Object* o) : object_(o), value_(value_of(ctx->heap, o)) {
+  take_hold(o);
+  if (!in_run(o)) return;
+  Residence* r = residence_of(ctx->heap, o);
+  if (pin(ctx->heap, r)) {
+    pinned_ = r;
+    note_ = ctx->local.journal.add(ctx->heap->off(o), Entry::View);
+  } else {
+    note_ = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);
+    mapping_ = Mapping::open(ctx->heap, o->block);
+    value_ = mapping_ ? mapping_->base() : nullptr;
+  }
+}
+
+PyObject* Reading::view(uint8_t* data, uint64_t size, bool last) {
+  if (!last) return new_view(object_, data, size, mapping_);
+  PyView* v = bare_view(object_, data, size);
+  if (!v) return nullptr;
+  v->mapping = mapping_;
+  v->pinned = pinned_ != nullptr;
+  v->note = note_ != kNoEntry ? note_ : ctx->local.journal.add(ctx->heap->off(object_), Entry::Hold);
+  object_ = nullptr;
+  return reinterpret_cast<PyObject*>(v);
+}
+
+Reading::~Reading() {
+  if (!object_) return;
+  if (mapping_) mapping_->drop();
+  if (!ctx || epoch != epoch_) return;
+  ctx->local.journal.clear(note_);
+  if (pinned_) unpin(pinned_);
+  drop_hold(ctx->local, object_);
+}
+
+Room room_for_value(uint64_t size) {
+  Heap* h = ctx->heap;
+  auto bytes = int64_t(Allocator::block_bytes(size));
+  Off off = fits(ctx->header, bytes) ? ctx->local.alloc.alloc(size) : 0;
+  if (!off && ctx->header->spill_inode) {
+    bool room;
+    {
+      uint32_t slot = ctx->slot;
+      Unlocked unlocked;
+      room = make_room(h, slot, bytes);
+      if (!unlocked.lock()) return {};
+    }
+    tell_of_spilling();
+    if (room) off = ctx->local.alloc.alloc(size);
+    if (!off) {
+      Room file = room_in_file(size);
+      if (file.block) return file;
+    }
+  }
+  if (!off) off = wait_for_room(size, bytes);
+  if (!off) return {};
+  return {off, h->at<uint8_t>(off), nullptr, size};
+}
+
+void written(const Room& room) {
+  if (!room.file) return;
+  Heap* h = ctx->heap;
+  memcpy(h->at<uint8_t>(room.block), room.file, std::min(room.size, head_bytes(reinterpret_cast<ValueHeader*>(room.file))));
+  munmap(room.file, room.size);
+  h->header->spilled.fetch_add(int64_t(room.size), memory_order_relaxed);
+  h->header->spilled_values.fetch_add(1, memory_order_relaxed);
+}
+
+}  // namespace reactor

@@ -1,0 +1,293 @@
+#include "stream.h"
+#include "codec_tags.h"
+
+namespace reactor {
+namespace {
+
+LinkBody* link_body(Object* o) { return reinterpret_cast<LinkBody*>(o->body + kLinkBodyAt); }
+ValueHeader* link_value(Object* o) { return reinterpret_cast<ValueHeader*>(o->body); }
+static_assert(sizeof(ValueHeader) + 3 * sizeof(Off) <= kLinkBodyAt);
+
+// Completed by whoever destroys the link; its value, None, is there from the beginning.
+Object* new_ticket() {
+  Object* o = new_object(ctx->local, 1);
+  *link_value(o) = {1, 0, 0, 0};
+  value_stream(link_value(o))[0] = None;
+  o->size = sizeof(ValueHeader) + 1;
+  return o;
+}
+
+// Ray's limit on the values of one generator, and its name.
+uint64_t most_values() {
+  const char* given = getenv("RAY_max_num_generator_returns");
+  return given ? strtoull(given, nullptr, 10) : 100000000;
+}
+
+constexpr uint64_t kGateSliceNs = 100000000;  // a producer that waits looks so often whether it was cancelled
+
+Object* object_at(Off off) { return ctx->heap->at<Object>(off); }
+
+}  // namespace
+
+Object* new_stream_link(const LinkBody& body, int32_t holds) {
+  Object* o = new_object(ctx->local, holds, kStreamLink);
+  *link_body(o) = body;
+  return o;
+}
+
+StreamState stream_state(Object* link, Object* completion) {
+  bool over = is_done(completion);
+  if (over ? completion->state.load(memory_order_acquire) == State::Cancelled : completion->unwanted.load(memory_order_acquire) == 1)
+    return StreamState::Failed;
+  if (is_done(link)) {
+    bool value = link->state.load(memory_order_acquire) == State::Value;
+    if (value && link_value(link)->refs) return StreamState::Item;
+    if (!over) return StreamState::Closing;
+  } else if (!over) {
+    return StreamState::Pending;
+  }
+  return completion->state.load(memory_order_acquire) == State::Value ? StreamState::End : StreamState::Failed;
+}
+
+PyObject* next_item(PyRef* link, PyRef* completion, uint64_t deadline, PyObject* timed_out) {
+  for (;;) {
+    StreamState state = stream_state(link->object, completion->object);
+    switch (state) {
+      case StreamState::Item: {
+        Off* refs = value_refs(link_value(link->object));
+        PyObject* value = new_ref(object_at(refs[0]), true);
+        PyObject* next = value ? new_ref(object_at(refs[1]), true) : nullptr;
+        PyObject* both = next ? PyTuple_Pack(2, value, next) : nullptr;
+        if (both && link_value(link->object)->refs == 3) complete(ctx->local, object_at(refs[2]), State::Value);
+        Py_XDECREF(value);
+        Py_XDECREF(next);
+        return both;
+      }
+      case StreamState::End:
+      case StreamState::Failed: Py_RETURN_NONE;
+      case StreamState::Pending:
+      case StreamState::Closing: break;
+    }
+    if (ctx->inline_mode) {
+      PyErr_SetString(PyExc_RuntimeError, "waiting for the next value of a generator that is run by the caller itself would never end");
+      return nullptr;
+    }
+    if (deadline <= now_ns()) return Py_NewRef(timed_out);
+    PyRef* both[] = {link, completion};
+    bool closing = state == StreamState::Closing;
+    int e = wait_objects(both + closing, 2 - closing, 1, false, deadline);
+    if (e == ETIMEDOUT) return Py_NewRef(timed_out);
+    if (e < 0 || !ref_object(reinterpret_cast<PyObject*>(link))) return nullptr;
+  }
+}
+
+Stream::Stream(Off* results, uint32_t* notes, Message* block, PyObject* name)
+    : results_(results), notes_(notes), block_(block), name_(name), at_(*link_body(object_at(results[1]))), skip_(at_.index), most_(most_values()) {
+  at_.index = 0;
+  if (ctx->inline_mode) at_.window = 0;  // nobody can read while the generator runs
+}
+
+Stream::~Stream() {
+  if (making_ && ctx) --ctx->streams_making;
+  for (PyObject* t : tickets_) Py_DECREF(t);
+}
+
+bool Stream::unwanted() const { return object_at(results_[0])->unwanted.load(memory_order_acquire) == 1; }
+
+bool Stream::publish(PyObject* value) {
+  if (value && at_.index < skip_) {
+    ++at_.index;
+    return true;
+  }
+  if (value && at_.index >= most_) {
+    PyErr_Format(PyExc_ValueError, "a generator can give %llu values at most (RAY_max_num_generator_returns)", static_cast<unsigned long long>(most_));
+    return false;
+  }
+  Object* v = new_object(ctx->local, 1);
+  Off v_off = ctx->heap->off(v);
+  uint32_t v_note = ctx->local.journal.add(v_off, Entry::Hold);
+  if (value) {
+    Encoding e;
+    uint32_t mine = epoch;
+    if (!e->item(value) || !encode_into(*e.encoder, v)) {
+      if (epoch == mine) {
+        ctx->local.journal.clear(v_note);
+        drop_hold(ctx->local, v);
+      }
+      return false;
+    }
+    complete(ctx->local, v, State::Value);
+  } else {
+    store_failure(&v_off, 1, name_);
+    complete(ctx->local, v, State::Error);
+  }
+  ++at_.index;
+  Object* next = new_stream_link(at_, 1);
+  Off next_off = ctx->heap->off(next);
+  next->runner.store(ctx->mark, memory_order_relaxed);
+  uint32_t next_note = ctx->local.journal.add(next_off, Entry::Run);
+  Object* ticket = nullptr;
+  if (at_.window || ctx->streams_window) {
+    ticket = new_ticket();
+    PyObject* ref = new_ref(ticket, false);
+    if (!ref) return false;
+    if (ctx->streams_window) ctx->streams_tickets.push_back(Py_NewRef(ref));
+    if (at_.window) tickets_.push_back(ref);
+    else Py_DECREF(ref);
+  }
+  if (making_) --ctx->streams_making;
+  making_ = false;
+
+  Object* link = object_at(results_[1]);
+  ValueHeader* header = link_value(link);
+  *header = {0, 0, ticket ? 3u : 2u, 0};
+  Off* refs = value_refs(header);
+  refs[0] = v_off;
+  refs[1] = next_off;
+  if (ticket) refs[2] = ctx->heap->off(ticket);
+  for (uint32_t i = 0; i < header->refs; ++i) take_hold(object_at(refs[i]));
+  link->size = sizeof(ValueHeader) + header->refs * sizeof(Off);
+  complete(ctx->local, link, State::Value);
+  if (block_) std::atomic_ref(block_->more_results()[0]).store(next_off, memory_order_release);
+  ctx->local.journal.clear(notes_[1]);
+  results_[1] = next_off;
+  notes_[1] = next_note;
+  drop_hold(ctx->local, link);
+  ctx->local.journal.clear(v_note);
+  drop_hold(ctx->local, v);
+  return true;
+}
+
+bool Stream::item(PyObject* value) {
+  if (at_.per_yield <= 1) return publish(value);
+  PyObject* fast = PySequence_Fast(value, "a generator with _num_objects_per_yield must yield sequences");
+  if (!fast) return false;
+  bool ok = PySequence_Fast_GET_SIZE(fast) == Py_ssize_t(at_.per_yield);
+  if (!ok)
+    PyErr_Format(PyExc_ValueError, "Streaming generator task yielded %zd objects, but _num_objects_per_yield=%u.",
+                 PySequence_Fast_GET_SIZE(fast), at_.per_yield);
+  for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(fast); ++i) ok = publish(PySequence_Fast_GET_ITEM(fast, i));
+  Py_DECREF(fast);
+  return ok;
+}
+
+PyRef* Stream::gate() {
+  if (tickets_.empty()) return nullptr;
+  // Those before the one to wait for are never needed again.
+  size_t open = at_.window - 1;
+  if (tickets_.size() <= open) return nullptr;
+  PyObject* ref = nullptr;
+  while (tickets_.size() > open) {
+    Py_XDECREF(ref);
+    ref = tickets_.front();
+    tickets_.erase(tickets_.begin());
+  }
+  if (!ref_object(ref)) {
+    Py_CLEAR(ref);
+    return nullptr;
+  }
+  if (is_done(reinterpret_cast<PyRef*>(ref)->object)) Py_CLEAR(ref);
+  return reinterpret_cast<PyRef*>(ref);
+}
+
+bool Stream::let_on(std::vector<PyRef*>& open) {
+  if (!ctx->streams_window || making_) return true;
+  auto& all = ctx->streams_tickets;
+  for (size_t i = 0; i < all.size();) {
+    auto* ref = reinterpret_cast<PyRef*>(all[i]);
+    if (is_done(ref->object)) {
+      all.erase(all.begin() + long(i));
+      Py_DECREF(ref);
+    } else {
+      open.push_back(ref);
+      ++i;
+    }
+  }
+  if (open.size() + ctx->streams_making >= ctx->streams_window) return false;
+  ++ctx->streams_making;
+  return making_ = true;
+}
+
+bool Stream::wait_to_be_let_on() {
+  for (;;) {
+    std::vector<PyRef*> open;
+    if (unwanted() || let_on(open)) return true;
+    int e = 0;
+    if (open.empty()) {  // others are about to give theirs
+      timespec t{0, 1000000};
+      Unlocked unlocked;
+      nanosleep(&t, nullptr);
+      if (!unlocked.lock()) return false;
+    } else {
+      for (auto* ref : open) Py_INCREF(ref);
+      e = wait_objects(open.data(), Py_ssize_t(open.size()), 1, false, now_ns() + kGateSliceNs);
+      for (auto* ref : open) Py_DECREF(ref);
+    }
+    if (e == -1) return false;
+  }
+}
+
+bool Stream::drain(PyObject* generator) {
+  if (!PyIter_Check(generator)) {
+    PyErr_Format(PyExc_ValueError, "a call with num_returns=\"streaming\" must return a generator, not %.100s", Py_TYPE(generator)->tp_name);
+    return false;
+  }
+  uint32_t mine = epoch;
+  for (;;) {
+    if (unwanted()) {
+      PyErr_SetNone(PyExc_KeyboardInterrupt);
+      return false;
+    }
+    if (!wait_to_be_let_on()) return false;
+    PyObject* value = PyIter_Next(generator);
+    if (epoch != mine) {
+      Py_XDECREF(value);
+      PyErr_SetString(PyExc_RuntimeError, "the runtime was shut down while a generator was running");
+      return false;
+    }
+    if (!value) return !PyErr_Occurred();
+    bool ok = item(value);
+    Py_DECREF(value);
+    if (!ok) return false;
+    if (PyRef* ticket = gate()) {
+      int e;
+      do e = wait_objects(&ticket, 1, 1, false, now_ns() + kGateSliceNs);
+      while (e == ETIMEDOUT && !unwanted());
+      Py_DECREF(ticket);
+      if (e < 0) return false;
+    } else if (PyErr_Occurred()) {
+      return false;
+    }
+  }
+}
+
+// Ends the chain. Before the completion is completed: who sees the one done sees the other.
+void Stream::close() {
+  Object* link = object_at(results_[1]);
+  *link_value(link) = {0, 0, 0, 0};
+  link->size = sizeof(ValueHeader);
+  complete(ctx->local, link, State::Value);
+}
+
+void Stream::end() {
+  close();
+  Object* completion = object_at(results_[0]);
+  if (completion->unwanted.exchange(2, memory_order_acq_rel) == 1) completion->state.store(State::Cancelled, memory_order_relaxed);
+  else store_results(results_, 1, Py_None, name_);
+}
+
+void Stream::fail() {
+  if (unwanted()) PyErr_Clear();
+  else publish(nullptr);
+  end();
+}
+
+void find_pending_link(Message* m, std::vector<Off>& settled) {
+  Off& second = m->more_results()[0];
+  Object* link = object_at(second);
+  if (!is_done(link) || link->state.load(memory_order_acquire) != State::Value || !link_value(link)->refs) return;
+  settled.push_back(second);
+  second = value_refs(link_value(link))[1];
+}
+
+}  // namespace reactor

@@ -1,0 +1,87 @@
+"""Which actors share a process, from what an earlier run has measured. Pure functions over plain data."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+SLACK = 1.1  # talkative actors are kept together up to so many times a worker's fair share of the time
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of actors.
+
+    Attributes:
+        seconds: {actor: time that its methods ran}, in the order of creation.
+        traffic: {(actor, actor): bytes that went from the one to the other}.
+    """
+
+    seconds: dict
+    traffic: dict = field(default_factory=dict)
+
+
+def measured(recording):
+    """What a `reactor.record.Recording` tells of its actors."""
+    from reactor.graph import Graph
+
+    seconds, traffic = defaultdict(float), defaultdict(float)
+    for reaction in sorted(recording.measured, key=_by_number):
+        actor = _actor(reaction)
+        if actor:
+            seconds[actor] += recording.measured[reaction].seconds or 0.0
+    for edge in Graph.from_recording(recording).edges:
+        pair = _actor(edge.source.qualified), _actor(edge.target.qualified)
+        if all(pair):
+            traffic[pair] += max(edge.port.bytes, 1) * edge.connection.count
+    return Measured(dict(seconds), dict(traffic))
+
+
+def _actor(reaction):
+    """ "Env#3" of "Env#3.step"; "" of a task's or the driver's."""
+    name = reaction.rpartition(".")[0]
+    return name if "#" in name else ""
+
+
+def _by_number(reaction):
+    kind, _, number = _actor(reaction).rpartition("#")
+    return kind, int(number or 0), reaction
+
+
+def group(measured, workers):
+    """The actors in `workers` groups (lists, some perhaps empty), each with about the same time; of those that send each other
+    much, as many together as that allows. The same for the same data."""
+    if workers < 1:
+        raise ValueError(f"group(workers={workers}): at least one worker is needed")
+    order = {actor: i for i, actor in enumerate(measured.seconds)}
+    together = _clusters(measured, sum(measured.seconds.values()) / workers * SLACK, order)
+    groups, loads = [[] for _ in range(workers)], [0.0] * workers
+    # Longest first, each to the worker with the least to do; among equals to the one with the fewest actors.
+    for cluster in sorted(together, key=lambda c: (-_seconds(measured, c), order[c[0]])):
+        k = min(range(workers), key=lambda k: (loads[k], len(groups[k]), k))
+        groups[k] += cluster
+        loads[k] += _seconds(measured, cluster)
+    return [sorted(actors, key=order.get) for actors in groups]
+
+
+def least_loaded(actors):
+    """The index of the worker for one more actor: `actors` is the number of each worker's."""
+    return min(range(len(actors)), key=actors.__getitem__)
+
+
+def _clusters(measured, most, order):
+    """Lists of actors to be kept together: pairs are joined, the most talkative first, while a cluster takes at most `most`."""
+    between = defaultdict(float)
+    for (a, b), size in measured.traffic.items():
+        if a != b and a in order and b in order:
+            between[min(a, b, key=order.get), max(a, b, key=order.get)] += size
+    cluster_of = {actor: [actor] for actor in measured.seconds}
+    for a, b in sorted(between, key=lambda pair: (-between[pair], order[pair[0]], order[pair[1]])):
+        first, second = cluster_of[a], cluster_of[b]
+        if first is second or _seconds(measured, first) + _seconds(measured, second) > most:
+            continue
+        first += second
+        cluster_of.update(dict.fromkeys(second, first))
+    return list({id(cluster): cluster for cluster in cluster_of.values()}.values())
+
+
+def _seconds(measured, actors):
+    return sum(measured.seconds[actor] for actor in actors)

@@ -1,0 +1,57 @@
+"""The packed workers of a run as the supervisor sees them: which actor is on which."""
+
+from collections import Counter
+
+from reactor import _core
+from reactor.placement import least_loaded
+
+
+class Hosting:
+    """Arguments: plan, {"workers": number of processes, "groups": lists of actors' names by worker}; start, (number) -> Worker or None."""
+
+    def __init__(self, plan, start):
+        self._start = start
+        self._workers = [None] * plan["workers"]  # started when an actor comes
+        self._planned = {name: k for k, group in enumerate(plan["groups"]) for name in group}
+        self._made = Counter()  # by class
+
+    def name(self, facts):
+        """What the plan calls a new actor: "Env#3" is the fourth of its class."""
+        self._made[facts["class_name"]] += 1
+        return f"{facts['class_name']}#{self._made[facts['class_name']] - 1}"
+
+    def put(self, actor):
+        """Puts an actor on a worker; False: no process could be started."""
+        counts = [len(w.hosted) if w is not None else 0 for w in self._workers]
+        k = self._planned.get(actor.facts["label"], -1)
+        k = k if k >= 0 else least_loaded(counts)
+        if self._workers[k] is None:
+            self._workers[k] = self._start(k)
+        w = self._workers[k]
+        if w is None:
+            return False
+        place = next(p for p in range(len(w.hosted) + 1) if p not in w.hosted)
+        if place > _core.MAX_HOSTED:
+            return False
+        w.hosted[place] = actor
+        actor.worker, actor.place, actor.host, actor.pid = w, place, k, w.pid
+        _core.tell_host(w.slot, actor.offset, place, _core.put(actor.facts))
+        return True
+
+    def remove(self, actor, reason):
+        """Has the actor's worker let it go; `reason`: ref of why."""
+        _core.set_death_reason(actor.offset, reason)
+        _core.tell_host(actor.worker.slot, actor.offset, actor.place, None)
+
+    def left(self, actor):
+        """It is on no worker any more."""
+        del actor.worker.hosted[actor.place]
+        actor.worker = None
+
+    def died(self, w):
+        """A worker is gone; another is started when an actor comes. Gives its actors."""
+        self._workers = [None if other is w else other for other in self._workers]
+        actors = list(w.hosted.values())
+        for actor in actors:
+            self.left(actor)
+        return actors

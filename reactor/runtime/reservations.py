@@ -1,0 +1,121 @@
+"""Reservations: amounts taken from the machine's resources and offered under names of their own, until they are given back.
+
+What asks for the offered names runs inside the reservation. Nothing of it runs before all of it could be taken, and when it ends,
+so does what runs in it. Used by the supervisor, and by the driver itself where everything is in one process.
+"""
+
+from reactor import _core
+
+PENDING, MADE, RELEASED = "PENDING", "MADE", "RELEASED"
+
+
+class Reservation:
+    """`wanted` and `offered`: {resource: amount in 1/10000}; `facts`: the creator's dict, handed out by `table`.
+
+    Among the facts: "possible", False if this machine can never make it; "owner", pid of the process with which it ends, or None.
+    """
+
+    def __init__(self, key, facts, wanted, offered):
+        self.key, self.facts, self.wanted, self.offered = key, facts, wanted, offered
+        self.state = PENDING
+        self.demand = None  # number of the demand `wanted`
+        self.index = {}  # offered name -> index of the resource
+        self.demands = {}  # ({(offered name, amount)}, setting) -> number of that demand
+        self.settled = False  # after its release: what was taken has been given back
+        self.waiters = []  # (value when made, value when released, whether the latter is an error, where the answer goes)
+
+
+class Reservations:
+    """Arguments: demand, function from {name: amount} to the number of the demand; reply, function (where, value, is_error)."""
+
+    def __init__(self, demand, reply):
+        self._demand, self._reply = demand, reply
+        self.all = {}  # key -> Reservation, released ones included
+
+    def add(self, key, facts, wanted, offered):
+        r = self.all[key] = Reservation(key, facts, wanted, offered)
+        r.demand = self._demand(wanted)
+        for name in offered:
+            r.index[name] = _core.register_resource(name, 0, name.startswith("CPU_"))
+
+    def demand_within(self, key, amounts, setting=0):
+        """Number of the demand {offered name: amount}; after the reservation's release, of one that nobody gets. `setting` is the
+        number of what its task workers are born with."""
+        r = self.all[key]
+        wanted = (frozenset(amounts.items()), setting)
+        number = r.demands.get(wanted)
+        if number is None:
+            if r.state == RELEASED:
+                number = _core.demand([])
+                _core.retire_demand(number)
+            else:
+                number = _core.demand([(r.index[name], amount) for name, amount in sorted(amounts.items())], setting)
+            r.demands[wanted] = number
+        return number
+
+    def retired(self, number):
+        """The key of the released reservation to which the demand belongs, or None."""
+        return next((r.key for r in self.all.values() if r.state == RELEASED and number in r.demands.values()), None)
+
+    def open(self):
+        """How many wait for something to come free: to be made, or, released, to be given back."""
+        return sum(r.state == PENDING or r.state == RELEASED and not r.settled for r in self.all.values())
+
+    def advance(self):
+        """Makes those that can be made now, and gives back what nobody uses any more. To be called when resources came free."""
+        for r in list(self.all.values()):
+            if r.state == RELEASED and not r.settled:
+                self._settle(r)
+        for r in self.all.values():
+            if r.state == PENDING and r.facts["possible"] and _core.take_resources(r.demand):
+                r.state = MADE
+                for name, amount in r.offered.items():
+                    _core.add_resource(r.index[name], amount)
+                self._answer(r)
+
+    def when_decided(self, key, made, released, is_error, where):
+        """Replies `made` when the reservation is made, `released` when it is released (or is not known)."""
+        r = self.all.get(key)
+        if r is None:
+            self._reply(where, released, is_error)
+            return
+        r.waiters.append((made, released, is_error, where))
+        if r.state != PENDING:
+            self._answer(r)
+
+    def release(self, key):
+        """Ends it: nothing more starts in it. Returns it if something may still be running in it, else None."""
+        r = self.all.get(key)
+        if r is None or r.state == RELEASED:
+            return None
+        was, r.state = r.state, RELEASED
+        for demand in r.demands.values():
+            _core.retire_demand(demand)
+        if was == PENDING:
+            self._forget(r)
+        self._answer(r)
+        return r
+
+    def _settle(self, r):
+        there = _core.resources()
+        if all(there[name][0] == there[name][1] for name in r.offered):
+            _core.give_resources(r.demand)
+            self._forget(r)
+
+    def _forget(self, r):
+        r.settled = True
+        for index in r.index.values():
+            _core.forget_resource(index)
+        r.index = {}
+
+    def _answer(self, r):
+        for made, released, is_error, where in r.waiters:
+            if r.state == MADE:
+                self._reply(where, made, False)
+            else:
+                self._reply(where, released, is_error)
+        r.waiters = []
+
+    def table(self):
+        """[(key, facts, state)] of all."""
+        return [(r.key, r.facts, r.state) for r in self.all.values()]

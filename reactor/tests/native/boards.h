@@ -1,0 +1,106 @@
+// The boards of open calls (order.h).
+#pragma once
+#include "harness.h"
+#include "order.h"
+
+namespace stress {
+
+// A driver makes calls, others run them: each sends its message (a mark here) and sometimes makes a further call, which another one
+// runs, before it ends. When the actor may start what the driver has sent after them, all those messages must have been sent.
+inline void boards() {
+  World world;
+  Heap* h = world.heap.get();
+  constexpr uint64_t kMost = 1 << 18;
+  constexpr uint32_t kActor = 7;
+  struct Job {
+    atomic<Off> result{0}, child{0};
+    atomic<uint32_t> has_child{0}, sent{0}, child_sent{0};
+  };
+  std::vector<Job> jobs(kMost + 1);
+  atomic<uint64_t> made{0}, taken{1}, children_taken{1}, checked{0};
+  atomic<bool> over{false};
+  Deadline deadline(seconds);
+  auto open = [](Local& l, Order& order, TagView tag) {
+    Object* result = new_object(l, 1);
+    OpenCall call;
+    call.target = call.root = tag.root;
+    call.depth = uint16_t(tag.depth);
+    for (uint32_t i = 0; i < tag.depth; ++i) call.tail[i] = tag.tail[i];
+    call.hold[call.holds++] = kActor;
+    order.open(result, call);
+    return l.heap->off(result);
+  };
+  auto end = [&](Local& l, Off result) {
+    auto* o = h->at<Object>(result);
+    complete(l, o, State::Cancelled);
+    drop_hold(l, o);
+  };
+  in_threads(5, [&](int i) {
+    Random r(uint64_t(i) + 1);
+    auto l = i == 0 ? std::make_unique<Local>(h, 0u, false) : world.process();
+    Order order(*l);
+    if (i == 0) {  // the driver
+      for (uint64_t root = 1; root < kMost && !deadline.over(); ++root) {
+        while (root > checked.load() + 200) std::this_thread::yield();
+        jobs[root].result.store(open(*l, order, {root, nullptr, 0}));
+        made.store(root);
+        r.jitter();
+      }
+      over.store(true);
+    } else if (i < 3) {  // they run its calls
+      for (;;) {
+        uint64_t root = taken.load();
+        if (root > made.load()) {
+          if (over.load() && root > made.load()) return;
+          std::this_thread::yield();
+          continue;
+        }
+        if (!taken.compare_exchange_strong(root, root + 1)) continue;
+        r.jitter();
+        if (r.below(2)) {
+          uint32_t tail[] = {1};
+          jobs[root].has_child.store(1);
+          jobs[root].child.store(open(*l, order, {root, tail, 1}));
+        }
+        r.jitter();
+        jobs[root].sent.store(1);
+        Off result = jobs[root].result.load();
+        if (!jobs[root].has_child.load()) jobs[root].child.store(1);
+        end(*l, result);
+      }
+    } else if (i == 3) {  // it runs their calls
+      for (uint64_t root = 1;; ++root) {
+        Off child;
+        while ((child = jobs[root].child.load()) == 0) {
+          if (over.load() && root > made.load()) return;
+          std::this_thread::yield();
+        }
+        if (child == 1) continue;
+        r.jitter();
+        jobs[root].child_sent.store(1);
+        end(*l, child);
+      }
+    } else {  // the actor
+      std::vector<Blocker> blockers;
+      for (uint64_t t = 2;; ++t) {
+        while (t > made.load() && !over.load()) std::this_thread::yield();
+        if (t > made.load()) return;
+        while (!order.may_start(kActor, {t, nullptr, 0}, blockers)) std::this_thread::yield();
+        CHECK(jobs[t - 1].sent.load());
+        CHECK(!jobs[t - 1].has_child.load() || jobs[t - 1].child_sent.load());
+        checked.store(t);
+      }
+    }
+  });
+  CHECK(made.load() > 100);
+}
+
+// Tags: the serial order, and who holds whom.
+inline void tags() {
+  uint32_t one[] = {1, 2}, two[] = {1, 3};
+  TagView a{5, one, 0}, a1{5, one, 1}, a12{5, one, 2}, a13{5, two, 2}, b{6, one, 0};
+  CHECK(compare(a, a1) < 0 && compare(a1, a12) < 0 && compare(a12, a13) < 0 && compare(a13, b) < 0 && compare(a12, a12) == 0);
+  CHECK(!strictly_before(a, a12) && !strictly_before(a1, a13) && strictly_before(a12, a13) && strictly_before(a13, b) && !strictly_before(b, a));
+}
+
+}  // namespace stress
