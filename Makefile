@@ -1,8 +1,9 @@
 # make demo    the synchronous Q-learning job on real Ray and on rayshim, side by side (ROUNDS=500 for the whole)
-# make test    unit tests and compat_tests, on real Ray too
+# make test    unit tests and compat_tests, on real Ray too; what fails is run once more, and listed as RERUN if it then passes
 # Both make .venv on first use; the native core is rebuilt when its sources change.
 PYTHON ?= python3
 VENV := .venv
+WORKERS ?= 2  # pytest processes
 PY := $(VENV)/bin/python
 CORE := CMakeLists.txt $(wildcard reactor/_core/*.h reactor/_core/*.cpp)
 
@@ -13,7 +14,7 @@ demo: $(VENV)/built $(VENV)/ray
 	$(PY) -m benchmarks demo
 
 test: $(VENV)/built $(VENV)/ray
-	$(PY) -m pytest $(PYTEST_ARGS)
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER $(PYTEST_ARGS)
 
 micro: $(VENV)/built $(VENV)/ray
 	$(PY) -m benchmarks micro

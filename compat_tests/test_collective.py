@@ -2,7 +2,6 @@ import importlib
 
 import pytest
 
-pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.needs_own_processes]  # torch.distributed: one rank in a process
 
 

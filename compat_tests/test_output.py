@@ -26,7 +26,10 @@ def shown(scripts, source, *patterns, stream, **init):
     driver = scripts.start("script.py")
     driver.wait_for("done")
     for pattern in patterns:
-        wait_until(lambda: pattern.search(getattr(driver, stream)), 15, f"{pattern.pattern} in {stream}")
+        try:
+            wait_until(lambda: pattern.search(getattr(driver, stream)), 15, f"{pattern.pattern} in {stream}")
+        except AssertionError as e:
+            raise AssertionError(f"{e}\nout: {driver.out!r}\nerr: {driver.err!r}") from None
     (scripts.directory / "seen").touch()
     scripts.finished(driver)
 

@@ -14,28 +14,28 @@ from rayshim import session
 from rayshim.sites import is_users
 
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
-_last = []  # the cycle that was found at the last look, as long as it is the same
+_last = {}  # waiter -> the cycle that it found at its last look, once for each look at which it was the same
 _before = None  # the handler of SIGUSR1 before ours
 
 
-def stuck():
-    """The core's question while a call waits: the exception to raise there if it can never end, else None.
+def stuck(me):
+    """The core's question while call `me` (see `_core.waits`) waits: the exception to raise there if it can never end, else None.
 
-    A cycle is believed when it was the same twice. One of its processes raises, that with the highest slot.
+    A cycle is believed when it was the same twice. One of its calls raises, that with the highest number.
     """
-    me = _core.slot()
-    waits = _core.waits()
+    waits = _core.waits(me)
     found = cycle(waits, me)
-    if found is None or not _last or _last[0] != found:
-        _last[:] = [found] if found else []
+    before = _last.pop(me, None)
+    if found is None:
         return None
-    _last.append(found)
-    if me != max(slot for slot, _ in found) and len(_last) < 6:
+    looks = _last[me] = [*before, found] if before and before[0] == found else [found]
+    if len(looks) < 2 or me != max(waiter for waiter, _ in found) and len(looks) < 6:
         return None
+    del _last[me]
     from rayshim.exceptions import DeadlockError
 
     names = _names()
-    lines = [f"  {_who(names, waits[slot][0])} waits {_place(waits[slot][0])} for a result of the next" for slot, _ in found]
+    lines = [f"  {_who(names, waits[waiter])} waits {_place(waits[waiter])} for a result of the next" for waiter, _ in found]
     lines[-1] = lines[-1].removesuffix("the next") + ("itself" if len(found) == 1 else "the first")
     return DeadlockError(
         "These calls wait for each other and would do so for ever:\n" + "\n".join(lines) + "\nLet one of them return the ref instead of getting it, or make "
@@ -44,28 +44,33 @@ def stuck():
 
 
 def _names():
-    """{pid: what is shown of it}"""
+    """{number of an actor: what is shown of it}"""
     try:
         actors = session.current.control.ask("state", timeout=5)["actors"]
     except Exception:  # the picture is drawn when things are bad: what can be told is told
         actors = []
-    return {a["pid"]: f"{a['class_name']} (actor {a['number']}, pid {a['pid']})" for a in actors if a["pid"]}
+    return {a["number"]: f"{a['class_name']} (actor {a['number']}, pid {a['pid']})" for a in actors if a["pid"]}
 
 
-def _who(names, pid):
-    if pid in names:
-        return names[pid]
+def _who(names, waiter):
+    pid, actor = waiter[:2]
+    if actor in names:
+        return names[actor]
+    if actor:
+        return f"actor {actor} (pid {pid})"
     return f"the driver (pid {pid})" if pid == session.current.settings["driver"] else f"a task (pid {pid})"
 
 
-def _place(pid):
-    """Where in the user's code the process is: "in f at file:line"."""
+def _place(waiter):
+    """Where in the user's code the waiter is: "in f at file:line"."""
+    pid, _, _, thread = waiter
     if pid == os.getpid():
-        frames = [(f.filename, f.lineno, f.name) for f in reversed(traceback.extract_stack())]
+        frame = sys._current_frames().get(thread)
+        frames = [(f.filename, f.lineno, f.name) for f in reversed(traceback.extract_stack(frame))]
     else:
-        text = stacks.ask(pid) or ""
-        main = text.split("Current thread", 1)[-1]
-        frames = [(m[1], int(m[2]), m[3]) for m in map(_FRAME.match, main.splitlines()) if m]
+        text = re.split(r"^(?:Current t|T)hread ", stacks.ask(pid) or "", flags=re.MULTILINE)
+        own = next((part for part in text if part.startswith(f"0x{thread:016x}")), "")
+        frames = [(m[1], int(m[2]), m[3]) for m in map(_FRAME.match, own.splitlines()) if m]
     for file, line, name in frames:
         if is_users(file):
             return f"in {name} at {file}:{line}"
@@ -76,21 +81,26 @@ def picture():
     """Who waits for whom in the session, and each process's Python stack: text, from any process of it."""
     s = session.current
     names, waits = _names(), _core.waits()
-    serving = {actor: slot for slot, (_, actor, _) in waits.items() if actor}
+    serving = {actor: at for at, (_, actor, *_) in waits.items() if actor}
     lines = ["Who waits for whom:"]
-    for slot, (pid, _, things) in sorted(waits.items()):
-        makers = {runner if runner >= 0 else serving.get(actor, -1) for _, runner, actor in things}
-        whom = ", ".join(_who(names, waits[m][0]) if m in waits else "a call that has not begun" for m in sorted(makers))
-        lines.append(f"  {_who(names, pid)} " + (f"waits {_place(pid)} for {whom}" if things else "does not wait for a result"))
-    for slot, (pid, _, _) in sorted(waits.items()):
-        lines.append(f"\n--- {_who(names, pid)}")
+    for _, waiter in sorted(waits.items()):
+        makers = {runner if runner >= 0 else serving.get(actor, -1) for _, runner, actor in waiter[2]}
+        whom = ", ".join(_who(names, waits[m]) if m in waits else "a call that has not begun" for m in sorted(makers))
+        lines.append(f"  {_who(names, waiter)} " + (f"waits {_place(waiter)} for {whom}" if whom else "does not wait for a result"))
+    told = set()
+    for _, waiter in sorted(waits.items()):
+        pid = waiter[0]
+        if pid in told:
+            continue
+        told.add(pid)
+        lines.append(f"\n--- {_who(names, waiter)}")
         if pid == os.getpid():
             lines.append("".join(traceback.format_stack()))
         else:
             from rayshim.looking import without_ours
 
-            told = stacks.ask(pid)
-            lines.append(without_ours(told) if told else "no answer: it is starting, or it has just ended")
+            stack = stacks.ask(pid)
+            lines.append(without_ours(stack) if stack else "no answer: it is starting, or it has just ended")
     return "\n".join([f"rayshim: driver {s.settings['driver']}, ordering {s.settings.get('ordering')!r}", *lines])
 
 

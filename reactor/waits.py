@@ -1,32 +1,33 @@
-"""Who waits for whom: a cycle among processes that all wait for each other's results."""
+"""Who waits for whom: a cycle among calls that all wait for each other's results."""
 
 
 def cycle(waits, start):
     """The cycle of waits that `start` is in, or None.
 
     Arguments:
-        waits: {process: (pid, number of the actor it serves or 0, [what it waits for])}; of each thing that it must have to go on (uid,
-            the process that makes it or -1, number of the actor whose call makes it or 0). Processes that can go on in another thread are left out.
-        start: a process.
+        waits: {waiter: (pid, number of its actor or 0, [what it waits for], ...)}; of each thing that it must have to go on (uid,
+            the waiter that makes it or -1, number of the actor whose call makes it or 0). A waiter is a process with one call at a time, or
+            a packed actor. Processes that can go on in another thread are left out.
+        start: a waiter.
 
-    Returns [(process, uid)]: each waits for what the next one makes, the last for the first.
+    Returns [(waiter, uid)]: each waits for what the next one makes, the last for the first.
     """
-    serving = {actor: process for process, (_, actor, _) in waits.items() if actor}
+    serving = {actor: waiter for waiter, (_, actor, *_) in waits.items() if actor}
 
     def maker(runner, actor):
         return runner if runner >= 0 else serving.get(actor)
 
     path, tried = [], set()
 
-    def follow(process):
-        for uid, runner, actor in waits[process][2]:
+    def follow(waiter):
+        for uid, runner, actor in waits[waiter][2]:
             to = maker(runner, actor)
             if to == start:
-                path.append((process, uid))
+                path.append((waiter, uid))
                 return True
             if to in waits and to not in tried:
                 tried.add(to)
-                path.append((process, uid))
+                path.append((waiter, uid))
                 if follow(to):
                     return True
                 path.pop()

@@ -10,16 +10,21 @@ import pytest
 import rayshim as ray
 
 
+@pytest.fixture(params=["isolated", "packed"])
+def placement(request):
+    return request.param
+
+
 @pytest.fixture(params=["logical", "strict"])
-def ordering(request):
-    ray.init(num_cpus=4, ordering=request.param, patience=60, logging_level="ERROR")
+def ordering(request, placement):
+    ray.init(num_cpus=4, ordering=request.param, placement=placement, patience=60, logging_level="ERROR")
     yield request.param
     ray.shutdown()
 
 
 @pytest.fixture
-def session():
-    ray.init(num_cpus=4, logging_level="ERROR")
+def session(placement):
+    ray.init(num_cpus=4, placement=placement, logging_level="ERROR")
     yield ray
     ray.shutdown()
 
@@ -102,6 +107,29 @@ def test_a_cycle_of_waits_is_an_error_that_names_both_and_where(session):
     told = str(caught.value)
     assert "Outer (actor" in told and "Inner (actor" in told
     assert f"in go at {__file__}:" in told and f"in back at {__file__}:" in told
+
+
+def test_a_long_cycle_is_found_beside_those_that_wait_for_it(session):
+    @ray.remote
+    class Ring:
+        def next_is(self, other):
+            self.other = other
+
+        def go(self, left):
+            return ray.get(self.other.go.remote(left - 1)) if left else "through"
+
+        def answer(self):
+            return 1
+
+    ring = [Ring.remote() for _ in range(5)]
+    ray.get([a.next_is.remote(b) for a, b in zip(ring, ring[1:] + ring[:1])])
+    assert ray.get(ring[0].go.remote(4)) == "through"
+    around = ring[2].go.remote(5)
+    beside = ring[4].answer.remote()  # behind a call that is in the cycle
+    with pytest.raises(ray.exceptions.DeadlockError) as caught:
+        ray.get(around)
+    assert str(caught.value).count("Ring (actor") == 5
+    assert ray.get(beside) == 1
 
 
 def test_an_actor_that_waits_for_itself_is_told(session):

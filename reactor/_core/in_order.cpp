@@ -1,6 +1,6 @@
 // Which message of an inbox runs next where several callers may send it some: the holding rule of order.h, the actor's side.
 #include <algorithm>
-#include "served.h"
+#include "packed.h"
 
 namespace reactor {
 namespace {
@@ -250,10 +250,12 @@ void give_up_order(Served& s) {
   if (strict) s.refuse = true;
   else if (s.hold.blockers.empty()) s.by_arrival = true;
   if (hooks.relaxed) {
+    if (ctx->host) ctx->host->keeps_turn = true;  // it asks the supervisor; another thread would serve the actor meanwhile
     PyObject* told = PyObject_CallFunction(hooks.relaxed, "IIOi", s.actor, unsigned(s.hold.method), targets, scripted ? 2 : int(strict));
     if (!told) PyErr_WriteUnraisable(hooks.relaxed);
     else if (strict) refusal = Py_NewRef(told);
     Py_XDECREF(told);
+    if (ctx->host) ctx->host->keeps_turn = false;
   }
   Py_DECREF(targets);
 }

@@ -56,6 +56,16 @@ enum class Digest : uint32_t { None = 0, Sampled, Full };  // see digest.h
 enum class Ordering : uint32_t { Arrival = 0, Logical, Strict };  // see order.h
 enum class ExitReason : uint32_t { Unknown = 0, Intended, CreationFailed, OutOfScope, IdlePool, SystemExit, Drained, Finished };
 
+// A pending object that a call must have to go on, told by the process that runs it once it has waited for a while. Who reads it may
+// see parts of two such, one after the other: it looks twice.
+struct Wanted {
+  atomic<Off> object;          // 0: not in use; stored last, and cleared before the ref is dropped
+  atomic<uint32_t> by;         // the waiting call's process and place, as in Object::runner
+  atomic<uint32_t> actor;      // number of the packed actor that waits, 0 for others
+  atomic<uint64_t> thread;     // Python's name of the thread that waits
+};
+constexpr uint32_t kWants = 48;
+
 struct alignas(64) Proc {
   Bell bell;
   alignas(64) atomic<ProcState> state;
@@ -71,8 +81,8 @@ struct alignas(64) Proc {
   atomic<uint32_t> held;       // it holds a message back until open calls have ended (order.h); counted in Header::held
   atomic<uint32_t> deferred;   // calls handed to threads or an event loop and not finished
   atomic<uint32_t> loop_idle;  // they are an event loop's, and it waits, with no time set, to be told something
-  atomic<uint32_t> waits;      // how many of the next are set: pending objects that its main thread must have, all of them, to go on
-  atomic<Off> waits_for[6];
+  atomic<uint32_t> waits;      // entries of the next from here on have never been used
+  Wanted wants[kWants];
   atomic<uint64_t> running_class;  // of the task that a task worker runs, 0 for none (lending.h)
   atomic<uint64_t> cancel;     // uid of the running call's result that is to be interrupted
   atomic<uint32_t> cancel_children;  // and the tasks that it started with it

@@ -820,7 +820,7 @@ NB_MODULE(_core, m) {
     return false;
   }, nb::arg("offset"));
   m.def("set_exit_reason", [](uint32_t r) { ctx->proc->exit_reason.store(ExitReason(r)); }, nb::arg("reason"));
-  m.def("waits", &waits);
+  m.def("waits", &waits, nb::arg("from_") = -1);
   m.def("digest", &digest);
   m.def("running_tag", [] { return steal(ctx && ctx->level ? tag_tuple(ctx->here) : PyTuple_New(0)); });
   m.def("all_sleep", [] { return !ctx || ctx->inline_mode || (ctx->header->held.load() == 0 && all_sleep(ctx->heap, ctx->slot)); });

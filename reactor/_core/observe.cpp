@@ -1,4 +1,6 @@
 #include "observe.h"
+#include <map>
+#include <tuple>
 #include <sys/wait.h>
 
 namespace nb = nanobind;
@@ -135,25 +137,76 @@ nb::list recordings(double timeout) {
   return out;
 }
 
-// {slot: (pid, [actors served], [(uid, slot of the process that runs the call or -1, number of its actor or 0)])}: what the main thread of
-// each process that waits must have to go on.
-nb::dict waits() {
-  need_ctx();
-  nb::dict d;
+namespace {
+
+struct Waiter {
+  int32_t pid;
+  uint32_t actor = 0;
+  uint64_t thread = 0;
+  std::vector<std::tuple<uint64_t, int64_t, uint32_t>> things{};
+};
+
+// By process and place. A process that runs calls in threads or an event loop can go on whatever one of them waits for; what packed
+// actors wait for they tell each for itself.
+std::map<int64_t, Waiter> all_waiters() {
+  std::map<int64_t, Waiter> all;
   for (uint32_t i = 0; i < ctx->header->proc_high.load(); ++i) {
     Proc& p = ctx->heap->procs[i];
-    if (p.state.load() != ProcState::Live || p.kind == ProcKind::Supervisor || p.deferred.load()) continue;
-    nb::list of;
+    if (p.state.load() != ProcState::Live || p.kind == ProcKind::Supervisor) continue;
+    const bool many = p.deferred.load() != 0;
+    if (!many) {
+      Off in = p.inbox.load();
+      all[i] = {p.pid, in ? ctx->heap->at<Inbox>(in)->actor : 0};
+    }
     uint32_t n = p.waits.load(memory_order_acquire);
-    for (uint32_t k = 0; k < n && k < std::size(p.waits_for); ++k) {
-      auto* o = ctx->heap->at<Object>(p.waits_for[k].load(memory_order_relaxed));
-      uint32_t actor;
+    for (uint32_t k = 0; k < n && k < kWants; ++k) {
+      Wanted& w = p.wants[k];
+      Off off = w.object.load(memory_order_acquire);
+      uint32_t by = w.by.load(memory_order_relaxed), packed = w.actor.load(memory_order_relaxed), actor;
+      if (!off || slot_of(by) != i || (many && !packed)) continue;
+      auto* o = ctx->heap->at<Object>(off);
       memcpy(&actor, o->body, sizeof actor);
       uint32_t runner = o->runner.load(memory_order_acquire);
-      if (!is_done(o)) of.append(nb::make_tuple(o->uid, int32_t(runner), actor));
+      if (is_done(o)) continue;
+      Waiter& waiter = all[by];
+      waiter.pid = p.pid;
+      if (packed) waiter.actor = packed;
+      waiter.thread = w.thread.load(memory_order_relaxed);
+      waiter.things.emplace_back(std::atomic_ref(o->uid).load(memory_order_relaxed), runner == kNoProc ? -1 : int64_t(runner), actor);
     }
-    Off in = p.inbox.load();
-    d[nb::int_(i)] = nb::make_tuple(p.pid, in ? ctx->heap->at<Inbox>(in)->actor : 0, of);
+  }
+  return all;
+}
+
+}  // namespace
+
+nb::dict waits(int64_t from) {
+  need_ctx();
+  std::map<int64_t, Waiter> all = all_waiters();
+  if (from >= 0) {  // what can be reached from there; it is mostly little, and Python goes on with it
+    std::map<uint32_t, int64_t> serving;
+    for (auto& [at, w] : all)
+      if (w.actor) serving[w.actor] = at;
+    std::map<int64_t, Waiter> near;
+    std::vector<int64_t> open{from};
+    while (!open.empty()) {
+      auto found = all.extract(open.back());
+      open.pop_back();
+      if (found.empty()) continue;
+      for (auto& [uid, runner, actor] : found.mapped().things) {
+        auto it = serving.find(actor);
+        if (runner >= 0) open.push_back(runner);
+        else if (it != serving.end()) open.push_back(it->second);
+      }
+      near.insert(std::move(found));
+    }
+    all = std::move(near);
+  }
+  nb::dict d;
+  for (auto& [at, w] : all) {
+    nb::list things;
+    for (auto& [uid, runner, actor] : w.things) things.append(nb::make_tuple(uid, runner, actor));
+    d[nb::int_(at)] = nb::make_tuple(w.pid, w.actor, things, w.thread);
   }
   return d;
 }

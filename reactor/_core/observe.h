@@ -17,7 +17,10 @@ inline void need_ctx() {
 }
 
 nanobind::list recordings(double timeout);
-nanobind::dict waits();
+// {process and place, as in Object::runner: (pid, number of its actor or 0, [(uid, who runs the call or -1, number of its actor or 0)], Python's
+// name of the thread that waits or 0)}: of all calls that can be waited for, what they must have to go on; with `from` of that one and of those it waits for,
+// directly or not.
+nanobind::dict waits(int64_t from);
 nanobind::dict counters();
 uint64_t digest();          // sum over all processes, see digest.h
 nanobind::dict stats();

@@ -41,6 +41,7 @@ class Host {
   bool after_call(InCall* call);    // its method has returned; false: its results have been settled meanwhile
   void end_call(InCall* call);
   void leave(ExitReason why);       // the running call's actor ends
+  bool keeps_turn = false;          // what waits now is no call of an actor: others must not serve meanwhile
   bool in_method() const { return in_method_.load(memory_order_relaxed); }
   void set_in_method(bool in) { in_method_.store(in, memory_order_relaxed); }
 

@@ -1,4 +1,5 @@
 // Waiting for objects: on which bell, for how many, with what lent out meanwhile.
+#include <algorithm>
 #include "packed.h"
 
 namespace reactor {
@@ -78,18 +79,16 @@ class Lend {
   uint32_t epoch_ = epoch;
 };
 
-// Tells for all to see what this process waits for, after a while, and asks whether that can ever come.
+// Tells for all to see what this call waits for, after a while, and asks whether that can ever come.
 class Told {
  public:
   // False: a Python error is set, it cannot.
   bool stuck(PyRef** refs, Py_ssize_t n) {
-    uint32_t k = 0;
-    for (Py_ssize_t i = 0; i < n && k < std::size(ctx->proc->waits_for); ++i)
-      if (!is_done(refs[i]->object)) ctx->proc->waits_for[k++].store(ctx->heap->off(refs[i]->object), memory_order_relaxed);
-    ctx->proc->waits.store(k, memory_order_release);
-    told_ = true;
+    take_back();
+    for (Py_ssize_t i = 0; i < n && used_.size() < kMost; ++i)
+      if (!is_done(refs[i]->object) && !tell(refs[i]->object)) break;
     if (!hooks.stuck) return true;
-    PyObject* error = PyObject_CallNoArgs(hooks.stuck);
+    PyObject* error = PyObject_CallFunction(hooks.stuck, "I", mark_);
     if (!error) PyErr_WriteUnraisable(hooks.stuck);
     const bool raise = error && error != Py_None;
     if (raise) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error)), error);
@@ -97,23 +96,45 @@ class Told {
     return !raise;
   }
   ~Told() {
-    if (told_ && epoch == epoch_) ctx->proc->waits.store(0, memory_order_release);
+    if (epoch == epoch_) take_back();
   }
 
  private:
-  bool told_ = false;
+  static constexpr size_t kMost = 6;  // of one call
+
+  bool tell(Object* o) {
+    auto& wants = ctx->proc->wants;
+    auto* free = std::find_if(std::begin(wants), std::end(wants), [](Wanted& w) { return w.object.load(memory_order_relaxed) == 0; });
+    if (free == std::end(wants)) return false;
+    free->by.store(mark_, memory_order_relaxed);
+    free->actor.store(actor_, memory_order_relaxed);
+    free->thread.store(PyThread_get_thread_ident(), memory_order_relaxed);
+    free->object.store(ctx->heap->off(o), memory_order_release);
+    used_.push_back(free);
+    const auto n = uint32_t(free - std::begin(wants)) + 1;
+    if (ctx->proc->waits.load(memory_order_relaxed) < n) ctx->proc->waits.store(n, memory_order_release);
+    return true;
+  }
+  void take_back() {
+    for (Wanted* w : used_) w->object.store(0, memory_order_release);
+    used_.clear();
+  }
+  // Of the call that waits, whose turn others have while it does.
+  const uint32_t mark_ = ctx->mark, actor_ = ctx->host ? ctx->serves : 0;
+  std::vector<Wanted*> used_;
   uint32_t epoch_ = epoch;
 };
 
 // In a packed worker the neighbours run while a call waits.
 class Away {
  public:
-  Away() : hand_(ctx->host && own_hand() == ctx->host->turns.holder() ? own_hand() : nullptr) {
+  Away() : hand_(ctx->host && !ctx->host->keeps_turn && own_hand() == ctx->host->turns.holder() ? own_hand() : nullptr) {
     if (hand_) ctx->host->away(hand_);
   }
   ~Away() {
     if (hand_) ctx->host->back(hand_);
   }
+  bool is_away() const { return hand_; }
   bool removed() const { return hand_ && hand_->kept.call && hand_->kept.call->unwanted; }
 
  private:
@@ -225,7 +246,7 @@ int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, ui
           result = ETIMEDOUT;
           break;
         }
-        if (seat.proc() && need == n && !told.stuck(refs, n)) {
+        if ((seat.proc() || turn.is_away()) && need == n && !told.stuck(refs, n)) {
           result = -1;
           break;
         }
