@@ -52,6 +52,12 @@ def test_requirements_are_held_against_what_was_found():
     assert summary(ray=[made(29.0)], rayshim=[made(10.0)])["required"][0]["met"] is False
 
 
+def test_what_was_left_out_is_required_of_nobody():
+    alone = WORKLOAD.with_only(["rayshim", "limit"])
+    found = standings.summary(alone, CASE, {c.name: [made(1.0)] for c in alone.competitors})
+    assert found["required"] == [] and standings.notes(found) == []
+
+
 def test_a_failure_is_a_row_that_says_why():
     found = summary(other=[failed("ModuleNotFoundError: no such library")])
     assert row("other", found)["cost"] is None

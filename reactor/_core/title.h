@@ -18,6 +18,8 @@ class Titles {
   // Guarded by the GIL, as all that runs a call.
   void run(PyObject* callable, bool constructor) {
     if (!start_) return;
+    // Many actors of a class may take turns here: its function is what they share.
+    if (callable && PyMethod_Check(callable)) callable = PyMethod_GET_FUNCTION(callable);
     if (callable != last_ || constructor) name_running(callable, constructor);
     memcpy(start_, running_.data(), running_.size() + 1);
   }
