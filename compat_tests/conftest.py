@@ -113,9 +113,13 @@ class SharedCluster:
             self.module = None
 
     def tidy(self):
-        """Leave no named actor to the next test; the others end with their handles."""
-        for entry in self.module.util.list_named_actors(all_namespaces=True):
-            self.module.kill(self.module.get_actor(entry["name"], namespace=entry["namespace"]))
+        """Leave no actor of real Ray to the next test: not one with a name, nor one in a compiled graph, which looks for input all the time."""
+        from ray._private.state import actors
+        from ray._private.worker import global_worker
+
+        for number, entry in actors().items():
+            if entry["State"] != "DEAD":
+                global_worker.core_worker.kill_actor(self.module.ActorID.from_hex(number), True)
 
 
 @pytest.fixture(scope="session")

@@ -64,7 +64,7 @@ struct Wanted {
   atomic<uint32_t> actor;      // number of the packed actor that waits, 0 for others
   atomic<uint64_t> thread;     // Python's name of the thread that waits
 };
-constexpr uint32_t kWants = 48;
+constexpr uint32_t kWants = 32;  // of a process's calls together; what is not told is not looked at
 
 struct alignas(64) Proc {
   Bell bell;

@@ -120,7 +120,7 @@ inline void allocator_deaths() { exchange_blocks(true, 8 << 20); }
 inline void pages_not_lost() {
   Deadline deadline(seconds);
   uint64_t rounds = 0;
-  World world(16);
+  World world(8);
   Heap* h = world.heap.get();
   constexpr int kThreads = 3;
   while (!deadline.over()) {
