@@ -1,10 +1,9 @@
 """Inline placement: all actors in this process. Keeps each actor's random state apart, as a process of its own would."""
 
 import os
-import random
-import sys
 
 from reactor import _core
+from reactor.runtime.actor_states import generators
 from reactor.runtime.seeding import reseed
 
 from rayshim import session
@@ -22,6 +21,7 @@ class InlineActor:
 
 
 _driver = InlineActor({}, {"seed": None})
+_generators = generators()
 
 
 def switched(outer, inner):
@@ -46,22 +46,14 @@ def switched(outer, inner):
 
 
 def read_random():
-    """The state of `random`, and of numpy's and torch's global generators where they are loaded."""
-    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
-    return (
-        random.getstate(),
-        numpy.random.get_state() if numpy is not None else None,
-        torch.get_rng_state() if hasattr(torch, "get_rng_state") else None,
-    )
+    """The states of `random`, and of numpy's and torch's global generators where they are loaded."""
+    return [(generator, generator.state()) for generator in _generators if generator.loaded()]
 
 
-def write_random(state):
+def write_random(states):
     """Sets what `read_random` gave."""
-    random.setstate(state[0])
-    if state[1] is not None:
-        sys.modules["numpy"].random.set_state(state[1])
-    if state[2] is not None:
-        sys.modules["torch"].set_rng_state(state[2])
+    for generator, state in states:
+        generator.put(state)
 
 
 def anew(number, exit_reason):
