@@ -13,12 +13,14 @@ class Screen:
     """Prints lines, as `reactor.runtime.driver` hands them on: stream (1 or 2), label, pid, text."""
 
     def __init__(self):
+        # Imported here: lines are shown in a thread, beside whatever the program imports.
+        from rayshim.experimental import tqdm_ray
+
+        self._bars = tqdm_ray
         self._merger = Merger() if os.environ.get("RAY_DEDUP_LOGS", "1") != "0" else None
 
     def show(self, stream, label, pid, line):
-        from rayshim.experimental import tqdm_ray
-
-        if stream == 1 and tqdm_ray.take_line(line):
+        if stream == 1 and self._bars.take_line(line):
             return
         if self._merger is None:
             return _print(stream, label, pid, line)
