@@ -165,7 +165,7 @@ def bare_ray(backend, cluster):
 def scripts(backend, cluster, tmp_path):
     """Runs drivers of their own; none of their processes may outlive the test."""
     cluster.stop()
-    with _nothing_left_behind(seconds=20.0 if backend.is_ray else 2.0) as mark:
+    with _nothing_left_behind(seconds=20.0 if backend.is_ray else 5.0) as mark:
         scripts = Scripts(backend, tmp_path, mark)
         yield scripts
         scripts.stop()
