@@ -86,7 +86,7 @@ def test_nothing_outlives_a_killed_driver(scripts):
     assert len(marked(scripts.mark)) > 1
     driver.process.kill()
     driver.process.wait()
-    wait_until(lambda: not marked(scripts.mark), 2.0, "the workers of a killed driver are gone")
+    wait_until(lambda: not marked(scripts.mark), 5.0, "the workers of a killed driver are gone")
 
 
 @pytest.mark.needs_processes
