@@ -26,7 +26,7 @@ def summary(workload, case, runs):
     for wanted in case.required:
         if not {wanted.ours, wanted.other} <= by_name.keys():
             continue  # left out by choice
-        found = _over(by_name, wanted.other, by_name.get(wanted.ours, {"cost": None}))
+        found = _over(by_name, wanted.other, by_name[wanted.ours])
         met = None if found is None else found >= wanted.at_least
         answers.append({"ours": wanted.ours, "other": wanted.other, "at_least": wanted.at_least, "found": found, "met": met})
     return {"rows": rows, "required": answers}

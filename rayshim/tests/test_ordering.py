@@ -22,9 +22,9 @@ def ordering(request, placement):
     ray.shutdown()
 
 
-@pytest.fixture
-def session(placement):
-    ray.init(num_cpus=4, placement=placement, logging_level="ERROR")
+@pytest.fixture(params=["logical", "arrival"])
+def session(request, placement):
+    ray.init(num_cpus=4, ordering=request.param, placement=placement, logging_level="ERROR")
     yield ray
     ray.shutdown()
 

@@ -120,7 +120,7 @@ class Told {
     used_.clear();
   }
   // Of the call that waits, whose turn others have while it does.
-  const uint32_t mark_ = ctx->mark, actor_ = ctx->host ? ctx->serves : 0;
+  const uint32_t mark_ = ctx->mark, actor_ = ctx->host ? ctx->running_actor : 0;
   std::vector<Wanted*> used_;
   uint32_t epoch_ = epoch;
 };
