@@ -115,7 +115,8 @@ def cancelled_by_now(ray, generator):
     return [found for found in outcomes(ray, generator) if not isinstance(found, int)]
 
 
-def test_a_cancelled_task_ends_in_the_error(ray, gate):
+def busy_generator(ray, gate):
+    """Of a task that has given a value, which was read, and is in the gate."""
     @ray.remote
     def slow():
         yield 0
@@ -125,6 +126,11 @@ def test_a_cancelled_task_ends_in_the_error(ray, gate):
     generator = slow.remote()
     next(generator)
     wait_until(lambda: gate.inside() == 1)
+    return generator
+
+
+def test_a_cancelled_task_ends_in_the_error(ray, gate):
+    generator = busy_generator(ray, gate)
     ray.cancel(generator)
     with pytest.raises(ray.exceptions.TaskCancelledError):
         ray.get(next(generator))
@@ -134,15 +140,7 @@ def test_a_cancelled_task_ends_in_the_error(ray, gate):
 
 
 def test_a_task_cancelled_by_force(ray, gate):
-    @ray.remote
-    def slow():
-        yield 0
-        gate.enter()
-        yield 1
-
-    generator = slow.remote()
-    next(generator)
-    wait_until(lambda: gate.inside() == 1)
+    generator = busy_generator(ray, gate)
     ray.cancel(generator, force=True)
     assert ray.wait([generator], timeout=20)[0]
     assert generator.next_ready() and not generator.is_finished()

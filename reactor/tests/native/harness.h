@@ -106,6 +106,19 @@ inline void in_threads(int n, const std::function<void(int)>& body) {
   for (auto& t : threads) t.join();
 }
 
+// The supervisor's part: gives back what those that are noted in `dead` had, until none is `running`.
+template <size_t N>
+std::thread reaping(Heap* h, atomic<uint32_t> (&dead)[N], atomic<int>& running) {
+  return std::thread([h, &dead, &running] {
+    for (bool last = false; !last;) {
+      last = running == 0;
+      for (auto& d : dead)
+        if (uint32_t slot = d.exchange(0, memory_order_acq_rel)) reap_memory(h, slot);
+      std::this_thread::yield();
+    }
+  });
+}
+
 struct Test {
   const char* name;
   void (*run)();

@@ -70,14 +70,7 @@ inline void exchange_blocks(bool mortal, int64_t warm_limit) {
   atomic<uint32_t> dead[kThreads] = {};
   atomic<int> running{kThreads};
   Deadline deadline(seconds);
-  std::thread supervisor([&] {
-    for (bool last = false; !last;) {
-      last = running == 0;
-      for (auto& d : dead)
-        if (uint32_t slot = d.exchange(0, memory_order_acq_rel)) reap_memory(h, slot);
-      std::this_thread::yield();
-    }
-  });
+  std::thread supervisor = reaping(h, dead, running);
   in_threads(kThreads, [&](int i) {
     Random r(uint64_t(i) + 1);
     auto l = world.process();
