@@ -2,6 +2,8 @@
 
 import os
 import signal
+import sys
+import time
 
 import pytest
 
@@ -87,6 +89,25 @@ def test_nothing_outlives_a_killed_driver(scripts):
     driver.process.kill()
     driver.process.wait()
     wait_until(lambda: not marked(scripts.mark), 5.0, "the workers of a killed driver are gone")
+
+
+@pytest.mark.needs_processes
+@pytest.mark.rayshim_only
+def test_a_worker_born_while_its_driver_dies_ends_whoever_inherits_it(scripts, monkeypatch, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import os, time\nos.register_at_fork(after_in_child=lambda: time.sleep(0.5))\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    scripts.write("script.py", BUSY + "    stay.remote()\n    time.sleep(0.2)\n    os.kill(os.getpid(), 9)\n")
+    # A process that, like that of a container or a session manager, becomes the parent of every orphan.
+    scripts.write("inherits.py", """
+    import ctypes, subprocess, sys, time
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    print("ended with", subprocess.run([sys.executable, *sys.argv[1:]]).returncode, flush=True)
+    time.sleep(60)
+    """)
+    heir = scripts.start_command(sys.executable, "inherits.py", *scripts.backend.command("script.py"))
+    heir.wait_for("ended with -9")
+    time.sleep(1)
+    assert marked(scripts.mark) == [heir.process.pid], describe(marked(scripts.mark))
 
 
 @pytest.mark.needs_processes

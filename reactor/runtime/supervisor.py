@@ -13,7 +13,6 @@ from time import monotonic
 from reactor import _core
 from reactor.runtime import control, output, worker
 from reactor.runtime.gpus import GpuShares
-from reactor.runtime.hosting import Hosting
 from reactor.runtime.reservations import Reservations
 from reactor.runtime.zygote import preload
 
@@ -84,7 +83,11 @@ class Supervisor:
         self.tasks_started = 0
         self.stopping = False
         self.retry_spawn = False
-        self.hosting = config["packed"] and Hosting(config["packed"], self._start_packed)
+        self.hosting = None
+        if config["packed"]:
+            from reactor.runtime.hosting import Hosting
+
+            self.hosting = Hosting(config["packed"], self._start_packed)
         self.stillborn = 0  # task workers in a row that died before they ran anything
         self.open, self.open_until = False, 0.0  # some worker has printed the beginning of a line; when it is shown
         self.full = []  # descriptors of pipes that are not read because the driver does not read
@@ -373,6 +376,7 @@ class Supervisor:
         pipes = [os.pipe2(os.O_CLOEXEC) for _ in range(2)]
         facts = actor.facts if actor else None if birth is None else worker.HOST
         birth = birth or (self.tasks_started if actor is None else actor.facts["ordinal"])
+        parent = os.getpid()
         try:
             pid = os.fork()
         except OSError:
@@ -381,7 +385,7 @@ class Supervisor:
                     os.close(fd)
             return None
         if pid == 0:
-            worker.main(slot, facts, actor and actor.gpus, self.settings[setting], birth, [w for _, w in pipes],
+            worker.main(parent, slot, facts, actor and actor.gpus, self.settings[setting], birth, [w for _, w in pipes],
                         self.config, self.plugin)
         self.tasks_started += facts is None
         cutters = {}

@@ -74,17 +74,17 @@ class _Stream(io.FileIO):
         return super().write(data)
 
 
-def main(slot, facts, gpus, setting, birth, pipes, config, plugin):
+def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
     """Runs the worker in this process, which was just forked; never returns.
 
-    Arguments: slot, the process's entry in the heap; facts, the actor's (None: task worker, HOST: one that hosts many actors); gpus, [(id, share)] it may use;
+    Arguments: parent, the pid that forked it; slot, the process's entry in the heap; facts, the actor's (None: task worker, HOST: one that hosts many actors); gpus, [(id, share)] it may use;
     setting, what a task worker's tasks asked for (None: nothing); birth, what distinguishes it for seeding; pipes, descriptors for stdout and stderr; config and plugin, as the zygote's.
     """
     status = 1
     try:
         _core.die_with_parent()
-        if os.getppid() == 1:
-            os._exit(0)
+        if os.getppid() != parent:
+            os._exit(0)  # it ended before the line above, and an orphan's new parent need not be process 1
         for target, pipe in enumerate(pipes, 1):
             os.dup2(pipe, target)
         os.closerange(FIRST_OTHER_FD, 1 << 20)
