@@ -10,7 +10,7 @@ os.environ["RAY_AUTH_MODE"] = "disabled"
 
 import pytest  # noqa: E402
 
-from compat_tests import processes  # noqa: E402
+from compat_tests import processes, seen_on_ray  # noqa: E402
 from compat_tests.backends import BACKENDS  # noqa: E402
 from compat_tests.gate import new_gate  # noqa: E402
 from compat_tests.scripts import Scripts  # noqa: E402
@@ -25,25 +25,36 @@ MARKERS = {
 
 
 def pytest_addoption(parser):
-    parser.addoption("--backends", default=",".join(BACKENDS), help="comma-separated, of: " + ", ".join(BACKENDS))
+    parser.addoption("--backends", help="comma-separated, of: " + ", ".join(BACKENDS)
+                     + "; default: all, Ray only for modules not in seen_on_ray.txt as they are now")
+    parser.addoption("--record-ray", action="store_true", help="write to seen_on_ray.txt which whole modules Ray has passed")
 
 
 def pytest_configure(config):
     for name, meaning in MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     config.addinivalue_line("filterwarnings", "ignore::FutureWarning:ray")
-    asked = config.getoption("--backends").split(",")
+    asked = (config.getoption("--backends") or ",".join(BACKENDS)).split(",")
     if unknown := set(asked) - set(BACKENDS):
         raise pytest.UsageError(f"--backends: no {', '.join(sorted(unknown))}; there are {', '.join(BACKENDS)}")
     config.backends = [BACKENDS[name] for name in asked if BACKENDS[name].installed]
     config.missing = [BACKENDS[name] for name in asked if not BACKENDS[name].installed]
     if not config.backends:
         raise pytest.UsageError("compat_tests: neither Ray nor rayshim can be imported")
+    again = config.getoption("--backends") or config.getoption("--record-ray") or BACKENDS["ray"] not in config.backends
+    config.seen_on_ray = set() if again else seen_on_ray.modules()
+    if config.getoption("--record-ray") and not hasattr(config, "workerinput"):
+        if config.option.keyword or config.option.markexpr or any("::" in argument for argument in config.args):
+            raise pytest.UsageError("--record-ray is for whole modules: leave out -k, -m and names of tests")
+        config.pluginmanager.register(seen_on_ray.Recorder())
 
 
 def pytest_terminal_summary(terminalreporter, config):
     for backend in config.missing:
         terminalreporter.write_line(f"compat_tests on {backend.name}: skipped, {backend.package} is not installed")
+    if config.seen_on_ray:
+        terminalreporter.write_line(f"compat_tests on ray: not run again for {len(config.seen_on_ray)} modules that it has "
+                                    "passed as they are; make test-ray runs them all")
 
 
 def pytest_generate_tests(metafunc):
@@ -60,8 +71,9 @@ def pytest_collection_modifyitems(config, items):
     mine = [item for item in items if "backend" in getattr(item, "fixturenames", ())]
     others = [item for item in items if "backend" not in getattr(item, "fixturenames", ())]
     # A promise of a side that is not here leaves a test without a backend.
-    idle = [item for item in mine if _backend(item) not in config.backends]
-    mine = [item for item in mine if _backend(item) in config.backends]
+    idle = [item for item in mine if _backend(item) not in config.backends
+            or _backend(item).is_ray and item.path.name in config.seen_on_ray]
+    mine = [item for item in mine if item not in set(idle)]
     if "torch" in sys.modules:
         raise pytest.UsageError("a test module imports torch when it is collected: each test's workers would import it too")
     for item in mine:
@@ -72,6 +84,7 @@ def pytest_collection_modifyitems(config, items):
         for name in lacking:
             if item.get_closest_marker(name):
                 item.add_marker(pytest.mark.skip(reason=MARKERS[name]))
+        item.user_properties.append(("backend", _backend(item).name))
         if _backend(item).is_ray:  # that it is slow on a busy machine, or fails now and then, is no failure of rayshim
             item.add_marker(pytest.mark.flaky(reruns=2))
             if not item.get_closest_marker("timeout"):
