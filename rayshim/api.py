@@ -6,7 +6,7 @@ import sys
 from reactor import _core
 
 from rayshim import ordering as orders
-from rayshim import session, stuck
+from rayshim import session
 from rayshim.actor import ActorClass, ActorHandle, find
 from rayshim.cluster import RayContext
 from rayshim.function import RemoteFunction
@@ -106,18 +106,18 @@ def init(
             "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'."
         )
     from rayshim import init_arguments as arguments
-    from rayshim import logs, worker_lines
 
     placement = placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
     order = arguments.check_order(ordering, patience)
-    from rayshim import rerun
+    kept = replayed = None
+    record, replay = (record, replay) if record or replay else (os.environ.get("RAYSHIM_RECORD"), os.environ.get("RAYSHIM_REPLAY"))
+    if record or replay:
+        from rayshim import rerun
 
-    kept, replayed, seed, order = rerun.prepare(record, replay, seed, order)
+        kept, replayed, seed, order = rerun.prepare(record, replay, seed, order)
     if digest not in (True, False, "full"):
         raise ValueError(f"init(digest={digest!r}): must be True, False or 'full'")
     arguments.check(address, num_cpus, num_gpus, object_store_memory, resources, labels, placement, accepted)
-    if configure_logging:
-        logs.configure(logging_level, logging_format)
     if local_mode:
         placement = "inline"
     inline = placement == "inline"
@@ -151,7 +151,6 @@ def init(
     }
     from reactor.runtime.driver import Driver
 
-    screen = worker_lines.Screen() if arguments.shows_output(log_to_driver) else None
     driver = Driver(
         cpus=amounts["CPU"],
         resources={name: amount for name, amount in amounts.items() if name != "CPU"},
@@ -159,7 +158,6 @@ def init(
         plugin="rayshim.serving",
         settings=settings,
         preload=arguments.preload(),
-        show=screen and screen.show,
         inline=inline,
         ordering=order,
         patience=patience,
@@ -169,8 +167,17 @@ def init(
         packed=packed,
     )
     driver.start()
-    from rayshim import serving
+    # What does not need to be there before is imported beside the zygote's start.
+    from rayshim import logs, serving, stuck, worker_lines
 
+    if configure_logging:
+        try:
+            logs.configure(logging_level, logging_format)
+        except BaseException:
+            driver.stop()
+            raise
+    screen = worker_lines.Screen() if arguments.shows_output(log_to_driver) else None
+    driver.show = screen and screen.show
     serving.install(settings, "inline" if inline else "driver")
     serving.observe(settings)
     made = session.begin(session.Session(driver.control, settings, driver))
@@ -198,7 +205,9 @@ def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
             tell()
         except Exception as error:  # the program's own end goes on
             print(f"rayshim: {tell.__name__}: {error}", file=sys.stderr)
-    stuck.withdraw_picture()
+    from rayshim.stuck import withdraw_picture
+
+    withdraw_picture()
     ended = session.end()
     ended.driver.stop()
     if ended.screen is not None:

@@ -293,7 +293,7 @@ class _Loop:
     async def _call(self, call):
         import inspect
 
-        from rayshim.generators import stream
+        from rayshim.async_generators import stream
 
         if call.completion.streaming:
             return await stream(call.values(), call.completion)

@@ -1,14 +1,10 @@
 """Generator tasks: what their callers get, and what the worker makes of a generator."""
 
-import asyncio
 import time
 from collections import deque
 
 from reactor import _core
 
-from rayshim.awaiting import any_done
-
-_CANCEL_SECONDS = 0.1  # a producer that waits for its consumer looks so often whether it was cancelled
 PENDING, CLOSING, ITEM, END, FAILED = range(5)  # _core.item_state; see StreamState in reactor/_core/stream.h
 
 
@@ -40,6 +36,10 @@ class ObjectRefGenerator:
 
     async def __anext__(self):
         """As `next`, without blocking the event loop. StopAsyncIteration after the last."""
+        import asyncio
+
+        from rayshim.awaiting import any_done
+
         while missing := self._missing():
             await asyncio.wrap_future(any_done(missing))
         found = _core.next_item(self._link, self._generator_ref, 0)
@@ -144,39 +144,6 @@ def gather(values, function):
         _core.reply(offset, failure(error, function, False), True)
         refs.append(ref)
     return DynamicObjectRefGenerator(refs)
-
-
-async def stream(values, completion):
-    """In an async actor: gives the values of a generator, async or plain, without blocking the event loop."""
-    asynchronous = hasattr(values, "__anext__")
-    if not asynchronous:
-        values = _in_turns(values)
-    try:
-        await _let_on(completion)
-        async for value in values:
-            ticket = completion.item(value)
-            while ticket is not None and not ticket.done() and not completion.unwanted:
-                await asyncio.wait([asyncio.wrap_future(any_done([ticket]))], timeout=_CANCEL_SECONDS)
-            await _let_on(completion)
-            if completion.unwanted:
-                raise asyncio.CancelledError
-    finally:
-        await values.aclose()
-
-
-async def _let_on(completion):
-    """Waits until the actor's values that nobody has read yet are few enough for one more."""
-    while not completion.unwanted and (unread := completion.let_on()) is not None:
-        if unread:
-            await asyncio.wait([asyncio.wrap_future(any_done(unread))], timeout=_CANCEL_SECONDS)
-        else:
-            await asyncio.sleep(0.001)
-
-
-async def _in_turns(values):
-    for value in values:
-        yield value
-        await asyncio.sleep(0)
 
 
 def wait(waitables, num_returns, timeout):

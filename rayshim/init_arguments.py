@@ -47,10 +47,11 @@ def check(address, num_cpus, num_gpus, store, resources, labels, placement, acce
     for name, value in (labels or {}).items():
         if not (isinstance(name, str) and isinstance(value, str)):
             raise ValueError(f"init(labels={{{name!r}: {value!r}}}): names and values must be strings")
-    from rayshim.packing import packed
+    if placement not in PLACEMENTS:
+        from rayshim.packing import packed
 
-    if not isinstance(placement, packed) and placement not in PLACEMENTS:
-        raise ValueError(f"init(placement={placement!r}): must be one of {', '.join(map(repr, PLACEMENTS))}, or packed(n)")
+        if not isinstance(placement, packed):
+            raise ValueError(f"init(placement={placement!r}): must be one of {', '.join(map(repr, PLACEMENTS))}, or packed(n)")
 
 
 def check_address(address):
@@ -88,17 +89,16 @@ def amounts(num_cpus, num_gpus, resources, store):
 def spilling(directory, accepted):
     """Where a full store's values go, as reactor's Driver wants it; None: nowhere. Looked for as Ray does: the argument of `init`,
     `_system_config`, environment variables."""
-    import json
-    import tempfile
-
     asked = accepted.get("_system_config") or {}
     if str(asked.get("automatic_object_spilling_enabled", os.environ.get("RAY_automatic_object_spilling_enabled", True))).lower() in ("0", "false"):
         return None
     config = asked.get("object_spilling_config") or os.environ.get("RAY_object_spilling_config")
     if config and not directory:
+        import json
+
         directory = (json.loads(config).get("params") or {}).get("directory_path")
         directory = directory[0] if isinstance(directory, list) else directory
-    directory = directory or accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
+    directory = directory or accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"
     return {
         "directory": os.fspath(directory),
         "note": int(asked.get("verbose_spill_logs", os.environ.get("RAY_verbose_spill_logs", _SPILL_NOTE))),

@@ -3,8 +3,8 @@
 import re
 
 _NAME = r"[a-zA-Z0-9](?:[a-zA-Z0-9_.-]{0,61}[a-zA-Z0-9])?"
-_PREFIX = re.compile(rf"{_NAME}(?:\.{_NAME})*")
-_SELECTOR = re.compile(rf"!?{_NAME}|!?in\({_NAME}(?:, ?{_NAME})*\)")
+_PREFIX = rf"{_NAME}(?:\.{_NAME})*"
+_SELECTOR = rf"!?{_NAME}|!?in\({_NAME}(?:, ?{_NAME})*\)"
 _RULE = (
     "63 characters or less, beginning and ending with an alphanumeric character, with dashes (-), underscores (_), dots (.) and "
     "alphanumerics between."
@@ -15,11 +15,11 @@ def wrong_selector(selector):
     """What is wrong with {label: condition}, or None. A condition is "value", "!value", "in(a, b)" or "!in(a, b)"."""
     for key, condition in (selector or {}).items():
         prefix, slash, name = key.rpartition("/")
-        if slash and (len(prefix) > 253 or not _PREFIX.fullmatch(prefix)):
+        if slash and (len(prefix) > 253 or not re.fullmatch(_PREFIX, prefix)):
             return f"Invalid label key prefix `{prefix}`. Prefix must be a series of DNS labels separated by dots (.)."
         if not re.fullmatch(_NAME, name):
             return f"Invalid label key name `{name}`. Name must be {_RULE}"
-        if condition and not _SELECTOR.fullmatch(condition):
+        if condition and not re.fullmatch(_SELECTOR, condition):
             return (
                 f"Invalid label selector value `{condition}`. The label selector value should contain optional operators and a label "
                 f"value. Supported operators are: ! and in. Value must be {_RULE}"

@@ -1,7 +1,5 @@
 """Where a task or actor is to run: its scheduling strategy, and the placement group that it is in."""
 
-from dataclasses import dataclass
-
 from reactor import _core
 
 from rayshim import session
@@ -11,14 +9,14 @@ NOWHERE = "a node that is not there"
 _MARKERS, _MARK = 1000.0, 0.001  # of it in a bundle, and in a demand
 
 
-@dataclass(frozen=True)
 class Place:
     """What a task or actor asks for: `demand` is {resource: amount}; `group` the hex id of its placement group, None without;
     `capture` is whether what it starts is in that group too."""
 
-    demand: dict
-    group: str | None = None
-    capture: bool = False
+    __slots__ = ("capture", "demand", "group")
+
+    def __init__(self, demand, group=None, capture=False):
+        self.demand, self.group, self.capture = demand, group, capture
 
 
 def place(options, resources, whose):

@@ -81,14 +81,10 @@ def lines(path):
 
 
 def prepare(record, replay, seed, ordering):
-    """In `init`: (path or None, is it replayed, seed, ordering). Makes the directory of a record, reads what a replay must repeat.
+    """In `init`, given one of the two paths: (path, is it replayed, seed, ordering). Makes the directory of a record, reads what a replay must repeat.
 
     Raises ValueError for both at once, a directory that is not empty, what is no record.
     """
-    if record is None and replay is None:
-        record, replay = os.environ.get("RAYSHIM_RECORD"), os.environ.get("RAYSHIM_REPLAY")
-    if not record and not replay:
-        return None, False, seed, ordering
     if record and replay:
         raise ValueError("init(record=, replay=): one of the two; a replay is not recorded")
     if record:

@@ -3,10 +3,9 @@
 import os
 
 from reactor import _core
-
 from reactor.runtime.seeding import reseed
 
-from rayshim import inline, session
+from rayshim import session
 
 _SKIP = (os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.abspath(_core.__file__)))
 
@@ -26,13 +25,19 @@ def install(settings, role):
                        ("unpicklable", unpicklable), ("cancelled", cancelled), ("relaxed", ordering.relaxed), ("stuck", stuck.stuck)):
         _core.set_hook(name, hook)
     if role == "inline":
+        from rayshim import inline
+
         _core.set_hook("switched", inline.switched)
         _core.set_hook("anew", inline.anew)
         from reactor.runtime import worker
 
         _core.set_hook("exit_kind", worker.exit_kind)
     if role == "zygote":
-        import rayshim.actor  # noqa: F401  imported here once, not in each worker
+        import socket  # noqa: F401  imported here once, not in each worker
+
+        import rayshim.actor  # noqa: F401
+        import rayshim.builtin_methods  # noqa: F401
+        import rayshim.cancelling  # noqa: F401
         import rayshim.exceptions  # noqa: F401
         import rayshim.function  # noqa: F401
 
@@ -87,9 +92,11 @@ _states = []  # inline placement: the random states of those in whose calls the 
 def task_random(tag):
     """With a seed: a task draws what its place in the serial run says, in whatever process it runs. None: it has ended (inline)."""
     s = session.current
-    if tag is None:
-        return inline.write_random(_states.pop())
     if s.inline:
+        from rayshim import inline
+
+        if tag is None:
+            return inline.write_random(_states.pop())
         _states.append(inline.read_random())
     reseed(s.settings["seed"], f"task {tag}")
 
@@ -158,10 +165,15 @@ def create(number, args, kwargs):
             from reactor.runtime import worker
 
             worker.rename(repr(instance))
-    from rayshim import builtin_methods, rerun
+    from rayshim import builtin_methods
 
     made = {name: builtin_methods.bind(instance, name, method[5], lambda m: around(plain(m))) for name, method in info.methods.items()}
-    return list(made.values()), handed_on, lanes, _name_in_every_run(facts), rerun.came_to_be(facts)
+    script = None  # tags of its calls in their recorded order
+    if s.settings["kept"]:
+        from rayshim import rerun
+
+        script = rerun.came_to_be(facts)
+    return list(made.values()), handed_on, lanes, _name_in_every_run(facts), script
 
 
 def _name_in_every_run(facts):

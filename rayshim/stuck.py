@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import sys
-import traceback
 
 from reactor import _core
 from reactor.runtime import stacks
@@ -65,6 +64,8 @@ def _place(waiter):
     """Where in the user's code the waiter is: "in f at file:line"."""
     pid, _, _, thread = waiter
     if pid == os.getpid():
+        import traceback
+
         frame = sys._current_frames().get(thread)
         frames = [(f.filename, f.lineno, f.name) for f in reversed(traceback.extract_stack(frame))]
     else:
@@ -95,6 +96,8 @@ def picture():
         told.add(pid)
         lines.append(f"\n--- {_who(names, waiter)}")
         if pid == os.getpid():
+            import traceback
+
             lines.append("".join(traceback.format_stack()))
         else:
             from rayshim.looking import without_ours

@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 import time
-import uuid
 import warnings
 
 RAY_TQDM_MAGIC = "__ray_tqdm_magic_token__"
@@ -47,7 +46,7 @@ class tqdm:
             "unit": unit or "it",
             "ip": "127.0.0.1",
             "pid": os.getpid(),
-            "uuid": uuid.uuid4().hex,
+            "uuid": os.urandom(16).hex(),
             "closed": False,
         }
         self._interval = self.DEFAULT_FLUSH_INTERVAL_SECONDS if flush_interval_s is None else flush_interval_s

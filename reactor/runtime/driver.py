@@ -5,7 +5,6 @@ import pickle
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import time
 
@@ -29,7 +28,8 @@ class Driver:
         plugin: name of the module that gives the hooks of this layer's user (see reactor.runtime.plugin).
         settings: dict for the plugin, sent to every worker; picklable.
         preload: names of modules that the zygote imports before the first fork.
-        show: called with (stream, label, pid, line) for each line that a worker printed; stream is 1 or 2. None: not shown.
+        show: called with (stream, label, pid, line) for each line that a worker printed; stream is 1 or 2. None: not shown. May
+            be set as an attribute until the first actor or task is made.
         ordering: "logical" (an actor's messages in the order of the program's serial run), "strict" (the same, and an error where that
             cannot be) or "arrival"; see _core/order.h.
         patience: seconds that a message is held back, in logical order, for a call that may never end.
@@ -191,8 +191,13 @@ def _heap_capacity(store_limit):
 def _spill_file(directory):
     """Descriptor of a file without a name in `directory`, which is made if need be: it ends with the last process that has it."""
     os.makedirs(directory, exist_ok=True)
-    with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
-        return os.dup(file.fileno())
+    try:
+        return os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError:  # a file system that has no files without a name
+        import tempfile
+
+        with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
+            return os.dup(file.fileno())
 
 
 def _framed(config):

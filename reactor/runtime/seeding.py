@@ -1,6 +1,5 @@
 """Random state of workers. A forked worker that drew the zygote's numbers would be a silent wrong result."""
 
-import hashlib
 import os
 import sys
 
@@ -10,8 +9,14 @@ def reseed(seed, tag):
 
     With `seed` None from the operating system, else from the two: the same seed and tag give the same draws.
     """
-    entropy = os.urandom(32) if seed is None else hashlib.sha256(f"{seed}/{tag}".encode()).digest()
     import random
+
+    if seed is None:
+        entropy = os.urandom(32)
+    else:
+        import hashlib
+
+        entropy = hashlib.sha256(f"{seed}/{tag}".encode()).digest()
 
     random.seed(entropy)
     if "numpy" in sys.modules:
