@@ -1,6 +1,7 @@
 """Cancelling a call: the asking side and, in the worker, the listening one."""
 
 import signal
+import sys
 
 from reactor import _core
 
@@ -16,6 +17,15 @@ def cancel_ref(ref, force, recursive):
     of_actor = ref.kind == _METHOD_RESULT
     if of_actor and force:
         raise ValueError("force=True is not supported for actor tasks.")
+    if s.settings["kept"]:
+        from rayshim import rerun
+
+        return rerun.cancel(ref, lambda: _end(s, ref, force, recursive), sys._getframe(2))
+    _end(s, ref, force, recursive)
+
+
+def _end(s, ref, force, recursive):
+    of_actor = ref.kind == _METHOD_RESULT
     if _core.cancel(ref, recursive) != _RUNNING or of_actor or s.inline:
         return
     slot = ref.runner

@@ -2,28 +2,48 @@
 
 A record is a directory: `run.json` (the program and what `init` was told) and a file of JSON lines for each process:
 
+    {"born": its ordinal, "life": how often it was made anew, "several": whether its calls run side by side}    an actor
     {"made": tag, "name": ..., "site": "file:line"}                   a call was made there
-    {"ran": tag, "actor": its ordinal or null, "class": ..., "name": ..., "digest": ..., "args": ..., "value": ...}
+    {"began": tag, "actor": its ordinal or null, "life": ...}         a call began
+    {"ran": tag, "actor": ..., "life": ..., "class": ..., "name": ..., "digest": ..., "args": ..., "value": ..., "cancelled": ...}
     {"asked": caller's tag, "n": ..., "kind": ..., "site": ..., "answer": ...}    a question that the clock answered
+    {"died": ordinal, "life": ..., "killed": why or null, "status": of its process}
 
 A tag is a list of numbers, the call's place in the program's serial run (reactor/_core/order.h); the driver's is []. An actor's calls
-lie in its process's file in the order in which they ran.
+lie in its process's file in the order in which they began.
+
+How a replay follows it. Each actor's calls begin in their recorded order. What the record does not have is not done: a call that
+did not begin then does not begin, one that did not end goes no further than to the last call that it made; it waits there for
+whatever ended it. `kill` and `cancel` wait until their victim has come to where it was then. A process that a signal from
+elsewhere ended is ended there too. Of actors whose calls run side by side (threaded, async) the order in which calls begin is
+kept, and no more.
 """
 
 import json
 import os
 import reprlib
+import signal
 import sys
 
 from reactor import _core
 
+from rayshim import following, session
 from rayshim.sites import is_users
 
-_FORMAT = 1
+_FORMAT = 2
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 200
 _kept = None  # this process's Kept
 _facts = {}  # number of an actor made here -> its facts
+_tags = {}  # uid of the first result of a call made here -> the call's tag
+
+
+class Life:
+    """What a record has of one life of an actor: whether it began, the tags of its calls as they began, those that did not end with the number of
+    calls that each made, and how it ended: "kill", "signal" or None."""
+
+    def __init__(self):
+        self.born, self.script, self.halts, self.several, self.ended = False, [], {}, False, None
 
 
 class Kept:
@@ -37,15 +57,50 @@ class Kept:
         self.asked = {}  # caller's tag -> how many questions it has asked
         self.file = None
         if replay:
-            self.answers, self.scripts = {}, {}
-            for line in lines(path):
-                if "asked" in line:
-                    self.answers[tuple(line["asked"]), line["n"]] = line
-                elif "ran" in line and line["actor"] is not None:
-                    self.scripts.setdefault(line["actor"], []).append(tuple(line["ran"]))
+            self._read(path)
         else:
             name = os.path.join(path, f"{_core.slot()}-{os.getpid()}.jsonl")
             self.file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def _read(self, path):
+        self.answers = {}  # (caller's tag, n) -> line
+        self.lives = {}  # (ordinal, life) -> Life
+        self.began = set()  # tags
+        self.halts = {}  # tag of a call that went no further than some calls of its own -> their number
+        self.cancelled = set()  # tags that somebody cancelled
+        self.outlived = set()  # tags of methods that were cancelled while they ran, which does not interrupt them
+        ran, made = set(), {}
+        for line in lines(path):
+            key = (line.get("actor"), line.get("life"))
+            if "asked" in line:
+                self.answers[tuple(line["asked"]), line["n"]] = line
+                if line["kind"] == "cancel" and line["answer"] is not None:
+                    self.cancelled.add(tuple(line["answer"]))
+            elif "born" in line:
+                life = self._life(line["born"], line["life"])
+                life.born, life.several = True, line["several"]
+            elif "made" in line:
+                caller = tuple(line["made"][:-1])
+                made[caller] = made.get(caller, 0) + 1
+            elif "began" in line:
+                self.began.add(tuple(line["began"]))
+                if line["actor"] is not None:
+                    self._life(*key).script.append(tuple(line["began"]))
+            elif "ran" in line:
+                tag = tuple(line["ran"])
+                if line["cancelled"] and line["actor"] is not None:
+                    self.outlived.add(tag)
+                if not line["cancelled"] or line["actor"] is not None:
+                    ran.add(tag if line["actor"] is None else (tag, key))
+            elif "died" in line:
+                self._life(line["died"], line["life"]).ended = "kill" if line["killed"] else "signal" if line["status"] == signal.SIGKILL else None
+        for key, life in self.lives.items():
+            life.halts = {tag: made.get(tag, 0) for tag in life.script if not life.several and (tag, key) not in ran}
+        of_actors = {tag for life in self.lives.values() for tag in life.script}
+        self.halts = {tag: made.get(tag, 0) for tag in self.began - of_actors - ran}
+
+    def _life(self, ordinal, number):
+        return self.lives.setdefault((ordinal, number), Life())
 
     def write(self, entry):
         if self.file is not None:
@@ -114,9 +169,14 @@ def begin(settings):
     """In each process of a session that records or replays: from now on."""
     global _kept
     _kept = Kept(*settings["kept"]) if settings["kept"] else None
-    if _kept is not None and not _kept.replay:
-        _core.set_hook("made", _made)
-        _core.set_hook("executed", _executed)
+    if _kept is None:
+        return
+    if not _kept.replay:
+        hooks = {"made": _made, "began": _began, "executed": _executed}
+    else:  # inline every call ends where it is made
+        hooks = {} if settings["placement"] == "inline" else following.hooks(_kept)
+    for name, hook in {"result": _result, **hooks}.items():
+        _core.set_hook(name, hook)
 
 
 def kept():
@@ -124,10 +184,72 @@ def kept():
     return _kept
 
 
-def came_to_be(facts):
-    """An actor was made in this process. Gives the tags of its calls in their recorded order, or None."""
+def life(facts):
+    """(ordinal, life) of an actor."""
+    return facts["ordinal"], facts.get("restarts", 0)
+
+
+def kill(link, end, frame):
+    """`ray.kill` of the actor of this link; `end()` does it."""
+
+    def ask():
+        alive = None if session.current.inline else session.current.control.ask("life", link.offset)
+        end()
+        return alive
+
+    def again(alive):
+        if session.current.inline:
+            return end()
+        if alive is not None:  # it had not ended by itself
+            victim = _kept.lives.get(tuple(alive))
+            if victim and victim.born and victim.ended == "kill":
+                following.when_arrived(tuple(alive))
+            end()
+
+    _kept.answered("kill", site(frame), ask, again)
+
+
+def cancel(ref, end, frame):
+    """`ray.cancel` of this ref; `end()` does it."""
+
+    def ask():
+        end()
+        return _tags.get(ref.uid)
+
+    def again(tag):
+        tag = tag and tuple(tag)
+        if tag in _kept.began:
+            following.when_arrived(tag, ref)
+        end()
+
+    _kept.answered("cancel", site(frame), ask, again)
+
+
+def to_be(facts):
+    """An actor is about to be made in this process."""
+    if _kept.replay and not session.current.inline and not (life(facts) in _kept.lives and _kept.lives[life(facts)].born):
+        following.halt()
+
+
+def came_to_be(facts, several):
+    """An actor was made in this process; `several`: its calls run side by side. Gives the tags of its calls in their recorded order,
+    or None."""
     _facts[facts["number"]] = facts
-    return _kept.scripts.get(facts["ordinal"], []) if _kept is not None and _kept.replay else None
+    if _kept.replay:
+        if not session.current.inline:
+            following.born(facts)
+        return _kept.lives[life(facts)].script if life(facts) in _kept.lives else []
+    ordinal, number = life(facts)
+    _kept.write({"born": ordinal, "life": number, "several": several})
+    return None
+
+
+def died(path, facts):
+    """In the supervisor of a run that is recorded in `path`: an actor has died."""
+    if facts["actor"] is not None:
+        ordinal, number = life(facts["actor"])
+        with open(os.path.join(path, "deaths.jsonl"), "a") as file:
+            file.write(json.dumps({"died": ordinal, "life": number, "killed": facts["killed"], "status": facts["status"]}) + "\n")
 
 
 def site(frame):
@@ -137,20 +259,33 @@ def site(frame):
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
 
 
+def _result(uid, tag):
+    _tags[uid] = tag
+
+
+def _began(number, tag, handed_on):
+    facts = _facts.get(number)
+    ordinal, life_number = life(facts) if facts else (None, None)
+    _kept.write({"began": tag, "actor": ordinal, "life": life_number})
+
+
 def _made(tag, name):
     _kept.write({"made": tag, "name": name, "site": site(sys._getframe(1))})
 
 
-def _executed(number, method, tag, digest, args, value):
+def _executed(number, method, tag, digest, args, value, cancelled):
     facts = _facts.get(number)
+    ordinal, life_number = life(facts) if facts else (None, None)
     _kept.write({
         "ran": tag,
-        "actor": facts and facts["ordinal"],
+        "actor": ordinal,
+        "life": life_number,
         "class": facts and facts["class_name"],
         "name": getattr(method, "__name__", str(method)),
         "digest": f"{digest:016x}",
         "args": [_shortened(a) for a in args],
         "value": _shortened(value),
+        "cancelled": cancelled,
     })
 
 

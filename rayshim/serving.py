@@ -10,6 +10,9 @@ from rayshim import session
 _SKIP = (os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.abspath(_core.__file__)))
 
 
+_recorded = None  # in the zygote: path of the record
+
+
 def install(settings, role):
     """Sets the core's hooks in this process: role is driver, inline, zygote, actor or task."""
     import rayshim.refs  # noqa: F401  refs are made as ObjectRef from here on
@@ -33,6 +36,8 @@ def install(settings, role):
 
         _core.set_hook("exit_kind", worker.exit_kind)
     if role == "zygote":
+        global _recorded
+        _recorded = settings["kept"][0] if settings["kept"] and not settings["kept"][1] else None
         import socket  # noqa: F401  imported here once, not in each worker
 
         import rayshim.actor  # noqa: F401
@@ -120,6 +125,10 @@ def show_gpus(gpus):
 
 def died(facts):
     """The reason of a death as it is stored."""
+    if _recorded:
+        from rayshim import rerun
+
+        rerun.died(_recorded, facts)
     return {**facts, "actor": facts["actor"] and public(facts["actor"])}
 
 
@@ -137,6 +146,11 @@ def create(number, args, kwargs):
         packing.begin(number)
     if s.broken is not None:
         raise s.broken
+    if s.settings["kept"]:
+        from rayshim import rerun
+
+        facts = {**facts, "restarts": (s.record or facts).get("restarts", 0)}
+        rerun.to_be(facts)
     info = _core.get_one(_info_ref(facts), None)
     cls = _imported(cls_ref, f"actor with name {facts['class_name']}")
     s.exports.setdefault(cls, cls_ref)
@@ -168,11 +182,7 @@ def create(number, args, kwargs):
     from rayshim import builtin_methods
 
     made = {name: builtin_methods.bind(instance, name, method[5], lambda m: around(plain(m))) for name, method in info.methods.items()}
-    script = None  # tags of its calls in their recorded order
-    if s.settings["kept"]:
-        from rayshim import rerun
-
-        script = rerun.came_to_be(facts)
+    script = rerun.came_to_be(facts, handed_on) if s.settings["kept"] else None  # tags of its calls in their recorded order
     return list(made.values()), handed_on, lanes, _name_in_every_run(facts), script
 
 

@@ -1,6 +1,9 @@
 """Recorded runs: done again exactly, compared, and refused where the program is no longer the same."""
 
+import asyncio
 import io
+import os
+import time
 
 import pytest
 
@@ -54,6 +57,187 @@ def test_the_clocks_answers_are_given_again(tmp_path):
     first = outcome(program, record=tmp_path / "run", ordering="arrival")[0]
     answers = 0.0, 1.0
     assert outcome(program, replay=tmp_path / "run")[0] == first == ["timed out", False]
+
+
+def outcomes(ray, refs):
+    """Of each ref: its value, or the class of its error."""
+    shown = []
+    for ref in refs:
+        try:
+            shown.append(ray.get(ref))
+        except ray.exceptions.RayError as error:
+            shown.append(type(error).__name__)
+    return shown
+
+
+class Pace:
+    """How long a program takes here and there: something else in the record than in its replays."""
+
+    first = second = None
+
+
+@pytest.mark.parametrize("placement", ["isolated", "packed"])
+@pytest.mark.parametrize("then", [(0.1, 0.0), (0.0, 0.4)], ids=["at once", "late"])
+def test_an_actor_is_killed_where_it_was(tmp_path, placement, then):
+    def program(ray):
+        @ray.remote
+        class Log:
+            def __init__(self):
+                self.lines = []
+
+            def add(self, line):
+                self.lines.append(line)
+
+            def all(self):
+                return self.lines
+
+        @ray.remote
+        class Worker:
+            def work(self, n, pause):
+                for step in range(3):
+                    ray.get(log.add.remote((n, step)))
+                    time.sleep(pause)
+                return n
+
+        log = Log.remote()
+        worker = Worker.remote()
+        refs = [worker.work.remote(n, Pace.first) for n in range(8)]
+        if Pace.second is None:
+            ray.get(refs[2])
+        else:
+            time.sleep(Pace.second)
+        ray.kill(worker)
+        return outcomes(ray, refs), ray.get(log.all.remote())
+
+    Pace.first, Pace.second = 0.05, None
+    recorded = outcome(program, record=tmp_path / "run", placement=placement)[0]
+    assert recorded[0][:3] == [0, 1, 2] and recorded[0][-1] == "ActorDiedError"
+    Pace.first, Pace.second = then
+    for _ in range(2):
+        assert outcome(program, replay=tmp_path / "run", placement=placement)[0] == recorded
+
+
+def test_an_actor_that_was_killed_before_it_was_made_is_not_made(tmp_path):
+    def program(ray):
+        @ray.remote
+        class Busy:
+            def for_a_while(self, seconds):
+                time.sleep(seconds)
+
+        @ray.remote(num_cpus=1)
+        class Worker:
+            def __init__(self):
+                open(tmp_path / "made", "w").close()
+
+            def work(self):
+                return 1
+
+        busy = [Busy.options(num_cpus=Pace.first).remote() for _ in range(4)]
+        ray.get([b.for_a_while.remote(0) for b in busy])
+        worker = Worker.remote()
+        ref = worker.work.remote()
+        time.sleep(0.5)
+        ray.kill(worker)
+        return outcomes(ray, [ref]), (tmp_path / "made").exists()
+
+    Pace.first = 1  # all four CPUs together
+    recorded = outcome(program, record=tmp_path / "run")[0]
+    assert recorded == [["ActorDiedError"], False]
+    Pace.first = 0
+    assert outcome(program, replay=tmp_path / "run")[0] == recorded
+
+
+def test_a_call_is_cancelled_where_it_was(tmp_path):
+    def program(ray):
+        @ray.remote
+        def task(n, pause):
+            counter.add.remote(n)
+            time.sleep(pause)
+            return n
+
+        @ray.remote
+        class Counter:
+            def __init__(self):
+                self.seen = []
+
+            def add(self, n):
+                self.seen.append(n)
+
+            def all(self):
+                return sorted(self.seen)
+
+        counter = Counter.remote()
+        refs = [task.remote(n, pause) for n, pause in enumerate(Pace.first)]
+        time.sleep(Pace.second)
+        for ref in refs:
+            ray.cancel(ref)
+        shown = outcomes(ray, refs)
+        return shown, ray.get(counter.all.remote())
+
+    Pace.first, Pace.second = (0, 60, 60, 60, 60, 60), 1.0  # four of them run, one does not begin
+    recorded = outcome(program, record=tmp_path / "run")[0]
+    assert recorded[0] == [0] + 5 * ["TaskCancelledError"] and len(recorded[1]) == 5
+    Pace.first, Pace.second = (0.5, 60, 60, 60, 60, 60), 0.0
+    assert outcome(program, replay=tmp_path / "run")[0] == recorded
+
+
+def test_an_actor_dies_of_a_signal_where_it_did(tmp_path):
+    def program(ray):
+        @ray.remote(max_restarts=1, max_task_retries=0)
+        class Worker:
+            def __init__(self):
+                self.n = 0
+
+            def pid(self):
+                return os.getpid()
+
+            def count(self, pause):
+                self.n += 1
+                time.sleep(pause)
+                return self.n
+
+        worker = Worker.remote()
+        pid = ray.get(worker.pid.remote())
+        refs = [worker.count.remote(Pace.first) for _ in range(6)]
+        if Pace.second:
+            ray.get(refs[2])
+            os.kill(pid, 9)
+        shown = outcomes(ray, refs)
+        return [*shown, *outcomes(ray, [worker.count.remote(Pace.first)])]
+
+    Pace.first, Pace.second = 0.1, True
+    recorded = outcome(program, record=tmp_path / "run")[0]
+    assert 1 in recorded and "ActorUnavailableError" in recorded
+    Pace.first, Pace.second = 0.0, False  # and nobody from outside
+    assert outcome(program, replay=tmp_path / "run")[0] == recorded
+
+
+def test_calls_of_an_async_actor_begin_in_their_recorded_order(tmp_path, delays):
+    def program(ray):
+        @ray.remote
+        class Loop:
+            def __init__(self):
+                self.began = []
+
+            async def work(self, n):
+                self.began.append(n)
+                await asyncio.sleep(0.001)
+                return n
+
+            async def all(self):
+                return self.began
+
+        @ray.remote
+        def caller(actor, n):
+            return ray.get(actor.work.remote(n))
+
+        loop = Loop.remote()
+        ray.get([caller.remote(loop, n) for n in range(12)])
+        return ray.get(loop.all.remote())
+
+    recorded = outcome(program, record=tmp_path / "run", ordering="arrival")[0]
+    for _ in range(3):
+        assert outcome(program, replay=tmp_path / "run")[0] == recorded
 
 
 def count(ray, times=3, factor=1):

@@ -265,6 +265,13 @@ struct Outgoing {
   }
   PyObject* ref(size_t i) {
     PyObject* r = new_ref(results[i], false);
+    if (i == 0 && ctx->keeping && hooks.result) {
+      uint32_t tail[kMaxTag];
+      write_tail(tail);
+      PyObject* told = PyObject_CallFunction(hooks.result, "KN", static_cast<unsigned long long>(results[0]->uid), tag_tuple({root, tail, depth_of_tag}));
+      if (!told) PyErr_WriteUnraisable(hooks.result);
+      Py_XDECREF(told);
+    }
     if (r && recorded) {
       auto* p = reinterpret_cast<PyRef*>(r);
       p->segment = segment;
@@ -422,12 +429,21 @@ void send_control(Control op, Off off) {
   Py_END_ALLOW_THREADS
 }
 
+// Asks who follows a record of the run.
+static bool may_make() {
+  if (!ctx->keeping || !hooks.makes) return true;
+  PyObject* r = PyObject_CallNoArgs(hooks.makes);
+  Py_XDECREF(r);
+  return r;
+}
+
 PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint32_t index, PyObject* const* args, Py_ssize_t nargs,
                       PyObject* kwnames, uint32_t retries, PyRef* options) {
   if (!ctx || link->epoch != epoch) return stale_error("actor handle");
   if (ctx->aborted) return set_aborted_error(), nullptr;
   if (!check_arguments(spec, args, nargs, kwnames)) return nullptr;
   delay();
+  if (!may_make()) return nullptr;
   Outgoing out(spec);
   out.look_up(kind == MessageKind::Create ? OpKind::Create : OpKind::Call, link->uid, index, args, nargs, kwnames);
   out.tell(spec.name);
@@ -557,6 +573,7 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   if (ctx->aborted) return set_aborted_error(), nullptr;
   if (!check_arguments(f->spec, args, nargs, kwnames)) return nullptr;
   delay();
+  if (!may_make()) return nullptr;
   Outgoing out(f->spec);
   out.look_up(OpKind::Task, f->function->uid, 0, args, nargs, kwnames);
   out.tell(f->spec.name);

@@ -42,8 +42,12 @@ struct Hooks {
   PyObject* stale = nullptr;      // (what is used after its run has ended) -> exception to raise
   PyObject* unpicklable = nullptr;  // (exception of dumps, CallSpec::check or None, name) -> exception to raise for an argument
   PyObject* flush = nullptr;      // (): writes out what the running call has printed without an end of line
+  PyObject* makes = nullptr;      // (): a call is about to be made here, which what this raises prevents
   PyObject* made = nullptr;       // (tag, name): a call was made here
-  PyObject* executed = nullptr;   // (actor, name, tag, its digest, args, value or None): a call has run here
+  PyObject* result = nullptr;     // (uid, tag): of the first result of a call that was made here
+  PyObject* began = nullptr;      // (actor, tag, 0; 1: handed on; 2: only to fail): a call begins here; what this raises is what the call raises
+  PyObject* executed = nullptr;   // (actor, name, tag, its digest, args, value or None, cancelled while it ran): a call has run here
+  PyObject* ended = nullptr;      // (actor, tag): and its results are there
   PyObject* task_random = nullptr;  // (tag) before a task runs, (None) after: its random state
   PyObject* stuck = nullptr;      // (): this process has waited for a while -> exception to raise, or None
   PyObject* relaxed = nullptr;    // (actor, method, [(target, name)], strict): its messages wait for those no more; strict: -> exception to raise

@@ -174,7 +174,7 @@ struct Header {
   atomic<uint32_t> recording_round;        // raised to ask every process for its recording
   atomic<uint64_t> past[kCounters];        // of dead processes, see Proc::counters
   Ordering ordering;
-  uint32_t keeping;                        // calls are told to the hooks made and executed
+  uint32_t keeping;                        // calls are told to the hooks makes, made, result, began, executed and ended
   Digest digesting;                        // what calls add to Proc::digest
   uint64_t patience_ns;                    // how long a message is held back for a call that may never end
   atomic<Off> boards, notices;             // see order.h

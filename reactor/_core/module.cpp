@@ -63,7 +63,7 @@ void close_context() {
   // The next run in this process may be another plugin's.
   for (PyObject** hook : {&hooks.failure, &hooks.error, &hooks.create, &hooks.create_failed, &hooks.function, &hooks.exit_kind,
                           &hooks.store_full, &hooks.deferred, &hooks.generator, &hooks.gather, &hooks.switched, &hooks.unpicklable, &hooks.flush,
-                          &hooks.cancelled, &hooks.anew, &hooks.relaxed, &hooks.stuck, &hooks.made, &hooks.executed, &hooks.task_random, &hooks.left, &hooks.hosted,
+                          &hooks.cancelled, &hooks.anew, &hooks.relaxed, &hooks.stuck, &hooks.makes, &hooks.made, &hooks.result, &hooks.began, &hooks.executed, &hooks.ended, &hooks.task_random, &hooks.left, &hooks.hosted,
                           &hooks.thread})
     Py_CLEAR(*hook);
 }
@@ -110,7 +110,8 @@ void set_hook(const char* name, nb::object f) {
                {"create_failed", &hooks.create_failed}, {"function", &hooks.function}, {"exit_kind", &hooks.exit_kind},
                {"store_full", &hooks.store_full}, {"deferred", &hooks.deferred}, {"switched", &hooks.switched},
                {"generator", &hooks.generator}, {"gather", &hooks.gather}, {"stale", &hooks.stale},
-               {"unpicklable", &hooks.unpicklable}, {"flush", &hooks.flush}, {"cancelled", &hooks.cancelled}, {"anew", &hooks.anew}, {"relaxed", &hooks.relaxed}, {"stuck", &hooks.stuck}, {"made", &hooks.made}, {"executed", &hooks.executed},
+               {"unpicklable", &hooks.unpicklable}, {"flush", &hooks.flush}, {"cancelled", &hooks.cancelled}, {"anew", &hooks.anew}, {"relaxed", &hooks.relaxed}, {"stuck", &hooks.stuck}, {"makes", &hooks.makes}, {"made", &hooks.made},
+               {"result", &hooks.result}, {"began", &hooks.began}, {"executed", &hooks.executed}, {"ended", &hooks.ended},
                {"task_random", &hooks.task_random},
                {"left", &hooks.left}, {"hosted", &hooks.hosted}, {"thread", &hooks.thread}};
   for (auto& t : table)

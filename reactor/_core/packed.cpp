@@ -36,6 +36,7 @@ int Host::serve(Hand* me) {
       continue;
     }
     server_ = me;
+    settle_ended(me);
     if (PyErr_CheckSignals() != 0) return -1;
     answer();
     take_notes();
@@ -64,6 +65,7 @@ int Host::serve(Hand* me) {
 
 void Host::park(Hand* me) {
   if (ready()) ring(&ctx->proc->bell);
+  settle_ended(me);
   me->parked = true;
   parked_.push_back(me);
   turns.give();
@@ -130,6 +132,15 @@ void Host::tell_busy() {
   ctx->proc->deferred.store(busy_, memory_order_seq_cst);
 }
 
+// A call counts as under way until its results are done and somebody has looked at what its actor has to do next: beside a server
+// that sleeps the process would look asleep, with all that the call has set going still to come.
+void Host::settle_ended(Hand* me) {
+  if (me->ended == 0) return;
+  busy_ -= me->ended;
+  me->ended = 0;
+  tell_busy();
+}
+
 void Host::regain() {
   if (own_hand() && own_hand()->passed_over) come_back(own_hand());
 }
@@ -181,6 +192,7 @@ void Host::watch() {
 
 void Host::before_call(InCall* call) {
   running->busy.store(true, memory_order_relaxed);
+  settle_ended(own_hand());  // whoever serves looks at all actors
   ++busy_;
   tell_busy();
   running->hand = own_hand();
@@ -207,14 +219,14 @@ bool Host::after_call(InCall* call) {
 
 void Host::end_call(InCall* call) {
   regain();
-  --busy_;
-  tell_busy();
+  ++own_hand()->ended;
   in_method_.store(false, memory_order_relaxed);
   if (call->unwanted) PyThreadState_SetAsyncExc(own_hand()->ident, nullptr);  // meant for this call, it would hit the next
   if (!call->discarded) {
     running->hand = nullptr;
     running->call = nullptr;
-    running->busy.store(false, memory_order_relaxed);
+    running->unseen.store(true, memory_order_relaxed);
+    running->busy.store(false, memory_order_release);
   }
   running = nullptr;
   this->call = nullptr;
@@ -243,6 +255,7 @@ bool Host::serve_round() {
     next_ = next_ + 1 < actors_.size() ? next_ + 1 : 0;
     Hosted* h = actors_[next_].get();
     if (h->busy.load(memory_order_relaxed) || h->leaving.load(memory_order_relaxed)) continue;
+    h->unseen.store(false, memory_order_relaxed);
     bool ran = serve(*h);
     any |= ran;
     if (server_ != me || (ran && turns.wanted())) return any;
@@ -281,8 +294,8 @@ void Host::look_at_holds(bool alone) {
 bool Host::ready() const {
   if (process_asked() || ctx->proc->host_notes.load(memory_order_acquire)) return true;
   for (auto& h : actors_) {
-    if (h->busy.load(memory_order_relaxed)) continue;
-    if (h->leaving.load(memory_order_relaxed) || served_ready(h->served)) return true;
+    if (h->busy.load(memory_order_acquire)) continue;
+    if (h->leaving.load(memory_order_relaxed) || h->unseen.load(memory_order_relaxed) || served_ready(h->served)) return true;
   }
   return false;
 }

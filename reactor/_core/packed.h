@@ -13,6 +13,7 @@ struct Hosted {
   Served served;
   uint32_t place;                   // in the worker, noted with each result that it is to give (Object::runner)
   atomic<bool> busy{false};         // a call of it has begun and not ended
+  atomic<bool> unseen{false};       // a call of it has ended since the server looked at its messages, some of which may be parked
   atomic<bool> leaving{false};      // it is to be removed from the worker, as soon as it is not busy
   Hand* hand = nullptr;             // that runs its call
   InCall* call = nullptr;           // that one
@@ -52,6 +53,7 @@ class Host {
   bool serve_round();
   void look_at_holds(bool alone);
   uint64_t held_until() const;
+  void settle_ended(Hand* me);
   void tell_busy();                 // for those who ask whether all sleep (order.h)
   bool ready() const;               // whether a server would find something to do; the server may ask without the GIL
   void take_notes();

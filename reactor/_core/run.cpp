@@ -264,6 +264,14 @@ bool take_retry(Message* m) {
   return true;
 }
 
+// Tells who keeps a record of the run of the running call; false, and an exception, if that raises.
+bool tell_of_call(PyObject* hook, uint32_t actor, int more) {
+  if (!ctx->keeping || !hook) return true;
+  PyObject* told = PyObject_CallFunction(hook, "INi", actor, tag_tuple(ctx->here), more);
+  Py_XDECREF(told);
+  return told;
+}
+
 // Whether the call was cancelled while it ran; then its results are settled as that.
 bool unwanted(const Off* results, uint32_t n) {
   if (ctx->heap->at<Object>(results[0])->unwanted.load(memory_order_acquire) != 1) return false;
@@ -327,6 +335,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
   Py_CLEAR(refusal);
   PyObject *error_type = nullptr, *error = nullptr, *error_trace = nullptr;  // of an argument, while the record is given back
   if (PyErr_Occurred()) PyErr_Fetch(&error_type, &error, &error_trace);
+  const bool has_arguments = !error_type;
 
   // A constructor's arguments show in what the actor does; among them is what differs from run to run.
   uint64_t passed = 0;
@@ -400,8 +409,11 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     if (!deferred) titles.run(callable, kind == MessageKind::Create);
     if (ctx->host) ctx->host->method_begins();
     uint64_t started = ctx->tracing ? now_ns() : 0;
+    const bool may_begin = kind == MessageKind::Create || tell_of_call(hooks.began, kind == MessageKind::Task ? 0 : actor, error_type ? 2 : int(deferred));
     if (error_type) {
       PyErr_Restore(error_type, error, error_trace);
+      deferred = false;
+    } else if (!may_begin) {
       deferred = false;
     } else if (callable) {
       if (deferred) {
@@ -511,11 +523,13 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
   if (ctx->digesting && !deferred && kind != MessageKind::Create && leaving == ExitReason::Unknown) {
     for (Off off : results)
       if (!(flags & kStreaming)) passed = hash_result(ctx->heap, ctx->heap->at<Object>(off), passed, ctx->whole);
-    if (ctx->keeping && hooks.executed) {
-      Packed packed(args, nargs);
+    if (ctx->keeping && hooks.executed && !here.discarded) {
+      Packed packed(args, has_arguments ? nargs : 0);
       PyObject* tag = tag_tuple(ctx->here);
-      PyObject* done = PyObject_CallFunction(hooks.executed, "IONKOO", kind == MessageKind::Task ? 0 : actor, name ? name : Py_None, tag,
-                                             static_cast<unsigned long long>(passed), packed.args, value ? value : Py_None);
+      const bool interrupted = ctx->heap->at<Object>(results[0])->unwanted.load(memory_order_acquire) == 1;
+      PyObject* done = PyObject_CallFunction(hooks.executed, "IONKOOO", kind == MessageKind::Task ? 0 : actor, name ? name : Py_None, tag,
+                                             static_cast<unsigned long long>(passed), packed.args, value ? value : Py_None,
+                                             interrupted ? Py_True : Py_False);
       if (!done) PyErr_WriteUnraisable(hooks.executed);
       Py_XDECREF(done);
     }
@@ -539,7 +553,10 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     for (Off off : results) ctx->heap->at<Object>(off)->state.store(State::Pending, memory_order_relaxed);
     return run_message(m, nullptr);
   }
-  if (!deferred) finish_results(results.data(), notes.data(), n, task_note);
+  if (!deferred) {
+    finish_results(results.data(), notes.data(), n, task_note);
+    if (kind != MessageKind::Create && !cancelled && !tell_of_call(hooks.ended, kind == MessageKind::Task ? 0 : actor, 0)) PyErr_WriteUnraisable(hooks.ended);
+  }
   // What a call makes that goes on in a thread or an event loop is numbered after the last one that began here.
   if (ctx->tagged) --ctx->level;
   if (ctx->tagged && !deferred) {

@@ -58,6 +58,7 @@ struct Hand {
   atomic<uint32_t> word{0};    // raised when the turn is given to it, or a parked one is wanted
   bool parked = false;         // there is nothing for it to do
   bool waits = false;          // its call is in get, wait or a stream
+  uint32_t ended = 0;          // calls of it that are over and still count as under way, see Host::settle_ended
   bool passed_over = false;    // it was blocked, and its turn was given to another; `kept` is what it had
   bool gated = false;          // it is to stop at its next bytecode
   Execution kept;

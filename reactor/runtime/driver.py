@@ -34,7 +34,7 @@ class Driver:
             cannot be) or "arrival"; see _core/order.h.
         patience: seconds that a message is held back, in logical order, for a call that may never end.
         digesting: what calls add to the digest (_core/digest.h): 0 nothing, 1 large buffers sampled, 2 everything.
-        keeping: calls are told to the hooks made and executed.
+        keeping: calls are told to the hooks makes, made, result, began, executed and ended.
         inline: everything in this process, no zygote, each call run at the point of call.
         spilling: where large values go that do not fit: a dict of `directory`, a path; `note`, bytes after which the user is
             told, then at each doubling, 0 for never; `note_text`, added to that line. None: a full store is an error.

@@ -23,7 +23,7 @@ _OUTPUT_LIMIT = 8 << 20  # bytes of output kept for a driver that does not read;
 _RETRY_SECONDS = 0.2  # before another try to start a task worker where none could be started
 _STILLBORN_LIMIT = 3
 _BURIED = 1000  # dead actors of which something is still known
-_ANSWERED = ("demand", "named", "names", "kill", "state", "gpus", "reserve", "reserved", "release", "reservations", "posted")  # requests whose last argument is where the answer goes
+_ANSWERED = ("demand", "named", "names", "life", "kill", "state", "gpus", "reserve", "reserved", "release", "reservations", "posted")  # requests whose last argument is where the answer goes
 
 
 class Actor:
@@ -233,6 +233,11 @@ class Supervisor:
 
     def on_names(self, reply):
         _core.reply(reply, (True, [(n, ns) for (ns, n), a in self.names.items() if not a.dead]))
+
+    def on_life(self, offset, reply):
+        """(ordinal, how often it was made anew) of an actor that has not died, else None."""
+        actor = self.actors.get(offset)
+        _core.reply(reply, (True, None if actor is None or actor.dead else (actor.facts["ordinal"], actor.restarts)))
 
     def on_kill(self, offset, why, no_restart, reply):
         actor = self.actors.get(offset)
