@@ -152,6 +152,7 @@ def test_a_call_is_cancelled_where_it_was(tmp_path):
         @ray.remote
         def task(n, pause):
             counter.add.remote(n)
+            (tmp_path / f"began {n}").touch()
             time.sleep(pause)
             return n
 
@@ -168,16 +169,17 @@ def test_a_call_is_cancelled_where_it_was(tmp_path):
 
         counter = Counter.remote()
         refs = [task.remote(n, pause) for n, pause in enumerate(Pace.first)]
-        time.sleep(Pace.second)
+        while len(list(tmp_path.glob("began *"))) < Pace.second:
+            time.sleep(0.01)
         for ref in refs:
             ray.cancel(ref)
         shown = outcomes(ray, refs)
         return shown, ray.get(counter.all.remote())
 
-    Pace.first, Pace.second = (0, 60, 60, 60, 60, 60), 1.0  # four of them run, one does not begin
+    Pace.first, Pace.second = (0, 60, 60, 60, 60, 60), 5  # four of them run, one does not begin
     recorded = outcome(program, record=tmp_path / "run")[0]
     assert recorded[0] == [0] + 5 * ["TaskCancelledError"] and len(recorded[1]) == 5
-    Pace.first, Pace.second = (0.5, 60, 60, 60, 60, 60), 0.0
+    Pace.first, Pace.second = (0.5, 60, 60, 60, 60, 60), 0  # cancelled at once
     assert outcome(program, replay=tmp_path / "run")[0] == recorded
 
 
