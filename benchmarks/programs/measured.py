@@ -79,9 +79,10 @@ class Measured:
         self._tell(event="ready")
 
     def rounds(self):
-        """The rounds' numbers from 0 on, the warm-up's first."""
+        """The rounds' numbers from 0 on, the warm-up's first. What is seen after the last is of the end, not of a round."""
         for number in range(self.warm_up + self.count):
             yield number
+        self._tell_round()
 
     @contextlib.contextmanager
     def clock(self, less=0.0):
@@ -119,7 +120,6 @@ class Measured:
             self._tell(event="round", round=number, look=half, **facts)
 
     def _finish(self):
-        self._tell_round()
         timed = self.seconds[self.warm_up :]
         threads = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else None
         self._tell(event="result", trace=self.trace, torch_threads=threads, figures=self.figures)
