@@ -3,9 +3,10 @@
 import argparse
 import compileall
 import importlib
-import os
 import signal
 import sys
+
+from benchmarks.machine import REPOSITORY
 
 ALONE = {
     "demo": "deep Q-learning on Ray and on rayshim: same results, how much faster",
@@ -21,9 +22,8 @@ def main():
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     # As pip does when it installs a package. In an editable one changed modules, or all if bytecode is not to be written, would be
     # compiled in each process that is measured.
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for package in ("benchmarks", "rayshim", "reactor"):
-        compileall.compile_dir(os.path.join(here, package), quiet=2)
+        compileall.compile_dir(REPOSITORY / package, quiet=2)
     if sys.argv[1:2] and sys.argv[1] in ALONE:
         module = {"report": "publish"}.get(sys.argv[1], sys.argv[1])
         return importlib.import_module(f"benchmarks.{module}").main(sys.argv[2:])

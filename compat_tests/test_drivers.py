@@ -99,8 +99,9 @@ def test_a_worker_born_while_its_driver_dies_ends_whoever_inherits_it(scripts, m
     scripts.write("script.py", BUSY + "    stay.remote()\n    time.sleep(0.2)\n    os.kill(os.getpid(), 9)\n")
     # A process that, like that of a container or a session manager, becomes the parent of every orphan.
     scripts.write("inherits.py", """
-    import ctypes, subprocess, sys, time
-    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    import subprocess, sys, time
+    from rayshim.comparing.processes import adopt_orphans
+    adopt_orphans()
     print("ended with", subprocess.run([sys.executable, *sys.argv[1:]]).returncode, flush=True)
     time.sleep(60)
     """)

@@ -469,12 +469,15 @@ def kill(actor, *, no_restart=True):
         raise stale("actor handle")
     _core.count_physical()
     why = "it was killed by `ray.kill`."
-    if s.inline:
-        from rayshim.inline import kill as kill_inline
 
-        end = lambda: kill_inline(s, actor, why, no_restart)  # noqa: E731
-    else:
-        end = lambda: s.control.ask("kill", link.offset, why, no_restart)  # noqa: E731
+    def end():
+        if s.inline:
+            from rayshim.inline import kill as kill_inline
+
+            kill_inline(s, actor, why, no_restart)
+        else:
+            s.control.ask("kill", link.offset, why, no_restart)
+
     if s.settings["kept"]:
         from rayshim import rerun
 

@@ -17,20 +17,20 @@ def cancel_ref(ref, force, recursive):
     of_actor = ref.kind == _METHOD_RESULT
     if of_actor and force:
         raise ValueError("force=True is not supported for actor tasks.")
+
+    def end():
+        if _core.cancel(ref, recursive) != _RUNNING or of_actor or s.inline:
+            return
+        slot = ref.runner
+        if slot >= 0:
+            s.control.tell("signal", slot, int(signal.SIGKILL if force else signal.SIGINT))
+
     if s.settings["kept"]:
         from rayshim import rerun
 
-        return rerun.cancel(ref, lambda: _end(s, ref, force, recursive), sys._getframe(2))
-    _end(s, ref, force, recursive)
-
-
-def _end(s, ref, force, recursive):
-    of_actor = ref.kind == _METHOD_RESULT
-    if _core.cancel(ref, recursive) != _RUNNING or of_actor or s.inline:
-        return
-    slot = ref.runner
-    if slot >= 0:
-        s.control.tell("signal", slot, int(signal.SIGKILL if force else signal.SIGINT))
+        rerun.cancel(ref, end, sys._getframe(2))
+    else:
+        end()
 
 
 def listen():

@@ -27,7 +27,7 @@ class _Following:
         self.begun = self.ended = 0
 
     def look(self):
-        if self.life.ended and self.begun == len(self.life.script) and self.ended == self.begun - (0 if self.life.several else len(self.life.halts)):
+        if self.life.ended and self.begun == len(self.life.script) and self.ended == self.begun - len(self.life.halts):
             if not any(_left.get(tag) for tag in self.life.halts):
                 _arrive(self.key)
 

@@ -89,6 +89,8 @@ def amounts(num_cpus, num_gpus, resources, store):
 def spilling(directory, accepted):
     """Where a full store's values go, as reactor's Driver wants it; None: nowhere. Looked for as Ray does: the argument of `init`,
     `_system_config`, environment variables."""
+    import tempfile
+
     asked = accepted.get("_system_config") or {}
     if str(asked.get("automatic_object_spilling_enabled", os.environ.get("RAY_automatic_object_spilling_enabled", True))).lower() in ("0", "false"):
         return None
@@ -98,7 +100,7 @@ def spilling(directory, accepted):
 
         directory = (json.loads(config).get("params") or {}).get("directory_path")
         directory = directory[0] if isinstance(directory, list) else directory
-    directory = directory or accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"
+    directory = directory or accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
     return {
         "directory": os.fspath(directory),
         "note": int(asked.get("verbose_spill_logs", os.environ.get("RAY_verbose_spill_logs", _SPILL_NOTE))),

@@ -29,7 +29,7 @@ class packed:
     such as a connection of sqlite3, should not be packed.
 
     Known fault: of several actors in a worker whose calls take longer than 20 ms and draw from torch's global generator, one now
-    and then draws from another's state (seen in one of five runs of four actors that did nothing else). A `torch.Generator` of the
+    and then draws from another's state (in about a third of the runs of four actors that did nothing else). A `torch.Generator` of the
     actor's own, or isolated placement, is not affected.
 
     Threaded and async actors, those with concurrency groups, GPUs, a runtime environment or a placement group of their own, and

@@ -259,14 +259,18 @@ def site(frame):
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
 
 
+def _whose(number):
+    """Of an actor made here, for a line of the record; of a task with number 0."""
+    ordinal, number_of_life = life(_facts[number]) if number in _facts else (None, None)
+    return {"actor": ordinal, "life": number_of_life}
+
+
 def _result(uid, tag):
     _tags[uid] = tag
 
 
-def _began(number, tag, handed_on):
-    facts = _facts.get(number)
-    ordinal, life_number = life(facts) if facts else (None, None)
-    _kept.write({"began": tag, "actor": ordinal, "life": life_number})
+def _began(number, tag, how):
+    _kept.write({"began": tag, **_whose(number)})
 
 
 def _made(tag, name):
@@ -275,11 +279,9 @@ def _made(tag, name):
 
 def _executed(number, method, tag, digest, args, value, cancelled):
     facts = _facts.get(number)
-    ordinal, life_number = life(facts) if facts else (None, None)
     _kept.write({
         "ran": tag,
-        "actor": ordinal,
-        "life": life_number,
+        **_whose(number),
         "class": facts and facts["class_name"],
         "name": getattr(method, "__name__", str(method)),
         "digest": f"{digest:016x}",

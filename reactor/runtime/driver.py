@@ -5,6 +5,7 @@ import pickle
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 
@@ -191,13 +192,8 @@ def _heap_capacity(store_limit):
 def _spill_file(directory):
     """Descriptor of a file without a name in `directory`, which is made if need be: it ends with the last process that has it."""
     os.makedirs(directory, exist_ok=True)
-    try:
-        return os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except OSError:  # a file system that has no files without a name
-        import tempfile
-
-        with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
-            return os.dup(file.fileno())
+    with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
+        return os.dup(file.fileno())
 
 
 def _framed(config):
