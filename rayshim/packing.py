@@ -25,12 +25,9 @@ class packed:
     environment variables, the working directory, the process id and its end: when a worker dies its actors die with it, and
     their errors name them all. `random`, `numpy.random` and `torch` are kept apart, those of a thread that an actor has started
     itself excepted. One method runs at a time in a worker; one that waits for others' results lets its neighbours run, as does
-    one that has run for some 20 ms. Methods run in any of the worker's threads, so an actor with something bound to one thread,
+    one that has run for some 20 ms. An operation of a native library that sleeps for longer than that and then draws random numbers,
+    all without returning to Python, draws from the state of whose method runs then. Methods run in any of the worker's threads, so an actor with something bound to one thread,
     such as a connection of sqlite3, should not be packed.
-
-    Known fault: of several actors in a worker whose calls take longer than 20 ms and draw from torch's global generator, one now
-    and then draws from another's state (in about a third of the runs of four actors that did nothing else). A `torch.Generator` of the
-    actor's own, or isolated placement, is not affected.
 
     Threaded and async actors, those with concurrency groups, GPUs, a runtime environment or a placement group of their own, and
     those that may be restarted have a process each, as in isolated placement.

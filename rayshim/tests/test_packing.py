@@ -1,6 +1,9 @@
 """Packed placement: many actors to a worker."""
 
+import ctypes
+import functools
 import os
+import platform
 import random
 import signal
 import threading
@@ -12,6 +15,8 @@ import rayshim as ray
 from rayshim.packing import packed
 
 pytestmark = pytest.mark.timeout(60)
+FUTEX = 202 if platform.machine() == "x86_64" else 98  # numbers of the kernel (futex(2))
+FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE = 128, 129
 
 
 @pytest.fixture
@@ -55,6 +60,19 @@ class Plain:
     def block(self, path):
         with open(path):  # a FIFO: until somebody opens it for writing
             return "opened"
+
+    def word(self):
+        self.futex = ctypes.c_int(0)
+        return ctypes.addressof(self.futex)
+
+    def wait_as_at_a_barrier(self):
+        while self.futex.value == 0:
+            ctypes.CDLL(None).syscall(FUTEX, ctypes.byref(self.futex), FUTEX_WAIT_PRIVATE, 0, None)
+        return self.futex.value
+
+    def raise_word(self, address):
+        ctypes.c_int.from_address(address).value = 1
+        ctypes.CDLL(None).syscall(FUTEX, ctypes.c_void_p(address), FUTEX_WAKE_PRIVATE, 1)
 
     def touch(self, path):
         open(path, "w").close()
@@ -133,6 +151,14 @@ def test_a_call_that_is_blocked_in_the_system_lets_its_neighbours_run(one_worker
     assert ray.get(going) == "opened"
 
 
+def test_one_that_sleeps_as_at_a_barrier_lets_its_neighbours_run_in_the_end(one_worker):
+    waiting, neighbour = Plain.remote(), Plain.remote()
+    address = ray.get(waiting.word.remote())
+    going = waiting.wait_as_at_a_barrier.remote()
+    ray.get(neighbour.raise_word.remote(address))
+    assert ray.get(going) == 1
+
+
 def test_calls_of_one_actor_keep_their_order_while_it_waits(one_worker, tmp_path):
     actor, other = Plain.remote(0), Plain.remote()
     held = other.sleep_until.remote(str(tmp_path / "go"))
@@ -184,6 +210,10 @@ class Drawer:
             drawn.append(random.random() + random.gauss(0, 1))
         return drawn
 
+    def draw_in_one_operation(self):
+        steps = [functools.partial(time.sleep, 0.001), functools.partial(random.random)] * 40
+        return list(map(functools.partial.__call__, steps))[1::2]
+
     def draw_around(self, refs):
         before = random.random()
         ray.get(refs)
@@ -221,6 +251,13 @@ def test_an_interrupted_call_goes_on_with_its_own_random_state(one_worker):
     assert ray.get(long.draw_slowly.remote()) == found
     assert ray.get([other.draw.remote("gauss") for _ in others]) == others
     assert len(others) > 1
+
+
+def test_an_operation_without_bytecodes_draws_from_its_own_random_state(one_worker):
+    found = ray.get([Drawer.remote().draw_in_one_operation.remote() for _ in range(6)])
+    ray.shutdown()
+    ray.init(placement="isolated", num_cpus=8, seed=7)
+    assert ray.get([Drawer.remote().draw_in_one_operation.remote() for _ in range(6)]) == found
 
 
 def test_a_call_that_waited_goes_on_with_its_own_random_state(one_worker):

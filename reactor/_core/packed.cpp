@@ -9,6 +9,7 @@
 // has left the channels is settled here, in the order "complete, clear the journal's note, give the holds back": killed in
 // between, a hold is leaked and none is given back twice.
 #include "packed.h"
+#include <utility>
 #include "restarts.h"
 #include "title.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr uint64_t kTickNs = 10000000;  // a call that has run through two ticks is stopped for its neighbours
 constexpr int kIdleTicks = 100;         // then the watchdog sleeps until a call runs
+constexpr int kBarrierTicks = 100;      // that a call may sleep as at a barrier before it is passed over
 
 void wake_hand(Hand* h) {
   h->word.fetch_add(1, memory_order_release);
@@ -103,11 +105,11 @@ void Host::give_turn(Hand* me) {
 
 void Host::take_turn(Hand* me) {
   turns.take(me);
-  take_back(std::move(me->kept));
-  me->kept = {};
-  const bool interrupt = call && call->unwanted;
+  Execution kept = std::exchange(me->kept, {});
+  const bool interrupt = kept.call && kept.call->unwanted;
   if (interrupt) PyThreadState_SetAsyncExc(me->ident, nullptr);  // it is for the actor's code
-  states.enter(ctx->running_actor);
+  states.enter(kept.actor);  // before the watchdog looks at it: a state is not to be left half exchanged
+  take_back(std::move(kept));
   if (interrupt) PyThreadState_SetAsyncExc(me->ident, PyExc_SystemExit);
 }
 
@@ -156,8 +158,8 @@ void come_back(Hand* me) {
 }
 
 void Host::watch() {
-  uint64_t seen = 0;
-  int idle = 0;
+  uint64_t seen = 0, since = 0;  // what the holder of the turn has slept since
+  int idle = 0, slept = 0;       // ticks
   for (;;) {
     PyThreadState* state = PyEval_SaveThread();
     uint64_t now = 0;
@@ -167,6 +169,10 @@ void Host::watch() {
       bool runs = in_method_.load(memory_order_relaxed);
       now = turns.count() + ctx->proc->executed.load(memory_order_relaxed);
       same = runs && now == seen;
+      Hand* h = runs ? turns.holder() : nullptr;
+      uint64_t sleeps = h ? sleeps_since(h) : 0;
+      slept = same && sleeps && sleeps == since ? slept + 1 : 0;
+      since = sleeps;
       seen = now;
       idle = runs ? 0 : idle + 1;
       if (idle < kIdleTicks) continue;
@@ -182,7 +188,7 @@ void Host::watch() {
     if (call && call->unwanted) PyThreadState_SetAsyncExc(h->ident, PyExc_SystemExit);  // it has caught the first
     if (!turns.wanted() && !ready()) continue;
     stop_at_next_bytecode(h);
-    if (!is_blocked(h)) continue;
+    if (slept == 0 || sleeps_since(h) != since || (slept < kBarrierTicks && may_be_a_barrier(h))) continue;
     h->passed_over = true;
     give_turn(h);
   }

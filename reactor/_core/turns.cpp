@@ -62,15 +62,15 @@ void sleep_on(Hand* h, uint32_t seen) {
 }
 
 void Turns::begin(Hand* h) {
-  holder_ = h;
+  holder_.store(h, memory_order_relaxed);
   ctx->main_thread = h ? h->ident : 0;
   count_.store(count_.load(memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
 void Turns::take(Hand* h) {
-  if (!holder_) return begin(h);
+  if (!holder()) return begin(h);
   asked_.push_back(h);
-  while (holder_ != h) {
+  while (holder() != h) {
     uint32_t seen = h->word.load(memory_order_acquire);
     sleep_on(h, seen);
   }
@@ -109,16 +109,36 @@ void stop_no_more(Hand* h) {
   h->gated = false;
 }
 
-bool is_blocked(const Hand* h) {
-  char path[64], text[256];
-  snprintf(path, sizeof path, "/proc/self/task/%d/stat", h->tid);
+namespace {
+
+// The text of a file of the thread in /proc; empty if it cannot be read.
+template <size_t N>
+void read_of_thread(const Hand* h, const char* name, char (&text)[N]) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/%s", h->tid, name);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  ssize_t n = read(fd, text, sizeof text - 1);
-  close(fd);
+  ssize_t n = fd < 0 ? -1 : read(fd, text, N - 1);
+  if (fd >= 0) close(fd);
   text[n > 0 ? n : 0] = 0;
-  const char* end = strrchr(text, ')');  // of the thread's name
-  return end && end[1] && end[2] == 'S';
+}
+
+}  // namespace
+
+uint64_t sleeps_since(const Hand* h) {
+  char text[4096];
+  read_of_thread(h, "status", text);
+  const char* state = strstr(text, "\nState:\t");
+  const char* switches = strstr(text, "\nvoluntary_ctxt_switches:");
+  return state && switches && state[8] == 'S' ? strtoull(switches + 25, nullptr, 10) : 0;
+}
+
+bool may_be_a_barrier(const Hand* h) {
+  char text[256];
+  read_of_thread(h, "syscall", text);
+  char* rest = text;
+  unsigned long call = strtoul(rest, &rest, 10);
+  strtoul(rest, &rest, 16);  // the address
+  return call == SYS_futex && (strtoul(rest, nullptr, 16) & FUTEX_CMD_MASK) == FUTEX_WAIT;
 }
 
 }  // namespace reactor

@@ -8,7 +8,12 @@
 //   when it waits in get, wait or a stream              (Away, in waiting.cpp)
 //   between two calls, when another thread asks for it  (packed.cpp)
 //   when its call has run for long while its neighbours have something to do (the watchdog): a call that computes, at its next
-//   bytecode; one that is blocked in a system call is passed over at once, and stops at the first bytecode after it.
+//   bytecode; one that is blocked in a system call is passed over, and stops at the first bytecode after it.
+//
+// Passed over is only who has slept from one tick of the watchdog to the next: a thread that sleeps at one look alone may be
+// about to go on without the GIL (it waits for the watchdog to take the GIL when it lets go of it: FORCE_SWITCHING in CPython), and
+// an operation of a native library would draw from the random state of whoever has the turn then. For the same reason a thread
+// that may be within one parallel operation has to sleep for longer.
 //
 // So the code of two actors never runs at the same time, and what is one per process (random state, the recorder) is exchanged
 // where the turn changes. Turns go round: who asks first has it first. Guarded by the GIL, but for what is atomic.
@@ -71,12 +76,12 @@ class Turns {
   void take(Hand* h);          // waits for the turn; drops the GIL meanwhile
   void give();                 // to whoever asked first
   bool wanted() const { return !asked_.empty(); }
-  Hand* holder() const { return holder_; }
+  Hand* holder() const { return holder_.load(memory_order_relaxed); }  // also without the GIL: hands are never freed
   uint64_t count() const { return count_.load(memory_order_relaxed); }
 
  private:
   void begin(Hand* h);
-  Hand* holder_ = nullptr;
+  atomic<Hand*> holder_{nullptr};
   std::deque<Hand*> asked_;
   atomic<uint64_t> count_{0};
 };
@@ -84,6 +89,7 @@ class Turns {
 void sleep_on(Hand* h, uint32_t seen);  // until its word is another; without the GIL
 void stop_at_next_bytecode(Hand* h);    // then come_back() is called in its thread
 void stop_no_more(Hand* h);             // by the thread itself
-bool is_blocked(const Hand* h);         // it sleeps in the kernel
+uint64_t sleeps_since(const Hand* h);   // 0: it does not sleep in the kernel; else the same number as long as it has not woken up
+bool may_be_a_barrier(const Hand* h);   // it sleeps as OpenMP's threads do that wait for each other
 
 }  // namespace reactor
