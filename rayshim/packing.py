@@ -25,9 +25,10 @@ class packed:
     environment variables, the working directory, the process id and its end: when a worker dies its actors die with it, and
     their errors name them all. `random`, `numpy.random` and `torch` are kept apart, those of a thread that an actor has started
     itself excepted. One method runs at a time in a worker; one that waits for others' results lets its neighbours run, as does
-    one that has run for some 20 ms. An operation of a native library that sleeps for longer than that and then draws random numbers,
-    all without returning to Python, draws from the state of whose method runs then. Methods run in any of the worker's threads, so an actor with something bound to one thread,
-    such as a connection of sqlite3, should not be packed.
+    one that is blocked in the system for some 2 ms, or has run for some 10 ms. (An operation of a native library that sleeps for
+    longer than that and draws random numbers afterwards, all without returning to Python, draws from the state of whose method
+    runs then.) Methods run in any of the worker's threads, so an actor with something bound to one thread, such as a connection of
+    sqlite3, should not be packed.
 
     Threaded and async actors, those with concurrency groups, GPUs, a runtime environment or a placement group of their own, and
     those that may be restarted have a process each, as in isolated placement.

@@ -16,9 +16,10 @@
 namespace reactor {
 namespace {
 
-constexpr uint64_t kTickNs = 10000000;  // a call that has run through two ticks is stopped for its neighbours
-constexpr int kIdleTicks = 100;         // then the watchdog sleeps until a call runs
-constexpr int kBarrierTicks = 100;      // that a call may sleep as at a barrier before it is passed over
+constexpr uint64_t kTickNs = 2000000;
+constexpr int kLongTicks = 5;      // a call that runs through so many is stopped for its neighbours
+constexpr int kBarrierTicks = 500; // that a call may sleep as at a barrier before it is passed over
+constexpr int kIdleTicks = 500;    // then the watchdog sleeps until a call runs
 
 void wake_hand(Hand* h) {
   h->word.fetch_add(1, memory_order_release);
@@ -158,22 +159,21 @@ void come_back(Hand* me) {
 }
 
 void Host::watch() {
-  uint64_t seen = 0, since = 0;  // what the holder of the turn has slept since
-  int idle = 0, slept = 0;       // ticks
+  uint64_t seen = 0, ran = 0;                // at the last tick: turns and calls, and the processor time of whose turn it is
+  int same = 0, asleep = 0, idle = 0;        // ticks: that it is the same call, that this has not run, that none has
   for (;;) {
     PyThreadState* state = PyEval_SaveThread();
-    uint64_t now = 0;
-    for (bool same = false; !same;) {
+    for (bool enough = false; !enough;) {
       timespec t{0, kTickNs};
       nanosleep(&t, nullptr);
-      bool runs = in_method_.load(memory_order_relaxed);
-      now = turns.count() + ctx->proc->executed.load(memory_order_relaxed);
-      same = runs && now == seen;
+      const bool runs = in_method_.load(memory_order_relaxed);
       Hand* h = runs ? turns.holder() : nullptr;
-      uint64_t sleeps = h ? sleeps_since(h) : 0;
-      slept = same && sleeps && sleeps == since ? slept + 1 : 0;
-      since = sleeps;
+      const uint64_t now = turns.count() + ctx->proc->executed.load(memory_order_relaxed), time = h ? time_run(h) : 0;
+      same = h && now == seen ? same + 1 : 0;
+      asleep = same && time == ran ? asleep + 1 : 0;
       seen = now;
+      ran = time;
+      enough = asleep || (same && same % kLongTicks == 0);
       idle = runs ? 0 : idle + 1;
       if (idle < kIdleTicks) continue;
       uint32_t word = watch_word_.load(memory_order_acquire);
@@ -184,11 +184,12 @@ void Host::watch() {
     }
     PyEval_RestoreThread(state);
     Hand* h = turns.holder();
-    if (!h || !in_method_.load(memory_order_relaxed) || now != turns.count() + ctx->proc->executed.load(memory_order_relaxed)) continue;
+    if (!h || !in_method_.load(memory_order_relaxed) || seen != turns.count() + ctx->proc->executed.load(memory_order_relaxed)) continue;
     if (call && call->unwanted) PyThreadState_SetAsyncExc(h->ident, PyExc_SystemExit);  // it has caught the first
     if (!turns.wanted() && !ready()) continue;
-    stop_at_next_bytecode(h);
-    if (slept == 0 || sleeps_since(h) != since || (slept < kBarrierTicks && may_be_a_barrier(h))) continue;
+    const bool pass = asleep && sleeps(h) && (asleep >= kBarrierTicks || !may_be_a_barrier(h)) && time_run(h) == ran;
+    if (pass || same >= kLongTicks) stop_at_next_bytecode(h);
+    if (!pass) continue;
     h->passed_over = true;
     give_turn(h);
   }

@@ -18,7 +18,9 @@ int gate(PyObject*, PyFrameObject*, int, PyObject*) {
 
 }  // namespace
 
-Hand::Hand() : ident(PyThread_get_thread_ident()), tid(int(syscall(SYS_gettid))), state(PyThreadState_Get()) {}
+Hand::Hand() : ident(PyThread_get_thread_ident()), tid(int(syscall(SYS_gettid))), clock(CLOCK_MONOTONIC), state(PyThreadState_Get()) {
+  pthread_getcpuclockid(pthread_self(), &clock);  // the other clock never stands still: then nobody is passed over
+}
 Hand* own_hand() { return hand; }
 Hand* make_hand() { return hand = new Hand; }  // its thread lives as long as the process
 
@@ -124,12 +126,17 @@ void read_of_thread(const Hand* h, const char* name, char (&text)[N]) {
 
 }  // namespace
 
-uint64_t sleeps_since(const Hand* h) {
-  char text[4096];
-  read_of_thread(h, "status", text);
-  const char* state = strstr(text, "\nState:\t");
-  const char* switches = strstr(text, "\nvoluntary_ctxt_switches:");
-  return state && switches && state[8] == 'S' ? strtoull(switches + 25, nullptr, 10) : 0;
+uint64_t time_run(const Hand* h) {
+  timespec t{};
+  clock_gettime(h->clock, &t);
+  return uint64_t(t.tv_sec) * 1000000000ull + uint64_t(t.tv_nsec);
+}
+
+bool sleeps(const Hand* h) {
+  char text[512];
+  read_of_thread(h, "stat", text);
+  const char* end = strrchr(text, ')');  // of the thread's name
+  return end && end[1] && end[2] == 'S';
 }
 
 bool may_be_a_barrier(const Hand* h) {

@@ -59,6 +59,7 @@ struct Hand {
   Hand();
   unsigned long ident;
   int tid;
+  clockid_t clock;             // its processor time
   PyThreadState* state;
   atomic<uint32_t> word{0};    // raised when the turn is given to it, or a parked one is wanted
   bool parked = false;         // there is nothing for it to do
@@ -89,7 +90,8 @@ class Turns {
 void sleep_on(Hand* h, uint32_t seen);  // until its word is another; without the GIL
 void stop_at_next_bytecode(Hand* h);    // then come_back() is called in its thread
 void stop_no_more(Hand* h);             // by the thread itself
-uint64_t sleeps_since(const Hand* h);   // 0: it does not sleep in the kernel; else the same number as long as it has not woken up
+uint64_t time_run(const Hand* h);       // ns of processor time: the same at two looks, it has not run in between
+bool sleeps(const Hand* h);             // in the kernel, and does not wait for a processor
 bool may_be_a_barrier(const Hand* h);   // it sleeps as OpenMP's threads do that wait for each other
 
 }  // namespace reactor
