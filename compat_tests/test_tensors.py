@@ -54,3 +54,24 @@ def test_workers_draw_different_tensors(ray, torch):
 
     actors = [Drawer.remote() for _ in range(2)]
     assert len({float(torch.rand(1)), *ray.get([actor.draw.remote() for actor in actors])}) == 3
+
+
+def test_a_tensor_given_to_several_is_each_ones_own(ray, torch):
+    @ray.remote
+    class Adder:
+        def add(self, tensor, value):
+            tensor += value
+            self.held = tensor
+            return float(tensor.sum())
+
+        def total(self):
+            return float(self.held.sum())
+
+    adders = [Adder.remote() for _ in range(3)]
+    for length in (4, 300_000):
+        tensor = torch.ones(length, dtype=torch.float64)
+        for _ in range(2):
+            found = ray.get([adder.add.remote(tensor, value) for value, adder in enumerate(adders)])
+            assert found == [length * (1.0 + value) for value in range(3)]
+        assert ray.get([adder.total.remote() for adder in adders]) == found
+        assert float(tensor.sum()) == length

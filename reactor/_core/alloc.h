@@ -205,9 +205,30 @@ class Allocator {
   }
   Off run_alloc(uint64_t n) {
     uint32_t pages = uint32_t(run_bytes(n) / kPage);
-    uint32_t page = claim(pages);
+    atomic<uint32_t>& last = last_[pages % kRemembered];
+    uint32_t page = last.load(memory_order_relaxed);
+    if (!claim_again(page, pages)) page = claim(pages);
     if (page == UINT32_MAX) return 0;
+    last.store(page, memory_order_relaxed);
     return heap_->page_at(page);
+  }
+  // The run that was taken last for a value of such a size, if it is free and warm: this process has page table entries for it. (A
+  // page fault for each 4 KiB of a fresh one takes as long as filling it does.)
+  bool claim_again(uint32_t page, uint32_t n) {
+    if (page + n > heap_->header->high_page.load(memory_order_relaxed)) return false;
+    uint32_t got = 0;
+    for (; got < n; ++got) {
+      uint32_t warm = kWarm;
+      if (!heap_->page_state[page + got].compare_exchange_strong(warm, kClaim + slot_, memory_order_acquire, memory_order_relaxed)) break;
+    }
+    if (got == n) {
+      heap_->header->warm_free.fetch_sub(int64_t(n) * int64_t(kPage), memory_order_relaxed);
+      heap_->page_run[page].store(n, memory_order_relaxed);
+      return true;
+    }
+    for (uint32_t i = 0; i < got; ++i) heap_->page_state[page + i].store(kWarm, memory_order_release);
+    if (got) note_free(heap_->header, page);
+    return false;
   }
   // First fit from the lowest free page, so that warm pages are used again.
   uint32_t claim(uint32_t n) {
@@ -251,6 +272,8 @@ class Allocator {
   uint32_t slot_;
   Off free_[kClasses] = {};
   Bump bump_[kClasses];
+  static constexpr size_t kRemembered = 16;
+  atomic<uint32_t> last_[kRemembered] = {};  // pages of the runs that were taken last, by their length; no lock guards runs
 };
 
 // Gives back what a dead process had: pages that it was filling, values that it was moving, and its slab pages once they are

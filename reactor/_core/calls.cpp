@@ -4,8 +4,10 @@
 #include "few.h"
 #include "recorder.h"
 #include "site.h"
+#include "spill.h"
 #include "stream.h"
 #include <sys/socket.h>
+#include <utility>
 
 namespace reactor {
 
@@ -208,6 +210,8 @@ struct Outgoing {
     ctx->proc->count_bytes(value_size, encoding->pickled_bytes());
     if (replayed && ctx->recorder) ctx->recorder->set_room(recorded, room_for(*encoding.encoder));
     if (value_size > kInlineArgs) {
+      if (!given_before()) return false;
+      if (args_object) return true;
       args_object = new_object(ctx->local, 1);
       uint32_t mine = epoch;
       if (!encode_into(*encoding.encoder, args_object, false)) {
@@ -216,8 +220,38 @@ struct Outgoing {
         return false;
       }
       complete(ctx->local, args_object, State::Value);
+      if (value_size >= kOwnPages && encoding->deps().empty() && encoding->refs().empty()) {
+        take_hold(args_object);
+        ctx->last_arguments_note = ctx->local.journal.add(ctx->heap->off(args_object), Entry::Hold);
+        ctx->last_arguments = args_object;
+      }
       value_size = 0;
     }
+    return true;
+  }
+  // Takes the last call's arguments if these are the same, byte for byte; else they are forgotten. False: a Python error is set.
+  bool given_before() {
+    Object* last = ctx->last_arguments;
+    if (last && last->size == value_size) {
+      Reading reading(last);
+      if (!reading.value()) return false;
+      auto* v = reinterpret_cast<ValueHeader*>(reading.value());
+      bool same;
+      if (value_size < (1 << 20)) {
+        same = encoding->is(v);
+      } else {
+        Unlocked unlocked;
+        same = encoding->is(v);
+        if (!unlocked.lock()) return false;
+      }
+      if (same) {
+        take_hold(last);
+        args_object = last;
+        value_size = 0;
+        return true;
+      }
+    }
+    forget_arguments();
     return true;
   }
   void make_results(uint16_t kind, uint32_t actor = 0) {
@@ -414,6 +448,13 @@ void give_handle(Object* actor, bool wide) {
   if (!ctx->serves) return;
   ctx->order.note(NoticeKind::Holds, ctx->serves, body.actor);
   was_given();
+}
+
+void forget_arguments() {
+  Object* last = std::exchange(ctx->last_arguments, nullptr);
+  if (!last) return;
+  ctx->local.journal.clear(ctx->last_arguments_note);
+  drop_hold(ctx->local, last);
 }
 
 void send_control(Control op, Off off) {

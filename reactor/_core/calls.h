@@ -20,6 +20,7 @@ inline void release_message(Local& l, Message* m) {
 }
 PyObject* put_value(PyObject* value, bool recorded = false);  // recorded: it is an operation of the user's
 int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline);
+void forget_arguments();     // those of the last call, see Context::last_arguments
 PyObject* tag_tuple(TagView tag);
 void kick_queues();
 extern PyObject* refusal;    // the next message fails with this exception (order "strict")

@@ -4,6 +4,8 @@
 #include <memory>
 #include "context.h"
 
+struct tagPyArrayObject;
+
 namespace reactor {
 
 // Collects one value (or a call's arguments), then writes it wherever there is room. Used as a stack, because pickling runs
@@ -21,11 +23,14 @@ class Encoder {
   bool item(PyObject* o);           // appends a value; false: Python error set
   bool argument(PyObject* o);       // the same; a ref stands for its value
   bool name(PyObject* str);         // a keyword's name
+  bool result(PyObject* o);         // a value that its maker has no more use for once it is written
   uint32_t add_ref(Object* o, PyObject* owner);
   uint64_t size() const;
   uint64_t pickled_bytes() const { return pickled_; }
   std::string layout(uint32_t items) const;  // text, see recorder.h
   bool write(uint8_t* to);          // also takes a hold of every ref inside; false: Python error set
+  Off write_before_array();         // the same into the run in which the value's array was made, which is then the value's; 0: not so
+  bool is(ValueHeader* value) const;  // whether that is what write() would write; needs no GIL
   void clear();
 
  private:
@@ -34,6 +39,7 @@ class Encoder {
   bool pickled(PyObject* o);
   bool buffer(PyObject* bytes);
   bool seen(PyObject* o);
+  void write_head(uint8_t* to);
   void raw(const void* from, size_t n) {
     if (size_t(end_ - p_) < n && !grow(n)) return;
     memcpy(p_, from, n);
@@ -50,6 +56,8 @@ class Encoder {
   uint8_t* place_ = nullptr;        // the value's own place, or null
   uint32_t place_deps_ = 0;
   bool misplaced_ = false;
+  bool given_ = false;              // nobody else has what is being encoded, nor what it lies in
+  tagPyArrayObject* owner_ = nullptr;  // of the memory of an array in the value that nobody else has (array_memory.h)
   std::vector<Py_buffer> buffers_;
   std::vector<Off> deps_, refs_;
   std::vector<PyObject*> owners_;   // keeps refs and temporary arrays alive until write

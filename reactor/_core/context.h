@@ -154,6 +154,10 @@ struct Context {
   std::vector<Off> spare_groups;
   std::unordered_map<Off, Outlet> outlets;          // by inbox
   std::unordered_map<uint32_t, TaskQueue*> queues;  // by demand
+  // Large arguments of the last call since the last wait, held, if no refs are among them: the same given by value to several
+  // actors are stored once.
+  Object* last_arguments = nullptr;
+  uint32_t last_arguments_note = kNoEntry;  // journal entry
   std::unordered_map<uint32_t, ActorEntry> actors;
   // Values of all this process's streams that may be unread at once, 0: any number; tickets of those that perhaps are, and
   // streams that have been let on to make one more (stream.h).

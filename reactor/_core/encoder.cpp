@@ -1,6 +1,7 @@
 #define REACTOR_IMPORTS_NUMPY
-#include "codec_tags.h"
+#include "array_memory.h"
 #include "recorder.h"
+#include "moving.h"
 #include "spill.h"
 
 namespace reactor {
@@ -15,6 +16,14 @@ bool is_numpy(PyObject* o) { return strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) ==
 
 thread_local std::vector<std::unique_ptr<Encoder>> encoders;  // freed with the thread; between uses they hold nothing of Python's
 thread_local size_t encoders_used = 0;
+
+// While the elements of a container are encoded: whether nobody else has them.
+struct Within {
+  Within(bool& given, PyObject* container) : given(given), outer(given) { given = given && Py_REFCNT(container) == 1; }
+  ~Within() { given = outer; }
+  bool& given;
+  const bool outer;
+};
 
 uint64_t alignment(const Py_buffer& b) { return uint64_t(b.len) >= kOwnPages ? kMemoryPage : kLine; }
 
@@ -46,6 +55,8 @@ void Encoder::clear() {
   misplaced_ = false;
   pickled_ = 0;
   items_ = 0;
+  given_ = false;
+  owner_ = nullptr;
   for (auto& b : buffers_) PyBuffer_Release(&b);
   buffers_.clear();
   deps_.clear();
@@ -123,6 +134,13 @@ bool Encoder::item(PyObject* o) {
   return pickled(o);
 }
 
+bool Encoder::result(PyObject* o) {
+  given_ = true;
+  bool ok = item(o);
+  given_ = false;
+  return ok;
+}
+
 bool Encoder::argument(PyObject* o) {
   if (!is_ref(o)) return item(o);
   Object* target = ref_object(o);
@@ -192,6 +210,7 @@ bool Encoder::encode(PyObject* o, int depth) {
   if (t == &PyTuple_Type) {
     Py_ssize_t n = PyTuple_GET_SIZE(o);
     if (n > kMaxItems || (n && seen(o))) return false;
+    Within elements(given_, o);
     put<uint8_t>(Tuple);
     put<uint32_t>(uint32_t(n));
     for (Py_ssize_t i = 0; i < n; ++i)
@@ -201,6 +220,7 @@ bool Encoder::encode(PyObject* o, int depth) {
   if (t == &PyList_Type) {
     Py_ssize_t n = PyList_GET_SIZE(o);
     if (n > kMaxItems || seen(o)) return false;
+    Within elements(given_, o);
     put<uint8_t>(List);
     put<uint32_t>(uint32_t(n));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i)
@@ -210,6 +230,7 @@ bool Encoder::encode(PyObject* o, int depth) {
   if (t == &PyDict_Type) {
     Py_ssize_t n = PyDict_GET_SIZE(o);
     if (n > kMaxItems || seen(o)) return false;
+    Within elements(given_, o);
     put<uint8_t>(Dict);
     put<uint32_t>(uint32_t(n));
     Py_ssize_t at = 0;
@@ -254,6 +275,7 @@ bool Encoder::array(PyObject* o) {
       raw(PyArray_DATA(c), bytes);
       return true;
     }
+    if (given_ && bytes >= kLeastArray) owner_ = sole_owner(c);
     Py_buffer b{};
     b.buf = PyArray_DATA(c);
     b.len = Py_ssize_t(bytes);
@@ -332,7 +354,7 @@ uint64_t Encoder::size() const {
   return n;
 }
 
-bool Encoder::write(uint8_t* to) {
+void Encoder::write_head(uint8_t* to) {
   ctx->values_written += items_;
   auto* h = reinterpret_cast<ValueHeader*>(to);
   h->stream = uint32_t(stream());
@@ -345,6 +367,38 @@ bool Encoder::write(uint8_t* to) {
   for (Off off : deps_) take_hold(ctx->heap->at<Object>(off));
   for (Off off : refs_) take_hold(ctx->heap->at<Object>(off));
   if (stream()) memcpy(value_stream(h), begin_, stream());
+}
+
+bool Encoder::is(ValueHeader* v) const {
+  if (v->stream != stream() || v->deps || v->refs || !deps_.empty() || !refs_.empty() || v->buffers != buffers_.size()) return false;
+  if (memcmp(value_stream(v), begin_, stream()) != 0) return false;
+  const BufferEntry* entry = value_buffers(v);
+  for (auto& b : buffers_)
+    if (entry++->size != uint64_t(b.len)) return false;
+  entry = value_buffers(v);
+  for (auto& b : buffers_)
+    if (memcmp(reinterpret_cast<uint8_t*>(v) + entry++->at, b.buf, size_t(b.len)) != 0) return false;
+  return true;
+}
+
+Off Encoder::write_before_array() {
+  if (!owner_ || buffers_.size() != 1) return 0;
+  auto* data = static_cast<uint8_t*>(buffers_[0].buf);
+  auto bytes = uint64_t(buffers_[0].len);
+  Off run = run_of(owner_);
+  if (!run) return expect_arrays_like(owner_), 0;
+  uint64_t head = size() - align_up(bytes, alignment(buffers_[0])), all = run_bytes(run);
+  if (head > kArrayHead || bytes < all / 2 || !fits(ctx->header, int64_t(all))) return 0;
+  auto* to = ctx->heap->at<uint8_t>(run);
+  write_head(to);
+  *value_buffers(reinterpret_cast<ValueHeader*>(to)) = {uint64_t(data - to), bytes};
+  give_run_away(owner_);
+  return run;
+}
+
+bool Encoder::write(uint8_t* to) {
+  write_head(to);
+  auto* h = reinterpret_cast<ValueHeader*>(to);
   uint64_t at = uint64_t(value_stream(h) - to) + stream();
   BufferEntry* entry = value_buffers(h);
   uint64_t total = 0;
@@ -427,6 +481,10 @@ bool encode_into(Encoder& e, Object* o, bool wide) {
   if (n <= sizeof o->body) {
     if (!e.write(o->body)) return false;
     attach(o, 0, n, kNoEntry);
+    return true;
+  }
+  if (Off run = e.write_before_array()) {
+    attach(o, run, n, ctx->local.journal.add(run, Entry::Block));
     return true;
   }
   Room room = room_for_value(n);

@@ -179,7 +179,9 @@ bool failed(PyRef* r) { return is_done(r->object) && r->object->state.load(memor
 class SegmentScope {
  public:
   explicit SegmentScope(SegmentEnd end) {
-    if (!ctx || PyThread_get_thread_ident() != ctx->main_thread) return;
+    if (!ctx) return;
+    forget_arguments();
+    if (PyThread_get_thread_ident() != ctx->main_thread) return;
     ended_ = true;
     if (ctx->recorder) ctx->recorder->end_segment(end);
     if (ctx->tracing) start_ = now_ns();

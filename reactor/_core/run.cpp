@@ -190,7 +190,7 @@ void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* na
     auto* o = ctx->heap->at<Object>(results[0]);
     if (!note || !note->room || !place_into(value, o, note->room)) {
       Encoding e;
-      if (!e->item(value) || !encode_into(*e.encoder, o)) return store_failure(results, n, name);
+      if (!(Py_REFCNT(value) == 1 ? e->result(value) : e->item(value)) || !encode_into(*e.encoder, o)) return store_failure(results, n, name);
       if (note) note->learn(*e.encoder);
     }
     o->state.store(State::Value, memory_order_relaxed);

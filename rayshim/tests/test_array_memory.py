@@ -1,0 +1,243 @@
+"""Arrays that a worker makes in the store in the first place: seen by their addresses, and by nothing else."""
+
+import os
+import weakref
+
+import numpy as np
+import pytest
+
+import rayshim as ray
+from rayshim.packing import packed
+
+pytestmark = pytest.mark.timeout(60)
+SIZE = 100_000  # float64
+
+
+@pytest.fixture(params=["isolated", "packed"])
+def running(request):
+    ray.init(placement=packed(1) if request.param == "packed" else "isolated", num_cpus=4, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+def in_store(array):
+    """Whether the array's memory is that of the shared heap."""
+    at = array.__array_interface__["data"][0]
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            begin, end = (int(part, 16) for part in line.split()[0].split("-"))
+            if begin <= at < end:
+                return "/memfd:reactor" in line
+    raise AssertionError("an array that is nowhere")
+
+
+@ray.remote
+class Maker:
+    def __init__(self):
+        self.kept = None
+        self.seen = None
+
+    def make(self, value, size=SIZE):
+        made = np.full(size, float(value))
+        self.seen = in_store(made)
+        return made
+
+    def was_in_store(self):
+        return self.seen
+
+    def keep(self, value, how):
+        made = np.full(SIZE, float(value))
+        self.kept = {"array": made, "view": made[10:20], "memoryview": memoryview(made), "list": [made], "weak": made}[how]
+        if how == "weak":
+            self.kept = weakref.ref(made)
+        return self.kept if how == "list" else made
+
+    def overwrite(self, value, how):
+        if how == "list":
+            self.kept[0][:] = value
+        elif how == "weak":
+            assert self.kept() is None
+        else:
+            np.asarray(self.kept)[:] = value
+
+    def shaped(self, value, how):
+        made = np.full(SIZE, float(value))
+        if how == "matrix":
+            return made.reshape(-1, 10)
+        if how == "transposed":
+            return made.reshape(-1, 10).T
+        if how == "strided":
+            return made.reshape(-1, 10)[:, ::2]
+        if how == "part":
+            return made[SIZE // 4 :]
+        if how == "little":
+            return made[:10]
+        if how == "in a tuple":
+            return ("text", made, {"n": 1})
+        if how == "beside another":
+            return made, made + 1
+        if how == "resized":
+            made.resize(2 * SIZE)
+            return made
+        if how == "zeros":
+            return np.zeros(SIZE)
+        raise ValueError(how)
+
+    def fork(self, value):
+        """What a child and its parent see after the child, and then the parent, have written to an array of the parent's."""
+        made = np.full(SIZE, float(value))
+        assert in_store(made)
+        ready, wrote = os.pipe(), os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.read(ready[0], 1)
+                before = made[0] == value and made[-1] == value
+                made[:] = -1.0
+                more = np.full(SIZE, 7.0)
+                good = before and not in_store(more) and made[5] == -1.0
+                del made
+                os.write(wrote[1], b"y" if good else b"n")
+            finally:
+                os._exit(0)
+        made[0] = value + 1
+        os.write(ready[1], b"x")
+        answer = os.read(wrote[0], 1)
+        os.waitpid(child, 0)
+        for fd in (*ready, *wrote):
+            os.close(fd)
+        return answer == b"y", made
+
+
+def ready_maker():
+    """An actor that has returned an array of that size before."""
+    maker = Maker.remote()
+    ray.get(maker.make.remote(0))
+    return maker
+
+
+def test_the_second_array_of_a_size_is_made_in_the_store(running):
+    maker = Maker.remote()
+    first = ray.get(maker.make.remote(1))
+    assert not ray.get(maker.was_in_store.remote())
+    second = ray.get(maker.make.remote(2))
+    assert ray.get(maker.was_in_store.remote())
+    other = ray.get(maker.make.remote(3, SIZE + 1))
+    assert not ray.get(maker.was_in_store.remote())
+    for value, array in ((1, first), (2, second), (3, other)):
+        assert (array == value).all() and not array.flags.writeable
+
+
+@pytest.mark.parametrize("how", ["array", "view", "memoryview", "list", "weak"])
+def test_what_the_actor_has_kept_is_its_own(running, how):
+    maker = ready_maker()
+    for value in (1, 2, 3):
+        ref = maker.keep.remote(value, how)
+        result = ray.get(ref)
+        ray.get(maker.overwrite.remote(-1, how))
+        assert (np.asarray(result[0] if how == "list" else result) == value).all()
+        again = ray.get(ref)
+        assert (np.asarray(again[0] if how == "list" else again) == value).all()
+
+
+@pytest.mark.parametrize(
+    "how", ["matrix", "transposed", "strided", "part", "little", "in a tuple", "beside another", "resized", "zeros"]
+)
+def test_results_of_every_shape_are_what_the_method_returned(running, how):
+    maker = ready_maker()
+    kept = []
+    for value in (1, 2, 3):
+        kept.append(ray.get(maker.shaped.remote(value, how)))
+        ray.get(maker.make.remote(9))
+    for value, found in zip((1, 2, 3), kept, strict=True):
+        full = np.full(SIZE, float(value))
+        if how == "in a tuple":
+            assert found[0] == "text" and found[2] == {"n": 1}
+            assert np.array_equal(found[1], full)
+        elif how == "beside another":
+            assert np.array_equal(found[0], full) and np.array_equal(found[1], full + 1)
+        else:
+            expected = {
+                "matrix": full.reshape(-1, 10),
+                "transposed": full.reshape(-1, 10).T,
+                "strided": full.reshape(-1, 10)[:, ::2],
+                "part": full[SIZE // 4 :],
+                "little": full[:10],
+                "resized": np.concatenate([full, np.zeros(SIZE)]),
+                "zeros": np.zeros(SIZE),
+            }[how]
+            assert np.array_equal(found, expected)
+
+
+def test_results_outlive_their_actor(running):
+    maker = ready_maker()
+    refs = [maker.make.remote(value) for value in range(5)]
+    found = ray.get(refs)
+    ray.kill(maker)
+    assert all((array == value).all() for value, array in enumerate(found))
+    del refs
+    assert all((array == value).all() for value, array in enumerate(found))
+
+
+def test_a_child_of_the_actor_has_arrays_of_its_own(running):
+    maker = ready_maker()
+    for value in (1, 2, 3):
+        good, made = ray.get(maker.fork.remote(value))
+        assert good
+        assert made[0] == value + 1 and (made[1:] == value).all()
+
+
+def test_the_store_is_not_filled_by_what_the_actor_has_let_go_of():
+    with ray.init(num_cpus=2, object_store_memory=80 << 20, log_to_driver=False):
+        maker = ready_maker()
+        for value in range(200):
+            assert ray.get(maker.make.remote(value, 1 << 20))[0] == value  # 8 MiB each
+
+
+# ---- arguments
+
+
+@ray.remote
+class Taker:
+    def total(self, array):
+        return float(array.sum())
+
+    def hold(self, array):
+        self.held = array
+
+    def held_total(self):
+        return float(self.held.sum())
+
+
+def used():
+    return ray.cluster_resources()["object_store_memory"] - ray.available_resources()["object_store_memory"]
+
+
+def test_an_array_given_to_several_by_value_is_stored_once(running):
+    takers = [Taker.remote() for _ in range(4)]
+    array = np.full(SIZE, 2.0)
+    before = used()
+    ray.get([taker.hold.remote(array) for taker in takers])
+    assert array.nbytes <= used() - before < 2 * array.nbytes
+    array[:] = 5.0
+    assert ray.get([taker.held_total.remote() for taker in takers]) == [2.0 * SIZE] * 4
+    ray.get([taker.hold.remote(None) for taker in takers])
+    assert used() - before < array.nbytes
+
+
+def test_a_change_between_two_calls_is_seen_by_the_second_alone(running):
+    takers = [Taker.remote() for _ in range(4)]
+    array = np.zeros(SIZE)
+    refs = []
+    for at in (0, SIZE // 2, SIZE - 1, 0):
+        refs += [taker.total.remote(array) for taker in takers]
+        array[at] += 1.0
+    assert ray.get(refs) == [float(n) for n in range(4) for _ in takers]
+
+
+def test_the_last_arguments_are_let_go_of_with_the_next_wait(running):
+    taker = Taker.remote()
+    before = used()
+    assert ray.get(taker.total.remote(np.ones(SIZE))) == SIZE
+    ray.get(taker.hold.remote(None))
+    assert used() - before < 8 * SIZE

@@ -1,0 +1,27 @@
+// Arrays that are made in the store in the first place, so that a method's result is not copied there.
+//
+// A worker whose methods return large arrays has numpy (NEP 49) allocate arrays of just the sizes that were returned before in the
+// shared heap: each a run of pages of this process's own (alloc.h: claimed, not published), with room for the value's head in
+// front. When such an array is returned and nobody else has it, the head is written before it and the run is published as the
+// result. The array object, which is about to die, then no longer owns its memory. Anything else is copied as ever: an array that
+// somebody still holds, or a view of it, because it could be written to later; and one that shares its value with other buffers.
+//
+// A process killed before the publication leaves claimed pages, which the supervisor gives back. A fork() by the program would
+// share the memory with the child, writable; so the child first gets a copy at the same addresses, for which the parent waits: its
+// threads go on, but fork() has not returned, so no write that the program orders after it is seen by the child.
+#pragma once
+#include "codec_tags.h"
+
+namespace reactor {
+
+constexpr uint64_t kArrayHead = 4096;         // room for the head in front of an array; the data begin at a memory page
+constexpr uint64_t kLeastArray = 256 * 1024;  // smaller ones are copied faster than this would pay
+
+// The array whose memory `a` shows if nobody but the holder of `a` can reach it, else null.
+PyArrayObject* sole_owner(PyArrayObject* a);
+Off run_of(PyArrayObject* owner);             // that it was made in; 0: it was not
+uint64_t run_bytes(Off run);
+void expect_arrays_like(PyArrayObject* owner); // those of its size are made in the heap from now on
+void give_run_away(PyArrayObject* owner);     // the run is no longer its own
+
+}  // namespace reactor
