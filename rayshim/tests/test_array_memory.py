@@ -31,6 +31,11 @@ def in_store(array):
     raise AssertionError("an array that is nowhere")
 
 
+class Plain:
+    def __init__(self, array):
+        self.array = array
+
+
 @ray.remote
 class Maker:
     def __init__(self):
@@ -51,6 +56,14 @@ class Maker:
         if how == "weak":
             self.kept = weakref.ref(made)
         return self.kept if how == "list" else made
+
+    @ray.method(num_returns=2)
+    def keep_both(self, value):
+        self.kept = [np.full(SIZE, float(value)), np.full(SIZE, float(value))]
+        return self.kept
+
+    def beside_an_object(self, value):
+        return np.full(SIZE, float(value)), Plain(np.full(SIZE, value + 1.0))
 
     def overwrite(self, value, how):
         if how == "list":
@@ -138,6 +151,21 @@ def test_what_the_actor_has_kept_is_its_own(running, how):
         assert (np.asarray(result[0] if how == "list" else result) == value).all()
         again = ray.get(ref)
         assert (np.asarray(again[0] if how == "list" else again) == value).all()
+
+
+def test_what_the_actor_has_kept_of_several_results_is_its_own(running):
+    maker = ready_maker()
+    for value in (1, 2, 3):
+        both = ray.get(maker.keep_both.remote(value))
+        ray.get(maker.overwrite.remote(-1, "list"))
+        assert all((one == value).all() for one in both)
+
+
+def test_an_array_beside_an_object_that_is_pickled(running):
+    maker = ready_maker()
+    kept = [ray.get(maker.beside_an_object.remote(value)) for value in (1, 2, 3)]
+    for value, (array, plain) in zip((1, 2, 3), kept, strict=True):
+        assert (array == value).all() and (plain.array == value + 1).all()
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ class Encoder {
   bool item(PyObject* o);           // appends a value; false: Python error set
   bool argument(PyObject* o);       // the same; a ref stands for its value
   bool name(PyObject* str);         // a keyword's name
-  bool result(PyObject* o);         // a value that its maker has no more use for once it is written
+  bool given(PyObject* o);          // the same of a value that nobody else has and that ends when it is written
   uint32_t add_ref(Object* o, PyObject* owner);
   uint64_t size() const;
   uint64_t pickled_bytes() const { return pickled_; }

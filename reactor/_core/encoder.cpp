@@ -131,10 +131,11 @@ bool Encoder::item(PyObject* o) {
     buffers_.pop_back();
   }
   refs_.resize(refs);
+  owner_ = nullptr;
   return pickled(o);
 }
 
-bool Encoder::result(PyObject* o) {
+bool Encoder::given(PyObject* o) {
   given_ = true;
   bool ok = item(o);
   given_ = false;

@@ -110,7 +110,7 @@ bool make_types(PyObject* module);
 
 // Reads results of a call that just ran into its objects; steals nothing. Shared by serve and Completion.
 // `note`: what is known of the method's results, or null.
-void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note = nullptr);
+void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note = nullptr, bool given = false);  // given: nobody else has the value
 void store_gathered(const Off* results, PyObject* value, PyObject* name);  // of a dynamic call
 // Takes the current Python exception; `dependency`: it is that of an argument, the call was not made.
 void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency = false);

@@ -184,13 +184,13 @@ void store_yielded(const Off* results, uint32_t n, PyObject* generator, PyObject
 
 }  // namespace
 
-void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note) {
+void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note, bool given) {
   if (PyGen_CheckExact(value)) return store_yielded(results, n, value, name);
   if (n == 1) {
     auto* o = ctx->heap->at<Object>(results[0]);
     if (!note || !note->room || !place_into(value, o, note->room)) {
       Encoding e;
-      if (!(Py_REFCNT(value) == 1 ? e->result(value) : e->item(value)) || !encode_into(*e.encoder, o)) return store_failure(results, n, name);
+      if (!(given ? e->given(value) : e->item(value)) || !encode_into(*e.encoder, o)) return store_failure(results, n, name);
       if (note) note->learn(*e.encoder);
     }
     o->state.store(State::Value, memory_order_relaxed);
@@ -466,7 +466,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     } else if (value && !deferred) {
       if (stream) stream->end();
       else if (flags & kDynamic) store_gathered(results.data(), value, name);
-      else store_results(results.data(), n, value, name, note);
+      else store_results(results.data(), n, value, name, note, Py_REFCNT(value) == 1);
     } else if (!value) {
       if (hooks.exit_kind && !PyErr_ExceptionMatches(PyExc_Exception)) {
         PyObject *type, *exc, *tb;
