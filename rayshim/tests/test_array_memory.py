@@ -1,5 +1,6 @@
 """Arrays that a worker makes in the store in the first place: seen by their addresses, and by nothing else."""
 
+import ctypes
 import os
 import weakref
 
@@ -92,6 +93,8 @@ class Maker:
         if how == "resized":
             made.resize(2 * SIZE)
             return made
+        if how == "strided beside a set":
+            return made.reshape(-1, 10)[:, ::2], {"n"}
         if how == "zeros":
             return np.zeros(SIZE)
         raise ValueError(how)
@@ -169,7 +172,8 @@ def test_an_array_beside_an_object_that_is_pickled(running):
 
 
 @pytest.mark.parametrize(
-    "how", ["matrix", "transposed", "strided", "part", "little", "in a tuple", "beside another", "resized", "zeros"]
+    "how", ["matrix", "transposed", "strided", "part", "little", "in a tuple", "beside another", "resized",
+            "strided beside a set", "zeros"]
 )
 def test_results_of_every_shape_are_what_the_method_returned(running, how):
     maker = ready_maker()
@@ -182,6 +186,8 @@ def test_results_of_every_shape_are_what_the_method_returned(running, how):
         if how == "in a tuple":
             assert found[0] == "text" and found[2] == {"n": 1}
             assert np.array_equal(found[1], full)
+        elif how == "strided beside a set":
+            assert np.array_equal(found[0], full.reshape(-1, 10)[:, ::2]) and found[1] == {"n"}
         elif how == "beside another":
             assert np.array_equal(found[0], full) and np.array_equal(found[1], full + 1)
         else:
@@ -236,6 +242,15 @@ class Taker:
     def held_total(self):
         return float(self.held.sum())
 
+    def write_past_numpy(self, array, byte):
+        """As torch.from_numpy allows: what arrives is read-only, but its memory is the caller's own."""
+        ctypes.memset(array.ctypes.data, byte, array.nbytes)
+        self.held = array
+        return int(array.view("u1").sum())
+
+    def pass_on(self, taker, value):
+        taker.total.remote(np.full(SIZE, value))
+
 
 def used():
     return ray.cluster_resources()["object_store_memory"] - ray.available_resources()["object_store_memory"]
@@ -263,9 +278,34 @@ def test_a_change_between_two_calls_is_seen_by_the_second_alone(running):
     assert ray.get(refs) == [float(n) for n in range(4) for _ in takers]
 
 
+def test_what_is_given_by_value_is_each_calls_own(running):
+    takers = [Taker.remote() for _ in range(3)]
+    array = np.full(SIZE, 1, "u1").repeat(8)
+    for _ in range(4):
+        assert ray.get([taker.write_past_numpy.remote(array, n) for n, taker in enumerate(takers)]) == [0, 8 * SIZE, 16 * SIZE]
+        assert ray.get([takers[0].total.remote(array) for _ in range(3)]) == [8 * SIZE] * 3
+    assert ray.get([taker.held_total.remote() for taker in takers]) == [0, 8 * SIZE, 16 * SIZE]
+
+
 def test_the_last_arguments_are_let_go_of_with_the_next_wait(running):
     taker = Taker.remote()
     before = used()
     assert ray.get(taker.total.remote(np.ones(SIZE))) == SIZE
     ray.get(taker.hold.remote(None))
     assert used() - before < 8 * SIZE
+
+
+def test_the_last_arguments_of_a_call_end_with_it(running):
+    taker, other = Taker.remote(), Taker.remote()
+    before = used()
+    ray.get(other.pass_on.remote(taker, 1.0))
+    ray.get(taker.hold.remote(None))
+    assert used() - before < 8 * SIZE
+
+
+def test_the_last_arguments_make_room_for_others():
+    with ray.init(num_cpus=2, object_store_memory=100 << 20, log_to_driver=False, _system_config={"automatic_object_spilling_enabled": False}):
+        taker = Taker.remote()
+        taker.total.remote(np.ones(60 << 17))
+        ref = ray.put(np.ones(60 << 17))
+        assert ray.get(ref)[0] == 1.0

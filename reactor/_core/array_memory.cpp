@@ -1,14 +1,14 @@
 #include "array_memory.h"
 #include <mutex>
-#include <unordered_set>
+#include <unordered_map>
 #include "spill.h"
 
 namespace reactor {
 namespace {
 
 constexpr size_t kSizes = 8;
-
-uint64_t bytes_of(Heap* h, Off run) { return uint64_t(h->page_run[h->page_of(run)].load(memory_order_relaxed)) * kPage; }
+constexpr size_t kLent = 16;                       // arrays in the heap at a time
+constexpr uint64_t kForkPatienceNs = 2000000000;   // a child that takes longer for a copy was killed, or never born
 
 // numpy calls its allocator with the GIL as a rule, and need not: nothing here asks for it.
 struct Lender {
@@ -18,9 +18,9 @@ struct Lender {
   atomic<uint64_t> sizes[kSizes] = {};  // of arrays to be made in the heap
   size_t next = 0;                      // size to be forgotten next; guarded by the GIL
   std::mutex lock;
-  std::unordered_set<Off> lent;         // runs that arrays own; guarded by `lock`
+  std::unordered_map<Off, uint64_t> lent;  // runs that arrays own, and their lengths; guarded by `lock`
   bool forked = false;                  // this is a child of the worker: what was lent is memory of its own
-  int pipe[2] = {-1, -1};               // the child closes it when it has its copies
+  atomic<uint32_t>* copied = nullptr;   // in memory shared with a child: odd when it has its copies, and raised with each
 
   bool expects(uint64_t size) const {
     for (auto& s : sizes)
@@ -34,18 +34,22 @@ struct Lender {
 
   void* take(uint64_t size) {
     if (forked || size < kLeastArray || !expects(size)) return nullptr;
+    std::lock_guard held(lock);
+    if (lent.size() >= kLent) return nullptr;
     Off off = alloc->alloc(size + kArrayHead);
     if (!off) return nullptr;
-    std::lock_guard held(lock);
-    lent.insert(off);
+    lent[off] = Allocator::run_bytes(size + kArrayHead);
     return heap->at<uint8_t>(off) + kArrayHead;
   }
   void give(void* p) {
     std::lock_guard held(lock);
     Off off = run(p);
-    if (lent.erase(off) == 0) return;
-    if (forked) munmap(heap->at<uint8_t>(off), bytes_of(heap, off));
+    auto it = lent.find(off);
+    if (it == lent.end()) return;
+    // A child keeps the addresses: what malloc put there would be taken for the heap's.
+    if (forked) madvise(heap->at<uint8_t>(off), it->second, MADV_DONTNEED);
     else alloc->free(off);
+    lent.erase(it);
   }
 };
 
@@ -68,7 +72,7 @@ void* lent_realloc(void* c, void* p, size_t size) {
   if (!p || !lender->has(p)) return lender->base.realloc(lender->base.ctx, p, size);
   void* to = lent_malloc(c, size);
   if (!to) return nullptr;
-  memcpy(to, p, std::min(uint64_t(size), bytes_of(lender->heap, lender->run(p)) - kArrayHead));
+  memcpy(to, p, std::min(uint64_t(size), run_bytes(lender->run(p)) - kArrayHead));
   lender->give(p);
   return to;
 }
@@ -79,35 +83,36 @@ PyDataMem_Handler handler = {"reactor", 1, {nullptr, lent_malloc, lent_calloc, l
 
 void before_fork() {
   lender->lock.lock();
-  if (lender->forked || lender->lent.empty() || pipe2(lender->pipe, O_CLOEXEC) != 0) lender->pipe[0] = lender->pipe[1] = -1;
+  lender->copied->store(lender->forked || lender->lent.empty(), memory_order_relaxed);
 }
 
 void in_parent() {
-  if (lender->pipe[1] >= 0) {
-    close(lender->pipe[1]);
-    char none;
-    while (read(lender->pipe[0], &none, 1) < 0 && errno == EINTR) {}  // until the child has closed its end, or is dead
-    close(lender->pipe[0]);
+  uint32_t seen = 0;
+  for (uint64_t since = now_ns();;) {
+    const uint32_t copied = lender->copied->load(memory_order_acquire);
+    if (copied & 1) break;
+    if (copied != seen) since = now_ns();
+    else if (now_ns() > since + kForkPatienceNs) break;
+    seen = copied;
+    futex_wait(lender->copied, seen, 100000000);
   }
   lender->lock.unlock();
 }
 
 void in_child() {
-  if (!lender->forked) {
-    for (Off off : lender->lent) {
+  if (!lender->copied->load(memory_order_relaxed)) {
+    for (auto [off, size] : lender->lent) {
       uint8_t* at = lender->heap->at<uint8_t>(off);
-      uint64_t size = bytes_of(lender->heap, off);
       void* copy = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       if (copy == MAP_FAILED) abort();  // the child would write to its parent's arrays
       memcpy(copy, at, size);
       if (mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) abort();
+      lender->copied->fetch_add(2, memory_order_relaxed);
     }
-    lender->forked = true;
+    lender->copied->fetch_add(1, memory_order_release);
+    futex_wake(lender->copied);
   }
-  if (lender->pipe[1] >= 0) {
-    close(lender->pipe[0]);
-    close(lender->pipe[1]);
-  }
+  lender->forked = true;
   lender->lock.unlock();
 }
 
@@ -117,7 +122,12 @@ bool lend() {
   auto* theirs = now ? static_cast<PyDataMem_Handler*>(PyCapsule_GetPointer(now, "mem_handler")) : nullptr;
   bool may = theirs && strcmp(theirs->name, "default_allocator") == 0;
   if (may && !lender) {
-    lender = new Lender;
+    void* shared = mmap(nullptr, kMemoryPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    may = shared != MAP_FAILED;
+    if (may) lender = new Lender;
+    if (may) lender->copied = static_cast<atomic<uint32_t>*>(shared);
+  }
+  if (may && !lender->heap) {
     lender->heap = ctx->heap;
     lender->alloc = &ctx->local.alloc;
     lender->base = theirs->allocator;
@@ -145,10 +155,15 @@ PyArrayObject* sole_owner(PyArrayObject* a) {
 
 Off run_of(PyArrayObject* owner) {
   void* p = PyArray_DATA(owner);
-  return lender && !lender->forked && lender->has(p) ? lender->run(p) : 0;
+  if (!lender || lender->forked || !lender->has(p)) return 0;
+  std::lock_guard held(lender->lock);
+  return lender->lent.count(lender->run(p)) ? lender->run(p) : 0;
 }
 
-uint64_t run_bytes(Off run) { return bytes_of(lender->heap, run); }
+uint64_t run_bytes(Off run) {
+  std::lock_guard held(lender->lock);
+  return lender->lent.at(run);
+}
 
 void expect_arrays_like(PyArrayObject* owner) {
   auto size = uint64_t(PyArray_NBYTES(owner));

@@ -8,7 +8,8 @@
 //
 // A process killed before the publication leaves claimed pages, which the supervisor gives back. A fork() by the program would
 // share the memory with the child, writable; so the child first gets a copy at the same addresses, for which the parent waits: its
-// threads go on, but fork() has not returned, so no write that the program orders after it is seen by the child.
+// threads go on, but fork() has not returned, so no write that the program orders after it is seen by the child. So that this does
+// not take long, and what a program keeps does not count, only a few arrays are in the heap at a time.
 #pragma once
 #include "codec_tags.h"
 
@@ -20,7 +21,7 @@ constexpr uint64_t kLeastArray = 256 * 1024;  // smaller ones are copied faster 
 // The array whose memory `a` shows if nobody but the holder of `a` can reach it, else null.
 PyArrayObject* sole_owner(PyArrayObject* a);
 Off run_of(PyArrayObject* owner);             // that it was made in; 0: it was not
-uint64_t run_bytes(Off run);
+uint64_t run_bytes(Off run);                  // its length
 void expect_arrays_like(PyArrayObject* owner); // those of its size are made in the heap from now on
 void give_run_away(PyArrayObject* owner);     // the run is no longer its own
 

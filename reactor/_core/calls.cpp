@@ -220,7 +220,9 @@ struct Outgoing {
         return false;
       }
       complete(ctx->local, args_object, State::Value);
-      if (value_size >= kOwnPages && encoding->deps().empty() && encoding->refs().empty()) {
+      if (may_be_shared()) {
+        if (ctx->arguments_repeat) args_object->unwanted.store(kInCommon, memory_order_relaxed);
+        forget_arguments();  // another thread's, while encode_into had given up the GIL
         take_hold(args_object);
         ctx->last_arguments_note = ctx->local.journal.add(ctx->heap->off(args_object), Entry::Hold);
         ctx->last_arguments = args_object;
@@ -229,21 +231,27 @@ struct Outgoing {
     }
     return true;
   }
+  // What is pickled is not: its buffers may be writable.
+  bool may_be_shared() {
+    return value_size >= kOwnPages && encoding->pickled_bytes() == 0 && encoding->deps().empty() && encoding->refs().empty();
+  }
   // Takes the last call's arguments if these are the same, byte for byte; else they are forgotten. False: a Python error is set.
   bool given_before() {
     Object* last = ctx->last_arguments;
-    if (last && last->size == value_size) {
+    uint16_t use = kFresh;
+    if (last && last->size == value_size && may_be_shared() && (last->unwanted.compare_exchange_strong(use, kInCommon) || use == kInCommon)) {
       Reading reading(last);
-      if (!reading.value()) return false;
       auto* v = reinterpret_cast<ValueHeader*>(reading.value());
-      bool same;
-      if (value_size < (1 << 20)) {
+      if (!v) PyErr_Clear();  // on the disk, and cannot be read
+      bool same = false;
+      if (v && value_size < (1 << 20)) {
         same = encoding->is(v);
-      } else {
+      } else if (v) {
         Unlocked unlocked;
         same = encoding->is(v);
         if (!unlocked.lock()) return false;
       }
+      ctx->arguments_repeat = same;
       if (same) {
         take_hold(last);
         args_object = last;

@@ -83,6 +83,7 @@ class Decoder {
   Decoder(uint8_t* value, Object* owner, Reading* reading);
   PyObject* item();                 // null: Python error set
   PyObject* whole();                // the only item of its value
+  void read_privately() { private_ = true; }  // views are copy-on-write
   PyObject* ref(uint32_t i);        // new Ref
   Object* dep(uint32_t i);
   static Decoder* current();
@@ -102,6 +103,7 @@ class Decoder {
   Object* owner_;
   Reading* reading_;
   bool whole_ = false;   // the value is one array
+  bool private_ = false;
 };
 
 // Stores the encoder's value in the object, not yet completed. `wide`: anybody may come to read it, not one call alone.

@@ -158,6 +158,7 @@ struct Context {
   // actors are stored once.
   Object* last_arguments = nullptr;
   uint32_t last_arguments_note = kNoEntry;  // journal entry
+  bool arguments_repeat = false;            // they were those of the call before: the next ones may be shared from the start
   std::unordered_map<uint32_t, ActorEntry> actors;
   // Values of all this process's streams that may be unread at once, 0: any number; tickets of those that perhaps are, and
   // streams that have been let on to make one more (stream.h).

@@ -127,6 +127,12 @@ PyObject* Decoder::array(bool in_buffer) {
     data = value_ + b.at;
     if (owner_ && owner_->block && b.size >= kView) {
       PyObject* view = reading_->view(const_cast<uint8_t*>(data), b.size, whole_);
+      if (view && private_) {
+        PyObject* own = private_view(view);
+        Py_DECREF(view);
+        view = own;
+        if (view) data = PyByteArray_Check(view) ? reinterpret_cast<uint8_t*>(PyByteArray_AS_STRING(view)) : reinterpret_cast<PyView*>(view)->data;
+      }
       if (!view) {
         Py_DECREF(d);
         return nullptr;

@@ -389,8 +389,9 @@ Off Encoder::write_before_array() {
   Off run = run_of(owner_);
   if (!run) return expect_arrays_like(owner_), 0;
   uint64_t head = size() - align_up(bytes, alignment(buffers_[0])), all = run_bytes(run);
-  if (head > kArrayHead || bytes < all / 2 || !fits(ctx->header, int64_t(all))) return 0;
   auto* to = ctx->heap->at<uint8_t>(run);
+  if (data < to + kArrayHead || data + bytes > to + all || uint64_t(data - to) % kMemoryPage) return 0;
+  if (head > kArrayHead || bytes < all / 2 || !fits(ctx->header, int64_t(all))) return 0;
   write_head(to);
   *value_buffers(reinterpret_cast<ValueHeader*>(to)) = {uint64_t(data - to), bytes};
   give_run_away(owner_);

@@ -207,7 +207,8 @@ struct alignas(64) Object {
   atomic<int32_t> holds;     // refs, array views, messages and values that contain it
   uint64_t uid;
   uint16_t kind;             // one of those below
-  atomic<uint16_t> unwanted; // 1: cancel() found it running; 2: a stream that came to its end, and cannot be cancelled any more
+  atomic<uint16_t> unwanted; // 1: cancel() found it running; 2: a stream that came to its end, and cannot be cancelled any more;
+                             // of large arguments: ArgumentsUse
   atomic<uint32_t> runner;   // who runs the call that makes it: proc slot, and from bit 16 on the actor's place in that process
   Off block;                 // 0: the value is in `body`
   uint64_t size;
@@ -227,6 +228,10 @@ constexpr uint16_t kMethodResult = 2;  // a value that an actor's method makes
 constexpr uint16_t kStreamLink = 3;    // see stream.h
 constexpr uint16_t kCode = 4;          // a function, a class or its description, that the runtime has put there
 constexpr uint16_t kOpenCall = 0x8000; // on top of those: the first result of a call that is on a board (order.h)
+
+// Large arguments that several calls have in common are read copy-on-write: a program may write to what it got read-only, through
+// torch.from_numpy for example. Who reads them first and who gives them to a second call swap away Fresh; the other gives way.
+enum ArgumentsUse : uint16_t { kFresh = 0, kReadAsTheyLie, kInCommon };
 
 enum class InboxState : uint32_t { Open = 0, Ending, Dead };
 

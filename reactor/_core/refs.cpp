@@ -142,7 +142,9 @@ int view_buffer(PyObject* self, Py_buffer* out, int flags) {
   return PyBuffer_FillInfo(out, self, v->data, Py_ssize_t(v->size), v->writable ? 0 : 1, flags);
 }
 
-PyObject* view_private(PyObject* self, PyObject*) {
+}  // namespace
+
+PyObject* private_view(PyObject* self) {
   auto* v = reinterpret_cast<PyView*>(self);
   Heap* h = v->heap;
   // Copy-on-write works by whole pages that nobody else looks at through the same mapping: those of one large buffer,
@@ -152,6 +154,10 @@ PyObject* view_private(PyObject* self, PyObject*) {
     return PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(v->data), Py_ssize_t(v->size));
   return new_view(v->object, data, v->size, nullptr, true);
 }
+
+namespace {
+
+PyObject* view_private(PyObject* self, PyObject*) { return private_view(self); }
 
 PyMethodDef view_methods[] = {{"private", view_private, METH_NOARGS, "the same bytes, writable, copied page by page when written to"},
                               {nullptr, nullptr, 0, nullptr}};

@@ -101,6 +101,7 @@ Object* ref_object(PyObject* ref);                      // null: stale, Python e
 PyObject* new_ref(Object* o, bool take);                // take: a hold of its own, else the caller's is handed over
 // The bytes are pinned or mapped by the caller meanwhile.
 PyView* bare_view(Object* o, uint8_t* data, uint64_t size);  // takes no hold
+PyObject* private_view(PyObject* view);   // the same bytes, writable, copied page by page when written to, or at once: a View or a bytearray
 PyObject* new_view(Object* o, uint8_t* data, uint64_t size, Mapping* mapping = nullptr, bool writable = false);
 PyObject* new_link(Object* o, bool take, bool weak = false);
 void drop_weak(Local& l, Object* actor);

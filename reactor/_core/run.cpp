@@ -27,7 +27,11 @@ struct Arguments {
     if (!m->args_object) return take(m, Decoder(m->value(), nullptr, nullptr));
     auto* owner = ctx->heap->at<Object>(m->args_object);
     Reading reading(owner);
-    return reading.value() && take(m, Decoder(reading.value(), owner, &reading));
+    if (!reading.value()) return false;
+    Decoder decoder(reading.value(), owner, &reading);
+    uint16_t use = kFresh;
+    if (!owner->unwanted.compare_exchange_strong(use, kReadAsTheyLie) && use == kInCommon) decoder.read_privately();
+    return take(m, decoder);
   }
   bool take(Message* m, Decoder d) {
     uint32_t at = 1;
@@ -466,7 +470,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     } else if (value && !deferred) {
       if (stream) stream->end();
       else if (flags & kDynamic) store_gathered(results.data(), value, name);
-      else store_results(results.data(), n, value, name, note, Py_REFCNT(value) == 1);
+      else store_results(results.data(), n, value, name, note, Py_REFCNT(value) == 1 && !ctx->keeping);  // who keeps a record looks at it afterwards
     } else if (!value) {
       if (hooks.exit_kind && !PyErr_ExceptionMatches(PyExc_Exception)) {
         PyObject *type, *exc, *tb;
@@ -557,6 +561,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     finish_results(results.data(), notes.data(), n, task_note);
     if (kind != MessageKind::Create && !cancelled && !tell_of_call(hooks.ended, kind == MessageKind::Task ? 0 : actor, 0)) PyErr_WriteUnraisable(hooks.ended);
   }
+  forget_arguments();
   // What a call makes that goes on in a thread or an event loop is numbered after the last one that began here.
   if (ctx->tagged) --ctx->level;
   if (ctx->tagged && !deferred) {

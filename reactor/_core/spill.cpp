@@ -1,4 +1,5 @@
 #include "spill.h"
+#include "calls.h"
 #include <cstdlib>
 #include "moving.h"
 
@@ -122,7 +123,12 @@ Reading::~Reading() {
 Room room_for_value(uint64_t size) {
   Heap* h = ctx->heap;
   auto bytes = int64_t(Allocator::block_bytes(size));
-  Off off = fits(ctx->header, bytes) ? ctx->local.alloc.alloc(size) : 0;
+  auto alloc = [&] { return fits(ctx->header, bytes) ? ctx->local.alloc.alloc(size) : Off(0); };
+  Off off = alloc();
+  if (!off) {
+    forget_arguments();
+    off = alloc();
+  }
   if (!off && ctx->header->spill_inode) {
     bool room;
     {
