@@ -280,11 +280,12 @@ def test_a_change_between_two_calls_is_seen_by_the_second_alone(running):
 
 def test_what_is_given_by_value_is_each_calls_own(running):
     takers = [Taker.remote() for _ in range(3)]
-    array = np.full(SIZE, 1, "u1").repeat(8)
+    size = 16 * SIZE
+    array = np.ones(size, "u1")
     for _ in range(4):
-        assert ray.get([taker.write_past_numpy.remote(array, n) for n, taker in enumerate(takers)]) == [0, 8 * SIZE, 16 * SIZE]
-        assert ray.get([takers[0].total.remote(array) for _ in range(3)]) == [8 * SIZE] * 3
-    assert ray.get([taker.held_total.remote() for taker in takers]) == [0, 8 * SIZE, 16 * SIZE]
+        assert ray.get([taker.write_past_numpy.remote(array, n) for n, taker in enumerate(takers)]) == [0, size, 2 * size]
+        assert ray.get([takers[0].total.remote(array) for _ in range(3)]) == [size] * 3
+    assert ray.get([taker.held_total.remote() for taker in takers]) == [0, size, 2 * size]
 
 
 def test_the_last_arguments_are_let_go_of_with_the_next_wait(running):

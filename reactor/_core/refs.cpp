@@ -2,6 +2,7 @@
 #include "spill.h"
 #include "stream.h"
 #include <structmember.h>
+#include <sys/ioctl.h>
 #include <cstddef>
 
 namespace reactor {
@@ -121,11 +122,33 @@ PyType_Spec ref_spec = {"reactor._core.Ref", sizeof(PyRef), 0, Py_TPFLAGS_DEFAUL
 
 // ---- View
 
+// ioctl(PAGEMAP_SCAN) of Linux 6.7, which the headers of today's distributions do not have.
+struct PageScan {
+  uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages, category_inverted, category_mask, category_anyof, return_mask;
+};
+constexpr unsigned long kPageScan = _IOWR('f', 16, PageScan);
+constexpr uint64_t kIsFile = 1 << 2, kIsPresent = 1 << 3, kIsSwapped = 1 << 4;
+constexpr uint64_t kScanned = 1 << 20;  // smaller ranges are not worth asking for
+
+// Whether some of these pages of the copy-on-write mapping are copies. If none is, they may stay mapped: they are the heap's.
+bool has_copies(uint8_t* data, uint64_t size) {
+  if (size < kScanned) return true;
+  int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return true;
+  uint64_t found[3];
+  PageScan scan{sizeof scan, 0, reinterpret_cast<uint64_t>(data), reinterpret_cast<uint64_t>(data) + size, 0, reinterpret_cast<uint64_t>(found), 1, 1,
+                kIsFile, kIsFile, kIsPresent | kIsSwapped, kIsPresent};
+  int regions = ioctl(fd, kPageScan, &scan);
+  close(fd);
+  return regions != 0;
+}
+
 void view_dealloc(PyObject* self) {
   auto* v = reinterpret_cast<PyView*>(self);
   if (ctx && v->epoch == epoch) {
     if (v->writable) {
-      madvise(v->data, align_up(v->size, kMemoryPage), MADV_DONTNEED);
+      const uint64_t size = align_up(v->size, kMemoryPage);
+      if (has_copies(v->data, size)) madvise(v->data, size, MADV_DONTNEED);
       ctx->shadowed.erase(v->data);
     }
     ctx->local.journal.clear(v->note);
