@@ -171,7 +171,7 @@ def test_a_call_is_cancelled_where_it_was(tmp_path):
         refs = [task.remote(n, pause) for n, pause in enumerate(Pace.first)]
         while len(list(tmp_path.glob("began *"))) < Pace.second:
             time.sleep(0.01)
-        for ref in refs:
+        for ref in reversed(refs):  # the one that waits for a CPU first: it would begin on that of another
             ray.cancel(ref)
         shown = outcomes(ray, refs)
         return shown, ray.get(counter.all.remote())
