@@ -7,11 +7,14 @@ from rayshim.awaiting import any_done
 _CANCEL_SECONDS = 0.1  # a producer that waits for its consumer looks so often whether it was cancelled
 
 
-async def stream(values, completion):
-    """Gives the values of a generator, async or plain, without blocking the event loop."""
+async def stream(values, completion, stepped=None):
+    """Gives the values of a generator, async or plain, without blocking the event loop; stepped: makes of an async
+    generator one whose steps are counted (rayshim.steps)."""
     asynchronous = hasattr(values, "__anext__")
     if not asynchronous:
         values = _in_turns(values)
+    if stepped:
+        values = stepped(values)
     try:
         await _let_on(completion)
         async for value in values:

@@ -8,6 +8,7 @@ import selectors
 import threading
 from collections import deque
 from contextvars import ContextVar
+from functools import partial
 
 from reactor import _core
 
@@ -46,6 +47,7 @@ class _Watched(selectors.DefaultSelector):
     """An event loop's selector. The core is told when all of an actor's groups are loops that wait with nothing to come by itself."""
 
     waiting = set()
+    steps = None  # rayshim.steps.Steps, in a replay
 
     def select(self, timeout=None):
         if timeout is not None:
@@ -53,6 +55,11 @@ class _Watched(selectors.DefaultSelector):
         self.waiting.add(self)
         _core.loop_idle(len(self.waiting) == sum(isinstance(group, _Loop) for group in set(_groups.values())) == len(set(_groups.values())))
         try:
+            patience = self.steps and self.steps.patience()
+            if patience:
+                if events := super().select(patience):
+                    return events
+                self.steps.waited()
             return super().select(None)
         finally:
             self.waiting.discard(self)
@@ -63,11 +70,11 @@ def _no_room(group, size):
     return f"max_concurrency must be greater than 0, and that of the concurrency group {group!r} is {size}"
 
 
-def make(info, how, constructor):
+def make(info, how, constructor, steps=None):
     """Makes the instance by `constructor()`, for an async class inside its event loop, where it may start tasks.
 
     Arguments: info, the ClassInfo; how, dict of the actor's options: concurrency (max_concurrency), groups ({name: limit}),
-    out_of_order (allow_out_of_order_execution).
+    out_of_order (allow_out_of_order_execution); steps, in a run that is recorded or replayed: (group, event loop) -> its rayshim.steps.Steps.
     Returns (instance, whether its calls are to be handed on, the lane of each method: see reactor/_core/aside.h).
     """
     limit, groups = how.get("concurrency"), how.get("groups") or {}
@@ -77,8 +84,8 @@ def make(info, how, constructor):
         if size < 1:
             raise ValueError(_no_room(name, size))
     if info.is_async:
-        _groups[""] = _Loop(_ASYNC_LIMIT if limit is None else max(1, limit))
-        _groups.update((name, _Loop(size)) for name, size in groups.items())
+        _groups[""] = _Loop("", _ASYNC_LIMIT if limit is None else max(1, limit), steps)
+        _groups.update((name, _Loop(name, size, steps)) for name, size in groups.items())
         instance = _groups[""].run(constructor)
     elif groups or (limit or 1) > 1:
         _groups[""] = _Threads(limit or 1)
@@ -238,11 +245,13 @@ class _Threads:
 
 
 class _Loop:
-    def __init__(self, limit):
+    def __init__(self, group, limit, steps):
         import asyncio
 
         plain = type(asyncio.get_event_loop_policy()) is asyncio.DefaultEventLoopPolicy
-        self._loop = asyncio.SelectorEventLoop(_Watched()) if plain else asyncio.new_event_loop()
+        selector = _Watched()
+        self._loop = asyncio.SelectorEventLoop(selector) if plain else asyncio.new_event_loop()
+        self._steps = selector.steps = steps and steps(group, self._loop)
         self._free = asyncio.Semaphore(limit)
         threading.Thread(target=self._serve, name="actor-loop", daemon=True).start()
 
@@ -266,7 +275,11 @@ class _Loop:
         self._loop.call_soon_threadsafe(self._start, call)
 
     def _start(self, call):
-        call.task = self._loop.create_task(self._run(call))
+        if self._steps:
+            call.path = self._steps.next_call()
+            call.task = self._steps.outside(self._run(call))
+        else:
+            call.task = self._loop.create_task(self._run(call))
         call.task.add_done_callback(call.dropped)
 
     def cancel(self, call):
@@ -291,12 +304,15 @@ class _Loop:
         return interrupted
 
     async def _call(self, call):
-        import inspect
-
         from rayshim.async_generators import stream
 
         if call.completion.streaming:
-            return await stream(call.values(), call.completion)
+            return await stream(call.values(), call.completion, self._steps and partial(self._steps.generator, call.path))
+        return await (self._steps.call(call.path, self._attempts(call)) if self._steps else self._attempts(call))
+
+    async def _attempts(self, call):
+        import inspect
+
         while True:
             try:
                 call.begun = not call.completion.unwanted

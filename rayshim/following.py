@@ -15,6 +15,7 @@ _PATIENCE = 30.0  # seconds for a victim to come to where it was when it was kil
 _GRACE = 1.0  # seconds for the program itself to send the signal that ended a process
 _kept = None  # rayshim.rerun.Kept
 _here = {}  # number of an actor of this process -> _Following
+loops = {}  # number of an async actor of this process -> rayshim.steps.Steps of its event loops
 _left = {}  # tag of a running call that did not end then -> how many calls it may still make
 _doomed = set()  # actors of this process that a signal ended and that have not come so far yet
 
@@ -22,13 +23,14 @@ _doomed = set()  # actors of this process that a signal ended and that have not 
 class _Following:
     """How far an actor of this process has come in its recorded life."""
 
-    def __init__(self, key):
+    def __init__(self, number, key):
         self.key, self.life = key, _kept.lives[key]
+        self.loops = loops.get(number, [])
         self.begun = self.ended = 0
 
     def look(self):
         if self.life.ended and self.begun == len(self.life.script) and self.ended == self.begun - len(self.life.halts):
-            if not any(_left.get(tag) for tag in self.life.halts):
+            if all(steps.finished for steps in self.loops) and not any(_left.get(tag) for tag in self.life.halts):
                 _arrive(self.key)
 
 
@@ -37,6 +39,7 @@ def hooks(kept):
     global _kept
     _kept = kept
     _here.clear()
+    loops.clear()
     _left.clear()
     _doomed.clear()
     return {"began": _began, "makes": _makes, "executed": _executed, "ended": _ended}
@@ -52,10 +55,16 @@ def born(facts):
     """An actor of this process begins a recorded life."""
     from rayshim.rerun import life
 
-    follow = _here[facts["number"]] = _Following(life(facts))
+    follow = _here[facts["number"]] = _Following(facts["number"], life(facts))
     if follow.life.ended == "signal":
         _doomed.add(follow.key)
     follow.look()
+
+
+def look(number):
+    """An actor of this process has come as far as its record in something."""
+    if number in _here:
+        _here[number].look()
 
 
 def when_arrived(what, ref=None):

@@ -1,12 +1,18 @@
 """Packed placement: many actors to a worker process."""
 
+import dis
+import inspect
 import json
 import os
+import weakref
 from dataclasses import dataclass
 
 from reactor import _core
 
 from rayshim import concurrency, session
+
+_JUMPS = {*dis.hasjrel, *dis.hasjabs}
+_endless = weakref.WeakKeyDictionary()  # class -> whether one of its methods cannot return
 
 
 @dataclass(frozen=True)
@@ -30,8 +36,9 @@ class packed:
     runs then.) Methods run in any of the worker's threads, so an actor with something bound to one thread, such as a connection of
     sqlite3, should not be packed.
 
-    Threaded and async actors, those with concurrency groups, GPUs, a runtime environment or a placement group of their own, and
-    those that may be restarted have a process each, as in isolated placement.
+    Threaded and async actors, those with concurrency groups, GPUs, a runtime environment or a placement group of their own,
+    those that may be restarted, and those with a method that cannot return (`while True` with no way out but an exception), or one
+    that was called in the recorded run and did not return in it, have a process each, as in isolated placement.
     """
 
     workers: int | None = None
@@ -43,12 +50,12 @@ class packed:
 
     def plan(self):
         """The dict for reactor's supervisor: `workers`, and `groups`: lists of actors' names, by worker."""
-        from reactor.placement import group, measured
+        from reactor.placement import group, measured, unreturned
         from reactor.record import Recording
 
         workers = self.workers or os.cpu_count() or 1
         if self.recording is None:
-            return {"workers": workers, "groups": []}
+            return {"workers": workers, "groups": [], "alone": []}
         with open(self.recording, encoding="utf-8") as file:
             try:
                 recording = Recording.from_dict(json.load(file))
@@ -56,7 +63,8 @@ class packed:
                 raise ValueError(
                     f"packed(recording={os.fspath(self.recording)!r}): not a file that rayshim.graph().save(path) wrote ({error!r})"
                 ) from None
-        return {"workers": workers, "groups": group(measured(recording), workers)}
+        alone = unreturned(recording)
+        return {"workers": workers, "groups": group(measured(recording), workers, alone), "alone": alone}
 
 
 def shares(cls, info, how, facts):
@@ -64,7 +72,24 @@ def shares(cls, info, how, facts):
     `how`, its concurrency; `facts`, what is told of it."""
     concurrent = concurrency.several_at_once(how, info.is_async)
     needs_more = facts["gpus"] or facts["max_restarts"] or facts["within"] or facts.get("env") or how.get("streams_window")
-    return not (concurrent or needs_more or getattr(cls, "_own_process", False))
+    return not (concurrent or needs_more or getattr(cls, "_own_process", False) or _may_go_on_for_ever(cls, info))
+
+
+def _may_go_on_for_ever(cls, info):
+    """Whether a method of the class cannot return. A function that wraps another is looked at inside."""
+    if cls not in _endless:
+        functions = [inspect.unwrap(inspect.getattr_static(cls, name, None)) for name in info.methods]
+        _endless[cls] = any(inspect.isfunction(function) and _cannot_return(function) for function in functions)
+    return _endless[cls]
+
+
+def _cannot_return(function):
+    """Whether it loops and has no way out but an exception. The compiler leaves out a `return` that nothing leads to."""
+    if inspect.isgeneratorfunction(function):
+        return False
+    steps = list(dis.get_instructions(function))
+    loops = any(step.opcode in _JUMPS and step.argval <= step.offset for step in steps)
+    return loops and not any(step.opname.startswith("RETURN_") for step in steps)
 
 
 class Hosted:

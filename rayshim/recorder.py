@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 
 from reactor import _core
-from reactor.record import Divergence, Operation, Recording, Result, Segment, Source, Timing
+from reactor.record import CREATION, Divergence, Operation, Recording, Result, Segment, Source, Timing
 
 _CALL, _CREATE, _TASK, _PUT = range(4)
 _ENDS = ("get", "wait", "end of task")
@@ -135,7 +135,7 @@ class _Trie:
             return "put", ""
         if kind == _TASK:
             return f"task:{raw['name']}", ""
-        return self.names.get(raw["actor"], f"actor {raw['actor']}"), "__init__" if kind == _CREATE else raw["name"]
+        return self.names.get(raw["actor"], f"actor {raw['actor']}"), CREATION if kind == _CREATE else raw["name"]
 
     def _operation(self, raw, k, path):
         target, method = self._target(raw)

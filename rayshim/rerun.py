@@ -5,6 +5,7 @@ A record is a directory: `run.json` (the program and what `init` was told) and a
     {"born": its ordinal, "life": how often it was made anew, "several": whether its calls run side by side}    an actor
     {"made": tag, "name": ..., "site": "file:line"}                   a call was made there
     {"began": tag, "actor": its ordinal or null, "life": ...}         a call began
+    {"stepped": path, "actor": ..., "life": ..., "loop": name of its concurrency group}     a coroutine of an async actor went on
     {"ran": tag, "actor": ..., "life": ..., "class": ..., "name": ..., "digest": ..., "args": ..., "value": ..., "cancelled": ...}
     {"asked": caller's tag, "n": ..., "kind": ..., "site": ..., "answer": ...}    a question that the clock answered
     {"died": ordinal, "life": ..., "killed": why or null, "status": of its process}
@@ -15,8 +16,8 @@ lie in its process's file in the order in which they began.
 How a replay follows it. Each actor's calls begin in their recorded order. What the record does not have is not done: a call that
 did not begin then does not begin, one that did not end goes no further than to the last call that it made; it waits there for
 whatever ended it. `kill` and `cancel` wait until their victim has come to where it was then. A process that a signal from
-elsewhere ended is ended there too. Of actors whose calls run side by side (threaded, async) the order in which calls begin is
-kept, and no more.
+elsewhere ended is ended there too. The coroutines of an async actor go on in their recorded order (rayshim.steps). Of actors whose calls run side by
+side in threads the order in which calls begin is kept, and no more.
 """
 
 import json
@@ -30,7 +31,7 @@ from reactor import _core
 from rayshim import following, session
 from rayshim.sites import is_users
 
-_FORMAT = 2
+_FORMAT = 3
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 200
 _kept = None  # this process's Kept
@@ -40,10 +41,11 @@ _tags = {}  # uid of the first result of a call made here -> the call's tag
 
 class Life:
     """What a record has of one life of an actor: whether it began, the tags of its calls as they began, those that did not end with the number of
-    calls that each made, and how it ended: "kill", "signal" or None."""
+    calls that each made, the steps of its event loops by concurrency group, and how it ended: "kill", "signal" or None."""
 
     def __init__(self):
         self.born, self.script, self.halts, self.several, self.ended = False, [], {}, False, None
+        self.steps = {}
 
 
 class Kept:
@@ -86,6 +88,8 @@ class Kept:
                 self.began.add(tuple(line["began"]))
                 if line["actor"] is not None:
                     self._life(*key).script.append(tuple(line["began"]))
+            elif "stepped" in line:
+                self._life(*key).steps.setdefault(line["loop"], []).append(tuple(line["stepped"]))
             elif "ran" in line:
                 tag = tuple(line["ran"])
                 if line["cancelled"] and line["actor"] is not None:
@@ -229,6 +233,22 @@ def to_be(facts):
     """An actor is about to be made in this process."""
     if _kept.replay and not session.current.inline and not (life(facts) in _kept.lives and _kept.lives[life(facts)].born):
         following.halt()
+
+
+def steps_of(facts):
+    """(group, event loop) -> the Steps of that loop of an actor that is about to be made in this process."""
+    from rayshim.steps import Steps
+
+    ordinal, number = life(facts)
+
+    def steps(group, loop):
+        if _kept.replay:
+            made = Steps(loop, script=_kept.lives[ordinal, number].steps.get(group, []), finished=lambda: following.look(facts["number"]))
+            following.loops.setdefault(facts["number"], []).append(made)
+            return made
+        return Steps(loop, write=lambda path: _kept.write({"stepped": path, "actor": ordinal, "life": number, "loop": group}))
+
+    return steps
 
 
 def came_to_be(facts, several):

@@ -3,6 +3,8 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from reactor.record import CREATION
+
 SLACK = 1.1  # talkative actors are kept together up to so many times a worker's fair share of the time
 
 
@@ -35,6 +37,17 @@ def measured(recording):
     return Measured(dict(seconds), dict(traffic))
 
 
+def unreturned(recording):
+    """The actors with a method that was called and of which no call has ended: nobody should have to wait for it."""
+    called = {}  # reaction -> actor
+    for segment in recording.segments:
+        for operation in segment.operations:
+            if "#" in operation.target and operation.method != CREATION:
+                called[operation.name] = operation.target
+    ended = {reaction for reaction, timing in recording.measured.items() if timing.calls}
+    return sorted({actor for reaction, actor in called.items() if reaction not in ended}, key=lambda actor: _by_number(f"{actor}."))
+
+
 def _actor(reaction):
     """ "Env#3" of "Env#3.step"; "" of a task's or the driver's."""
     name = reaction.rpartition(".")[0]
@@ -46,11 +59,12 @@ def _by_number(reaction):
     return kind, int(number or 0), reaction
 
 
-def group(measured, workers):
-    """The actors in `workers` groups (lists, some perhaps empty), each with about the same time; of those that send each other
+def group(measured, workers, without=()):
+    """The actors but those of `without` in `workers` groups (lists, some perhaps empty), each with about the same time; of those that send each other
     much, as many together as that allows. The same for the same data."""
     if workers < 1:
         raise ValueError(f"group(workers={workers}): at least one worker is needed")
+    measured = Measured({actor: s for actor, s in measured.seconds.items() if actor not in without}, measured.traffic)
     order = {actor: i for i, actor in enumerate(measured.seconds)}
     together = _clusters(measured, sum(measured.seconds.values()) / workers * SLACK, order)
     groups, loads = [[] for _ in range(workers)], [0.0] * workers

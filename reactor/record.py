@@ -7,6 +7,7 @@ recorder hands over; the graph (`reactor.graph`) and the plans (`reactor.schedul
 from dataclasses import asdict, dataclass, field
 
 PUT = "put"  # the target of an operation that only stores a value
+CREATION = "__init__"  # the method of an operation that makes an actor
 PICKLE = "pickle"  # the layout of a value that has no typed layout
 KINDS = ("operation", "put", "value", "outside")
 WAITS = ("get", "wait")  # the ends of a segment at which its caller waits

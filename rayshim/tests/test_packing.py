@@ -404,6 +404,72 @@ def test_actors_that_run_several_calls_have_a_process_of_their_own(one_worker):
     assert len(set(ray.get([actor.pid.remote() for actor in (plain, threaded, coroutines, grouped, restarted)]))) == 5
 
 
+@ray.remote
+class Endless:
+    def __init__(self):
+        self.steps = 0
+
+    def run(self):
+        while True:
+            self.steps += 1
+            time.sleep(0.001)
+
+    def pid(self):
+        return os.getpid()
+
+
+def test_an_actor_with_a_method_that_cannot_return_has_a_process_of_its_own(one_worker):
+    plain, endless = Plain.remote(), Endless.remote()
+    pids = ray.get([plain.pid.remote(), endless.pid.remote()])
+    assert len(set(pids)) == 2
+    endless.run.remote()
+    assert ray.get(plain.get.remote()) is None
+    ray.kill(endless)
+
+
+def returns(self):
+    while True:
+        if self.pid():
+            return 1
+
+
+def leaves_the_loop(self):
+    while True:
+        if self.pid():
+            break
+
+
+def only_raises(self):
+    raise NotImplementedError
+
+
+def yields(self):
+    while True:
+        yield 1
+
+
+@pytest.mark.parametrize("method", [returns, leaves_the_loop, only_raises, yields], ids=lambda f: f.__name__)
+def test_one_whose_methods_can_return_shares(one_worker, method):
+    actor = ray.remote(type("Plain", (), {"method": method, "pid": lambda self: os.getpid()})).remote()
+    assert ray.get(actor.pid.remote()) == ray.get(Plain.remote().pid.remote())
+
+
+def test_one_that_did_not_return_in_an_earlier_run_has_a_process_of_its_own(tmp_path):
+    def run(placement):
+        ray.init(placement=placement, num_cpus=8)
+        busy, *others = [Plain.remote() for _ in range(3)]
+        pids = ray.get([actor.pid.remote() for actor in (busy, *others)])
+        busy.sleep_until.remote(str(tmp_path / "never"))
+        ray.get([actor.get.remote() for actor in others])
+        ray.graph().save(tmp_path / "saved.json")
+        ray.shutdown()
+        return pids
+
+    assert len(set(run(packed(1)))) == 1
+    busy, *others = run(packed(1, recording=tmp_path / "saved.json"))
+    assert len(set(others)) == 1 and busy not in others
+
+
 def test_each_actor_knows_itself(one_worker):
     @ray.remote
     class Known:

@@ -14,8 +14,8 @@ PyObject* collected() {
   Py_DECREF(name);
   PyObject* ran = data ? PyList_New(0) : nullptr;
   auto add = [&](const MethodNote& m) {
-    if (!ran || !m.name) return;
-    double seconds = m.timed ? double(m.ticks) * ctx->tick() / double(m.timed) * double(m.calls) : 0.0;
+    if (!ran || !m.timed) return;  // no call has ended
+    double seconds = double(m.ticks) * ctx->tick() / double(m.timed) * double(m.calls);
     PyObject* t = Py_BuildValue("(IOKdsK)", m.actor, m.name, m.calls, seconds, m.layout.c_str(), m.bytes);
     if (t) PyList_Append(ran, t);
     Py_XDECREF(t);

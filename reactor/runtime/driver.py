@@ -39,8 +39,8 @@ class Driver:
         inline: everything in this process, no zygote, each call run at the point of call.
         spilling: where large values go that do not fit: a dict of `directory`, a path; `note`, bytes after which the user is
             told, then at each doubling, 0 for never; `note_text`, added to that line. None: a full store is an error.
-        packed: {"workers": number of processes, "groups": names of the actors that share each} for packed workers (see
-            reactor.runtime.hosting); None: a process per actor.
+        packed: {"workers": number of processes, "groups": names of the actors that share each, "alone": of those that
+            share none} for packed workers (see reactor.runtime.hosting); None: a process per actor.
     """
 
     def __init__(self, *, cpus, resources, store_limit, plugin, settings, preload=(), show=None, inline=False, spilling=None,

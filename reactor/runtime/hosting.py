@@ -7,18 +7,24 @@ from reactor.placement import least_loaded
 
 
 class Hosting:
-    """Arguments: plan, {"workers": number of processes, "groups": lists of actors' names by worker}; start, (number) -> Worker or None."""
+    """Arguments: plan, {"workers": number of processes, "groups": lists of actors' names by worker, "alone": names of actors that share
+    with nobody}; start, (number) -> Worker or None."""
 
     def __init__(self, plan, start):
         self._start = start
         self._workers = [None] * plan["workers"]  # started when an actor comes
         self._planned = {name: k for k, group in enumerate(plan["groups"]) for name in group}
+        self._alone = set(plan["alone"])
         self._made = Counter()  # by class
 
     def name(self, facts):
         """What the plan calls a new actor: "Env#3" is the fourth of its class."""
         self._made[facts["class_name"]] += 1
         return f"{facts['class_name']}#{self._made[facts['class_name']] - 1}"
+
+    def shares(self, actor):
+        """Whether an actor is to be on a packed worker."""
+        return actor.facts.get("shares") and actor.facts["label"] not in self._alone
 
     def put(self, actor):
         """Puts an actor on a worker; False: no process could be started."""

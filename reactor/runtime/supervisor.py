@@ -346,7 +346,7 @@ class Supervisor:
         _core.set_actors_waiting(len(still) + self.reservations.open())
 
     def _start_actor(self, actor):
-        if self.hosting and actor.facts.get("shares"):
+        if self.hosting and self.hosting.shares(actor):
             if not self.hosting.put(actor):
                 _core.give_resources(actor.demand)
                 self._kill_unstarted(actor, "no process could be started for it: the machine's limit on processes is reached")

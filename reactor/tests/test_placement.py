@@ -2,7 +2,7 @@
 
 import pytest
 
-from reactor.placement import Measured, group, least_loaded, measured
+from reactor.placement import Measured, group, least_loaded, measured, unreturned
 from reactor.record import Operation, Recording, Segment, Source, Timing
 
 
@@ -70,3 +70,13 @@ def test_a_recording_tells_time_and_traffic_of_its_actors():
 def test_of_ten_classes_the_tenth_actor_comes_after_the_second():
     recording = Recording(measured={f"A#{k}.f": Timing(1, 1.0) for k in (10, 2)})
     assert list(measured(recording).seconds) == ["A#2", "A#10"]
+
+
+def test_an_actor_whose_calls_did_not_end_is_in_no_group():
+    segment = Segment("driver", (
+        Operation("A#0", "__init__", "a.py:1"), Operation("A#0", "run", "a.py:2"), Operation("A#1", "get", "a.py:3"),
+        Operation("task:f", "call", "a.py:4"),
+    ))
+    recording = Recording((segment,), measured={"A#0.get": Timing(3, 1.0), "A#1.get": Timing(1, 1.0)})
+    assert unreturned(recording) == ["A#0"]
+    assert group(measured(recording), 1, unreturned(recording)) == [["A#1"]]

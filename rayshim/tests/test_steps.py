@@ -1,0 +1,181 @@
+"""Async actors of a recorded run: their coroutines go on in the recorded order."""
+
+import asyncio
+import os
+import time
+
+import pytest
+
+import rayshim
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def outcome(program, **how):
+    rayshim.init(num_cpus=4, logging_level="ERROR", **how)
+    try:
+        return program(rayshim)
+    finally:
+        rayshim.shutdown()
+
+
+def some_time():
+    """Up to 10 ms, other in each run, whatever the seed."""
+    return (1 + os.urandom(1)[0]) / 25600
+
+
+def every_way_to_wait(ray):
+    @ray.remote
+    class Loop:
+        def __init__(self):
+            self.log, self.lock = [], asyncio.Lock()
+            self.background = asyncio.get_event_loop().create_task(self.count())
+
+        async def count(self):
+            while True:
+                await asyncio.sleep(some_time())
+                self.log.append("count")
+
+        async def part(self, n, k):
+            await asyncio.sleep(some_time())
+            async with self.lock:
+                self.log.append((n, k))
+                await asyncio.sleep(some_time() / 4)
+            return len(self.log)
+
+        async def work(self, n, refs):
+            self.log.append(n)
+            lengths = await asyncio.gather(*(self.part(n, k) for k in range(3)))
+            await refs[0]
+            done, _ = await asyncio.wait([asyncio.ensure_future(self.part(n, k)) for k in (3, 4)], return_when=asyncio.FIRST_COMPLETED)
+            try:
+                late = await asyncio.wait_for(self.part(n, 5), some_time())
+            except asyncio.TimeoutError:
+                late = "late"
+            return lengths, len(done), late
+
+        def plain(self, n):
+            self.log.append(n)
+            return len(self.log)
+
+        async def values(self):
+            for _ in range(4):
+                await asyncio.sleep(some_time())
+                yield len(self.log)
+
+        async def all(self):
+            return self.log
+
+    @ray.remote
+    def slow():
+        time.sleep(some_time())
+
+    @ray.remote
+    def caller(loop, n):
+        return ray.get(loop.work.remote(n, [slow.remote()])), ray.get(loop.plain.remote(n))
+
+    loop = Loop.remote()
+    refs = [caller.remote(loop, n) for n in range(5)]
+    values = [ray.get(ref) for ref in loop.values.options(num_returns="streaming").remote()]
+    return ray.get(refs), values, ray.get(loop.all.remote())
+
+
+def test_coroutines_go_on_in_their_recorded_order(tmp_path, monkeypatch):
+    monkeypatch.setenv("REACTOR_DELAYS", "2000")
+    recorded = [outcome(every_way_to_wait, record=tmp_path / str(k), ordering="arrival") for k in range(2)]
+    assert recorded[0] != recorded[1]
+    for k, expected in enumerate(recorded):
+        for _ in range(2):
+            assert outcome(every_way_to_wait, replay=tmp_path / str(k)) == expected
+
+
+def test_those_of_each_concurrency_group_do(tmp_path):
+    def program(ray):
+        @ray.remote(concurrency_groups={"io": 3})
+        class Loop:
+            def __init__(self):
+                self.log = {"io": [], "": []}
+
+            async def work(self, group, n):
+                for k in range(4):
+                    await asyncio.sleep(some_time())
+                    self.log[group].append((n, k))
+
+            async def all(self):
+                return self.log
+
+        loop = Loop.remote()
+        ray.get([loop.work.options(concurrency_group=group).remote(group or "", n) for n in range(5) for group in ("io", None)])
+        return ray.get(loop.all.remote())
+
+    recorded = outcome(program, record=tmp_path / "run")
+    for _ in range(2):
+        assert outcome(program, replay=tmp_path / "run") == recorded
+
+
+class Pace:
+    """What a program does otherwise in its replays."""
+
+    seconds = awaits = None
+
+
+def test_an_actor_that_is_killed_has_gone_on_as_far_as_then(tmp_path):
+    def program(ray):
+        @ray.remote
+        class Log:
+            def __init__(self):
+                self.lines = []
+
+            def add(self, line):
+                self.lines.append(line)
+                if len(self.lines) == 20:
+                    (tmp_path / "twenty").touch()
+
+            def all(self):
+                return self.lines
+
+        @ray.remote
+        class Loop:
+            async def send(self, log, n):
+                k = 0
+                while True:
+                    await asyncio.sleep(some_time())
+                    await log.add.remote((n, k))
+                    k += 1
+
+        log, loop = Log.remote(), Loop.remote()
+        for n in range(3):
+            loop.send.remote(log, n)
+        while not (tmp_path / "twenty").exists():
+            time.sleep(0.001)
+        time.sleep(Pace.seconds)
+        ray.kill(loop)
+        return ray.get(log.all.remote())
+
+    Pace.seconds = 0.1
+    recorded = outcome(program, record=tmp_path / "run")
+    assert len(recorded) >= 20
+    for Pace.seconds in (0, 0.4):
+        assert outcome(program, replay=tmp_path / "run") == recorded
+
+
+def awaiting(ray):
+    @ray.remote
+    class Loop:
+        async def work(self, awaits):
+            for _ in range(awaits):
+                await asyncio.sleep(0.001)
+
+    loop = Loop.remote()
+    ray.get([loop.work.remote(Pace.awaits) for _ in range(3)])
+    ray.get(loop.work.remote(Pace.awaits))
+
+
+def test_a_program_whose_coroutines_wait_less_often_is_told(tmp_path):
+    Pace.awaits = 3
+    outcome(awaiting, record=tmp_path / "run")
+    Pace.awaits = 2
+    with pytest.raises(rayshim.exceptions.ReplayError, match="no longer matches its record: step [0-9]+ of the actor's event loop was one of coroutine"):
+        outcome(awaiting, replay=tmp_path / "run")
+
+
