@@ -21,16 +21,14 @@ PyObject* site_text(PyCodeObject* code, int32_t instruction) {
 Recorder::Recorder(const Proc* proc) : proc_(proc) {
   nodes_.reserve(2048);
   notes_.reserve(kDescribed);
-  nodes_.push_back({});
-  roots_[0] = 0;
+  facts_.reserve(2048);
+  roots_[0] = add({}, {});
   waited();
 }
 
 Recorder::~Recorder() {
-  for (auto& n : nodes_) {
-    Py_XDECREF(n.key.code);
-    Py_XDECREF(n.name);
-  }
+  for (auto& n : nodes_) Py_XDECREF(n.key.code);
+  for (auto& f : facts_) Py_XDECREF(f.name);
   for (auto& s : segments_) Py_XDECREF(s.code);
 }
 
@@ -48,15 +46,21 @@ uint64_t hash_of(uint32_t parent, const OpKey& k) {
 
 }  // namespace
 
+uint32_t Recorder::add(const OpNode& node, const OpFacts& facts) {
+  nodes_.push_back(node);
+  facts_.push_back(facts);
+  return uint32_t(nodes_.size() - 1);
+}
+
 uint32_t Recorder::search(const OpKey& k) {
   if (caller_.broken) return 0;
   OpNode& at = nodes_[caller_.at];
-  if (at.children > kNarrow) {
+  if (facts_[caller_.at].children > kNarrow) {
     auto it = wide_.find(hash_of(caller_.at, k));
     if (it == wide_.end() || !(nodes_[it->second].key == k) || nodes_[it->second].parent != caller_.at) return 0;
     return at.child = it->second;
   }
-  for (uint32_t c = at.first; c; c = nodes_[c].sibling)
+  for (uint32_t c = facts_[caller_.at].first; c; c = facts_[c].sibling)
     if (nodes_[c].key == k) return at.child = c;
   return 0;
 }
@@ -64,28 +68,28 @@ uint32_t Recorder::search(const OpKey& k) {
 uint32_t Recorder::record(const OpKey& k, PyObject* name, uint32_t actor, uint32_t args, uint32_t results) {
   ++fresh_;
   uint32_t at = caller_.at;
-  if (caller_.broken || nodes_.size() >= kMaxNodes || nodes_[at].depth >= kMaxDepth || nodes_[at].children >= kMaxChildren) {
+  if (caller_.broken || nodes_.size() >= kMaxNodes || nodes_[at].depth >= kMaxDepth || facts_[at].children >= kMaxChildren) {
     caller_.broken = true;
     return 0;
   }
-  auto id = uint32_t(nodes_.size());
   OpNode n;
   n.key = k;
   Py_XINCREF(k.code);
   n.parent = at;
   n.depth = nodes_[at].depth + 1;
   n.visits = 1;
-  n.name = Py_XNewRef(name);
-  n.actor = actor;
-  n.args = args;
-  n.results = results;
-  n.sibling = nodes_[at].first;
-  nodes_.push_back(n);
-  OpNode& parent = nodes_[at];
-  parent.first = parent.child = id;
+  OpFacts f;
+  f.name = Py_XNewRef(name);
+  f.actor = actor;
+  f.args = args;
+  f.results = results;
+  f.sibling = facts_[at].first;
+  const uint32_t id = add(n, f);
+  OpFacts& parent = facts_[at];
+  parent.first = nodes_[at].child = id;
   if (++parent.children > kNarrow) {
     if (parent.children == kNarrow + 1)
-      for (uint32_t c = id; c; c = nodes_[c].sibling) wide_[hash_of(at, nodes_[c].key)] = c;
+      for (uint32_t c = id; c; c = facts_[c].sibling) wide_[hash_of(at, nodes_[c].key)] = c;
     else
       wide_[hash_of(at, k)] = id;
   }
@@ -134,17 +138,14 @@ void Recorder::judge() {
 
 uint32_t Recorder::root_of(uint64_t who) {
   auto [it, fresh] = roots_.emplace(who, 0);
-  if (fresh) {
-    it->second = uint32_t(nodes_.size());
-    nodes_.push_back({});
-  }
+  if (fresh) it->second = add({}, {});
   return it->second;
 }
 
 void Recorder::begin() {
   caller_.begun = true;
   caller_.root = caller_.at = root_of(caller_.who);
-  OpNode& root = nodes_[caller_.root];
+  OpFacts& root = facts_[caller_.root];
   if (!root.name) {
     root.name = caller_.name ? PyObject_GetAttrString(caller_.name, "__name__") : caller_.actor ? PyUnicode_FromString("__init__") : nullptr;
     PyErr_Clear();
@@ -160,18 +161,19 @@ PyObject* Recorder::data(PyObject* caller_name, double tick) {
   PyObject* operations = PyList_New(0);
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     const OpNode& n = nodes_[i];
+    const OpFacts& f = facts_[i];
     static const OpNote nothing;
     const OpNote& note = n.note ? notes_[n.note - 1] : nothing;
     PyObject* d = PyDict_New();
     set(d, "parent", PyLong_FromUnsignedLong(n.parent));
     set(d, "kind", PyLong_FromUnsignedLong(n.key.method & 3));
-    set(d, "name", Py_NewRef(n.name ? n.name : n.depth == 0 ? caller_name : Py_None));
-    set(d, "actor", PyLong_FromUnsignedLong(n.actor));
+    set(d, "name", Py_NewRef(f.name ? f.name : n.depth == 0 ? caller_name : Py_None));
+    set(d, "actor", PyLong_FromUnsignedLong(f.actor));
     set(d, "target", PyLong_FromUnsignedLongLong(n.key.target));
     set(d, "site", site_text(n.key.code, n.key.instruction));
     set(d, "visits", PyLong_FromUnsignedLongLong(n.visits));
-    set(d, "args", PyLong_FromUnsignedLong(n.args));
-    set(d, "results", PyLong_FromUnsignedLong(n.results));
+    set(d, "args", PyLong_FromUnsignedLong(f.args));
+    set(d, "results", PyLong_FromUnsignedLong(f.results));
     set(d, "bytes", PyLong_FromUnsignedLongLong(note.bytes));
     set(d, "layout", PyUnicode_FromStringAndSize(note.layout.data(), Py_ssize_t(note.layout.size())));
     set(d, "result", PyUnicode_FromStringAndSize(note.result.data(), Py_ssize_t(note.result.size())));

@@ -35,22 +35,27 @@ struct OpKey {
   }
 };
 
-struct OpNode {
+// What following the recording touches: one cache line, for long segments are read from end to end.
+struct alignas(64) OpNode {
   OpKey key;
+  uint64_t visits = 0;
   uint32_t child = 0;      // the continuation followed last
-  uint32_t first = 0;      // the continuation recorded first
-  uint32_t sibling = 0;    // next continuation of the parent
+  uint32_t depth = 0;      // operations of the segment up to here
+  uint32_t note = 0;       // number + 1 of its OpNote
+  uint32_t room = 0;       // what its arguments, or what is put, need; 0: not known, or not to be placed (calls.cpp, values.cpp)
   uint32_t parent = 0;
   uint32_t segment = 0;    // number + 1 of the segment that ends here
-  uint32_t depth = 0;      // operations of the segment up to here
+};
+static_assert(sizeof(OpNode) == 64);
+// The rest of what is known of it.
+struct OpFacts {
+  uint32_t first = 0;      // the continuation recorded first
+  uint32_t sibling = 0;    // next continuation of the parent
   uint32_t children = 0;
-  uint32_t room = 0;       // what its arguments need, 0: not known, or not to be placed (calls.cpp)
-  uint64_t visits = 0;
-  PyObject* name = nullptr;  // method's or function's; of a root the caller's
   uint32_t actor = 0;
   uint32_t results = 0;
   uint32_t args = 0;
-  uint32_t note = 0;       // number + 1 of its OpNote
+  PyObject* name = nullptr;  // method's or function's; of a root the caller's
 };
 
 struct SourceNote {
@@ -97,7 +102,7 @@ class Recorder {
 
   // Whether operations are looked at now. A program that never repeats is left alone most of the time.
   bool awake() {
-    if (dormant_ == 0) return true;
+    if (dormant_ == 0) return !caller_.broken;  // what was not looked at has made the rest of its segment unknown
     --dormant_;
     caller_.broken = true;
     return false;
@@ -111,6 +116,7 @@ class Recorder {
       if (c == 0) return 0;
     }
     caller_.at = c;
+    __builtin_prefetch(&nodes_[nodes_[c].child], 1);
     ++nodes_[c].visits;
     ++matched_;
     return c;
@@ -188,7 +194,9 @@ class Recorder {
   void judge();
   uint32_t root_of(uint64_t who);
   void begin();
+  uint32_t add(const OpNode& node, const OpFacts& facts);
   std::vector<OpNode> nodes_;
+  std::vector<OpFacts> facts_;  // of each
   std::vector<OpNote> notes_;
   std::vector<SegmentNote> segments_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> successors_;

@@ -26,9 +26,15 @@ void reactor_own_directory(const char* path) {
 }
 
 static int is_own(PyCodeObject* code) {
+  static PyObject* last; /* of the own ones */
   PyObject* file = code->co_filename;
-  return own_size && PyUnicode_IS_ASCII(file) && PyUnicode_GET_LENGTH(file) > own_size &&
-         memcmp(PyUnicode_1BYTE_DATA(file), own, (size_t)own_size) == 0;
+  if ((PyObject*)code == last) return 1;
+  if (!own_size || !PyUnicode_IS_ASCII(file) || PyUnicode_GET_LENGTH(file) <= own_size ||
+      memcmp(PyUnicode_1BYTE_DATA(file), own, (size_t)own_size) != 0)
+    return 0;
+  Py_XDECREF(last);
+  last = Py_NewRef((PyObject*)code);
+  return 1;
 }
 
 #if PY_VERSION_HEX >= 0x030B0000
