@@ -15,6 +15,7 @@
 #include "order.h"
 #include "lending.h"
 #include "recorder.h"
+#include "title.h"
 
 namespace reactor {
 
@@ -83,6 +84,7 @@ struct MethodNote {
   uint32_t room = 0;              // what its last result took, 0: not known, or not to be placed
   uint32_t actor = 0;
   PyObject* name = nullptr;       // set at its first call
+  Titles::Known title;
   uint64_t calls = 0;
   uint64_t timed = 0, ticks = 0;  // how many of the calls were timed, and their time (stamp())
   uint64_t bytes = 0;             // of its first result, and that one's layout

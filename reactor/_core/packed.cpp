@@ -11,7 +11,6 @@
 #include "packed.h"
 #include <utility>
 #include "restarts.h"
-#include "title.h"
 
 namespace reactor {
 namespace {
@@ -382,7 +381,6 @@ bool Host::remove_those_leaving() {
     if (c->awaiting.missing) let_go(ctx->local, c->awaiting.node);
   ctx->inboxes.erase(s.actor);
   forget_instance(s.actor);
-  titles.forget();
   collect_ = true;
   states.forget(s.actor);
   PyObject* r = PyObject_CallFunction(hooks.left, "Ki", static_cast<unsigned long long>(ctx->heap->off(h->object)), int(h->why));

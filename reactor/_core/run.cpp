@@ -362,7 +362,8 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
   PyObject* value = nullptr;
   ExitReason leaving = ExitReason::Unknown;
   bool deferred = false;
-  MethodNote* note = nullptr;
+  MethodNote* note = nullptr;  // what is noted of the call for the recording
+  Titles::Known* title = nullptr;
   bool again = false;  // inline: the actor was made anew in the middle of this call, which is run once more
   if (cancelled) {
     for (uint32_t i = 1; i < n; ++i) ctx->heap->at<Object>(results[i])->state.store(State::Cancelled, memory_order_relaxed);
@@ -380,7 +381,9 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     {
       if (kind == MessageKind::Task) {
         callable = function_of(function);
-        if (ctx->recorder) note = &ctx->function_notes[ctx->heap->at<Object>(function)->uid];
+        MethodNote& about = ctx->function_notes[ctx->heap->at<Object>(function)->uid];
+        if (ctx->recorder) note = &about;
+        title = &about.title;
       } else if (kind == MessageKind::Call) {
         auto it = ctx->actors.find(actor);
         if (it == ctx->actors.end())
@@ -390,6 +393,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
           deferred = it->second.deferred;
           if (ctx->recorder && !deferred) note = &it->second.notes[method];
           if (function) callable = wrapped(callable, function);
+          else title = &it->second.notes[method].title;
           if (function && callable && !ctx->inline_mode && !deferred) deferred = has_group(callable);
           if (deferred) note = nullptr;
         }
@@ -410,7 +414,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
       Py_XDECREF(PyObject_CallOneArg(hooks.task_random, tag));
       Py_DECREF(tag);
     }
-    if (!deferred) titles.run(callable, kind == MessageKind::Create);
+    if (!deferred) titles.run(callable, kind == MessageKind::Create, title);
     if (ctx->host) ctx->host->method_begins();
     uint64_t started = ctx->tracing ? now_ns() : 0;
     const bool may_begin = kind == MessageKind::Create || tell_of_call(hooks.began, kind == MessageKind::Task ? 0 : actor, error_type ? 2 : int(deferred));

@@ -5,6 +5,17 @@ namespace reactor {
 
 Titles titles;
 
+namespace {
+
+// Null without an exception if it has none.
+PyObject* optional_attribute(PyObject* of, const char* name) {
+  PyObject* value = PyObject_GetAttrString(of, name);
+  if (!value) PyErr_Clear();
+  return value;
+}
+
+}  // namespace
+
 void Titles::set(const std::string& idle, const std::string& prefix) {
   if (!start_) {
     FILE* f = fopen("/proc/self/stat", "r");
@@ -23,6 +34,7 @@ void Titles::set(const std::string& idle, const std::string& prefix) {
     memset(start_, 0, room_ - 1);
     start_[room_ - 1] = ' ';
   }
+  ++set_;
   idle_ = idle;
   prefix_ = prefix;
   cut(idle_);
@@ -34,19 +46,17 @@ void Titles::cut(std::string& text) const {
 }
 
 void Titles::name_running(PyObject* callable, bool constructor) {
-  Py_CLEAR(last_);
   running_ = prefix_;
   if (constructor) {
     running_ += "__init__";
   } else if (callable) {
-    PyObject* name = PyObject_GetAttrString(callable, "__title__");  // a call that was given a name of its own
+    PyObject* name = optional_attribute(callable, "__title__");  // a call that was given a name of its own
     if (name) running_.clear();
-    else PyErr_Clear(), name = PyObject_GetAttrString(callable, "__name__");
+    else name = optional_attribute(callable, "__name__");
     const char* text = name ? PyUnicode_AsUTF8(name) : nullptr;
     running_ += text ? text : "?";
     Py_XDECREF(name);
     PyErr_Clear();
-    last_ = Py_NewRef(callable);
   }
   cut(running_);
 }

@@ -15,28 +15,34 @@ class Titles {
   // From now on: `idle` between calls, `prefix` and the name of what runs during one. Does nothing where there is no room.
   void set(const std::string& idle, const std::string& prefix);
 
-  // Guarded by the GIL, as all that runs a call.
-  void run(PyObject* callable, bool constructor) {
+  // The title of a method or function, kept with what else is known of it.
+  struct Known {
+    uint32_t set = 0;
+    std::string text;
+  };
+  // Guarded by the GIL, as all that runs a call. `known`: of the callable, or null where it is one of this call alone.
+  void run(PyObject* callable, bool constructor, Known* known) {
     if (!start_) return;
-    // Many actors of a class may take turns here: its function is what they share.
-    if (callable && PyMethod_Check(callable)) callable = PyMethod_GET_FUNCTION(callable);
-    if (callable != last_ || constructor) name_running(callable, constructor);
-    memcpy(start_, running_.data(), running_.size() + 1);
+    if (!known || known->set != set_) {
+      name_running(callable, constructor);
+      if (!known) return show(running_);
+      *known = {set_, running_};
+    }
+    show(known->text);
   }
-  // The callable that ran last is kept no longer.
-  void forget() { Py_CLEAR(last_); }
   void idle() {
-    if (start_) memcpy(start_, idle_.data(), idle_.size() + 1);
+    if (start_) show(idle_);
   }
 
  private:
   void name_running(PyObject* callable, bool constructor);
   void cut(std::string& text) const;
+  void show(const std::string& text) { memcpy(start_, text.data(), text.size() + 1); }
 
   char* start_ = nullptr;
   size_t room_ = 0;
   std::string idle_, prefix_, running_;
-  PyObject* last_ = nullptr;  // what `running_` names; held, so that no other object has its address
+  uint32_t set_ = 0;  // how often the prefix was set
 };
 
 extern Titles titles;
