@@ -2,6 +2,7 @@
 # make test    unit tests and compat_tests; on real Ray those that it has not yet passed as they are (compat_tests/seen_on_ray.py);
 #              what fails is run once more, and listed as RERUN if it then passes
 # make test-ray   all compat_tests on real Ray, about half an hour; records what passed
+# make tsan    the tests of packed workers, threads and array memory with the core built for ThreadSanitizer, some 5 minutes
 # Each makes .venv on first use; the native core is rebuilt when its sources change.
 PYTHON ?= python3
 VENV := .venv
@@ -10,7 +11,7 @@ PY := $(VENV)/bin/python
 PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER
 CORE := CMakeLists.txt $(wildcard reactor/_core/*.h reactor/_core/*.cpp)
 
-.PHONY: demo test test-ray micro clean
+.PHONY: demo test test-ray tsan micro clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/built $(VENV)/ray
@@ -21,6 +22,10 @@ test: $(VENV)/built $(VENV)/ray
 
 test-ray: $(VENV)/built $(VENV)/ray
 	$(PYTEST) --backends ray --record-ray $(or $(PYTEST_ARGS),compat_tests)
+
+tsan: $(VENV)/built
+	reactor/tests/tsan.sh $(PY) -n $(WORKERS) --timeout 200 --backends isolated,packed $(or $(PYTEST_ARGS),rayshim/tests/test_packing.py \
+		rayshim/tests/test_array_memory.py rayshim/tests/test_steps.py compat_tests/test_concurrent_actors.py compat_tests/test_threads.py)
 
 micro: $(VENV)/built $(VENV)/ray
 	$(PY) -m benchmarks micro

@@ -64,7 +64,7 @@ void sleep_on(Hand* h, uint32_t seen) {
 }
 
 void Turns::begin(Hand* h) {
-  holder_.store(h, memory_order_relaxed);
+  holder_.store(h, memory_order_release);
   ctx->main_thread = h ? h->ident : 0;
   count_.store(count_.load(memory_order_relaxed) + 1, memory_order_relaxed);
 }

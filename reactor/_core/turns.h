@@ -77,7 +77,7 @@ class Turns {
   void take(Hand* h);          // waits for the turn; drops the GIL meanwhile
   void give();                 // to whoever asked first
   bool wanted() const { return !asked_.empty(); }
-  Hand* holder() const { return holder_.load(memory_order_relaxed); }  // also without the GIL: hands are never freed
+  Hand* holder() const { return holder_.load(memory_order_acquire); }  // also without the GIL: hands are never freed
   uint64_t count() const { return count_.load(memory_order_relaxed); }
 
  private:
