@@ -84,7 +84,7 @@ def init(
             clock (timeouts, `wait` by arrival). See `rayshim diff` and rayshim.rerun.
         replay: path of a record: the run gets the same seed and answers, and each actor its calls in the same order. What was killed or
             cancelled is so again, at the same place between two calls. Calls of threaded and async actors begin in the
-            same order, and the coroutines of an async actor go on in the same order at each `await`; how threads interleave is not
+            same order, and the event loop of an async actor does the same, with the same timeouts and cancellations; how threads interleave is not
             brought about again. A program that no longer matches its record gets a ReplayError that says where.
         seed: int; `random`, `numpy.random` and `torch` of every actor and task are then seeded from it and the place of the actor's
             creation, or of the task, in the program: the same in each run and placement. Default: from the operating system.

@@ -7,25 +7,33 @@ from rayshim.awaiting import any_done
 _CANCEL_SECONDS = 0.1  # a producer that waits for its consumer looks so often whether it was cancelled
 
 
-async def stream(values, completion, stepped=None):
-    """Gives the values of a generator, async or plain, without blocking the event loop; stepped: makes of an async
-    generator one whose steps are counted (rayshim.steps)."""
-    asynchronous = hasattr(values, "__anext__")
-    if not asynchronous:
+async def stream(values, completion, physically=None):
+    """Gives the values of a generator, async or plain, without blocking the event loop.
+
+    Arguments: physically, in a run that is recorded or replayed: awaits what looks at who reads the values (rayshim.recorded_loop).
+    """
+    outside = physically or _as_it_is
+    if not hasattr(values, "__anext__"):
         values = _in_turns(values)
-    if stepped:
-        values = stepped(values)
     try:
-        await _let_on(completion)
+        await outside(_let_on(completion))
         async for value in values:
-            ticket = completion.item(value)
-            while ticket is not None and not ticket.done() and not completion.unwanted:
-                await asyncio.wait([asyncio.wrap_future(any_done([ticket]))], timeout=_CANCEL_SECONDS)
-            await _let_on(completion)
-            if completion.unwanted:
+            if await outside(_taken(completion, completion.item(value))):
                 raise asyncio.CancelledError
     finally:
         await values.aclose()
+
+
+async def _as_it_is(coroutine):
+    return await coroutine
+
+
+async def _taken(completion, ticket):
+    """Waits until one more value may be made; gives whether nobody wants it."""
+    while ticket is not None and not ticket.done() and not completion.unwanted:
+        await asyncio.wait([asyncio.wrap_future(any_done([ticket]))], timeout=_CANCEL_SECONDS)
+    await _let_on(completion)
+    return bool(completion.unwanted)
 
 
 async def _let_on(completion):

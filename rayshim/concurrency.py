@@ -8,7 +8,6 @@ import selectors
 import threading
 from collections import deque
 from contextvars import ContextVar
-from functools import partial
 
 from reactor import _core
 
@@ -47,7 +46,7 @@ class _Watched(selectors.DefaultSelector):
     """An event loop's selector. The core is told when all of an actor's groups are loops that wait with nothing to come by itself."""
 
     waiting = set()
-    steps = None  # rayshim.steps.Steps, in a replay
+    replay = None  # rayshim.recorded_loop.RecordedLoop, in a replay
 
     def select(self, timeout=None):
         if timeout is not None:
@@ -55,11 +54,11 @@ class _Watched(selectors.DefaultSelector):
         self.waiting.add(self)
         _core.loop_idle(len(self.waiting) == sum(isinstance(group, _Loop) for group in set(_groups.values())) == len(set(_groups.values())))
         try:
-            patience = self.steps and self.steps.patience()
+            patience = self.replay and self.replay.patience()
             if patience:
                 if events := super().select(patience):
                     return events
-                self.steps.waited()
+                self.replay.waited()
             return super().select(None)
         finally:
             self.waiting.discard(self)
@@ -70,11 +69,12 @@ def _no_room(group, size):
     return f"max_concurrency must be greater than 0, and that of the concurrency group {group!r} is {size}"
 
 
-def make(info, how, constructor, steps=None):
+def make(info, how, constructor, recorded=None):
     """Makes the instance by `constructor()`, for an async class inside its event loop, where it may start tasks.
 
     Arguments: info, the ClassInfo; how, dict of the actor's options: concurrency (max_concurrency), groups ({name: limit}),
-    out_of_order (allow_out_of_order_execution); steps, in a run that is recorded or replayed: (group, event loop) -> its rayshim.steps.Steps.
+    out_of_order (allow_out_of_order_execution); recorded, in a run that is recorded or replayed: (group, selector,
+    function that is called with a ReplayError) -> rayshim.recorded_loop.RecordedLoop.
     Returns (instance, whether its calls are to be handed on, the lane of each method: see reactor/_core/aside.h).
     """
     limit, groups = how.get("concurrency"), how.get("groups") or {}
@@ -84,8 +84,8 @@ def make(info, how, constructor, steps=None):
         if size < 1:
             raise ValueError(_no_room(name, size))
     if info.is_async:
-        _groups[""] = _Loop("", _ASYNC_LIMIT if limit is None else max(1, limit), steps)
-        _groups.update((name, _Loop(name, size, steps)) for name, size in groups.items())
+        _groups[""] = _Loop("", _ASYNC_LIMIT if limit is None else max(1, limit), recorded)
+        _groups.update((name, _Loop(name, size, recorded)) for name, size in groups.items())
         instance = _groups[""].run(constructor)
     elif groups or (limit or 1) > 1:
         _groups[""] = _Threads(limit or 1)
@@ -144,6 +144,7 @@ class _Call:
         self.method = getattr(function, "method", function)
         self.task = None
         self.begun = False  # its method was called
+        self.cancelled = False  # in a run that is recorded: its loop has come to it
 
     def values(self):
         """What the call of a generator method gives, with its retries."""
@@ -245,13 +246,16 @@ class _Threads:
 
 
 class _Loop:
-    def __init__(self, group, limit, steps):
+    def __init__(self, group, limit, recorded):
         import asyncio
 
         plain = type(asyncio.get_event_loop_policy()) is asyncio.DefaultEventLoopPolicy
-        selector = _Watched()
-        self._loop = asyncio.SelectorEventLoop(selector) if plain else asyncio.new_event_loop()
-        self._steps = selector.steps = steps and steps(group, self._loop)
+        self._recorded = bool(recorded and plain)
+        self._calls, self._refused = 0, None
+        if self._recorded:
+            self._loop = recorded(group, _Watched(), self._refuse)
+        else:
+            self._loop = asyncio.SelectorEventLoop(_Watched()) if plain else asyncio.new_event_loop()
         self._free = asyncio.Semaphore(limit)
         threading.Thread(target=self._serve, name="actor-loop", daemon=True).start()
 
@@ -272,18 +276,35 @@ class _Loop:
         return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
 
     def submit(self, call):
-        self._loop.call_soon_threadsafe(self._start, call)
+        call.number, self._calls = self._calls, self._calls + 1
+        if self._refused:
+            call.error(self._refused)
+        elif self._recorded:
+            call.tag = _core.running_tag()
+            self._loop.come("call", call.number, self._start, call)
+        else:
+            self._loop.call_soon_threadsafe(self._start, call)
 
     def _start(self, call):
-        if self._steps:
-            call.path = self._steps.next_call()
-            call.task = self._steps.outside(self._run(call))
-        else:
-            call.task = self._loop.create_task(self._run(call))
+        call.task = self._loop.create_task(self._run(call))
         call.task.add_done_callback(call.dropped)
 
     def cancel(self, call):
-        self._loop.call_soon_threadsafe(lambda: call.task.cancel())
+        if self._recorded:
+            self._loop.come("cancel", call.number, self._cancel, call)
+        else:
+            self._loop.call_soon_threadsafe(lambda: call.task.cancel())
+
+    def _cancel(self, call):
+        call.cancelled = True
+        call.task.cancel()
+
+    def _refuse(self, error):
+        """Of the calls under way, and of all that come, that is the result."""
+        self._refused = error
+        for call in list(_in_work.values()):
+            if call.group is self:
+                call.error(error)
 
     async def _run(self, call):
         running.set(call)
@@ -299,23 +320,22 @@ class _Loop:
 
     def _interrupted(self, call):
         interrupted = call.begun and call.completion.unwanted
+        if self._recorded and call.begun:
+            interrupted = self._loop.was_interrupted(call.tag, lambda: call.completion.unwanted)
         if interrupted:
             call.interrupted()
         return interrupted
 
     async def _call(self, call):
+        import inspect
+
         from rayshim.async_generators import stream
 
         if call.completion.streaming:
-            return await stream(call.values(), call.completion, self._steps and partial(self._steps.generator, call.path))
-        return await (self._steps.call(call.path, self._attempts(call)) if self._steps else self._attempts(call))
-
-    async def _attempts(self, call):
-        import inspect
-
+            return await stream(call.values(), call.completion, self._loop.physically if self._recorded else None)
         while True:
             try:
-                call.begun = not call.completion.unwanted
+                call.begun = not (call.cancelled if self._recorded else call.completion.unwanted)
                 value = call.method(*call.args, **call.kwargs) if call.begun else None
                 return await value if inspect.isawaitable(value) else value
             except Exception as error:

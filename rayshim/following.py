@@ -15,7 +15,7 @@ _PATIENCE = 30.0  # seconds for a victim to come to where it was when it was kil
 _GRACE = 1.0  # seconds for the program itself to send the signal that ended a process
 _kept = None  # rayshim.rerun.Kept
 _here = {}  # number of an actor of this process -> _Following
-loops = {}  # number of an async actor of this process -> rayshim.steps.Steps of its event loops
+loops = {}  # number of an async actor of this process -> rayshim.recorded_loop.RecordedLoop of its groups
 _left = {}  # tag of a running call that did not end then -> how many calls it may still make
 _doomed = set()  # actors of this process that a signal ended and that have not come so far yet
 
@@ -30,7 +30,7 @@ class _Following:
 
     def look(self):
         if self.life.ended and self.begun == len(self.life.script) and self.ended == self.begun - len(self.life.halts):
-            if all(steps.finished for steps in self.loops) and not any(_left.get(tag) for tag in self.life.halts):
+            if all(loop.finished for loop in self.loops) and not any(_left.get(tag) for tag in self.life.halts):
                 _arrive(self.key)
 
 
@@ -92,7 +92,7 @@ def _began(number, tag, how):
         if how == _HANDED_ON:
             follow.ended += 1
         follow.look()
-    if tag in _kept.cancelled and (_left.get(tag) == 0 or tag in _kept.outlived):
+    if tag in _kept.cancelled and (tag in _kept.interrupted or _left.get(tag) == 0 or tag in _kept.outlived):
         _arrive(tag)
     if tag in _kept.outlived:
         while not _core.cancel_wanted():

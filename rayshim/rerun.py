@@ -5,7 +5,9 @@ A record is a directory: `run.json` (the program and what `init` was told) and a
     {"born": its ordinal, "life": how often it was made anew, "several": whether its calls run side by side}    an actor
     {"made": tag, "name": ..., "site": "file:line"}                   a call was made there
     {"began": tag, "actor": its ordinal or null, "life": ...}         a call began
-    {"stepped": path, "actor": ..., "life": ..., "loop": name of its concurrency group}     a coroutine of an async actor went on
+    {"round": callbacks run before, "came": [[kind, number], ...], "actor": ..., "life": ..., "loop": its concurrency group}    of an event loop
+    {"interrupted": tag, "actor": ..., "life": ..., "loop": ...}      a call of an async actor was cancelled while it ran
+    {"answered": value, "actor": ..., "life": ..., "loop": ...}       what the runtime told an event loop of the outside
     {"ran": tag, "actor": ..., "life": ..., "class": ..., "name": ..., "digest": ..., "args": ..., "value": ..., "cancelled": ...}
     {"asked": caller's tag, "n": ..., "kind": ..., "site": ..., "answer": ...}    a question that the clock answered
     {"died": ordinal, "life": ..., "killed": why or null, "status": of its process}
@@ -16,7 +18,7 @@ lie in its process's file in the order in which they began.
 How a replay follows it. Each actor's calls begin in their recorded order. What the record does not have is not done: a call that
 did not begin then does not begin, one that did not end goes no further than to the last call that it made; it waits there for
 whatever ended it. `kill` and `cancel` wait until their victim has come to where it was then. A process that a signal from
-elsewhere ended is ended there too. The coroutines of an async actor go on in their recorded order (rayshim.steps). Of actors whose calls run side by
+elsewhere ended is ended there too. The event loop of an async actor does what it did then (rayshim.recorded_loop). Of actors whose calls run side by
 side in threads the order in which calls begin is kept, and no more.
 """
 
@@ -41,11 +43,11 @@ _tags = {}  # uid of the first result of a call made here -> the call's tag
 
 class Life:
     """What a record has of one life of an actor: whether it began, the tags of its calls as they began, those that did not end with the number of
-    calls that each made, the steps of its event loops by concurrency group, and how it ended: "kill", "signal" or None."""
+    calls that each made, the rounds and answers of its event loops by concurrency group, and how it ended: "kill", "signal" or None."""
 
     def __init__(self):
         self.born, self.script, self.halts, self.several, self.ended = False, [], {}, False, None
-        self.steps = {}
+        self.rounds, self.answers = {}, {}
 
 
 class Kept:
@@ -70,6 +72,7 @@ class Kept:
         self.began = set()  # tags
         self.halts = {}  # tag of a call that went no further than some calls of its own -> their number
         self.cancelled = set()  # tags that somebody cancelled
+        self.interrupted = set()  # tags of calls of async actors that were cancelled while they ran
         self.outlived = set()  # tags of methods that were cancelled while they ran, which does not interrupt them
         ran, made = set(), {}
         for line in lines(path):
@@ -88,8 +91,12 @@ class Kept:
                 self.began.add(tuple(line["began"]))
                 if line["actor"] is not None:
                     self._life(*key).script.append(tuple(line["began"]))
-            elif "stepped" in line:
-                self._life(*key).steps.setdefault(line["loop"], []).append(tuple(line["stepped"]))
+            elif "round" in line:
+                self._life(*key).rounds.setdefault(line["loop"], []).append((line["round"], [tuple(name) for name in line["came"]]))
+            elif "interrupted" in line:
+                self.interrupted.add(tuple(line["interrupted"]))
+            elif "answered" in line:
+                self._life(*key).answers.setdefault(line["loop"], []).append(line["answered"])
             elif "ran" in line:
                 tag = tuple(line["ran"])
                 if line["cancelled"] and line["actor"] is not None:
@@ -235,20 +242,22 @@ def to_be(facts):
         following.halt()
 
 
-def steps_of(facts):
-    """(group, event loop) -> the Steps of that loop of an actor that is about to be made in this process."""
-    from rayshim.steps import Steps
+def loop_of(facts):
+    """(group, selector, parted) -> the event loop of that concurrency group of an actor that is about to be made in this process."""
+    from rayshim.recorded_loop import RecordedLoop
 
     ordinal, number = life(facts)
 
-    def steps(group, loop):
+    def loop(group, selector, parted):
         if _kept.replay:
-            made = Steps(loop, script=_kept.lives[ordinal, number].steps.get(group, []), finished=lambda: following.look(facts["number"]))
+            then = _kept.lives[ordinal, number]
+            made = RecordedLoop(selector, None, then.rounds.get(group, []), then.answers.get(group, []), _kept.interrupted,
+                                lambda: following.look(facts["number"]), parted)
             following.loops.setdefault(facts["number"], []).append(made)
             return made
-        return Steps(loop, write=lambda path: _kept.write({"stepped": path, "actor": ordinal, "life": number, "loop": group}))
+        return RecordedLoop(selector, lambda line: _kept.write({**line, "actor": ordinal, "life": number, "loop": group}))
 
-    return steps
+    return loop
 
 
 def came_to_be(facts, several):

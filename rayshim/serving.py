@@ -171,8 +171,8 @@ def create(number, args, kwargs):
     else:
         from rayshim import concurrency
 
-        steps = rerun.steps_of(facts) if s.settings["kept"] else None
-        instance, handed_on, lanes = concurrency.make(info, how, lambda: cls(*args, **kwargs), steps)
+        recorded = rerun.loop_of(facts) if s.settings["kept"] else None
+        instance, handed_on, lanes = concurrency.make(info, how, lambda: cls(*args, **kwargs), recorded)
     if s.driver is None and type(instance).__repr__ is not object.__repr__:
         if s.hosted is not None:
             s.hosted[number].label = repr(instance)

@@ -5,6 +5,7 @@ import functools
 import os
 import platform
 import random
+import select
 import signal
 import threading
 import time
@@ -141,6 +142,23 @@ def test_a_call_that_goes_on_lets_its_neighbours_run(one_worker, tmp_path, metho
     ray.get([other.touch.remote(path), going])
 
 
+def test_sleep_is_sleep(one_worker):
+    @ray.remote
+    class Sleeper:
+        def sleep(self, *seconds):
+            try:
+                return time.sleep(*seconds)
+            except (TypeError, ValueError) as error:
+                return type(error)
+
+        def itself(self):
+            return time.sleep
+
+    sleeper = Sleeper.remote()
+    found = ray.get([sleeper.sleep.remote(*given) for given in ((0,), (0.001,), (-1,), ("1",), ())] + [sleeper.itself.remote()])
+    assert found == [None, None, ValueError, TypeError, TypeError, time.sleep]
+
+
 def test_a_call_that_is_blocked_in_the_system_lets_its_neighbours_run(one_worker, tmp_path):
     path = str(tmp_path / "fifo")
     os.mkfifo(path)
@@ -211,7 +229,7 @@ class Drawer:
         return drawn
 
     def draw_in_one_operation(self):
-        steps = [functools.partial(time.sleep, 0.001), functools.partial(random.random)] * 40
+        steps = [functools.partial(select.select, [], [], [], 0.001), functools.partial(random.random)] * 40
         return list(map(functools.partial.__call__, steps))[1::2]
 
     def draw_around(self, refs):

@@ -183,6 +183,29 @@ def test_a_call_is_cancelled_where_it_was(tmp_path):
     assert outcome(program, replay=tmp_path / "run")[0] == recorded
 
 
+@pytest.mark.parametrize("placement", ["isolated", "packed"])
+def test_a_call_with_arguments_that_is_cancelled_before_it_begins(tmp_path, placement):
+    def program(ray):
+        @ray.remote
+        class Worker:
+            def wait_for(self, path):
+                while not path.exists():
+                    time.sleep(0.001)
+
+            def add(self, *numbers):
+                return sum(numbers)
+
+        worker = Worker.remote()
+        refs = [worker.wait_for.remote(tmp_path / "go"), worker.add.remote(1, 2), worker.add.remote(3, 4)]
+        ray.cancel(refs[1])
+        (tmp_path / "go").touch()
+        return outcomes(ray, refs)
+
+    recorded = outcome(program, record=tmp_path / "run", placement=placement)[0]
+    assert recorded == [None, "TaskCancelledError", 7]
+    assert outcome(program, replay=tmp_path / "run", placement=placement)[0] == recorded
+
+
 def test_an_actor_dies_of_a_signal_where_it_did(tmp_path):
     def program(ray):
         @ray.remote(max_restarts=1, max_task_retries=0)

@@ -740,6 +740,11 @@ NB_MODULE(_core, m) {
   m.def("exchange_variable", [](nb::dict module, nb::str name, nb::object make) {
     ctx->host->states.add(module.ptr(), name.ptr(), make.ptr());
   }, nb::arg("module"), nb::arg("name"), nb::arg("make"));
+  m.def("beside", [](nb::object call, nb::object argument) {
+    PyObject* r = beside(call.ptr(), argument.ptr());
+    if (!r) throw nb::python_error();
+    return steal(r);
+  }, nb::arg("call"), nb::arg("argument").none());
   m.def("serve_packed", [] {
     int r = serve_packed();
     if (r < 0) throw nb::python_error();

@@ -157,6 +157,16 @@ void come_back(Hand* me) {
   ctx->host->take_turn(me);
 }
 
+PyObject* beside(PyObject* call, PyObject* argument) {
+  Host* host = ctx ? ctx->host : nullptr;
+  Hand* me = own_hand();
+  if (!host || !me || host->turns.holder() != me || !host->in_method() || host->keeps_turn) return PyObject_CallOneArg(call, argument);
+  host->give_turn(me);
+  PyObject* r = PyObject_CallOneArg(call, argument);
+  host->take_turn(me);
+  return r;
+}
+
 void Host::watch() {
   uint64_t seen = 0, ran = 0;                // at the last tick: turns and calls, and the processor time of whose turn it is
   int same = 0, asleep = 0, idle = 0;        // ticks: that it is the same call, that this has not run, that none has

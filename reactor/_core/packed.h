@@ -73,6 +73,7 @@ class Host {
 };
 
 void come_back(Hand* me);           // gives the turn up if it has it, and asks for it
+PyObject* beside(PyObject* call, PyObject* argument);  // `call(argument)`, which sleeps: the neighbours need not wait for the watchdog
 int serve_packed();                 // the worker's main thread
 void serve_beside();                // a further thread of it
 void watch_packed();                // the watchdog's

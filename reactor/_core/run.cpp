@@ -339,7 +339,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
   Py_CLEAR(refusal);
   PyObject *error_type = nullptr, *error = nullptr, *error_trace = nullptr;  // of an argument, while the record is given back
   if (PyErr_Occurred()) PyErr_Fetch(&error_type, &error, &error_trace);
-  const bool has_arguments = !error_type;
+  const bool has_arguments = !error_type && !cancelled;
 
   // A constructor's arguments show in what the actor does; among them is what differs from run to run.
   uint64_t passed = 0;

@@ -1,11 +1,13 @@
 """A worker, from its birth by fork to its end."""
 
 import _thread
+import functools
 import io
 import os
 import signal
 import socket
 import sys
+import time
 
 from reactor import _core
 from reactor.runtime import control, output, stacks
@@ -131,8 +133,19 @@ def _host():
     """Serves the actors that this process hosts, in as many threads as their waits need; never returns."""
     sender = control.Sender(socket.socket(fileno=os.dup(SEND_FD)))
     _core.set_hook("left", lambda offset, reason: sender.tell("left", offset, reason))
+    time.sleep = _sleep_beside(time.sleep)
     _core.set_hook("thread", lambda watchdog: _thread.start_new_thread(_core.watch_packed if watchdog else _core.serve_beside, ()))
     _core.serve_packed()
+
+
+def _sleep_beside(sleep):
+    """`time.sleep` in a packed worker: the other actors run meanwhile, at once."""
+
+    @functools.wraps(sleep)
+    def beside(seconds, /):
+        return _core.beside(sleep, seconds)
+
+    return beside
 
 
 def exit_kind(error, reason):
