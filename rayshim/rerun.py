@@ -18,7 +18,7 @@ lie in its process's file in the order in which they began.
 How a replay follows it. Each actor's calls begin in their recorded order. What the record does not have is not done: a call that
 did not begin then does not begin, one that did not end goes no further than to the last call that it made; it waits there for
 whatever ended it. `kill` and `cancel` wait until their victim has come to where it was then. A process that a signal from
-elsewhere ended is ended there too. The event loop of an async actor does what it did then (rayshim.recorded_loop). Of actors whose calls run side by
+elsewhere ended is ended there too. An async actor's event loop, if it is asyncio's own, does what it did then (rayshim.recorded_loop). Of actors whose calls run side by
 side in threads the order in which calls begin is kept, and no more.
 """
 
