@@ -144,7 +144,8 @@ class _Call:
         self.method = getattr(function, "method", function)
         self.task = None
         self.begun = False  # its method was called
-        self.cancelled = False  # in a run that is recorded: its loop has come to it
+        self.cancelled = False  # its loop has come to that
+        self.tag = self.number = None  # in a run that is recorded: its tag, and which of its loop's calls it is
 
     def values(self):
         """What the call of a generator method gives, with its retries."""
@@ -276,24 +277,26 @@ class _Loop:
         return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
 
     def submit(self, call):
-        call.number, self._calls = self._calls, self._calls + 1
         if self._refused:
-            call.error(self._refused)
-        elif self._recorded:
-            call.tag = _core.running_tag()
-            self._loop.come("call", call.number, self._start, call)
+            return call.error(self._refused)
+        if self._recorded:
+            call.tag, call.number = _core.running_tag(), self._calls
+            self._calls += 1
+        self._in_loop("call", self._start, call)
+
+    def _in_loop(self, kind, function, call):
+        """Has the loop call `function(call)`; `kind` names this in a record."""
+        if self._recorded:
+            self._loop.come(kind, call.number, function, call)
         else:
-            self._loop.call_soon_threadsafe(self._start, call)
+            self._loop.call_soon_threadsafe(function, call)
 
     def _start(self, call):
         call.task = self._loop.create_task(self._run(call))
         call.task.add_done_callback(call.dropped)
 
     def cancel(self, call):
-        if self._recorded:
-            self._loop.come("cancel", call.number, self._cancel, call)
-        else:
-            self._loop.call_soon_threadsafe(lambda: call.task.cancel())
+        self._in_loop("cancel", self._cancel, call)
 
     def _cancel(self, call):
         call.cancelled = True
@@ -319,9 +322,8 @@ class _Loop:
             self._interrupted(call) or call.value(value)
 
     def _interrupted(self, call):
-        interrupted = call.begun and call.completion.unwanted
-        if self._recorded and call.begun:
-            interrupted = self._loop.was_interrupted(call.tag, lambda: call.completion.unwanted)
+        unwanted = lambda: call.completion.unwanted  # noqa: E731
+        interrupted = call.begun and (self._loop.was_interrupted(call.tag, unwanted) if self._recorded else unwanted())
         if interrupted:
             call.interrupted()
         return interrupted

@@ -31,13 +31,14 @@ class packed:
     environment variables, the working directory, the process id and its end: when a worker dies its actors die with it, and
     their errors name them all. `random`, `numpy.random` and `torch` are kept apart, those of a thread that an actor has started
     itself excepted. One method runs at a time in a worker; one that waits for others' results or sleeps (`time.sleep`) lets its
-    neighbours run, as does one that is blocked in the system for some 2 ms, or has run for some 10 ms. (An operation of a native library that sleeps for
-    longer than that and draws random numbers afterwards, all without returning to Python, draws from the state of whose method
-    runs then.) Methods run in any of the worker's threads, so an actor with something bound to one thread, such as a connection of
+    neighbours run, as does one that is blocked in the system for some 2 ms, or has run for some 10 ms. (An operation of a native
+    library that sleeps for longer than that and draws random numbers afterwards, all without returning to Python, draws from the
+    state of whose method runs then.) Methods run in any of the worker's threads, so an actor with something bound to one thread, such as a connection of
     sqlite3, should not be packed.
 
     Threaded and async actors, those with concurrency groups, GPUs, a runtime environment or a placement group of their own,
-    those that may be restarted, and those with a method that loops and has no `return` to come to (`while True`), or one that was called in the recorded run and did not return in it, have a process each, as in isolated placement.
+    those that may be restarted, and those with a method that loops and has no `return` to come to (`while True`), or one that was
+    called in the recorded run and did not return in it, have a process each, as in isolated placement.
     """
 
     workers: int | None = None

@@ -220,7 +220,7 @@ class RecordedLoop(asyncio.SelectorEventLoop):
             until = None
             if kind == "timer":
                 if timer._when < self.time() + self._clock_resolution:
-                    self._scheduled.remove(timer)
+                    self._scheduled = [other for other in self._scheduled if other is not timer]  # equal ones are others
                     heapq.heapify(self._scheduled)
                     return self._take_timer(timer)
                 until = timer._when

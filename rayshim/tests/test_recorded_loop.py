@@ -8,16 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import rayshim
+from rayshim.tests import runs
 
 pytestmark = pytest.mark.timeout(60)
 
 
 def outcome(program, **how):
-    rayshim.init(num_cpus=4, logging_level="ERROR", **how)
-    try:
-        return program(rayshim)
-    finally:
-        rayshim.shutdown()
+    return runs.outcome(program, **how)[0]
 
 
 def some_time():
@@ -188,13 +185,7 @@ def test_a_call_is_cancelled_where_it_was(tmp_path, seconds):
         ray.get(other) if Pace.seconds is None else time.sleep(Pace.seconds)
         for ref in (refs[0], refs[2]):
             ray.cancel(ref)
-        shown = []
-        for ref in refs:
-            try:
-                shown.append(ray.get(ref))
-            except ray.exceptions.RayError as error:
-                shown.append(type(error).__name__)
-        return shown, ray.get([loop.all.remote(), behind.all.remote()])
+        return runs.outcomes(ray, refs), ray.get([loop.all.remote(), behind.all.remote()])
 
     Pace.seconds = None
     recorded = outcome(program, record=tmp_path / "run")
@@ -237,17 +228,11 @@ class Pace:
 def test_an_actor_that_is_killed_has_gone_on_as_far_as_then(tmp_path):
     def program(ray):
         @ray.remote
-        class Log:
-            def __init__(self):
-                self.lines = []
-
+        class Log(runs.Log):
             def add(self, line):
-                self.lines.append(line)
+                super().add(line)
                 if len(self.lines) == 20:
                     (tmp_path / "twenty").touch()
-
-            def all(self):
-                return self.lines
 
         @ray.remote
         class Loop:

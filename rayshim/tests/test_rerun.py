@@ -10,16 +10,8 @@ import pytest
 import rayshim
 from rayshim import diff
 from rayshim.cli import main
-from rayshim.tests.callers import alike
 from rayshim.tests.rl_programs import actor_critic, replay_buffer, tree_of_tasks
-
-
-def outcome(program, **how):
-    rayshim.init(num_cpus=4, logging_level="ERROR", **how)
-    try:
-        return alike(program(rayshim)), rayshim.digest()
-    finally:
-        rayshim.shutdown()
+from rayshim.tests.runs import Log, outcome, outcomes
 
 
 @pytest.fixture
@@ -59,17 +51,6 @@ def test_the_clocks_answers_are_given_again(tmp_path):
     assert outcome(program, replay=tmp_path / "run")[0] == first == ["timed out", False]
 
 
-def outcomes(ray, refs):
-    """Of each ref: its value, or the class of its error."""
-    shown = []
-    for ref in refs:
-        try:
-            shown.append(ray.get(ref))
-        except ray.exceptions.RayError as error:
-            shown.append(type(error).__name__)
-    return shown
-
-
 class Pace:
     """How long a program takes here and there: something else in the record than in its replays."""
 
@@ -81,17 +62,6 @@ class Pace:
 def test_an_actor_is_killed_where_it_was(tmp_path, placement, then):
     def program(ray):
         @ray.remote
-        class Log:
-            def __init__(self):
-                self.lines = []
-
-            def add(self, line):
-                self.lines.append(line)
-
-            def all(self):
-                return self.lines
-
-        @ray.remote
         class Worker:
             def work(self, n, pause):
                 for step in range(3):
@@ -99,7 +69,7 @@ def test_an_actor_is_killed_where_it_was(tmp_path, placement, then):
                     time.sleep(pause)
                 return n
 
-        log = Log.remote()
+        log = ray.remote(Log).remote()
         worker = Worker.remote()
         refs = [worker.work.remote(n, Pace.first) for n in range(8)]
         if Pace.second is None:
