@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 
 from reactor import _core
 
@@ -83,9 +84,10 @@ def init(
         record: path of a new directory that keeps what the run does: each call with its place and values (shortened), each answer of the
             clock (timeouts, `wait` by arrival). See `rayshim diff` and rayshim.rerun.
         replay: path of a record: the run gets the same seed and answers, and each actor its calls in the same order. What was killed or
-            cancelled is so again, at the same place between two calls. Calls of threaded and async actors begin in the
-            same order, and the event loop of an async actor does the same, with the same timeouts and cancellations; how threads interleave is not
-            brought about again. A program that no longer matches its record gets a ReplayError that says where.
+            cancelled is so again, at the same place between two calls. The calls of threaded and async actors begin in the
+            same order, the event loop of an async actor does the same, with the same timeouts and cancellations, and the threads of a threaded
+            one take the same turns (in a recorded run, too, one of them runs at a time; see rayshim.recorded_turns). What the program reads
+            from sockets, pipes, clocks and other programs is not kept. A program that no longer matches its record gets a ReplayError that says where.
         seed: int; `random`, `numpy.random` and `torch` of every actor and task are then seeded from it and the place of the actor's
             creation, or of the task, in the program: the same in each run and placement. Default: from the operating system.
         replay_plans: record the pattern of calls and follow it when it comes again; False turns this off, with the same results.
@@ -267,7 +269,7 @@ def get(object_refs, *, timeout=None, _use_object_store=False):
     ref in the list that failed. A generator is given back as it is. Arrays are read-only views of shared memory. TypeError for what is not a ref; ValueError for a
     ref of an earlier session.
     """
-    if timeout is not None and session.current is not None and session.current.settings["kept"]:
+    if timeout is not None and session.current is not None and session.current.settings["kept"] and not hasattr(_asking, "clock"):
         return _get_kept(object_refs, timeout)
     if type(object_refs) is ObjectRef:
         try:
@@ -311,6 +313,9 @@ def get(object_refs, *, timeout=None, _use_object_store=False):
     return values
 
 
+_asking = threading.local()  # has `clock` while `get` asks for what goes into the record
+
+
 def _get_kept(refs, timeout):
     """`get` with a timeout in a run that is recorded, or follows a record."""
     from rayshim import rerun
@@ -319,7 +324,7 @@ def _get_kept(refs, timeout):
     got = []
 
     def ask():
-        session.current.settings, kept = {**session.current.settings, "kept": None}, session.current.settings
+        _asking.clock = True
         try:
             got.append(get(refs, timeout=timeout))
         except GetTimeoutError:
@@ -327,7 +332,7 @@ def _get_kept(refs, timeout):
         except Exception as error:
             got.append(error)
         finally:
-            session.current.settings = kept
+            del _asking.clock
         return "in time"
 
     def again(answer):

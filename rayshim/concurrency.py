@@ -4,6 +4,7 @@ The worker's main thread takes the calls off the channels and hands them on, eac
 loop in a thread of its own. A Completion gives each result back.
 """
 
+import functools
 import selectors
 import threading
 from collections import deque
@@ -14,9 +15,11 @@ from reactor import _core
 SYSTEM_GROUP = "_ray_system"  # every actor has it: a call put there goes past what the actor is busy with
 _GRAPH_GROUP = "_graph"  # the stages of compiled graphs, which run one after the other
 _ASYNC_LIMIT = 1000  # calls at once of an async actor, where max_concurrency does not say
-_groups = {}  # name ("": default) -> _Threads or _Loop, of this process's actor
+_groups = {}  # name ("": default) -> Threads or _Loop, of this process's actor
 _group_of = []  # of each method, by index
 _in_work = {}  # uid of a call's result -> its _Call, until it is done
+_refused = None  # the error that all calls get from now on
+_allocate_lock = threading.Lock  # a run that is recorded has others put there
 
 running = ContextVar("running")  # the _Call of this thread or coroutine
 
@@ -40,6 +43,11 @@ def check(cls_name, how, is_async):
 def several_at_once(how, is_async):
     """Whether an actor runs several calls at the same time, or not in the order in which they come; `how` as for `make`."""
     return bool(is_async or (how.get("concurrency") or 1) > 1 or how.get("groups") or how.get("out_of_order"))
+
+
+def has_threads(info, how):
+    """Whether an actor runs calls in threads; info and how as for `make`."""
+    return not info.is_async and bool(how.get("groups") or (how.get("concurrency") or 1) > 1)
 
 
 class _Watched(selectors.DefaultSelector):
@@ -87,10 +95,15 @@ def make(info, how, constructor, recorded=None):
         _groups[""] = _Loop("", _ASYNC_LIMIT if limit is None else max(1, limit), recorded)
         _groups.update((name, _Loop(name, size, recorded)) for name, size in groups.items())
         instance = _groups[""].run(constructor)
-    elif groups or (limit or 1) > 1:
-        _groups[""] = _Threads(limit or 1)
-        _groups.update((name, _Threads(size)) for name, size in groups.items())
-        instance = constructor()
+    elif has_threads(info, how):
+        turns, threads = recorded.turns(_refuse) if recorded else None, Threads
+        if turns:
+            from rayshim.recorded_threads import RecordedThreads
+
+            threads = functools.partial(RecordedThreads, turns)
+        _groups[""] = threads(limit or 1)
+        _groups.update((name, threads(size)) for name, size in groups.items())
+        instance = turns.run(constructor) if turns else constructor()
     else:
         instance = constructor()
     handed_on = bool(_groups)
@@ -122,10 +135,20 @@ def submit(actor, index, function, args, kwargs, completion):
                 f"{sorted(n for n in _groups if n and n not in (SYSTEM_GROUP, _GRAPH_GROUP))}"
             ))
             return
-        group = _groups[name] = _Threads(1)
+        group = _groups[name] = Threads(1)
     call = _Call(group, function, args, kwargs, completion)
+    if _refused:
+        return call.error(_refused)
     _in_work[call.uid] = call
     group.submit(call)
+
+
+def _refuse(error):
+    """Of the calls under way, and of all that come, that is the result."""
+    global _refused
+    _refused = error
+    for call in list(_in_work.values()):
+        call.error(error)
 
 
 def cancel(uid, children):
@@ -185,28 +208,31 @@ class _Call:
         return isinstance(error, self.retry) and self.completion.take_retry()
 
 
-class _Threads:
+class Threads:
     """`limit` threads. A call goes to a new thread while there are fewer, then to the one that has been idle longest: what a
     call left in thread-local data is there for every later call of its thread, and calls that start together have each its own."""
 
     def __init__(self, limit):
-        self._limit, self._lock = limit, threading.Lock()
+        from queue import SimpleQueue
+
+        self._limit, self._lock, self._slot = limit, _allocate_lock(), SimpleQueue
         self._count, self._idle, self._waiting = 0, deque(), deque()
 
     def submit(self, call):
         with self._lock:
             if self._count < self._limit:
                 self._count += 1
-                threading.Thread(target=self._serve, args=(call,), name="actor", daemon=True).start()
+                self._start(call)
             elif self._idle:
                 self._idle.popleft().put(call)
             else:
                 self._waiting.append(call)
 
-    def _serve(self, call):
-        from queue import SimpleQueue
+    def _start(self, call):
+        threading.Thread(target=self._serve, args=(call,), name="actor", daemon=True).start()
 
-        mine = SimpleQueue()
+    def _serve(self, call):
+        mine = self._slot()
         while True:
             self._run(call)
             del call
@@ -228,7 +254,7 @@ class _Threads:
                 else:
                     value = call.method(*call.args, **call.kwargs)
             except SystemExit as error:
-                _leave(error)
+                leave(error)
             except BaseException as error:
                 if not call.completion.streaming and call.again(error):
                     continue
@@ -254,7 +280,7 @@ class _Loop:
         self._recorded = bool(recorded and plain)
         self._calls, self._refused = 0, None
         if self._recorded:
-            self._loop = recorded(group, _Watched(), self._refuse)
+            self._loop = recorded.loop(group, _Watched(), self._refuse)
         else:
             self._loop = asyncio.SelectorEventLoop(_Watched()) if plain else asyncio.new_event_loop()
         self._free = asyncio.Semaphore(limit)
@@ -265,7 +291,7 @@ class _Loop:
 
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
-        _leave(SystemExit("the actor's event loop was stopped"))
+        leave(SystemExit("the actor's event loop was stopped"))
 
     def run(self, function):
         """`function()` in the loop; waits for it."""
@@ -300,6 +326,8 @@ class _Loop:
 
     def _cancel(self, call):
         call.cancelled = True
+        if self._recorded and not call.begun:
+            self._loop.was_interrupted(call.tag, lambda: True)
         call.task.cancel()
 
     def _refuse(self, error):
@@ -315,7 +343,7 @@ class _Loop:
             async with self._free:
                 value = await self._call(call)
         except SystemExit as error:
-            _leave(error)
+            leave(error)
         except BaseException as error:
             self._interrupted(call) or call.error(error)
         else:
@@ -345,7 +373,7 @@ class _Loop:
                     raise
 
 
-def _leave(error):
+def leave(error):
     from reactor.runtime import worker
 
     worker.leave(worker.exit_kind(error, 0))

@@ -94,6 +94,8 @@ class RuntimeContext:
         call = _handed_on()
         if call is not None and call.task is not None:
             raise RuntimeError("This method is not supported in an async actor.")
+        if call is not None and call.number is not None:
+            return call.cancelled
         return bool(call.completion.unwanted if call else _core.unwanted() or _core.cancel_wanted())
 
     def get_assigned_resources(self):

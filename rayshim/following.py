@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from collections import deque
 
 from reactor import _core
 
@@ -15,7 +16,8 @@ _PATIENCE = 30.0  # seconds for a victim to come to where it was when it was kil
 _GRACE = 1.0  # seconds for the program itself to send the signal that ended a process
 _kept = None  # rayshim.rerun.Kept
 _here = {}  # number of an actor of this process -> _Following
-loops = {}  # number of an async actor of this process -> rayshim.recorded_loop.RecordedLoop of its groups
+insides = {}  # number of an actor of this process with several calls at once -> RecordedLoop of each of its groups, or its RecordedTurns
+_to_make = {}  # its number -> tags of the calls that it has still to make; a process has one such actor
 _left = {}  # tag of a running call that did not end then -> how many calls it may still make
 _doomed = set()  # actors of this process that a signal ended and that have not come so far yet
 
@@ -25,12 +27,12 @@ class _Following:
 
     def __init__(self, number, key):
         self.key, self.life = key, _kept.lives[key]
-        self.loops = loops.get(number, [])
+        self.insides, self.to_make = insides.get(number, []), _to_make.get(number)
         self.begun = self.ended = 0
 
     def look(self):
         if self.life.ended and self.begun == len(self.life.script) and self.ended == self.begun - len(self.life.halts):
-            if all(loop.finished for loop in self.loops) and not any(_left.get(tag) for tag in self.life.halts):
+            if all(inside.finished for inside in self.insides) and not self.to_make and not any(_left.get(tag) for tag in self.life.halts):
                 _arrive(self.key)
 
 
@@ -39,7 +41,8 @@ def hooks(kept):
     global _kept
     _kept = kept
     _here.clear()
-    loops.clear()
+    insides.clear()
+    _to_make.clear()
     _left.clear()
     _doomed.clear()
     return {"began": _began, "makes": _makes, "executed": _executed, "ended": _ended}
@@ -59,6 +62,11 @@ def born(facts):
     if follow.life.ended == "signal":
         _doomed.add(follow.key)
     follow.look()
+
+
+def several(number, life):
+    """An actor of this process, about to be made, runs several calls at once."""
+    _to_make[number] = deque(life.made)
 
 
 def look(number):
@@ -100,6 +108,8 @@ def _began(number, tag, how):
 
 
 def _makes():
+    if _to_make:
+        return _makes_next(*next(iter(_to_make.items())))
     caller = _core.running_tag()
     if caller not in _left:
         return
@@ -112,6 +122,23 @@ def _makes():
         for follow in _here.values():
             if caller in follow.life.halts:
                 follow.look()
+
+
+def _makes_next(number, tags):
+    """The tag of a call that an actor makes whose calls run side by side."""
+    if not tags:
+        if all(inside.at_end for inside in insides.get(number, ())):
+            for inside in insides.get(number, ()):
+                inside.finished = True
+            look(number)
+            halt()
+        from rayshim.exceptions import ReplayError
+
+        raise ReplayError("the program no longer matches its record: here the actor makes a further call")
+    tag = tags.popleft()
+    if not tags:
+        look(number)
+    return tag
 
 
 def _executed(number, method, tag, digest, args, value, cancelled):

@@ -52,7 +52,7 @@ class RecordedLoop(asyncio.SelectorEventLoop):
         write: in a recorded run, called with a dict for each line of the record; else None.
         rounds: in a replay, [(callbacks run before, names of what came in)], of each round.
         answers: in a replay, what `physically` gave, in order.
-        interrupted: in a replay, the tags of the calls that were cancelled while they ran.
+        interrupted: in a replay, the tags of the calls that were cancelled before they ended.
         finished: called when all of the record has been done again.
         parted: called with the ReplayError of a program that no longer matches its record. Nothing runs from then on.
     """
@@ -146,7 +146,7 @@ class RecordedLoop(asyncio.SelectorEventLoop):
         return self._answers.popleft() if self._answers else value
 
     def was_interrupted(self, tag, unwanted):
-        """Whether the call with this tag, which has ended, was cancelled while it ran; `unwanted()`: whether it is by now."""
+        """Whether the call with this tag, which has ended or will not begin, was cancelled; `unwanted()`: whether it is by now."""
         if self._write is not None:
             if unwanted():
                 self._write({"interrupted": tag})
@@ -263,6 +263,11 @@ class RecordedLoop(asyncio.SelectorEventLoop):
 
         self._on_parted(ReplayError(f"the program no longer matches its record: in the actor's event loop, {what}"))
         self._halt()
+
+    @property
+    def at_end(self):
+        """Whether nothing is left of the record but what came last."""
+        return not self._rounds
 
     def patience(self):
         """Seconds after which `waited` is to be called when nothing has happened, or None."""

@@ -3,11 +3,12 @@
 A record is a directory: `run.json` (the program and what `init` was told) and a file of JSON lines for each process:
 
     {"born": its ordinal, "life": how often it was made anew, "several": whether its calls run side by side}    an actor
-    {"made": tag, "name": ..., "site": "file:line"}                   a call was made there
+    {"made": tag, "name": ..., "site": "file:line"}                   a call was made there; by an actor with several calls at once, with "actor" and "life"
     {"began": tag, "actor": its ordinal or null, "life": ...}         a call began
     {"round": callbacks run before, "came": [[kind, number], ...], "actor": ..., "life": ..., "loop": its concurrency group}    of an event loop
-    {"interrupted": tag, "actor": ..., "life": ..., "loop": ...}      a call of an async actor was cancelled while it ran
-    {"answered": value, "actor": ..., "life": ..., "loop": ...}       what the runtime told an event loop of the outside
+    {"turn": number, "hand": whose, "how": it ended, "at": its step, "came": [[...], ...], "actor": ..., "life": ...}    of a thread of a threaded actor
+    {"interrupted": tag, "actor": ..., "life": ...}                   a call of such an actor was cancelled before it ended
+    {"answered": value, "actor": ..., "life": ..., "loop": ...}       what the runtime told such an actor of the outside
     {"ran": tag, "actor": ..., "life": ..., "class": ..., "name": ..., "digest": ..., "args": ..., "value": ..., "cancelled": ...}
     {"asked": caller's tag, "n": ..., "kind": ..., "site": ..., "answer": ...}    a question that the clock answered
     {"died": ordinal, "life": ..., "killed": why or null, "status": of its process}
@@ -18,8 +19,9 @@ lie in its process's file in the order in which they began.
 How a replay follows it. Each actor's calls begin in their recorded order. What the record does not have is not done: a call that
 did not begin then does not begin, one that did not end goes no further than to the last call that it made; it waits there for
 whatever ended it. `kill` and `cancel` wait until their victim has come to where it was then. A process that a signal from
-elsewhere ended is ended there too. An async actor's event loop, if it is asyncio's own, does what it did then (rayshim.recorded_loop). Of actors whose calls run side by
-side in threads the order in which calls begin is kept, and no more.
+elsewhere ended is ended there too. An async actor's event loop, if it is asyncio's own, does what it did then (rayshim.recorded_loop), and the threads of
+a threaded actor take the same turns (rayshim.recorded_turns). The calls that such actors make get the tags of the record, in the order in which they are made:
+a tag goes by the last call that had begun there, and when that was is not in the record.
 """
 
 import json
@@ -33,7 +35,7 @@ from reactor import _core
 from rayshim import following, session
 from rayshim.sites import is_users
 
-_FORMAT = 3
+_FORMAT = 4
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 200
 _kept = None  # this process's Kept
@@ -43,11 +45,12 @@ _tags = {}  # uid of the first result of a call made here -> the call's tag
 
 class Life:
     """What a record has of one life of an actor: whether it began, the tags of its calls as they began, those that did not end with the number of
-    calls that each made, the rounds and answers of its event loops by concurrency group, and how it ended: "kill", "signal" or None."""
+    calls that each made, and how it ended: "kill", "signal" or None. If its calls ran side by side: the tags of all calls that it made, the rounds
+    of its event loops by concurrency group or the turns of its threads, and the answers that these got, by group, None for threads."""
 
     def __init__(self):
         self.born, self.script, self.halts, self.several, self.ended = False, [], {}, False, None
-        self.rounds, self.answers = {}, {}
+        self.made, self.rounds, self.turns, self.answers = [], {}, [], {}
 
 
 class Kept:
@@ -58,6 +61,8 @@ class Kept:
 
     def __init__(self, path, replay):
         self.replay = replay
+        self.several = None  # {"actor", "life"}, of this process's actor whose calls run side by side
+        self.outside = lambda function: function()
         self.asked = {}  # caller's tag -> how many questions it has asked
         self.file = None
         if replay:
@@ -72,7 +77,7 @@ class Kept:
         self.began = set()  # tags
         self.halts = {}  # tag of a call that went no further than some calls of its own -> their number
         self.cancelled = set()  # tags that somebody cancelled
-        self.interrupted = set()  # tags of calls of async actors that were cancelled while they ran
+        self.interrupted = set()  # tags of calls of async and threaded actors that were cancelled before they ended
         self.outlived = set()  # tags of methods that were cancelled while they ran, which does not interrupt them
         ran, made = set(), {}
         for line in lines(path):
@@ -87,16 +92,20 @@ class Kept:
             elif "made" in line:
                 caller = tuple(line["made"][:-1])
                 made[caller] = made.get(caller, 0) + 1
+                if "actor" in line:
+                    self._life(*key).made.append(tuple(line["made"]))
             elif "began" in line:
                 self.began.add(tuple(line["began"]))
                 if line["actor"] is not None:
                     self._life(*key).script.append(tuple(line["began"]))
             elif "round" in line:
                 self._life(*key).rounds.setdefault(line["loop"], []).append((line["round"], [tuple(name) for name in line["came"]]))
+            elif "turn" in line:
+                self._life(*key).turns.append(line)
             elif "interrupted" in line:
                 self.interrupted.add(tuple(line["interrupted"]))
             elif "answered" in line:
-                self._life(*key).answers.setdefault(line["loop"], []).append(line["answered"])
+                self._life(*key).answers.setdefault(line.get("loop"), []).append(line["answered"])
             elif "ran" in line:
                 tag = tuple(line["ran"])
                 if line["cancelled"] and line["actor"] is not None:
@@ -120,10 +129,10 @@ class Kept:
     def answered(self, kind, site, ask, again):
         """The answer to a question of physical time, as JSON: `ask()` asks the clock; in a replay `again(answer)` brings about the one
         that was recorded."""
-        caller = _core.running_tag()
+        caller = (*self.several.values(),) if self.several else _core.running_tag()
         n = self.asked[caller] = self.asked.get(caller, -1) + 1
         if not self.replay:
-            answer = ask()
+            answer = self.outside(ask)
             self.write({"asked": caller, "n": n, "kind": kind, "site": site, "answer": answer})
             return answer
         then = self.answers.get((caller, n))
@@ -132,7 +141,7 @@ class Kept:
 
             was = f"{then['kind']} at {then['site']}" if then else "nothing more was asked by this caller"
             raise ReplayError(f"the program no longer matches its record: here {kind} at {site}; in the record {was} (operation {n} of caller {list(caller)})")
-        again(then["answer"])
+        self.outside(lambda: again(then["answer"]))
         return then["answer"]
 
 
@@ -242,22 +251,57 @@ def to_be(facts):
         following.halt()
 
 
-def loop_of(facts):
-    """(group, selector, parted) -> the event loop of that concurrency group of an actor that is about to be made in this process."""
-    from rayshim.recorded_loop import RecordedLoop
+class Side:
+    """What a record has of the inside of an actor whose calls run side by side, which is about to be made in this process: what happens in its event
+    loops, or how its threads take turns.
 
-    ordinal, number = life(facts)
+    Arguments: facts, the actor's; is_async, has_threads, whether it runs calls in event loops, or in threads.
+    """
 
-    def loop(group, selector, parted):
+    def __init__(self, facts, is_async, has_threads):
+        self._number, self._life = facts["number"], life(facts)
+        self._then = _kept.lives[self._life] if _kept.replay else None
+        self._whose = dict(zip(("actor", "life"), self._life))
+        self._turns = None
+        if is_async or has_threads:
+            _kept.several = self._whose
+            if _kept.replay:
+                following.several(self._number, self._then)
+        if has_threads:
+            from rayshim.recorded_threads import install, outside
+            from rayshim.recorded_turns import RecordedTurns
+
+            if _kept.replay:
+                self._turns = RecordedTurns(
+                    None, self._then.turns, self._then.answers.get(None, []), _kept.interrupted, self._finished, lambda error: self._parted(error))
+            else:
+                self._turns = RecordedTurns(self._writer())
+            install(self._turns)
+            _kept.outside = outside
+
+    def _writer(self, **where):
+        return lambda line: _kept.write({**line, **self._whose, **where})
+
+    def _finished(self):
+        following.look(self._number)
+
+    def loop(self, group, selector, parted):
+        """The RecordedLoop of a concurrency group; parted, a function that is called with a ReplayError."""
+        from rayshim.recorded_loop import RecordedLoop
+
+        if not _kept.replay:
+            return RecordedLoop(selector, self._writer(loop=group))
+        then = self._then
+        made = RecordedLoop(selector, None, then.rounds.get(group, []), then.answers.get(group, []), _kept.interrupted, self._finished, parted)
+        following.insides.setdefault(self._number, []).append(made)
+        return made
+
+    def turns(self, parted):
+        """The RecordedTurns of its threads; parted as for `loop`."""
+        self._parted = parted
         if _kept.replay:
-            then = _kept.lives[ordinal, number]
-            made = RecordedLoop(selector, None, then.rounds.get(group, []), then.answers.get(group, []), _kept.interrupted,
-                                lambda: following.look(facts["number"]), parted)
-            following.loops.setdefault(facts["number"], []).append(made)
-            return made
-        return RecordedLoop(selector, lambda line: _kept.write({**line, "actor": ordinal, "life": number, "loop": group}))
-
-    return loop
+            following.insides.setdefault(self._number, []).append(self._turns)
+        return self._turns
 
 
 def came_to_be(facts, several):
@@ -303,7 +347,7 @@ def _began(number, tag, how):
 
 
 def _made(tag, name):
-    _kept.write({"made": tag, "name": name, "site": site(sys._getframe(1))})
+    _kept.write({"made": tag, "name": name, "site": site(sys._getframe(1)), **(_kept.several or {})})
 
 
 def _executed(number, method, tag, digest, args, value, cancelled):

@@ -152,6 +152,11 @@ def create(number, args, kwargs):
         facts = {**facts, "restarts": (s.record or facts).get("restarts", 0)}
         rerun.to_be(facts)
     info = _core.get_one(_info_ref(facts), None)
+    side = None
+    if s.settings["kept"] and not s.inline:
+        from rayshim.concurrency import has_threads
+
+        side = rerun.Side(facts, info.is_async, has_threads(info, how))  # before what it imports makes locks
     cls = _imported(cls_ref, f"actor with name {facts['class_name']}")
     s.exports.setdefault(cls, cls_ref)
     make = lambda: cls(*args, **kwargs)  # noqa: E731
@@ -171,8 +176,7 @@ def create(number, args, kwargs):
     else:
         from rayshim import concurrency
 
-        recorded = rerun.loop_of(facts) if s.settings["kept"] else None
-        instance, handed_on, lanes = concurrency.make(info, how, lambda: cls(*args, **kwargs), recorded)
+        instance, handed_on, lanes = concurrency.make(info, how, lambda: cls(*args, **kwargs), side)
     if s.driver is None and type(instance).__repr__ is not object.__repr__:
         if s.hosted is not None:
             s.hosted[number].label = repr(instance)

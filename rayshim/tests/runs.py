@@ -1,7 +1,14 @@
 """Programs run from `init` to `shutdown`, and what they show, for the tests of recorded runs."""
 
+import os
+
 import rayshim
 from rayshim.tests.callers import alike
+
+
+def some_time():
+    """Up to 10 ms, other in each run, whatever the seed."""
+    return (1 + os.urandom(1)[0]) / 25600
 
 
 def outcome(program, **how):

@@ -1,7 +1,6 @@
 """Async actors of a recorded run: their event loops do the same again."""
 
 import asyncio
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,17 +8,13 @@ import pytest
 
 import rayshim
 from rayshim.tests import runs
+from rayshim.tests.runs import some_time
 
 pytestmark = pytest.mark.timeout(60)
 
 
 def outcome(program, **how):
     return runs.outcome(program, **how)[0]
-
-
-def some_time():
-    """Up to 10 ms, other in each run, whatever the seed."""
-    return (1 + os.urandom(1)[0]) / 25600
 
 
 def every_way_to_wait(ray):
@@ -195,6 +190,21 @@ def test_a_call_is_cancelled_where_it_was(tmp_path, seconds):
         assert outcome(program, replay=tmp_path / "run") == recorded
 
 
+def test_a_call_is_cancelled_before_it_begins(tmp_path):
+    def program(ray):
+        loop = Looping.options(max_concurrency=1).remote()
+        refs = [loop.with_a_chain.remote(0), loop.pause.remote("behind"), loop.pause.remote("further behind")]
+        time.sleep(Pace.seconds)
+        ray.cancel(refs[1])
+        return runs.outcomes(ray, refs), ray.get(loop.all.remote())
+
+    Pace.seconds = 0.03
+    recorded = outcome(program, record=tmp_path / "run")
+    assert recorded[0] == [None, "TaskCancelledError", "further behind"]
+    for Pace.seconds in (0, 0.1):
+        assert outcome(program, replay=tmp_path / "run") == recorded
+
+
 def test_those_of_each_concurrency_group_do(tmp_path):
     def program(ray):
         @ray.remote(concurrency_groups={"io": 3})
@@ -256,6 +266,29 @@ def test_an_actor_that_is_killed_has_gone_on_as_far_as_then(tmp_path):
     recorded = outcome(program, record=tmp_path / "run")
     assert len(recorded) >= 20
     for Pace.seconds in (0, 0.4):
+        assert outcome(program, replay=tmp_path / "run") == recorded
+
+
+def test_calls_that_it_makes_while_others_come_to_it(tmp_path):
+    """A call's place in the serial run goes by the last call that had begun: it is the recorded one again."""
+
+    def program(ray):
+        @ray.remote
+        class Loop:
+            async def send(self, log, n):
+                for k in range(6):
+                    await asyncio.sleep(some_time() / 2)
+                    await log.add.remote((n, k))
+
+        log, loop, refs = ray.remote(runs.Log).remote(), Loop.remote(), []
+        for n in range(6):
+            time.sleep(some_time())
+            refs.append(loop.send.remote(log, n))
+        ray.get(refs)
+        return ray.get(log.all.remote())
+
+    recorded = outcome(program, record=tmp_path / "run")
+    for _ in range(3):
         assert outcome(program, replay=tmp_path / "run") == recorded
 
 

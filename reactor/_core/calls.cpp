@@ -7,6 +7,7 @@
 #include "spill.h"
 #include "stream.h"
 #include <sys/socket.h>
+#include <optional>
 #include <utility>
 
 namespace reactor {
@@ -64,6 +65,7 @@ struct Outgoing {
   uint32_t args = 0, kwargs = 0;
   uint64_t root = 0;      // its tag: root, then that of the running call, then `number` unless it is the driver's (order.h)
   uint32_t number = 0, depth_of_tag = 0;
+  std::optional<Tag> of_caller;  // where others may begin a call while this one is made: the running call's, now
 
   // Finds the operation in the recording. Only the process's main thread is recorded: others have no serial order.
   void look_up(OpKind kind, uint64_t target, uint32_t method, PyObject* const* a, Py_ssize_t n, PyObject* kwnames) {
@@ -125,10 +127,11 @@ struct Outgoing {
     root = ctx->here.root;
     number = uint32_t(ctx->issued);
     depth_of_tag = ctx->here.depth < kMaxTag ? ctx->here.depth + 1 : kMaxTag;
+    if (ctx->deferred_open.load(std::memory_order_relaxed)) of_caller.emplace().assign(ctx->here);
   }
   void write_tail(uint32_t* to) const {
-    uint32_t n = ctx->here.depth;
-    for (uint32_t i = 0; i < depth_of_tag; ++i) to[i] = i < n ? ctx->here.tail[i] : number;
+    const Tag& caller = of_caller ? *of_caller : ctx->here;
+    for (uint32_t i = 0; i < depth_of_tag; ++i) to[i] = i < caller.depth ? caller.tail[i] : number;
   }
   // Tells who keeps a record of the run.
   void tell(PyObject* name) {
@@ -478,12 +481,21 @@ void send_control(Control op, Off off) {
   Py_END_ALLOW_THREADS
 }
 
-// Asks who follows a record of the run.
+// Asks who follows a record of the run, who may say what the call's tag is to be.
 static bool may_make() {
   if (!ctx->keeping || !hooks.makes) return true;
-  PyObject* r = PyObject_CallNoArgs(hooks.makes);
-  Py_XDECREF(r);
-  return r;
+  PyObject* tag = PyObject_CallNoArgs(hooks.makes);
+  if (tag && tag != Py_None) {
+    ctx->here.depth = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tag); ++i) {
+      const uint64_t n = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(tag, i));
+      if (i == 0) ctx->here.root = n;
+      else if (i + 1 < PyTuple_GET_SIZE(tag)) ctx->here.push(uint32_t(n));
+      else ctx->issued = n - 1;
+    }
+  }
+  Py_XDECREF(tag);
+  return tag && !PyErr_Occurred();
 }
 
 PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint32_t index, PyObject* const* args, Py_ssize_t nargs,

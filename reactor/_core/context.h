@@ -43,7 +43,7 @@ struct Hooks {
   PyObject* stale = nullptr;      // (what is used after its run has ended) -> exception to raise
   PyObject* unpicklable = nullptr;  // (exception of dumps, CallSpec::check or None, name) -> exception to raise for an argument
   PyObject* flush = nullptr;      // (): writes out what the running call has printed without an end of line
-  PyObject* makes = nullptr;      // (): a call is about to be made here, which what this raises prevents
+  PyObject* makes = nullptr;      // () -> its tag, or None: as usual; a call is about to be made here, which what this raises prevents
   PyObject* made = nullptr;       // (tag, name): a call was made here
   PyObject* result = nullptr;     // (uid, tag): of the first result of a call that was made here
   PyObject* began = nullptr;      // (actor, tag, 0; 1: handed on; 2: only to fail): a call begins here; what this raises is what the call raises

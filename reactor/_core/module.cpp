@@ -6,6 +6,7 @@
 #include <bit>
 #include <csignal>
 #include <sys/prctl.h>
+#include "line_counter.h"
 #include "observe.h"
 #include "packed.h"
 #include "site.h"
@@ -645,6 +646,7 @@ NB_MODULE(_core, m) {
   using namespace reactor;
   m.doc() = "Shared memory, channels and calls between the processes of one run.";
   if (!make_types(m.ptr()) || PyModule_AddFunctions(m.ptr(), fast_methods) != 0) throw nb::python_error();
+  add_line_counter(m);
   m.def("create", &create, nb::arg("capacity"), nb::arg("store_limit"), nb::arg("cores"), nb::arg("inline_mode"), nb::arg("spill") = -1,
         nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("patience") = 2.0, nb::arg("digesting") = 0, nb::arg("keeping") = false);
   m.def("close", &close_context);
