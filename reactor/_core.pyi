@@ -112,6 +112,16 @@ class Function:
     def stale(self) -> bool: ...
     def remote(self, *args: Any, **kwargs: Any) -> Any: ...
 
+class LineCounter:
+    """Counts the lines of Python that a thread runs, of files of which `counts` says so. `reached(1)` is called in the thread, before
+    the line, with each line from number `limit` on; with limit 0 `reached(0)` before the next bytecode of a frame whose f_trace_opcodes is set."""
+
+    count: int
+    limit: int
+    def __new__(cls, counts: Callable[[str], bool], reached: Callable[[int], None]) -> LineCounter: ...
+    def begin(self) -> None: ...
+    def end(self) -> None: ...
+
 class Completion:
     """A call's result, to be given later, once."""
 

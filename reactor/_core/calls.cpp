@@ -2,8 +2,7 @@
 #include "refs.h"
 #include "calls.h"
 #include "few.h"
-#include "recorder.h"
-#include "site.h"
+#include "recorded.h"
 #include "spill.h"
 #include "stream.h"
 #include <sys/socket.h>
@@ -48,11 +47,7 @@ struct Outgoing {
   const uint32_t epoch_ = epoch;  // pickling an argument runs user code, which may end the run
   const CallSpec& spec;
   const int32_t wanted;   // what the caller gets, see CallSpec::results
-  OpKey key{};
-  bool recording = false; // this operation is looked at
-  uint32_t recorded = 0;  // the operation's node in the recorder's trie
-  uint32_t segment = 0, depth = 0;
-  uint32_t position = 0;  // of the caller in the recording, when it was looked up
+  Recorded recorded;
   bool replayed = false;
   uint32_t deps = 0;      // arguments that are refs
   uint32_t room = 0;      // what its arguments took when it was recorded, 0: they cannot be placed
@@ -67,55 +62,37 @@ struct Outgoing {
   uint32_t number = 0, depth_of_tag = 0;
   std::optional<Tag> of_caller;  // where others may begin a call while this one is made: the running call's, now
 
-  // Finds the operation in the recording. Only the process's main thread is recorded: others have no serial order.
+  // Finds the operation in the recording.
   void look_up(OpKind kind, uint64_t target, uint32_t method, PyObject* const* a, Py_ssize_t n, PyObject* kwnames) {
     args = uint32_t(n);
     kwargs = kwnames ? uint32_t(PyTuple_GET_SIZE(kwnames)) : 0;
-    Recorder* rec = ctx->recorder;
     ctx->proc->calls.store(++ctx->operations, memory_order_relaxed);
     if (ctx->tagged) number_it();
-    if (!rec || !rec->awake() || PyThread_get_thread_ident() != ctx->main_thread) return;
-    recording = true;
+    if (!recorded.begin()) return;
+    OpKey& key = recorded.key;
     key = {target, method << 2 | uint32_t(kind), (args + kwargs) << 8 | uint8_t(wanted), nullptr, 0, 0};
     for (uint32_t i = 0; i < args + kwargs; ++i) {
       if (!is_ref(a[i])) continue;
       ++deps;
       auto* r = reinterpret_cast<PyRef*>(a[i]);
-      uint32_t back = rec->back_to(r->segment);
+      uint32_t back = recorded.recorder->back_to(r->segment);
       key.shape = (key.shape * 31 + i) * 31 + (back > 3 ? UINT32_MAX : back * 65537 + r->op);
     }
     if (kwargs) key.names = uint32_t(PyObject_Hash(kwnames));
-    reactor_call_site(&key.code, &key.instruction);
-    recorded = rec->follow(key);
-    position = rec->position();
-    if (!recorded) return;
-    replayed = true;
-    room = rec->note(recorded) ? rec->room(recorded) : 0;
-    ctx->proc->replayed.store(rec->matched(), memory_order_relaxed);
-    locate();
+    recorded.look_up();
+    replayed = recorded.node;
+    room = recorded.room();
   }
   // Its arguments have been encoded: adds it to the recording if it is new, and what is shown of it if that is not there yet.
   void record(PyObject* name, uint64_t actor, PyObject* const* a) {
-    Recorder* rec = ctx->recorder;
-    if (!rec || !recording) return;
-    if (!recorded && rec->position() != position) {  // pickling an argument has made calls
-      recorded = rec->follow(key);
-      if (recorded) locate();
-    }
-    if (!recorded) {
-      recorded = rec->record(key, name, uint32_t(actor), args + kwargs, uint32_t(wanted < 0 ? 1 : wanted));
-      if (!recorded) return;
-      rec->set_room(recorded, room_for(*encoding.encoder));
-      locate();
-    }
-    if (!rec->undescribed(recorded)) return;
-    OpNote& note = *rec->note(recorded);
-    note.bytes = encoding->size();
-    note.layout = encoding->layout(args);
+    OpNote* note = recorded.add(name, actor, args + kwargs, uint32_t(wanted < 0 ? 1 : wanted), *encoding.encoder);
+    if (!note) return;
+    note->bytes = encoding->size();
+    note->layout = encoding->layout(args);
     for (uint32_t i = 0; i < args + kwargs; ++i)
       if (is_ref(a[i])) {
         auto* r = reinterpret_cast<PyRef*>(a[i]);
-        note.sources.push_back({i, rec->back_to(r->segment), r->op});
+        note->sources.push_back({i, recorded.recorder->back_to(r->segment), r->op});
       }
   }
   void number_it() {
@@ -186,10 +163,6 @@ struct Outgoing {
     on_board = true;
   }
   bool on_board = false;
-  void locate() {
-    segment = ctx->recorder->segment();
-    depth = ctx->recorder->depth();
-  }
 
   bool append(PyObject* const* a, PyObject* kwnames) {
     for (uint32_t i = 0; i < args; ++i)
@@ -211,7 +184,7 @@ struct Outgoing {
     if (!append(a, kwnames)) return false;
     value_size = encoding->size();
     ctx->proc->count_bytes(value_size, encoding->pickled_bytes());
-    if (replayed && ctx->recorder) ctx->recorder->set_room(recorded, room_for(*encoding.encoder));
+    if (replayed) recorded.set_room(*encoding.encoder);
     if (value_size > kInlineArgs) {
       if (!given_before()) return false;
       if (args_object) return true;
@@ -317,12 +290,7 @@ struct Outgoing {
       if (!told) PyErr_WriteUnraisable(hooks.result);
       Py_XDECREF(told);
     }
-    if (r && recorded) {
-      auto* p = reinterpret_cast<PyRef*>(r);
-      p->segment = segment;
-      p->op = depth;
-      p->recorded = recorded;
-    }
+    recorded.mark(r);
     return r;
   }
   // The call is not made after all, and an exception says why. Always null.
