@@ -14,7 +14,7 @@ _epoch = None
 def future(ref):
     """A Future that gets the value of `ref`, or its error."""
     made = Future()
-    if ref.done():
+    if _done((ref,)):
         _settle((ref,), made)
     else:
         _watch_for((ref,), made, _settle)
@@ -24,11 +24,15 @@ def future(ref):
 def any_done(refs):
     """A Future that becomes None when one of `refs` is done, with a value or without."""
     made = Future()
-    if any(ref.done() for ref in refs):
+    if _done(refs):
         made.set_result(None)
     else:
         _watch_for(tuple(refs), made, _tell)
     return made
+
+
+def _done(refs):
+    return any(ref.done() for ref in refs)
 
 
 def _watch_for(refs, made, settle):
@@ -63,7 +67,7 @@ def _watch(epoch):
         for refs, made, settle in waiting:
             if made.cancelled():
                 continue
-            if any(ref.done() for ref in refs):
+            if any(ref.done() for ref in refs):  # not _done: a recorded run has its own
                 settle(refs, made)
             else:
                 still.append((refs, made, settle))

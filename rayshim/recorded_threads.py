@@ -2,19 +2,23 @@
 
 import _thread
 import concurrent.futures
+import gc
 import os
 import queue
+import selectors
+import subprocess
 import threading
 import time
+import weakref
 from _thread import allocate_lock
 from collections import deque
 
 from reactor import _core
 
-from rayshim import concurrency
+from rayshim import awaiting, concurrency
 
 _CANCEL_SECONDS = 0.1  # who waits for the reader of a stream looks so often whether it was cancelled
-_sleep = time.sleep
+_sleep, _monotonic = time.sleep, time.monotonic
 _here = None  # the RecordedTurns of this process
 
 
@@ -111,32 +115,46 @@ class Lock:
 
     def acquire(self, blocking=True, timeout=-1):
         hand = _here.hand()
-        if hand is None or not blocking or (timeout <= 0 and timeout != -1):
+        if hand is None or not blocking or (timeout != -1 and not 0 < timeout <= threading.TIMEOUT_MAX):
             return self._lock.acquire(blocking, timeout)
         if self._lock.acquire(False):
             return True
-        until = None if timeout == -1 else time.monotonic() + timeout
+        until = None if timeout == -1 else _monotonic() + timeout
         while True:
             self._waiting.append(hand)
             if self._lock.acquire(False):  # one that takes no turns has released it just now
-                self._waiting.remove(hand)
+                self._wait_no_more(hand)
                 return True
-            if not _here.block(until):
-                self._waiting.remove(hand)
-                return self._lock.acquire(False)
+            woken = _here.block(until)
+            self._wait_no_more(hand)
             if self._lock.acquire(False):
                 return True
+            if not woken and until is not None:
+                return False
 
     def release(self):
         _here.hand()
         self._lock.release()
-        if self._waiting:
-            _here.wake(self._waiting.popleft())
+        try:
+            hand = self._waiting.popleft()
+        except IndexError:
+            return
+        _here.wake(hand)
+
+    def _wait_no_more(self, hand):
+        try:
+            self._waiting.remove(hand)
+        except ValueError:
+            pass  # it was woken
 
     def locked(self):
         return self._lock.locked()
 
-    __enter__ = acquire
+    __enter__ = acquire_lock = acquire
+    release_lock, locked_lock = release, locked
+
+    def __reduce__(self):
+        raise TypeError("cannot pickle '_thread.lock' object")
 
     def __exit__(self, *error):
         self.release()
@@ -168,7 +186,7 @@ def install(turns):
     """From now on what threads of this process wait in is known to `turns`."""
     global _here
     _here = turns
-    hands = {}  # Thread -> Hand
+    hands = weakref.WeakKeyDictionary()  # Thread -> Hand
 
     def start(real):
         def start(function, *args, **kwargs):
@@ -176,26 +194,48 @@ def install(turns):
                 return real(function, *args, **kwargs)
             function_of_thread = getattr(function, "__self__", None)
             run, hand = turns.member(function)
+            try:
+                made = real(run, *args, **kwargs)
+            except BaseException:
+                turns.forget(hand)
+                raise
             if isinstance(function_of_thread, threading.Thread):
                 hands[function_of_thread] = hand
-            return real(run, *args, **kwargs)
+            return made
 
         return start
 
     def sleep(seconds, /):
         if turns.hand() is None or not seconds >= 0:
             return _sleep(seconds)
-        turns.block(time.monotonic() + seconds)
+        turns.block(_monotonic() + seconds)
 
     def join(thread, timeout=None):
         me, hand = turns.hand(), hands.get(thread)
         if me is not None and hand is not None and hand is not me and not hand.ended:
             hand.joining.append(me)
-            if not turns.block(None if timeout is None else time.monotonic() + max(0, timeout)):
+            if not turns.block(None if timeout is None else _monotonic() + max(0, timeout)):
                 hand.joining.remove(me)
                 return
         real_join(thread, timeout)
-        hands.pop(thread, None) if not thread.is_alive() else None
+
+    def is_alive(thread):
+        hand = hands.get(thread)
+        return not hand.ended if hand is not None and turns.hand() is not None else real_is_alive(thread)
+
+    def look(selector, timeout=None):
+        if turns.hand() is None:
+            return select(selector, timeout)
+        turns.outside(select, selector, timeout)
+        return select(selector, 0)  # what the other threads have written before this turn, not while it waited for it
+
+    def watch_for(refs, made, settle):
+        hand = turns.hand()
+        if hand is None:
+            return real_watch_for(refs, made, settle)
+        hand.within = True  # the thread that this starts takes no turns
+        real_watch_for(refs, made, turns.done(settle))
+        hand.within = False
 
     def beside(function):
         return lambda *args, **kwargs: turns.outside(function, *args, **kwargs)
@@ -203,10 +243,17 @@ def install(turns):
     # Sets of these, which executors and `concurrent.futures.wait` have, are in the same order in every run.
     threading.Thread.__hash__ = concurrent.futures.Future.__hash__ = lambda made: turns.number_of(made)
     real_join, threading.Thread.join = threading.Thread.join, join
+    real_is_alive, threading.Thread.is_alive = threading.Thread.is_alive, is_alive
+    real_watch_for, awaiting._watch_for = awaiting._watch_for, watch_for
+    done, awaiting._done = awaiting._done, lambda refs: turns.hand() is None and done(refs)
     time.sleep = sleep
     _thread.allocate_lock = _thread.allocate = threading.Lock = threading._allocate_lock = Lock
     threading._CRLock = None  # RLock() is made of the above
-    threading._time = queue.time = turns.clock
+    _thread.LockType = Lock
+    time.monotonic = threading._time = queue.time = subprocess._time = turns.clock
+    select, selectors.DefaultSelector.select = selectors.DefaultSelector.select, look
+    for name in ("wait", "communicate"):
+        setattr(subprocess.Popen, name, beside(getattr(subprocess.Popen, name)))
     queue.SimpleQueue = queue._PySimpleQueue
     for name in ("start_new_thread", "start_new", "start_joinable_thread"):
         if hasattr(_thread, name):
@@ -216,6 +263,7 @@ def install(turns):
             setattr(threading, name, start(getattr(threading, name)))
     for name in ("get", "get_one", "wait", "next_item"):
         setattr(_core, name, beside(getattr(_core, name)))
-    os.register_at_fork(after_in_child=lambda: turns._own.__dict__.clear())
+    os.register_at_fork(before=turns.fork, after_in_parent=lambda: turns.forked(False), after_in_child=lambda: turns.forked(True))
+    gc.disable()
     watch = threading.Thread(target=turns.watch, name="watch", daemon=True)
     watch.start()

@@ -1,5 +1,7 @@
 """Threaded actors of a recorded run: their threads take the same turns again."""
 
+import copy
+import multiprocessing
 import os
 import queue
 import socket
@@ -7,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, as_completed
 from concurrent.futures import wait as wait_for_futures
 
 import pytest
@@ -109,6 +111,61 @@ class Threaded:
         timer.join(some_time())
         self.log.append((n, timer.is_alive()))
 
+    def with_timeouts_beside_work(self, n):
+        for _ in range(8):
+            if n == 0:
+                with self.lock:
+                    for _ in range(20_000):
+                        pass
+            else:
+                if self.lock.acquire(timeout=0.002):
+                    self.lock.release()
+                with self.condition:
+                    self.count += 1
+                    assert self.count == 1, "two are inside"
+                    time.sleep(some_time() / 10)
+                    self.count -= 1
+                self.log.append(n)
+
+    def with_timeouts_of_executors(self, n):
+        with ThreadPoolExecutor(2) as pool:
+            futures = [pool.submit(time.sleep, some_time()) for _ in range(4)]
+            try:
+                for future in as_completed(futures, timeout=0.012):
+                    self.log.append((n, futures.index(future)))
+            except TimeoutError:
+                self.log.append((n, "late"))
+
+    def with_futures_of_refs(self, n):
+        refs = [later.remote(k) for k in range(3)]
+        for ref in refs:
+            ref.future().add_done_callback(lambda future: self.note((n, future.result())))
+        for ref in refs:
+            self.note((n, "got", ref.future().result()))
+
+    def note(self, line):
+        with self.lock:
+            self.log.append(line)
+
+    def with_finalizers(self, n):
+        class Noted:
+            def __del__(noted):
+                self.note((n, noted.number))
+
+        for k in range(200):
+            noted = Noted()
+            noted.itself, noted.number = noted, k
+            del noted
+            for _ in range(30):
+                pass
+            time.sleep(0.0001)
+
+    def with_processes(self, n):
+        child = multiprocessing.get_context("fork").Process(target=lambda: sum(k for k in range(50_000)))
+        child.start()
+        child.join()
+        self.log.append((n, child.exitcode, subprocess.run(["sleep", str(some_time())], timeout=10).returncode))
+
     def with_polling(self, n):
         if n == 2:
             time.sleep(some_time())
@@ -177,8 +234,39 @@ def test_whatever_its_threads_wait_for(tmp_path, way):
         return values, ray.get(actor.all.remote())
 
     recorded = outcome(program, record=tmp_path / "run")
+    assert ("RayTaskError" in str(recorded[0])) == ("KeyError" in str(recorded[0])) == (way == "with_errors")
     for _ in range(3):
         assert outcome(program, replay=tmp_path / "run") == recorded
+
+
+def test_locks_are_those_of_python(tmp_path):
+    def program(ray):
+        @ray.remote(max_concurrency=2)
+        class Actor:
+            def work(self):
+                lock, raised = threading.Lock(), []
+                tried = [lock.acquire(), lock.acquire(False), lock.acquire(timeout=0), lock.acquire(timeout=0.01), lock.locked()]
+                lock.release()
+                for call in (lock.release, lambda: lock.acquire(False, 1), lambda: lock.acquire(timeout=-2), lambda: lock.acquire(timeout=1e20),
+                             lambda: copy.copy(lock), threading.RLock().release, lambda: time.sleep(-1)):
+                    try:
+                        call()
+                    except Exception as error:
+                        raised.append(type(error).__name__)
+                began, stack_size = time.monotonic(), threading.stack_size(1 << 46)
+                try:
+                    threading.Thread(target=print).start()
+                except RuntimeError:
+                    raised.append("no thread")
+                threading.stack_size(stack_size)
+                time.sleep(0.02)
+                return tried, raised, time.monotonic() - began >= 0.02
+
+        return ray.get(Actor.remote().work.remote())
+
+    plain = outcome(program)
+    assert plain[0] == [True, False, False, False, True] and len(plain[1]) == 8 and plain[2]
+    assert outcome(program, record=tmp_path / "run") == outcome(program, replay=tmp_path / "run") == plain
 
 
 def many_callers(ray):
