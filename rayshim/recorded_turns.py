@@ -15,6 +15,7 @@ where it is not there yet and holds back what came later then or not at all.
 Garbage is collected after so many steps, for finalizers are code of the program, too. Steps of the standard library do not count, and no turn is cut there.
 What the program reads from sockets, pipes, other programs and clocks, but for `time.monotonic`, is not in the record;
 the rest of the line in which a thread was blocked by them may come earlier if it is not blocked again (from Python 3.13 on: in any case). Code that lets go of the GIL to compute keeps the turn.
+Timers of an event loop that a method runs by itself go by the recorded clock: delays that are other than then give another order.
 Measured: a line of Python takes about 130 ns instead of 40, a call of a Python function 0.6 µs instead of 0.1, a lock 9 µs instead of 0.4.
 """
 
