@@ -18,7 +18,6 @@ _ASYNC_LIMIT = 1000  # calls at once of an async actor, where max_concurrency do
 _groups = {}  # name ("": default) -> Threads or _Loop, of this process's actor
 _group_of = []  # of each method, by index
 _in_work = {}  # uid of a call's result -> its _Call, until it is done
-_refused = None  # the error that all calls get from now on
 _allocate_lock = threading.Lock  # a run that is recorded has others put there
 
 running = ContextVar("running")  # the _Call of this thread or coroutine
@@ -42,12 +41,12 @@ def check(cls_name, how, is_async):
 
 def several_at_once(how, is_async):
     """Whether an actor runs several calls at the same time, or not in the order in which they come; `how` as for `make`."""
-    return bool(is_async or (how.get("concurrency") or 1) > 1 or how.get("groups") or how.get("out_of_order"))
+    return bool(is_async or has_threads(how, is_async) or how.get("out_of_order"))
 
 
-def has_threads(info, how):
-    """Whether an actor runs calls in threads; info and how as for `make`."""
-    return not info.is_async and bool(how.get("groups") or (how.get("concurrency") or 1) > 1)
+def has_threads(how, is_async):
+    """Whether an actor runs calls in threads; `how` as for `make`."""
+    return not is_async and bool(how.get("groups") or (how.get("concurrency") or 1) > 1)
 
 
 class _Watched(selectors.DefaultSelector):
@@ -95,8 +94,8 @@ def make(info, how, constructor, recorded=None):
         _groups[""] = _Loop("", _ASYNC_LIMIT if limit is None else max(1, limit), recorded)
         _groups.update((name, _Loop(name, size, recorded)) for name, size in groups.items())
         instance = _groups[""].run(constructor)
-    elif has_threads(info, how):
-        turns, threads = recorded.turns(_refuse) if recorded else None, Threads
+    elif has_threads(how, info.is_async):
+        turns, threads = recorded.turns(functools.partial(_refuse, _groups.values())) if recorded else None, Threads
         if turns:
             from rayshim.recorded_threads import RecordedThreads
 
@@ -137,18 +136,19 @@ def submit(actor, index, function, args, kwargs, completion):
             return
         group = _groups[name] = Threads(1)
     call = _Call(group, function, args, kwargs, completion)
-    if _refused:
-        return call.error(_refused)
+    if group.refused:
+        return call.error(group.refused)
     _in_work[call.uid] = call
     group.submit(call)
 
 
-def _refuse(error):
-    """Of the calls under way, and of all that come, that is the result."""
-    global _refused
-    _refused = error
+def _refuse(groups, error):
+    """Of their calls under way, and of all that come, that is the result."""
+    for group in groups:
+        group.refused = error
     for call in list(_in_work.values()):
-        call.error(error)
+        if call.group in groups:
+            call.error(error)
 
 
 def cancel(uid, children):
@@ -168,7 +168,7 @@ class _Call:
         self.task = None
         self.begun = False  # its method was called
         self.cancelled = False  # its loop has come to that
-        self.tag = self.number = None  # in a run that is recorded: its tag, and which of its loop's calls it is
+        self.tag = self.number = None  # in a run that is recorded: its tag, and which of its actor's calls, or its loop's, it is
 
     def values(self):
         """What the call of a generator method gives, with its retries."""
@@ -212,6 +212,8 @@ class Threads:
     """`limit` threads. A call goes to a new thread while there are fewer, then to the one that has been idle longest: what a
     call left in thread-local data is there for every later call of its thread, and calls that start together have each its own."""
 
+    refused = None  # as of _Loop
+
     def __init__(self, limit):
         from queue import SimpleQueue
 
@@ -247,21 +249,27 @@ class Threads:
         running.set(call)
         while True:
             try:
-                if call.completion.unwanted:
-                    value = None
-                elif call.completion.streaming:
-                    value = call.completion.drain(call.values())
-                else:
-                    value = call.method(*call.args, **call.kwargs)
+                value = self._value(call)
             except SystemExit as error:
                 leave(error)
             except BaseException as error:
                 if not call.completion.streaming and call.again(error):
                     continue
-                call.error(error)
+                self._interrupted(call) or call.error(error)
             else:
-                call.value(value)
+                self._interrupted(call) or call.value(value)
             return
+
+    def _value(self, call):
+        if call.completion.unwanted:
+            return None
+        if call.completion.streaming:
+            return call.completion.drain(call.values())
+        return call.method(*call.args, **call.kwargs)
+
+    def _interrupted(self, call):
+        """Whether it was cancelled and got its result here; else the completion sees to that."""
+        return False
 
     def cancel(self, call):
         with self._lock:
@@ -273,14 +281,16 @@ class Threads:
 
 
 class _Loop:
+    refused = None  # the error that all its calls get from now on
+
     def __init__(self, group, limit, recorded):
         import asyncio
 
         plain = type(asyncio.get_event_loop_policy()) is asyncio.DefaultEventLoopPolicy
         self._recorded = bool(recorded and plain)
-        self._calls, self._refused = 0, None
+        self._calls = 0
         if self._recorded:
-            self._loop = recorded.loop(group, _Watched(), self._refuse)
+            self._loop = recorded.loop(group, _Watched(), functools.partial(_refuse, [self]))
         else:
             self._loop = asyncio.SelectorEventLoop(_Watched()) if plain else asyncio.new_event_loop()
         self._free = asyncio.Semaphore(limit)
@@ -303,8 +313,6 @@ class _Loop:
         return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
 
     def submit(self, call):
-        if self._refused:
-            return call.error(self._refused)
         if self._recorded:
             call.tag, call.number = _core.running_tag(), self._calls
             self._calls += 1
@@ -329,13 +337,6 @@ class _Loop:
         if self._recorded and not call.begun:
             self._loop.was_interrupted(call.tag, lambda: True)
         call.task.cancel()
-
-    def _refuse(self, error):
-        """Of the calls under way, and of all that come, that is the result."""
-        self._refused = error
-        for call in list(_in_work.values()):
-            if call.group is self:
-                call.error(error)
 
     async def _run(self, call):
         running.set(call)

@@ -18,7 +18,7 @@ import time
 from collections import deque
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-PATIENCE = 30.0  # seconds that a replay waits for what came in then before it says so
+from rayshim.recorded_inside import PATIENCE, Inside
 
 
 # The futures and tasks of a loop are made in the same order in every run. By their numbers they have the same order in sets too, which is
@@ -44,7 +44,7 @@ class _Timer(asyncio.TimerHandle):
     __slots__ = ("number",)
 
 
-class RecordedLoop(asyncio.SelectorEventLoop):
+class RecordedLoop(Inside, asyncio.SelectorEventLoop):
     """An event loop that writes what comes into it, or lets in what a record has.
 
     Arguments:
@@ -144,16 +144,6 @@ class RecordedLoop(asyncio.SelectorEventLoop):
             self._write({"answered": value})
             return value
         return self._answers.popleft() if self._answers else value
-
-    def was_interrupted(self, tag, unwanted):
-        """Whether the call with this tag, which has ended or will not begin, was cancelled; `unwanted()`: whether it is by now."""
-        if self._write is not None:
-            if unwanted():
-                self._write({"interrupted": tag})
-            return unwanted()
-        while tag in self._interrupted and not unwanted():
-            time.sleep(0.001)  # who cancels it is on the way
-        return tag in self._interrupted
 
     # ---- rounds
 

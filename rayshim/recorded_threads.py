@@ -53,21 +53,7 @@ class RecordedThreads(concurrency.Threads):
         self._turns.come(("cancel", call.number), let_in)
 
     def _run(self, call):
-        concurrency.running.set(call)
-        try:
-            while True:
-                try:
-                    value = self._value(call)
-                    break
-                except Exception as error:
-                    if call.completion.streaming or not call.again(error):
-                        raise
-        except SystemExit as error:
-            concurrency.leave(error)
-        except BaseException as error:
-            self._interrupted(call) or call.error(error)
-        else:
-            self._interrupted(call) or call.value(value)
+        super()._run(call)
         self._turns.pause()
 
     def _value(self, call):

@@ -30,7 +30,7 @@ from collections import deque
 
 from reactor import _core
 
-from rayshim.recorded_loop import PATIENCE
+from rayshim.recorded_inside import PATIENCE, Inside
 
 _SLICE = 0.005  # seconds of a turn that others wait for
 _LINES = 100  # between two looks at the clock
@@ -56,7 +56,7 @@ class Hand:
         self.ident = self.tid = self.clock = None
 
 
-class RecordedTurns:
+class RecordedTurns(Inside):
     """The turns of an actor's threads.
 
     Arguments:
@@ -202,17 +202,6 @@ class RecordedTurns:
         if self._write is not None:
             self._write({"answered": now})
         return now
-
-    def was_interrupted(self, tag, unwanted):
-        """Whether the call with this tag, which has ended, was cancelled; `unwanted()`: whether it is by now."""
-        if self._write is not None:
-            if unwanted():
-                self._write({"interrupted": tag})
-                return True
-            return False
-        while tag in self._interrupted and not unwanted():
-            _sleep(0.001)  # who cancels it is on the way
-        return tag in self._interrupted
 
     # ---- a thread's turn
 

@@ -156,7 +156,7 @@ def create(number, args, kwargs):
     if s.settings["kept"] and not s.inline:
         from rayshim.concurrency import has_threads
 
-        side = rerun.Side(facts, info.is_async, has_threads(info, how))  # before what it imports makes locks
+        side = rerun.Side(facts, info.is_async, has_threads(how, info.is_async))  # before what it imports makes locks
     cls = _imported(cls_ref, f"actor with name {facts['class_name']}")
     s.exports.setdefault(cls, cls_ref)
     make = lambda: cls(*args, **kwargs)  # noqa: E731

@@ -20,6 +20,21 @@ def outcome(program, **how):
         rayshim.shutdown()
 
 
+def value(program, **how):
+    """What `program(rayshim)` returns; `how`: for `init`."""
+    return outcome(program, **how)[0]
+
+
+def differs_and_is_replayed(program, path, monkeypatch):
+    """Two runs of `program` under delays, by arrival, return other values, and replays of each return the same as it did. Records go to `path`."""
+    monkeypatch.setenv("REACTOR_DELAYS", "2000")
+    recorded = [value(program, record=path / str(k), ordering="arrival") for k in range(2)]
+    assert recorded[0] != recorded[1]
+    for k, expected in enumerate(recorded):
+        for _ in range(2):
+            assert value(program, replay=path / str(k)) == expected
+
+
 def outcomes(ray, refs):
     """Of each ref: its value, or the class of its error."""
     shown = []

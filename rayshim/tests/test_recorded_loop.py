@@ -9,12 +9,9 @@ import pytest
 import rayshim
 from rayshim.tests import runs
 from rayshim.tests.runs import some_time
+from rayshim.tests.runs import value as outcome
 
 pytestmark = pytest.mark.timeout(60)
-
-
-def outcome(program, **how):
-    return runs.outcome(program, **how)[0]
 
 
 def every_way_to_wait(ray):
@@ -74,12 +71,7 @@ def every_way_to_wait(ray):
 
 
 def test_coroutines_go_on_in_their_recorded_order(tmp_path, monkeypatch):
-    monkeypatch.setenv("REACTOR_DELAYS", "2000")
-    recorded = [outcome(every_way_to_wait, record=tmp_path / str(k), ordering="arrival") for k in range(2)]
-    assert recorded[0] != recorded[1]
-    for k, expected in enumerate(recorded):
-        for _ in range(2):
-            assert outcome(every_way_to_wait, replay=tmp_path / str(k)) == expected
+    runs.differs_and_is_replayed(every_way_to_wait, tmp_path, monkeypatch)
 
 
 @rayshim.remote

@@ -17,12 +17,9 @@ import pytest
 import rayshim
 from rayshim.tests import runs
 from rayshim.tests.runs import some_time
+from rayshim.tests.runs import value as outcome
 
 pytestmark = pytest.mark.timeout(60)
-
-
-def outcome(program, **how):
-    return runs.outcome(program, **how)[0]
 
 
 @rayshim.remote
@@ -297,12 +294,7 @@ def many_callers(ray):
 
 
 def test_calls_that_it_makes_while_others_come_to_it(tmp_path, monkeypatch):
-    monkeypatch.setenv("REACTOR_DELAYS", "2000")
-    recorded = [outcome(many_callers, record=tmp_path / str(k), ordering="arrival") for k in range(2)]
-    assert recorded[0] != recorded[1]
-    for k, expected in enumerate(recorded):
-        for _ in range(2):
-            assert outcome(many_callers, replay=tmp_path / str(k)) == expected
+    runs.differs_and_is_replayed(many_callers, tmp_path, monkeypatch)
 
 
 class Pace:
