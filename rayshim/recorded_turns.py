@@ -81,6 +81,7 @@ class RecordedTurns(Inside):
         self._ready = deque()  # Hands, in the order in which they get the turn
         self._arrived = {} if write is None else deque()  # name -> function that lets it in; in a recorded run pairs of these
         self._hands = self._futures = 0
+        self._living = {}  # number -> Hand that has not ended
         self._steps = self._collections = 0
         self._own = threading.local()
         self._halted = self.finished = False
@@ -102,6 +103,7 @@ class RecordedTurns(Inside):
         """`function` as that of a new thread that takes turns, and the Hand of that. For who has the turn, and for what is let in."""
         hand = Hand(self, self._hands)
         self._hands += 1
+        self._living[hand.number] = hand
         self._ready.append(hand)
 
         def run(*args, **kwargs):
@@ -116,6 +118,7 @@ class RecordedTurns(Inside):
     def forget(self, hand):
         """The thread of this new Hand could not be started."""
         self._ready.remove(hand)
+        del self._living[hand.number]
 
     def run(self, function):
         """`function()` in this thread, as one that takes turns."""
@@ -221,6 +224,7 @@ class RecordedTurns(Inside):
             self._come_back(hand)
             hand.within = True
         hand.ended = True
+        del self._living[hand.number]
         for other in hand.joining:
             self._wake(other)
         self._end(hand, "ends")
@@ -354,15 +358,22 @@ class RecordedTurns(Inside):
         names = self._to_come.get(self._turn, ())
         while names:
             if names[0] not in self._arrived:
+                if not self._can_come(*names[0]):
+                    self._part(f"one of its threads waited then for {names[0]}, and does not now")
                 return False
             name = names.popleft()
             if not self._arrived.pop(name)():
-                return self._part(f"{name} came in then, and can not now")
+                return self._part(f"one of its threads waited then for {name}, and does not now")
         if self._turn >= self._last and not self.finished:
             self.finished = True
             self._on_finished()
         self._halted = self._turn > self._last
         return not self._halted
+
+    def _can_come(self, kind, number=None, waits=None):
+        """Whether what a thread waited for then is what it waits for now. Nobody has the turn, so that it can not come to that by itself."""
+        hand = self._living.get(number)
+        return kind not in ("late", "woken", "back") or (hand is not None and hand.waits == waits)
 
     @property
     def at_end(self):
