@@ -19,9 +19,10 @@ class Effort:
     quick: bool
 
 
-def effort(quick, repeat=None):
-    """The usual Effort, or that of a quick run; with another number of processes if given."""
-    return Effort(repeat or 1, 0.25, True) if quick else Effort(repeat or 3, 1.0, False)
+def effort(quick, repeat=None, share=None):
+    """The usual Effort, or that of a quick run; with another number of processes or share of the rounds if given."""
+    usual = Effort(1, 0.25, True) if quick else Effort(3, 1.0, False)
+    return Effort(repeat or usual.repeat, share or usual.share, quick)
 
 
 def run(workload, effort, progress=None):

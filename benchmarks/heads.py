@@ -1,4 +1,4 @@
-"""Workloads head to head: python -m benchmarks NAME... [--repeat N] [--quick] [--json DIRECTORY]"""
+"""Workloads head to head: python -m benchmarks NAME... [--repeat N] [--share S] [--quick] [--json DIRECTORY]"""
 
 import argparse
 import json
@@ -23,6 +23,7 @@ def arguments_from(argv):
     parser.add_argument("names", nargs="+", choices=[*WORKLOADS, "all"], metavar="NAME", help="which workloads, or all")
     parser.add_argument("--quick", action="store_true", help="one process each, a quarter of the rounds, fewer cases")
     parser.add_argument("--repeat", type=int, metavar="N", help="processes per competitor (3; quick: 1)")
+    parser.add_argument("--share", type=float, metavar="S", help="part of each workload's rounds in each process (1; quick: 0.25)")
     parser.add_argument("--only", metavar="COMPETITORS", help="only these, by name, with commas between: ray,rayshim,limit")
     parser.add_argument(
         "--json", type=Path, metavar="DIRECTORY", default=RESULTS, help="where NAME.json goes (default: %(default)s)"
@@ -30,6 +31,8 @@ def arguments_from(argv):
     arguments = parser.parse_args(argv)
     if arguments.repeat is not None and arguments.repeat < 1:
         parser.error("--repeat must be 1 or more")
+    if arguments.share is not None and arguments.share <= 0:
+        parser.error("--share must be above 0")
     names = WORKLOADS if "all" in arguments.names else dict.fromkeys(arguments.names)
     workloads = [WORKLOADS[name] for name in names]
     if arguments.only:
@@ -61,7 +64,7 @@ def run(workload, effort, progress=None):
 def show(found, console):
     for case in found["cases"]:
         table = Table(*standings.heading(found), title=f"{found['title']}\n{case['title']}", title_justify="left")
-        for column in table.columns[1:4] + table.columns[5:]:
+        for column in [column for column in table.columns[1:] if column.header != standings.SAME]:
             column.justify = "right"
         for row in case["rows"]:
             table.add_row(*standings.cells(row, found))
@@ -87,7 +90,7 @@ def main(argv):
     right = True
     for workload in workloads:
         with contest.shown() as progress:
-            found = run(workload, contest.effort(arguments.quick, arguments.repeat), progress)
+            found = run(workload, contest.effort(arguments.quick, arguments.repeat, arguments.share), progress)
         path = arguments.json / f"{workload.name}.json"
         path.write_text(json.dumps(found, indent=1) + "\n")
         show(found, console)

@@ -10,8 +10,8 @@ def run(side, name, options, out, patience, listen=lambda event: None):
     """Runs `programs/NAME.py` with these options (a dict) on a Side and gives what it told and what it cost, a dict.
 
     `rounds` has the seconds of each round after the warm-up, `warm_up` of those before; `traces` what the hash of the
-    results was after each of all of them, `trace` at the end. `figures` is what else the program told; `reason` says why it
-    failed, None if it did not. `out` is a Path for its events, `listen` is told of each.
+    results was after each of all of them, `trace` at the end. `paces` has the seconds of a fixed loop, measured between rounds.
+    `figures` is what else the program told; `reason` says why it failed, None if it did not. `out` is a Path for its events, `listen` is told of each.
     """
     rounds, result = [], {}
 
@@ -36,6 +36,7 @@ def run(side, name, options, out, patience, listen=lambda event: None):
         "trace": result.get("trace"),
         "figures": result.get("figures", {}),
         "torch_threads": result.get("torch_threads"),
+        "paces": result.get("paces", []),
         "wall": cost.wall,
         "start_up": cost.ready,
         "cpu": cost.cpu,

@@ -10,16 +10,19 @@ def summary(workload, case, runs):
 
     A list with a row per competitor: `cost` (seconds per unit of work, median of the processes' medians), its `spread`
     (interquartile range of all rounds over the median), `over_ray` (Ray's cost over it), `of_limit` (the limit's cost over
-    it), `same` (whether it computed what the first did; None if it need not), `start_up`, `peak_memory`, `reason` of its
-    failure. And a list with an entry per requirement: `ours`, `other`, `at_least`, `found` (None if one failed), `met`.
+    it), `same` (whether it computed what the first did; None if it need not), `pace` (of the machine while it ran, over the best that
+    was seen in this case), `start_up`, `peak_memory`, `reason` of its failure. And a list with an entry per requirement: `ours`, `other`, `at_least`, `found` (None if one failed), `met`.
     """
     rows = [_row(competitor, case, runs[competitor.name]) for competitor in workload.of(case)]
     by_name = {row["name"]: row for row in rows}
     compared = [c.name for c in workload.of(case) if c.same and any(run["traces"] for run in runs[c.name])]
+    best = min((pace for of_one in runs.values() for run in of_one for pace in run.get("paces", ())), default=None)
     first = next((run for name in compared for run in runs[name] if run["traces"]), None)
     for row in rows:
         row["over_ray"] = _over(by_name, "ray", row)
         row["of_limit"] = _over(by_name, "limit", row)
+        paces = [pace for run in runs[row["name"]] for pace in run.get("paces", ())]
+        row["pace"] = best / statistics.mean(paces) if paces else None
         if row["name"] in compared:
             row["same"] = all(_same(first, run) for run in runs[row["name"]])
     answers = []
@@ -58,7 +61,10 @@ def _same(one, other):
     return rounds > 0 and one["traces"][:rounds] == other["traces"][:rounds] and ends
 
 
-HEADING = ("", "{per}", "over Ray", "of the limit", "same results", "start-up", "memory")
+SAME = "same results"
+HEADING = ("", "{per}", "over Ray", "of the limit", SAME, "pace", "start-up", "memory")
+# Share by which the machine's pace may differ from row to row before a reader is told.
+UNEVEN = 0.15
 
 
 def heading(found):
@@ -74,7 +80,7 @@ def figure(row, found):
 def cells(row, found):
     """A row's texts, in the order of the heading."""
     if row["cost"] is None:
-        return [row["title"], "failed", "", "", "", "", ""]
+        return [row["title"], "failed", *[""] * (len(HEADING) - 2)]
     per = f" {found['unit']}/s"
     return [
         row["title"],
@@ -82,6 +88,7 @@ def cells(row, found):
         "" if row["over_ray"] is None else three_digits(row["over_ray"]),
         "" if row["of_limit"] is None else f"{row['of_limit']:.0%}",
         {None: "not comparable", True: "yes", False: "NO"}[row["same"]],
+        "" if row.get("pace") is None else f"{row['pace']:.0%}",
         f"{row['start_up']:.2f} s",
         f"{row['peak_memory'] / 2**20:,.0f} MiB",
     ]
@@ -103,6 +110,9 @@ def notes(case):
     unstable = [row["title"] for row in case["rows"] if row["spread"] is not None and row["spread"] > UNSTABLE]
     if unstable:
         said.append((f"unstable, the middle half of the rounds spans more than {UNSTABLE:.0%}: {', '.join(unstable)}", "yellow"))
+    paces = [row["pace"] for row in case["rows"] if row.get("pace") is not None]
+    if paces and max(paces) > (1 + UNEVEN) * min(paces):
+        said.append((f"the machine's pace differed from row to row: {min(paces):.0%} to {max(paces):.0%} of its best", "yellow"))
     left = [f"{row['title']} {row['left_behind']}" for row in case["rows"] if row["left_behind"]]
     if left:
         said.append((f"processes left behind, which were killed: {', '.join(left)}", "yellow"))
@@ -113,7 +123,8 @@ def markdown(found):
     """The tables of a workload's JSON as Markdown."""
     parts = []
     for case in found["cases"]:
-        lines = [heading(found), ["---", *["---:"] * 3, "---", *["---:"] * 2]]
+        titles = heading(found)
+        lines = [titles, ["---" if title in ("", SAME) else "---:" for title in titles]]
         lines += [cells(row, found) for row in case["rows"]]
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         said = "\n".join(f"- {text}" for text, _ in notes(case))

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import hashlib
 import json
+import math
 import os
 import signal
 import sys
@@ -37,6 +38,23 @@ def _flag(name):
     return "--" + name.replace("_", "-")
 
 
+# Seconds between two looks at the machine's pace, which are between rounds.
+PACE_EVERY = 0.05
+
+
+def pace():
+    """Processor time of a fixed loop in this thread, seconds.
+
+    It is longer while what shares the core (its other hardware thread, another guest of the machine) is busy, which no
+    program can see otherwise; what it waits for the core itself does not count.
+    """
+    start = time.thread_time()
+    value = 0
+    for number in range(10_000):
+        value = (value * 3 + number) & 0xFFFF
+    return time.thread_time() - start
+
+
 class Measured:
     """Times the rounds of a program and keeps a running hash of what they computed; a context manager.
 
@@ -51,7 +69,9 @@ class Measured:
 
     def __init__(self, rounds, warm_up, json="", neighbours=0):
         self.count, self.warm_up = rounds, warm_up
-        self.seconds, self.figures = [], {}
+        self.seconds, self.figures, self.paces = [], {}, []
+        self._paced = -math.inf  # when that was last measured
+        pace()  # Python makes a loop faster while it runs for the first time
         self._round = {}  # what there is to tell of the last round
         self._hash = hashlib.sha256()
         self._out = open(json, "a", buffering=1) if json else None
@@ -81,6 +101,9 @@ class Measured:
     def rounds(self):
         """The rounds' numbers from 0 on, the warm-up's first. What is seen after the last is of the end, not of a round."""
         for number in range(self.warm_up + self.count):
+            if time.monotonic() - self._paced > PACE_EVERY:
+                self.paces.append(pace())
+                self._paced = time.monotonic()
             yield number
         self._tell_round()
 
@@ -122,7 +145,7 @@ class Measured:
     def _finish(self):
         timed = self.seconds[self.warm_up :]
         threads = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else None
-        self._tell(event="result", trace=self.trace, torch_threads=threads, figures=self.figures)
+        self._tell(event="result", trace=self.trace, torch_threads=threads, figures=self.figures, paces=self.paces)
         print("trace", self.trace)
         print(f"median of {len(timed)} rounds: {np.median(timed) * 1e6:,.1f} µs", file=sys.stderr)
 

@@ -58,6 +58,14 @@ def test_what_was_left_out_is_required_of_nobody():
     assert found["required"] == [] and standings.notes(found) == []
 
 
+def test_a_row_tells_the_pace_of_the_machine_meanwhile():
+    found = summary(ray=[made(1.0, paces=[1.0, 3.0])], rayshim=[made(1.0, paces=[1.0])], limit=[made(1.0, paces=[1.25, 1.25])])
+    assert [row(name, found)["pace"] for name in ("ray", "rayshim", "limit", "other")] == [0.5, 1.0, 0.8, None]
+    assert "the machine's pace differed from row to row: 50% to 100% of its best" in dict(standings.notes(found))
+    even = summary(ray=[made(1.0, paces=[1.0])], rayshim=[made(1.0, paces=[1.1])])
+    assert not any("pace" in text for text, _ in standings.notes(even))
+
+
 def test_a_failure_is_a_row_that_says_why():
     found = summary(other=[failed("ModuleNotFoundError: no such library")])
     assert row("other", found)["cost"] is None
@@ -119,6 +127,14 @@ def test_tables_are_made_from_the_json_alone():
     assert "| rayshim | 1 s ±0% | 3 |" in told and "at least 3, found 3: met" in told
     assert "| Made up | small | 3 s | 1 s | 3 | same |" in publish.summary({"gymnasium": found})
     assert "NOT MET" in publish.summary({"gymnasium": found})
+
+
+def test_the_effort_is_the_usual_one_where_nothing_else_is_said():
+    assert contest.effort(quick=False) == contest.Effort(3, 1.0, False)
+    assert contest.effort(quick=True, repeat=2) == contest.Effort(2, 0.25, True)
+    assert contest.effort(quick=False, share=0.5) == contest.Effort(3, 0.5, False)
+    with pytest.raises(SystemExit):
+        heads.arguments_from(["gymnasium", "--share", "0"])
 
 
 def test_an_unknown_competitor_is_refused(capsys):
