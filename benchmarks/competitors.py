@@ -94,3 +94,4 @@ VECTOR_ENVIRONMENTS = [
     # Its environments are its own, in C++, with their own random numbers.
     vector_environment("EnvPool", "EnvPool", same=False),
 ]
+PROCESSES = vector_environment("processes", "a process each, woken by a pipe, no data")

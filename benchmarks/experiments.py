@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from benchmarks.competitors import BARE, CONTROLS, VECTOR_ENVIRONMENTS, Competitor, rays, rayshims
+from benchmarks.competitors import BARE, CONTROLS, PROCESSES, VECTOR_ENVIRONMENTS, Competitor, rays, rayshims
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Workload:
 OVER_RAY = Required("ray", 1.5)
 MEGABYTE = 1 << 20
 BROADCAST = (*rays("naive", "idiomatic", "compiled"), *rayshims("naive", "idiomatic"), *CONTROLS)
-STEPPING = (*rays("naive", "compiled"), *rayshims("naive"), *VECTOR_ENVIRONMENTS, *CONTROLS)
+STEPPING = (*rays("naive", "compiled"), *rayshims("naive"), *VECTOR_ENVIRONMENTS, *CONTROLS, PROCESSES)
 
 
 def _broadcast(title, actors, size, required=5.0, **options):

@@ -3,17 +3,18 @@
     python benchmarks/programs/vector_environments.py --library AsyncVectorEnv --env CartPole-v1
 
 They get the same environments with the same seeds and actions, so the trace is the same as that of stepping.py;
-EnvPool's environments are its own.
+EnvPool's environments are its own. "processes" is no library but what a process per environment costs by itself.
 """
 
 import functools
+import multiprocessing
 import os
 
 import environments
 import numpy as np
 from measured import Measured, options
 
-LIBRARIES = ("AsyncVectorEnv", "SyncVectorEnv", "SubprocVecEnv", "PufferLib", "EnvPool")
+LIBRARIES = ("AsyncVectorEnv", "SyncVectorEnv", "SubprocVecEnv", "PufferLib", "EnvPool", "processes")
 
 
 def gymnasium_vector(options, kind):
@@ -78,6 +79,74 @@ def env_pool(options):
     return vector, lambda actions: vector.step(actions)[:2]
 
 
+class Processes:
+    """A process per environment, which a byte through a pipe wakes for each step and which answers with a byte.
+
+    Nothing else goes between them while the clock runs: each knows its actions before, and tells what came of them afterwards. So what
+    it takes is the environments' own time in processes that take turns on the cores, and the kernel's for waking them.
+    """
+
+    def __init__(self, options):
+        context = multiprocessing.get_context("fork")
+        self.connections, self.wakes, self.answers = [], [], []
+        for seed in range(options.envs):
+            ours, theirs = context.Pipe()
+            woken, wake = os.pipe()
+            answered, answer = os.pipe()
+            context.Process(target=self._serve, args=(options.env, seed, theirs, woken, answer), daemon=True).start()
+            self.connections.append(ours)
+            self.wakes.append(wake)
+            self.answers.append(answered)
+        self._told()
+
+    @staticmethod
+    def _serve(name, seed, connection, woken, answer):
+        environment = environments.make(name)
+        environment.reset(seed=seed)
+        connection.send("ready")
+        while True:
+            chosen, rewards = connection.recv(), []
+            connection.send("ready")
+            for action in chosen:
+                os.read(woken, 1)
+                observation, reward, *_ = environment.step(action)
+                rewards.append(reward)
+                os.write(answer, b".")
+            connection.send((rewards, observation))
+
+    def _told(self):
+        return [connection.recv() for connection in self.connections]
+
+    def round(self, measured, chosen):
+        """(rewards by step and environment, the last observations) of a round with these actions, [steps, envs]."""
+        for number, connection in enumerate(self.connections):
+            connection.send(list(chosen[:, number]))
+        self._told()
+        with measured.clock():
+            for _ in chosen:
+                for wake in self.wakes:
+                    os.write(wake, b".")
+                for answered in self.answers:
+                    os.read(answered, 1)
+        rewards, observations = zip(*self._told(), strict=True)
+        return zip(*rewards, strict=True), observations
+
+
+def run_processes(measured, options):
+    processes = Processes(options)
+    measured.ready()
+    for number in measured.rounds():
+        chosen = np.array(environments.actions(options.env, options.envs, options.steps, number))
+        rewards, observations = processes.round(measured, chosen)
+        see(measured, rewards, observations)
+
+
+def see(measured, rewards, observations):
+    """As stepping.py has them: a list per step, an array per environment."""
+    rewards = [[float(np.float32(reward)) for reward in step] for step in rewards]
+    measured.see(rewards, [np.array(observation) for observation in observations])
+
+
 def run(measured, options):
     makers = {"SubprocVecEnv": stable_baselines, "PufferLib": puffer, "EnvPool": env_pool}
     if options.library in makers:
@@ -94,13 +163,11 @@ def run(measured, options):
                 observations, found = step(actions)
                 # Some give a view of what the next step overwrites.
                 rewards.append(np.array(found))
-        # As stepping.py has them: a list per step, an array per environment.
-        rewards = [[float(np.float32(reward)) for reward in step] for step in rewards]
-        measured.see(rewards, [np.array(observation) for observation in observations])
+        see(measured, rewards, observations)
     vector.close()
 
 
 if __name__ == "__main__":
     chosen = options(__doc__, library=LIBRARIES, env="CartPole-v1", envs=15, steps=100)
     with Measured.of(chosen) as measured:
-        run(measured, chosen)
+        (run_processes if chosen.library == "processes" else run)(measured, chosen)
