@@ -161,7 +161,7 @@ struct Header {
   atomic<int64_t> spilled_ns;              // time that took
   atomic<int64_t> spill_note;              // `spilled` at which the user is told next, 0: never
   uint64_t spill_device, spill_inode;      // of the spill file, 0 without one
-  alignas(64) atomic<int32_t> awake;       // processes not asleep on a bell
+  alignas(64) atomic<int32_t> awake;       // processes not asleep on a bell, without the supervisor
   atomic<uint32_t> proc_high;
   alignas(64) atomic<Off> queues;          // list of TaskQueue, one per (process, demand)
   atomic<uint32_t> pool_high;

@@ -31,7 +31,8 @@ void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int 
   ctx->functions = PyDict_New();
   Proc* p = ctx->proc;
   p->pid = getpid();
-  if (p->awake.exchange(1) == 0) h->header->awake.fetch_add(1);
+  // The supervisor is not counted: it waits in poll(), not on its bell.
+  if (p->kind != ProcKind::Supervisor && p->awake.exchange(1) == 0) h->header->awake.fetch_add(1);
   p->state.store(ProcState::Live, memory_order_release);
 }
 

@@ -208,7 +208,7 @@ int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, ui
       Lend lend(seat.proc() != nullptr);
       Told told;
       Away turn;
-      Spin away(mine->header);
+      Spin away(mine->header, Spin::kBriefNs);
       Spin& spin = seat.proc() ? mine->spin : away;
       while (true) {
         int e;

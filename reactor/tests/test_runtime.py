@@ -74,6 +74,13 @@ def run(make_run):
     return make_run()
 
 
+def test_who_sleeps_is_not_counted_as_awake(run):
+    # Else a wait would take the cores for taken and sleep at once.
+    actor = run.actor(Worker)
+    assert _core.get_one(actor.add(1), None) == 1
+    wait_until(lambda: _core.stats()["awake"] == 1)  # this process
+
+
 def settled(run, before, slack=0):
     """Waits until nothing more is in use than `before`, when something may still have been on its way back; slots may be `slack` more."""
     def back():
