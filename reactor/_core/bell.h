@@ -61,6 +61,7 @@ class Spin {
   }
   static constexpr uint64_t kLimitNs = 500000;
   static constexpr uint64_t kBriefNs = 30000;  // for one wait, of which nothing is learnt for the next
+  static constexpr uint64_t kOfferNs = 10000;  // between two offers of the core to others
   static constexpr int kYields = 16;
   uint64_t yield_limit() const {
     int32_t awake = header_->awake.load(memory_order_relaxed);
@@ -97,6 +98,7 @@ int wait_on(Heap* heap, Bell* bell, Proc* self, Spin& spin, uint64_t deadline, R
     uint64_t until = now_ns() + spin.limit_ns;
     bool due = deadline < until;
     if (due) until = deadline;
+    uint64_t offer = now_ns() + Spin::kOfferNs;
     for (;;) {
       for (int i = 0; i < 64; ++i) {
         if (ready()) {
@@ -106,9 +108,15 @@ int wait_on(Heap* heap, Bell* bell, Proc* self, Spin& spin, uint64_t deadline, R
         cpu_relax();
       }
       if (spin.crowded()) break;
-      if (now_ns() > until) {
+      uint64_t now = now_ns();
+      if (now > until) {
         if (!due) spin.lost();
         break;
+      }
+      // Who was rung and has not had a core yet is not counted as awake. If it waits for this one, here it gets it.
+      if (now > offer) {
+        sched_yield();
+        offer = now_ns() + Spin::kOfferNs;
       }
     }
   }
