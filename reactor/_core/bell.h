@@ -95,10 +95,9 @@ template <class Ready>
 int wait_on(Heap* heap, Bell* bell, Proc* self, Spin& spin, uint64_t deadline, Ready ready) {
   if (ready()) return 0;
   if (spin.allowed()) {
-    uint64_t until = now_ns() + spin.limit_ns;
+    uint64_t start = now_ns(), until = start + spin.limit_ns, offer = start + Spin::kOfferNs;
     bool due = deadline < until;
     if (due) until = deadline;
-    uint64_t offer = now_ns() + Spin::kOfferNs;
     for (;;) {
       for (int i = 0; i < 64; ++i) {
         if (ready()) {
