@@ -64,8 +64,8 @@ def run(workload, effort, progress=None):
 def show(found, console):
     for case in found["cases"]:
         table = Table(*standings.heading(found), title=f"{found['title']}\n{case['title']}", title_justify="left")
-        for column in [column for column in table.columns[1:] if column.header != standings.SAME]:
-            column.justify = "right"
+        for column in table.columns[1:]:
+            column.justify = "left" if column.header == standings.SAME else "right"
         for row in case["rows"]:
             table.add_row(*standings.cells(row, found))
         console.print(table)

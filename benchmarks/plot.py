@@ -89,7 +89,7 @@ def lines(found, path):
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
     for name, (title, costs) in _costs(found).items():
         places = [case["options"][found["axis"]] for case, _ in costs]
-        style = {"linestyle": "--"} if name in ("bare", "limit", "processes") else {"marker": "o", "markersize": 4}
+        style = {"linestyle": "--"} if name in ("bare", "limit") else {"marker": "o", "markersize": 4}
         axes.plot(places, [cost for _, cost in costs], color=_DRAWN.get(name), label=title, **style)
     axes.set(title=found["title"], xlabel=_AXES.get(found["axis"], found["axis"]), ylabel="seconds", xscale="log", yscale="log")
     _finish(figure, axes, path)

@@ -11,7 +11,8 @@ def run(side, name, options, out, patience, listen=lambda event: None):
 
     `rounds` has the seconds of each round after the warm-up, `warm_up` of those before; `traces` what the hash of the
     results was after each of all of them, `trace` at the end. `paces` has the seconds of a fixed loop, measured between rounds.
-    `figures` is what else the program told; `reason` says why it failed, None if it did not. `out` is a Path for its events, `listen` is told of each.
+    `figures` is what else the program told; `reason` says why it failed, None if it did not. `out` is a Path for its
+    events, `listen` is told of each.
     """
     rounds, result = [], {}
 

@@ -1,5 +1,6 @@
 """From the runs of a contest to figures: one table per case, what was required, and whether all computed the same."""
 
+import itertools
 import statistics
 
 from benchmarks.report import UNSTABLE, cost, spread, three_digits
@@ -11,18 +12,19 @@ def summary(workload, case, runs):
     A list with a row per competitor: `cost` (seconds per unit of work, median of the processes' medians), its `spread`
     (interquartile range of all rounds over the median), `over_ray` (Ray's cost over it), `of_limit` (the limit's cost over
     it), `same` (whether it computed what the first did; None if it need not), `pace` (of the machine while it ran, over the best that
-    was seen in this case), `start_up`, `peak_memory`, `reason` of its failure. And a list with an entry per requirement: `ours`, `other`, `at_least`, `found` (None if one failed), `met`.
+    was seen in this case), `start_up`, `peak_memory`, `reason` of its failure. And a list with an entry per requirement: `ours`,
+    `other`, `at_least`, `found` (None if one failed), `met`.
     """
     rows = [_row(competitor, case, runs[competitor.name]) for competitor in workload.of(case)]
     by_name = {row["name"]: row for row in rows}
     compared = [c.name for c in workload.of(case) if c.same and any(run["traces"] for run in runs[c.name])]
-    best = min((pace for of_one in runs.values() for run in of_one for pace in run.get("paces", ())), default=None)
+    paces = {name: [pace for run in of_one for pace in run.get("paces", ())] for name, of_one in runs.items()}
+    best = min(itertools.chain.from_iterable(paces.values()), default=None)
     first = next((run for name in compared for run in runs[name] if run["traces"]), None)
     for row in rows:
         row["over_ray"] = _over(by_name, "ray", row)
         row["of_limit"] = _over(by_name, "limit", row)
-        paces = [pace for run in runs[row["name"]] for pace in run.get("paces", ())]
-        row["pace"] = best / statistics.mean(paces) if paces else None
+        row["pace"] = best / statistics.mean(paces[row["name"]]) if paces[row["name"]] else None
         if row["name"] in compared:
             row["same"] = all(_same(first, run) for run in runs[row["name"]])
     answers = []
@@ -63,8 +65,6 @@ def _same(one, other):
 
 SAME = "same results"
 HEADING = ("", "{per}", "over Ray", "of the limit", SAME, "pace", "start-up", "memory")
-# Share by which the machine's pace may differ from row to row before a reader is told.
-UNEVEN = 0.15
 
 
 def heading(found):
@@ -111,7 +111,7 @@ def notes(case):
     if unstable:
         said.append((f"unstable, the middle half of the rounds spans more than {UNSTABLE:.0%}: {', '.join(unstable)}", "yellow"))
     paces = [row["pace"] for row in case["rows"] if row.get("pace") is not None]
-    if paces and max(paces) > (1 + UNEVEN) * min(paces):
+    if paces and max(paces) > (1 + UNSTABLE) * min(paces):
         said.append((f"the machine's pace differed from row to row: {min(paces):.0%} to {max(paces):.0%} of its best", "yellow"))
     left = [f"{row['title']} {row['left_behind']}" for row in case["rows"] if row["left_behind"]]
     if left:

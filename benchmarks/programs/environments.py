@@ -43,6 +43,13 @@ def make(name):
     return Endless(gymnasium.make(name))
 
 
+def see(measured, rewards, observations):
+    """Adds to the trace of a Measured the rewards of a round, by step and environment, and its last observations."""
+    # Some vector environments give rewards in single precision.
+    rewards = [[float(np.float32(reward)) for reward in step] for step in rewards]
+    measured.see(rewards, [np.array(observation) for observation in observations])
+
+
 def actions(name, environments, steps, number):
     """The actions of a round, a list of one per environment for each step: ints, or float32 arrays."""
     random = np.random.default_rng([number, environments])

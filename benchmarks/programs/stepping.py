@@ -8,7 +8,6 @@ A round is --steps steps of all environments, with actions drawn before it.
 """
 
 import environments
-import numpy as np
 import ray
 from measured import Measured, options
 
@@ -63,9 +62,7 @@ def run(measured, options):
                 results = None
                 results = step(actions)
                 rewards.append([result[1] for result in results])
-        # Some vector environments give rewards in single precision.
-        rewards = [[float(np.float32(reward)) for reward in step] for step in rewards]
-        measured.see(rewards, [result[0] for result in results])
+        environments.see(measured, rewards, [result[0] for result in results])
 
 
 if __name__ == "__main__":

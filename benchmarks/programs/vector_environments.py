@@ -88,12 +88,14 @@ class Processes:
 
     def __init__(self, options):
         context = multiprocessing.get_context("fork")
-        self.connections, self.wakes, self.answers = [], [], []
+        self.processes, self.connections, self.wakes, self.answers = [], [], [], []
         for seed in range(options.envs):
             ours, theirs = context.Pipe()
             woken, wake = os.pipe()
             answered, answer = os.pipe()
-            context.Process(target=self._serve, args=(options.env, seed, theirs, woken, answer), daemon=True).start()
+            process = context.Process(target=self._serve, args=(options.env, seed, theirs, woken, answer), daemon=True)
+            process.start()
+            self.processes.append(process)
             self.connections.append(ours)
             self.wakes.append(wake)
             self.answers.append(answered)
@@ -117,7 +119,7 @@ class Processes:
     def _told(self):
         return [connection.recv() for connection in self.connections]
 
-    def round(self, measured, chosen):
+    def play(self, measured, chosen):
         """(rewards by step and environment, the last observations) of a round with these actions, [steps, envs]."""
         for number, connection in enumerate(self.connections):
             connection.send(list(chosen[:, number]))
@@ -131,43 +133,42 @@ class Processes:
         rewards, observations = zip(*self._told(), strict=True)
         return zip(*rewards, strict=True), observations
 
-
-def run_processes(measured, options):
-    processes = Processes(options)
-    measured.ready()
-    for number in measured.rounds():
-        chosen = np.array(environments.actions(options.env, options.envs, options.steps, number))
-        rewards, observations = processes.round(measured, chosen)
-        see(measured, rewards, observations)
+    def close(self):
+        for process in self.processes:
+            process.terminate()
 
 
-def see(measured, rewards, observations):
-    """As stepping.py has them: a list per step, an array per environment."""
-    rewards = [[float(np.float32(reward)) for reward in step] for step in rewards]
-    measured.see(rewards, [np.array(observation) for observation in observations])
+def stepwise(step):
+    """`Processes.play` with a function from the actions of all environments to their (observations, rewards)."""
 
-
-def run(measured, options):
-    makers = {"SubprocVecEnv": stable_baselines, "PufferLib": puffer, "EnvPool": env_pool}
-    if options.library in makers:
-        vector, step = makers[options.library](options)
-    else:
-        vector, step = gymnasium_vector(options, options.library)
-    measured.ready()
-    observations = None
-    for number in measured.rounds():
-        chosen = np.array(environments.actions(options.env, options.envs, options.steps, number))
+    def play(measured, chosen):
         rewards = []
         with measured.clock():
             for actions in chosen:
                 observations, found = step(actions)
                 # Some give a view of what the next step overwrites.
                 rewards.append(np.array(found))
-        see(measured, rewards, observations)
+        return rewards, observations
+
+    return play
+
+
+def run(measured, options):
+    makers = {"SubprocVecEnv": stable_baselines, "PufferLib": puffer, "EnvPool": env_pool}
+    if options.library == "processes":
+        vector = Processes(options)
+        play = vector.play
+    else:
+        vector, step = makers.get(options.library, functools.partial(gymnasium_vector, kind=options.library))(options)
+        play = stepwise(step)
+    measured.ready()
+    for number in measured.rounds():
+        rewards, observations = play(measured, np.array(environments.actions(options.env, options.envs, options.steps, number)))
+        environments.see(measured, rewards, observations)
     vector.close()
 
 
 if __name__ == "__main__":
     chosen = options(__doc__, library=LIBRARIES, env="CartPole-v1", envs=15, steps=100)
     with Measured.of(chosen) as measured:
-        (run_processes if chosen.library == "processes" else run)(measured, chosen)
+        run(measured, chosen)
