@@ -526,7 +526,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
     out.put_on_board(link->actor, link->actor, open);  // it has become open meanwhile; the refs keep the result
   }
   uint32_t p = inbox->proc.load(memory_order_relaxed);
-  if (p != kNoProc && !rung_later(out.encoding->deps(), &ctx->heap->procs[p].bell) && ring(&ctx->heap->procs[p].bell))
+  if (p != kNoProc && !rung_later(out.encoding->deps(), &ctx->heap->procs[p].bell) && ring(ctx->heap, &ctx->heap->procs[p].bell))
     ctx->proc->wakes.fetch_add(1, memory_order_relaxed);
   if (inbox->state.load(memory_order_relaxed) == InboxState::Dead) send_control(Control::Drain, ctx->heap->off(link->object));
   return refs;
@@ -542,7 +542,7 @@ void close_link(PyLink* l) {
   outlet->sender.close();
   ctx->outlets.erase(ctx->heap->off(l->inbox));
   uint32_t p = l->inbox->proc.load(memory_order_relaxed);
-  if (p != kNoProc) ring(&ctx->heap->procs[p].bell);
+  if (p != kNoProc) ring(ctx->heap, &ctx->heap->procs[p].bell);
 }
 
 // ---- tasks
@@ -586,7 +586,7 @@ void kick_pool(uint32_t demand) {
       // One that sleeps but is not idle waits for a result inside a task: it would not look at the queues.
       if (!p || ctx->heap->procs[p - 1].setting != setting || !ctx->heap->procs[p - 1].idle.load(memory_order_relaxed)) continue;
       awake = true;
-      if (ring(&ctx->heap->procs[p - 1].bell)) {
+      if (ring(ctx->heap, &ctx->heap->procs[p - 1].bell)) {
         ctx->proc->wakes.fetch_add(1, memory_order_relaxed);
         return;
       }

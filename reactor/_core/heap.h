@@ -65,6 +65,8 @@ class Heap {
     Header* hdr = h->header;
     hdr->capacity = capacity;
     hdr->cores = cores;
+    const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+    hdr->cpus = cpus < 1 ? 1 : cpus < long(kMaxCores) ? uint32_t(cpus) : kMaxCores;
     hdr->store_limit = store_limit;
     // What was in use at once may stay warm: a loop that carries much per round would else meet fresh pages in each.
     hdr->warm_limit = store_limit / 2 > (256 << 20) ? store_limit / 2 : 256 << 20;
@@ -98,6 +100,12 @@ class Heap {
   Heap& operator=(const Heap&) = delete;
 
   template <class T> T* at(Off off) const { return reinterpret_cast<T*>(base + off); }
+  // Whose own bell it is; none of a process's threads'.
+  Proc* owner(Bell* b) const {
+    auto* p = reinterpret_cast<Proc*>(b);
+    static_assert(offsetof(Proc, bell) == 0);
+    return p >= procs && p < procs + kMaxProcs ? p : nullptr;
+  }
   Off off(const void* p) const { return Off(static_cast<const uint8_t*>(p) - base); }
   uint32_t page_of(Off off) const { return uint32_t((off - header->pages_at) / kPage); }
   Off page_at(uint32_t page) const { return header->pages_at + Off(page) * kPage; }

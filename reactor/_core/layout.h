@@ -30,6 +30,7 @@ constexpr size_t kPage = 64 * 1024;
 constexpr size_t kLine = 64;
 constexpr uint32_t kMaxProcs = 16384;
 constexpr uint32_t kNoProc = 0xffffffff;
+constexpr uint32_t kMaxCores = 1024;  // beyond them two count as one
 constexpr int kClasses = 12;      // slab size classes, see alloc.h
 constexpr uint64_t kHeaderPages = 40;
 constexpr int kMaxResources = 4096;
@@ -74,6 +75,8 @@ struct alignas(64) Proc {
   int32_t pid;
   atomic<ExitReason> exit_reason;
   atomic<uint32_t> awake;      // counted in Header::awake
+  atomic<uint32_t> counted;    // in Core::work of the core of this number, less 1; 0: in none
+  atomic<uint32_t> core;       // on which it has last gone on after a wait, or looked
   atomic<uint32_t> demand;     // resource demand held + 1, 0 for none
   atomic<uint32_t> blocked;    // its main thread is inside get or wait
   atomic<uint32_t> lent;       // its demand has been given back while it waits
@@ -139,12 +142,19 @@ struct Demand {
   uint32_t setting = 0;        // what a worker must have been born with to run the task (see runtime/supervisor.py)
 };
 
+// See cores.h.
+struct alignas(64) Core {
+  atomic<int32_t> work;        // processes that have something to do and ran there last
+  atomic<uint32_t> looker;     // proc slot + 1 of the one that waits there without sleeping
+};
+
 struct Header {
   uint64_t magic;
   uint64_t capacity;
   uint64_t pages_at;           // offset of page 0
   uint32_t pages;
   int32_t cores;
+  uint32_t cpus;               // their numbers are below
   int64_t store_limit;
   int64_t warm_limit;          // free pages kept resident, in bytes
 
@@ -163,6 +173,7 @@ struct Header {
   uint64_t spill_device, spill_inode;      // of the spill file, 0 without one
   alignas(64) atomic<int32_t> awake;       // processes not asleep on a bell, without the supervisor
   atomic<uint32_t> proc_high;
+  Core core[kMaxCores];
   alignas(64) atomic<Off> queues;          // list of TaskQueue, one per (process, demand)
   atomic<uint32_t> pool_high;
   atomic<int32_t> pool_idle;

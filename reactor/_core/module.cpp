@@ -33,6 +33,7 @@ void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int 
   p->pid = getpid();
   // The supervisor is not counted: it waits in poll(), not on its bell.
   if (p->kind != ProcKind::Supervisor && p->awake.exchange(1) == 0) h->header->awake.fetch_add(1);
+  if (p->kind != ProcKind::Supervisor) has_work(h->header, p);
   p->state.store(ProcState::Live, memory_order_release);
 }
 
@@ -440,7 +441,7 @@ int cancel_object(Object* o, bool children) {
     Off head = p.cancels.load(memory_order_relaxed);
     do n->next = head;
     while (!p.cancels.compare_exchange_weak(head, off, memory_order_release, memory_order_relaxed));
-    ring(&p.bell);
+    ring(ctx->heap, &p.bell);
   } else if (runner != kNoProc) {
     ctx->heap->procs[runner].cancel_children.store(children, memory_order_relaxed);
     ctx->heap->procs[runner].cancel.store(o->uid, memory_order_release);
@@ -819,8 +820,8 @@ NB_MODULE(_core, m) {
   m.def("abort", [] {
     if (!ctx) return;
     ctx->aborted = true;
-    ring(&ctx->proc->bell);
-    for (Off off : ctx->spare_bells) ring(ctx->heap->at<Bell>(off));
+    ring(ctx->heap, &ctx->proc->bell);
+    for (Off off : ctx->spare_bells) ring(ctx->heap, ctx->heap->at<Bell>(off));
   });
   m.def("aborted", [] { return ctx && ctx->aborted; });
   m.def("hold_if_held", [](uint64_t off) {

@@ -149,7 +149,7 @@ inline void destroy(Local& l, Object* first) {
 }
 
 inline void ring_counted(Local& l, Off bell) {
-  if (ring(l.heap->at<Bell>(bell))) l.proc->wakes.fetch_add(1, memory_order_relaxed);
+  if (ring(l.heap, l.heap->at<Bell>(bell))) l.proc->wakes.fetch_add(1, memory_order_relaxed);
 }
 
 inline void act_on(Local& l, WaitNode* n, bool failed) {
@@ -186,7 +186,7 @@ inline void tell_held(Local& l) {
   h->finished.fetch_add(1, memory_order_seq_cst);
   uint32_t high = h->proc_high.load(memory_order_acquire);
   for (uint32_t i = 0; i < high; ++i)
-    if (l.heap->procs[i].held.load(memory_order_relaxed) && ring(&l.heap->procs[i].bell)) l.proc->wakes.fetch_add(1, memory_order_relaxed);
+    if (l.heap->procs[i].held.load(memory_order_relaxed) && ring(l.heap, &l.heap->procs[i].bell)) l.proc->wakes.fetch_add(1, memory_order_relaxed);
 }
 
 // Marks the object done and wakes who waits, unless it is done already. The value (or reason) has been written; the

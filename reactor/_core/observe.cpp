@@ -116,7 +116,7 @@ nb::list recordings(double timeout) {
   auto asked = [](Proc& p) { return &p != ctx->proc && p.state.load() == ProcState::Live && (p.kind == ProcKind::Actor || p.kind == ProcKind::Pool); };
   uint64_t deadline = now_ns() + uint64_t(timeout * 1e9);
   for (uint32_t i = 0; i < ctx->header->proc_high.load(); ++i)
-    if (asked(ctx->heap->procs[i])) ring(&ctx->heap->procs[i].bell);
+    if (asked(ctx->heap->procs[i])) ring(ctx->heap, &ctx->heap->procs[i].bell);
   for (uint32_t i = 0; i < ctx->header->proc_high.load(); ++i) {
     Proc& p = ctx->heap->procs[i];
     while (asked(p) && int32_t(p.recording_round.load(memory_order_acquire) - round) < 0 && now_ns() < deadline) {
@@ -265,6 +265,13 @@ nb::dict stats() {
   d["store_used"] = h->store_used.load();
   d["store_limit"] = h->store_limit;
   d["awake"] = h->awake.load();
+  int32_t working = 0, looking = 0;
+  for (uint32_t c = 0; c < kMaxCores; ++c) {
+    working += h->core[c].work.load();
+    looking += h->core[c].looker.load() != 0;
+  }
+  d["working"] = working;
+  d["looking"] = looking;
   d["pool_idle"] = h->pool_idle.load();
   uint64_t slab = 0, used = 0;
   for (uint32_t i = 0; i < h->high_page.load(); ++i)

@@ -66,7 +66,7 @@ int Host::serve(Hand* me) {
 }
 
 void Host::park(Hand* me) {
-  if (ready()) ring(&ctx->proc->bell);
+  if (ready()) ring(ctx->heap, &ctx->proc->bell);
   settle_ended(me);
   me->parked = true;
   parked_.push_back(me);
@@ -98,7 +98,7 @@ void Host::see_that_one_serves() {
 void Host::give_turn(Hand* me) {
   me->kept = put_away();
   if (server_ == me) server_ = nullptr;
-  if (server_ && ready()) ring(&ctx->proc->bell);
+  if (server_ && ready()) ring(ctx->heap, &ctx->proc->bell);
   turns.give();
   see_that_one_serves();  // last: it runs Python code
 }

@@ -400,7 +400,7 @@ void completion_finish(PyCompletion* c) {
   c->notes->clear();
   ctx->trace(c->started, c->replayed ? Span::Replayed : Span::Ordinary, c->actor, 0, c->name);
   ctx->proc->deferred.fetch_sub(1, memory_order_relaxed);
-  if (ctx->deferred_open.fetch_sub(1) == 1) ring(&ctx->proc->bell);  // it may have been told to end
+  if (ctx->deferred_open.fetch_sub(1) == 1) ring(ctx->heap, &ctx->proc->bell);  // it may have been told to end
 }
 bool completion_open(PyCompletion* c) {
   if (ctx && c->epoch == epoch && !c->results->empty()) return true;

@@ -162,7 +162,7 @@ void actor_unheld(Local& l, Object* actor) {
   InboxState open = InboxState::Open;
   if (in->state.compare_exchange_strong(open, InboxState::Ending, memory_order_acq_rel)) {
     uint32_t p = in->proc.load(memory_order_seq_cst);
-    if (p != kNoProc) ring(&l.heap->procs[p].bell);
+    if (p != kNoProc) ring(l.heap, &l.heap->procs[p].bell);
     send_control(Control::Release, l.heap->off(actor));  // it may not have a process yet
   } else if (open == InboxState::Dead) {
     send_control(Control::Release, l.heap->off(actor));
@@ -183,6 +183,8 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
     p.setting = setting;
     p.exit_reason.store(ExitReason::Unknown);
     p.awake.store(0);
+    has_none(h->header, &p);  // who rang it for dead
+    p.core.store(0);
     p.demand.store(0);
     p.blocked.store(0);
     p.lent.store(0);
@@ -233,7 +235,7 @@ void tell_host(uint32_t slot, Object* actor, uint32_t place, Object* facts) {
   Proc& p = ctx->heap->procs[slot];
   note->next = p.host_notes.load(memory_order_relaxed);
   while (!p.host_notes.compare_exchange_weak(note->next, off, memory_order_release, memory_order_relaxed)) {}
-  ring(&p.bell);
+  ring(ctx->heap, &p.bell);
 }
 
 bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<DeadActor>& hosted) {
@@ -243,6 +245,7 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
   Off why = reason ? h->off(reason) : 0;
   p.state.store(ProcState::Dead, memory_order_release);
   if (p.awake.exchange(0)) hdr->awake.fetch_sub(1);
+  forget(hdr, &p, slot);
   if (p.idle.exchange(0)) hdr->pool_idle.fetch_sub(1);
   if (p.held.exchange(0)) hdr->held.fetch_sub(1);
   if (p.kind == ProcKind::Pool)

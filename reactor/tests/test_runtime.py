@@ -1,8 +1,10 @@
 """The runtime by itself: calls, errors, and what is left when any of its processes is killed."""
 
+import contextlib
 import gc
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -79,6 +81,47 @@ def test_who_sleeps_is_not_counted_as_awake(run):
     actor = run.actor(Worker)
     assert _core.get_one(actor.add(1), None) == 1
     wait_until(lambda: _core.stats()["awake"] == 1)  # this process
+
+
+def cores_in_use():
+    now = _core.stats()
+    return now["working"], now["looking"]
+
+
+def test_a_core_has_the_work_of_those_that_do_something(run):
+    actors = [run.actor(Worker) for _ in range(3)]
+    for k in range(300):  # most waits end while somebody looks
+        assert [run.get(a.add(1)) for a in actors] == [k + 1] * 3
+    wait_until(lambda: cores_in_use() == (1, 0))  # this process; nobody looks for long
+    ref = actors[0].sleep(0.3)
+    wait_until(lambda: cores_in_use() == (2, 0))
+    run.get(ref)
+    wait_until(lambda: cores_in_use() == (1, 0))
+
+
+def test_of_who_is_killed_no_core_has_work_left(run):
+    for _ in range(5):
+        actor = run.actor(Worker)
+        pid = run.get(actor.pid())
+        calls = [actor.add(1) for _ in range(50)]
+        os.kill(pid, signal.SIGKILL)  # while it works or looks
+        for ref in calls:
+            with contextlib.suppress(Exception):
+                run.get(ref)
+        with contextlib.suppress(Exception):
+            run.get(actor.add(1))  # rings one that is dead
+    wait_until(lambda: cores_in_use() == (1, 0))
+
+
+def test_waiting_leaves_the_processors_a_process_may_use_as_they_were(run):
+    allowed = os.sched_getaffinity(0)
+    actors = [run.actor(Worker) for _ in range(4)]
+    for _ in range(200):
+        for ref in [a.add(1) for a in actors]:
+            run.get(ref)
+    assert os.sched_getaffinity(0) == allowed
+    for actor in actors:
+        assert os.sched_getaffinity(run.get(actor.pid())) == allowed
 
 
 def settled(run, before, slack=0):

@@ -23,7 +23,7 @@ inline void bell_ping_pong() {
       r.jitter();
       bool end = deadline.over();
       turn.store(end ? UINT32_MAX : n + 1, memory_order_release);
-      ring(&h->procs[1 - i].bell);
+      ring(h, &h->procs[1 - i].bell);
       if (end) return;
     }
   });
@@ -46,14 +46,14 @@ inline void bell_many_ringers() {
       Spin spin(h->header);
       for (uint64_t n = 1; !deadline.over(); ++n) {
         published[i].store(n, memory_order_release);
-        ring(&bell);
+        ring(h, &bell);
         r.jitter();
         if (r.below(2)) continue;
         int e = wait_on(h, &mine, nullptr, spin, in_seconds(10), [&] { return noticed[i].load(memory_order_acquire) >= n; });
         CHECK(e == 0);
       }
       running.fetch_sub(1);
-      ring(&bell);
+      ring(h, &bell);
       return;
     }
     Spin spin(h->header);
@@ -69,7 +69,7 @@ inline void bell_many_ringers() {
       CHECK(e == 0 || (brief && e == ETIMEDOUT));
       for (int k = 0; k < kRingers; ++k) {
         noticed[k].store(published[k].load(memory_order_acquire), memory_order_release);
-        ring(&h->procs[k + 1].bell);
+        ring(h, &h->procs[k + 1].bell);
       }
     }
   });
@@ -90,7 +90,7 @@ inline void bell_dead_ringer() {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));  // into the system call; earlier is harmless
   published.store(true, memory_order_release);
   CHECK(bell.sleeping.exchange(0) == 1);
-  CHECK(!ring(&bell));
+  CHECK(!ring(h, &bell));
   wake(&bell);
   sleeper.join();
 }
