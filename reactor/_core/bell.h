@@ -56,16 +56,16 @@ class Spin {
     penalty_ = penalty_ < 6 ? penalty_ + 1 : 6;
     skip_ = (1 << penalty_) - 1;
   }
-  // Whether to look for another core: not long after the last time, and not where another program took the core.
+  // Whether to look for another core: for some time after each search it stays (kStayNs if it has moved, kSearchNs if there was none,
+  // kStayAwayNs where another program computed).
   bool may_move(uint64_t now) const { return now > stay_until_; }
   void stay(uint64_t until) { stay_until_ = until; }
   static constexpr uint64_t kLimitNs = 500000;
   static constexpr uint64_t kBriefNs = 30000;     // for one wait, of which nothing is learnt for the next
   static constexpr uint64_t kOfferNs = 2000;      // between two offers of the core to others
-  static constexpr uint64_t kStrangerNs = 60000;  // an offer that took so long, with nobody of the run there: another program computes
   static constexpr uint64_t kAloneNs = 1500;      // a yield that took less has not given the core to anybody
   static constexpr uint64_t kStayNs = 1000000, kStayAwayNs = 100000000, kSearchNs = 50000;
-  static constexpr int kYields = 16, kRefused = 4;
+  static constexpr int kYields = 16, kRefused = 4;  // yields at most; those of them that gave the core to nobody though another has work there
   uint64_t yield_limit() const {
     int32_t awake = header_->awake.load(memory_order_relaxed);
     return awake <= 8 * header_->cores ? 60000 : 30000 * uint64_t(awake);
@@ -83,13 +83,15 @@ class Spin {
 template <class Ready>
 bool look(Heap* heap, Proc* self, Spin& spin, uint64_t deadline, Ready& ready) {
   uint64_t now = now_ns(), until = spin.allowed() ? now + spin.limit_ns : now;
-  bool in_vain = until > now && until <= deadline;  // if it comes to that
-  if (deadline < until) until = deadline;
+  const bool due = deadline < until;
+  if (due) until = deadline;
+  bool looked = false;
   uint64_t offer = now + Spin::kOfferNs, yield_until = now + spin.yield_limit();
   Looker looker(heap->header, self, uint32_t(self - heap->procs));
   int refused = 0;  // yields that gave the core to nobody although another has work on it
   for (int yields = 0; yields < Spin::kYields && now < yield_until;) {
     if (now < until && looker.looks()) {
+      looked = true;
       for (int i = 0; i < 64; ++i) {
         if (ready()) {
           spin.won();
@@ -103,7 +105,7 @@ bool look(Heap* heap, Proc* self, Spin& spin, uint64_t deadline, Ready& ready) {
         const uint64_t before = now;
         sched_yield();
         now = now_ns();
-        if (now - before > Spin::kStrangerNs && !in_the_way) {
+        if (now - before > spin.yield_limit() && !in_the_way) {  // another program computes here
           spin.stay(now + Spin::kStayAwayNs);
           break;
         }
@@ -113,8 +115,10 @@ bool look(Heap* heap, Proc* self, Spin& spin, uint64_t deadline, Ready& ready) {
       continue;
     }
     if (now < until && spin.may_move(now)) {
+      const uint64_t before = now;
       const bool moved = move_to_idle(heap->header);
-      spin.stay(now + (moved ? Spin::kStayNs : Spin::kSearchNs));
+      now = now_ns();
+      spin.stay(now + (!moved ? Spin::kSearchNs : now - before > spin.yield_limit() ? Spin::kStayAwayNs : Spin::kStayNs));
       if (moved) continue;
     }
     const uint64_t before = now;
@@ -124,7 +128,7 @@ bool look(Heap* heap, Proc* self, Spin& spin, uint64_t deadline, Ready& ready) {
     now = now_ns();
     if (now - before < Spin::kAloneNs && work_here(heap->header) && ++refused == Spin::kRefused) break;
   }
-  if (in_vain && now >= until) spin.lost();
+  if (looked && !due && now >= until) spin.lost();
   return ready();
 }
 

@@ -6,11 +6,15 @@
 // run within the last half millisecond is not moved to a core that falls idle. So two workers may take turns on one core, while the
 // other has nothing to do, for as long as the program goes on. Hence, of the processes that wait on a core
 //
-//   one looks, as long as nobody has work there (Core::looker);
-//   one that finds work there, or somebody who looks, moves to a core where neither is, if there is one; else it yields, and
-//   goes to sleep when yields come back at once though another has work (the kernel still finds it due: only asleep does it make room).
+//   one looks, if nobody has work there when it begins (Core::looker), and yields often once somebody has;
+//   one that finds work there, or somebody who looks, moves to a core where neither is, if there is one and it has not tried just
+//   before; else it yields, and goes to sleep when yields come back at once though another has work (by its fair share the kernel
+//   still runs this one first; yielding does not change that, sleeping does).
 //
 // Who is rung has work from then on, not only when it has got its core.
+//
+// Counted are processes, not threads: one whose main thread sleeps elsewhere than on its bell (time.sleep) keeps its core's count, and
+// one whose main thread waits while others compute has none.
 //
 // All this is about speed alone, so every access is relaxed and nothing waits for what stands here. Proc::counted says in which
 // core's `work` a process is counted; it is exchanged before the count is changed, so that a process and who rings it do not count twice.
@@ -18,6 +22,7 @@
 // given back by the supervisor (forget).
 #pragma once
 #include <sched.h>
+#include <cstring>
 #include "heap.h"
 
 namespace reactor {
@@ -37,13 +42,17 @@ inline void has_work(Header* h, Proc* p) {
 }
 
 inline void has_none(Header* h, Proc* p) {
-  if (uint32_t was = p->counted.exchange(0, memory_order_relaxed)) h->core[was - 1].work.fetch_sub(1, memory_order_relaxed);
+  if (uint32_t was = p->counted.exchange(0, memory_order_seq_cst)) h->core[was - 1].work.fetch_sub(1, memory_order_relaxed);
 }
 
+// By any process.
 inline void is_rung(Header* h, Proc* p) {
   if (p->state.load(memory_order_relaxed) != ProcState::Live) return;
   uint32_t c = p->core.load(memory_order_relaxed), none = 0;
-  if (p->counted.compare_exchange_strong(none, c + 1, memory_order_relaxed)) h->core[c].work.fetch_add(1, memory_order_relaxed);
+  if (!p->counted.compare_exchange_strong(none, c + 1, memory_order_seq_cst)) return;
+  h->core[c].work.fetch_add(1, memory_order_relaxed);
+  // Died meanwhile: the supervisor marks it so before it takes back what the process had [seq_cst], so one of the two sees the other.
+  if (p->state.load(memory_order_seq_cst) != ProcState::Live) has_none(h, p);
 }
 
 inline bool work_here(Header* h) { return h->core[this_core()].work.load(memory_order_relaxed) > 0; }
@@ -66,7 +75,7 @@ class Looker {
     at_ = c;
     return true;
   }
-  // Somebody else was rung who runs on this core.
+  // Somebody has work on this core after all: who was rung, or was moved here.
   bool in_the_way() const { return header_->core[at_].work.load(memory_order_relaxed) > 0; }
 
  private:
@@ -81,7 +90,9 @@ class Looker {
   uint32_t at_ = kNowhere;
 };
 
-// The calling thread goes to a core where nobody of the run has work or looks. What it may run on is afterwards what it was.
+// The calling thread goes to a core where nobody of the run has work or looks: it is allowed that one alone, and then again what it was
+// allowed before. Who was allowed all is told so by a full mask, which later changes of the machine or of its container do not narrow.
+// A mask that somebody else has set meanwhile stays.
 inline bool move_to_idle(Header* h) {
   cpu_set_t allowed, one;
   bool known = false;
@@ -93,7 +104,11 @@ inline bool move_to_idle(Header* h) {
     CPU_ZERO(&one);
     CPU_SET(c, &one);
     if (sched_setaffinity(0, sizeof one, &one) != 0) return false;
-    sched_setaffinity(0, sizeof allowed, &allowed);
+    cpu_set_t now, all;
+    memset(&all, 0xff, sizeof all);
+    if (sched_getaffinity(0, sizeof now, &now) == 0 && !CPU_EQUAL(&now, &one)) return true;
+    const cpu_set_t& before = uint32_t(CPU_COUNT(&allowed)) >= h->cpus ? all : allowed;
+    if (sched_setaffinity(0, sizeof before, &before) != 0) sched_setaffinity(0, sizeof all, &all);
     return true;
   }
   return false;

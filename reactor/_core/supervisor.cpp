@@ -183,7 +183,7 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
     p.setting = setting;
     p.exit_reason.store(ExitReason::Unknown);
     p.awake.store(0);
-    has_none(h->header, &p);  // who rang it for dead
+    has_none(h->header, &p);
     p.core.store(0);
     p.demand.store(0);
     p.blocked.store(0);
@@ -243,7 +243,7 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
   Header* hdr = h->header;
   Proc& p = h->procs[slot];
   Off why = reason ? h->off(reason) : 0;
-  p.state.store(ProcState::Dead, memory_order_release);
+  p.state.store(ProcState::Dead, memory_order_seq_cst);
   if (p.awake.exchange(0)) hdr->awake.fetch_sub(1);
   forget(hdr, &p, slot);
   if (p.idle.exchange(0)) hdr->pool_idle.fetch_sub(1);

@@ -6,9 +6,20 @@ namespace stress {
 
 inline uint64_t in_seconds(double s) { return now_ns() + uint64_t(s * 1e9); }
 
+// Processes are counted among those that have work once they are live (cores.h).
+inline void count_work_of(Heap* h, int processes) {
+  for (int i = 0; i < processes; ++i) h->procs[i].state.store(ProcState::Live);
+}
+
+inline void check_no_work_left(Heap* h, int processes) {
+  for (int i = 0; i < processes; ++i) has_none(h->header, &h->procs[i]);
+  for (Core& core : h->header->core) CHECK(core.work.load() == 0 && core.looker.load() == 0);
+}
+
 inline void bell_ping_pong() {
   World world;
   Heap* h = world.heap.get();
+  count_work_of(h, 2);
   atomic<uint32_t> turn{0};
   Deadline deadline(seconds);
   in_threads(2, [&](int i) {
@@ -27,12 +38,14 @@ inline void bell_ping_pong() {
       if (end) return;
     }
   });
+  check_no_work_left(h, 2);
 }
 
 // Ringers publish and ring as they like; every publication must be noticed although most of the rings find nobody asleep.
 inline void bell_many_ringers() {
   World world(256, 1);
   Heap* h = world.heap.get();
+  count_work_of(h, 1);
   constexpr int kRingers = 3;
   atomic<uint64_t> published[kRingers] = {};
   atomic<uint64_t> noticed[kRingers] = {};
@@ -73,6 +86,7 @@ inline void bell_many_ringers() {
       }
     }
   });
+  check_no_work_left(h, 1);
 }
 
 // A ringer that was killed between claiming the wake-up and the system call: ring() takes the sleeper for woken ever after,
