@@ -51,7 +51,18 @@ class Spin {
     return false;
   }
   bool crowded() const { return header_->awake.load(memory_order_relaxed) > header_->cores; }
-  void won() { penalty_ = 0; }
+  // Looks for a microsecond or two.
+  template <class Ready>
+  bool sees(Ready& ready) {
+    for (int i = 0; i < 64; ++i) {
+      if (ready()) {
+        penalty_ = 0;
+        return true;
+      }
+      cpu_relax();
+    }
+    return false;
+  }
   void lost() {
     penalty_ = penalty_ < 6 ? penalty_ + 1 : 6;
     skip_ = (1 << penalty_) - 1;
@@ -87,18 +98,12 @@ bool look(Heap* heap, Proc* self, Spin& spin, uint64_t deadline, Ready& ready) {
   if (due) until = deadline;
   bool looked = false;
   uint64_t offer = now + Spin::kOfferNs, yield_until = now + spin.yield_limit();
-  Looker looker(heap->header, self, uint32_t(self - heap->procs));
+  Looker looker(heap, self);
   int refused = 0;  // yields that gave the core to nobody although another has work on it
   for (int yields = 0; yields < Spin::kYields && now < yield_until;) {
     if (now < until && looker.looks()) {
       looked = true;
-      for (int i = 0; i < 64; ++i) {
-        if (ready()) {
-          spin.won();
-          return true;
-        }
-        cpu_relax();
-      }
+      if (spin.sees(ready)) return true;
       now = now_ns();
       const bool in_the_way = looker.in_the_way();
       if (now > offer || in_the_way) {
@@ -148,13 +153,7 @@ bool look_beside(Spin& spin, uint64_t deadline, Ready& ready) {
         sched_yield();
         offer = now_ns() + Spin::kOfferNs;
       }
-      for (int i = 0; i < 64; ++i) {
-        if (ready()) {
-          spin.won();
-          return true;
-        }
-        cpu_relax();
-      }
+      if (spin.sees(ready)) return true;
     }
   uint64_t yield_until = now_ns() + spin.yield_limit();
   for (int i = 0; i < Spin::kYields && now_ns() < yield_until; ++i) {

@@ -16,7 +16,7 @@
 // Counted are processes, not threads: one whose main thread sleeps elsewhere than on its bell (time.sleep) keeps its core's count, and
 // one whose main thread waits while others compute has none.
 //
-// All this is about speed alone, so every access is relaxed and nothing waits for what stands here. Proc::counted says in which
+// All this is about speed alone, so nothing waits for what stands here, and accesses are relaxed but where it is said why not. Proc::counted says in which
 // core's `work` a process is counted; it is exchanged before the count is changed, so that a process and who rings it do not count twice.
 // Killed between the two, a process leaves a core's count one too high or too low; killed anywhere else, what it had is
 // given back by the supervisor (forget).
@@ -60,7 +60,7 @@ inline bool work_here(Header* h) { return h->core[this_core()].work.load(memory_
 // A process that waits and looks for it. It is the only one on its core.
 class Looker {
  public:
-  Looker(Header* h, Proc* me, uint32_t slot) : header_(h), me_(me), slot_(slot) {}
+  Looker(Heap* h, Proc* me) : header_(h->header), me_(me), slot_(uint32_t(me - h->procs)) {}
   ~Looker() { stop(); }
   // Whether it may look now.
   bool looks() {

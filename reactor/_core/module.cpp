@@ -32,8 +32,10 @@ void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int 
   Proc* p = ctx->proc;
   p->pid = getpid();
   // The supervisor is not counted: it waits in poll(), not on its bell.
-  if (p->kind != ProcKind::Supervisor && p->awake.exchange(1) == 0) h->header->awake.fetch_add(1);
-  if (p->kind != ProcKind::Supervisor) has_work(h->header, p);
+  if (p->kind != ProcKind::Supervisor) {
+    if (p->awake.exchange(1) == 0) h->header->awake.fetch_add(1);
+    has_work(h->header, p);
+  }
   p->state.store(ProcState::Live, memory_order_release);
 }
 
