@@ -43,7 +43,6 @@ def test_actors_of_a_class_are_independent(ray):
     assert ray.get([first.add.remote(1), second.add.remote(2), first.add.remote(3)]) == [[1], [2], [1, 3]]
 
 
-@pytest.mark.needs_processes
 def test_actors_of_a_class_share_no_class_attribute(ray):
     class Plain:
         shared = []
@@ -56,6 +55,33 @@ def test_actors_of_a_class_share_no_class_attribute(ray):
     first, second = Box.remote(), Box.remote()
     assert ray.get([first.add.remote(1), second.add.remote(2)]) == [[1], [2]]
     assert Plain.shared == []
+
+
+def test_a_task_and_an_actor_change_no_class_of_the_driver(ray):
+    class Setting:
+        value = 0
+
+    @ray.remote
+    def change():
+        Setting.value = 1
+        return Setting.value
+
+    @ray.remote
+    class Changing:
+        def change(self):
+            Setting.value += 2
+            return Setting.value, isinstance(self.of_driver, Setting)
+
+        def take(self, setting):
+            self.of_driver = setting
+
+    actor = Changing.remote()
+    actor.take.remote(Setting())
+    assert ray.get(actor.change.remote()) == (2, True)
+    assert ray.get(change.remote()) == 1
+    assert Setting.value == 0
+    # The task's process may be that of the one before, the actor's is its own.
+    assert ray.get(actor.change.remote()) == (4, True)
 
 
 def test_calls_of_one_caller_run_in_the_order_made(ray):

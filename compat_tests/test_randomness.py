@@ -1,6 +1,7 @@
-import pytest
+import random
 
-pytestmark = pytest.mark.needs_processes
+import numpy as np
+import pytest
 
 
 @pytest.fixture
@@ -39,6 +40,41 @@ def test_a_seed_set_in_an_actor_stays_in_it(ray):
     first, same, other = ([ray.get(actor.draw.remote()) for _ in range(3)] for actor in actors)
     assert first == same
     assert first != other
+
+
+def test_a_seed_set_in_the_driver_gives_its_numbers_whoever_else_draws(ray, drawer):
+    @ray.remote
+    class Gaussian:
+        def __init__(self):
+            import random
+
+            random.seed(3)
+
+        def draw(self):
+            import random
+
+            return random.gauss(0, 1)
+
+    @ray.remote
+    def seeded():
+        import numpy as np
+
+        np.random.seed(1)
+        return drawer().draw()
+
+    def draws(ask):
+        random.seed(1)
+        np.random.seed(1)
+        gaussian = Gaussian.remote()  # two come of each second draw
+        drawn = []
+        for _ in range(3):
+            drawn += [random.random(), random.gauss(0, 1), float(np.random.random())]
+            if ask:
+                ray.get([actor.draw.remote(), gaussian.draw.remote(), seeded.remote()])
+        return drawn
+
+    actor = ray.remote(drawer).remote()
+    assert draws(ask=True) == draws(ask=False)
 
 
 @pytest.mark.rayshim_only

@@ -194,7 +194,7 @@ class ActorClass:
 
             gpus = s.inline_gpus.take(resources.get("GPU", 0))
             call = (((cls_ref, facts, how), *args), kwargs)
-            s.inline_actors[link.actor] = InlineActor(facts, s.settings, gpus, call if facts["max_restarts"] else None)
+            s.inline_actors[link.actor] = InlineActor(facts, gpus, call if facts["max_restarts"] else None)
             if place.group and placement.released(s, place.group):
                 from rayshim.inline import end
 

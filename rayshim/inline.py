@@ -1,59 +1,68 @@
-"""Inline placement: all actors in this process. Keeps each actor's random state apart, as a process of its own would."""
+"""Inline placement: all actors in this process. Each has its own random state and classes, as in a process of its own, and so have the
+tasks together."""
 
 import os
 
 from reactor import _core
-from reactor.runtime.actor_states import generators
-from reactor.runtime.seeding import reseed
+from reactor.runtime.actor_states import FORGET, ActorStates
 
 from rayshim import session
 
 
 class InlineActor:
-    """One actor's facts and its random state while another one runs."""
+    """One actor.
 
-    def __init__(self, facts, settings, gpus=(), creation=None):
-        self.facts = facts
-        self.creation = creation  # (args, kwargs) of the constructor call if the actor may be made anew
-        self.gpus = gpus
-        self.seed = settings["seed"]
-        self.state = None  # None: never ran, to be seeded then
+    Attributes:
+        facts: dict, what is told of it.
+        creation: (args, kwargs) of the constructor call if the actor may be made anew, else None.
+        gpus: [(id, share)] that it has.
+        own_class: its class if that came by value, so that no other actor has it.
+    """
+
+    def __init__(self, facts, gpus=(), creation=None):
+        self.facts, self.creation, self.gpus = facts, creation, gpus
+        self.own_class = None
 
 
-_driver = InlineActor({}, {"seed": None})
-_generators = generators()
+_states = None  # ActorStates
+_of_outer_tasks = []  # with a seed: the random states of the tasks in which the running task is nested
 
 
-def switched(outer, inner):
-    """The core enters actor `inner` from `outer` (0: the driver or a task), or, with `inner` -1, forgets `outer`."""
+def begin(s):
+    """This process has all actors of the session from now on."""
+    global _states
+    _states = ActorStates(_core.DRIVER)
+
+    def switched(outer, inner):
+        _states.switched(outer, inner)
+        if inner == FORGET:
+            gone = s.inline_actors.pop(outer, None)
+            if gone is not None:
+                s.inline_gpus.give(gone.gpus)
+                s.exports.pop(gone.own_class, None)
+
+    _core.set_hook("switched", switched)
+    _core.enter_state(_core.TASKS)
+    _states.seed(_core.TASKS, s.settings["seed"], "tasks")
+    _core.enter_state(_core.DRIVER)
+
+
+def begin_actor(number):
+    """An actor is about to be made."""
     s = session.current
-    if s is None:
-        return
-    if inner == -1:
-        gone = s.inline_actors.pop(outer, None)
-        if gone is not None:
-            s.inline_gpus.give(gone.gpus)
-        return
-    if outer == inner:
-        return
-    leaving = s.inline_actors.get(outer, _driver)
-    entering = s.inline_actors.get(inner, _driver)
-    leaving.state = read_random()
-    if entering.state is not None:
-        write_random(entering.state)
-    elif entering is not _driver:
-        reseed(entering.seed, f"actor {entering.facts['ordinal']}")
+    _states.seed(number, s.settings["seed"], f"actor {s.inline_actors[number].facts['ordinal']}")
 
 
-def read_random():
-    """The states of `random`, and of numpy's and torch's global generators where they are loaded."""
-    return [(generator, generator.state()) for generator in _generators if generator.loaded()]
+def begin_task(tag):
+    """With a seed, a task is about to draw what its place `tag` in the serial run says."""
+    _of_outer_tasks.append(_states.read() if len(tag) > 1 else None)
 
 
-def write_random(states):
-    """Sets what `read_random` gave."""
-    for generator, state in states:
-        generator.put(state)
+def end_task():
+    """It has ended."""
+    before = _of_outer_tasks.pop()
+    if before is not None:
+        _states.write(before)
 
 
 def anew(number, exit_reason):
@@ -72,7 +81,6 @@ def anew(number, exit_reason):
     facts = {"pid": os.getpid(), "status": 0, "exit_reason": exit_reason, "killed": None, "restarting": True,
              "actor": public(made.facts)}
     made.facts["restarts"] = made.facts.get("restarts", 0) + 1
-    made.state = None
     link.create(*made.creation)
     return facts
 

@@ -30,7 +30,6 @@ def install(settings, role):
     if role == "inline":
         from rayshim import inline
 
-        _core.set_hook("switched", inline.switched)
         _core.set_hook("anew", inline.anew)
         from reactor.runtime import worker
 
@@ -91,9 +90,6 @@ def begin(settings, record, gpus, setting):
         s.broken = error
 
 
-_states = []  # inline placement: the random states of those in whose calls the running task is nested
-
-
 def task_random(tag):
     """With a seed: a task draws what its place in the serial run says, in whatever process it runs. None: it has ended (inline)."""
     s = session.current
@@ -101,15 +97,16 @@ def task_random(tag):
         from rayshim import inline
 
         if tag is None:
-            return inline.write_random(_states.pop())
-        _states.append(inline.read_random())
+            return inline.end_task()
+        inline.begin_task(tag)
     reseed(s.settings["seed"], f"task {tag}")
 
 
 def begin_inline(s):
     """What `begin` is for workers, for the one process of inline placement."""
-    from rayshim import runtime_env
+    from rayshim import inline, runtime_env
 
+    inline.begin(s)
     runtime_env.add_paths(s.runtime_env)
     try:
         runtime_env.run_hook(s.runtime_env)
@@ -144,6 +141,10 @@ def create(number, args, kwargs):
         from rayshim import packing
 
         packing.begin(number)
+    if s.inline:
+        from rayshim import inline
+
+        inline.begin_actor(number)
     if s.broken is not None:
         raise s.broken
     if s.settings["kept"]:
@@ -158,6 +159,8 @@ def create(number, args, kwargs):
 
         side = rerun.Side(facts, info.is_async, has_threads(how, info.is_async))  # before what it imports makes locks
     cls = _imported(cls_ref, f"actor with name {facts['class_name']}")
+    if s.inline and cls not in s.exports:
+        s.inline_actors[number].own_class = cls
     s.exports.setdefault(cls, cls_ref)
     make = lambda: cls(*args, **kwargs)  # noqa: E731
     handed_on, lanes, plain, around = False, [], lambda method: method, lambda method: method

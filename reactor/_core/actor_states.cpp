@@ -10,6 +10,27 @@ PyObject* gauss_name() {
 
 }  // namespace
 
+void ActorStates::Saved::drop() {
+  Py_CLEAR(gauss);
+  for (PyObject* v : values) Py_XDECREF(v);
+  values.clear();
+}
+
+ActorStates::~ActorStates() {
+  for (auto& [actor, saved] : saved_) saved.drop();
+  for (auto& v : variables_) {
+    Py_DECREF(v.dict);
+    Py_DECREF(v.name);
+    Py_DECREF(v.make);
+  }
+  Py_XDECREF(generator_);
+}
+
+void ActorStates::add(PyObject* module_dict, PyObject* name, PyObject* make) {
+  if (current_) saved_[current_].values.push_back(Py_XNewRef(PyDict_GetItem(module_dict, name)));
+  variables_.push_back({Py_NewRef(module_dict), Py_NewRef(name), Py_NewRef(make)});
+}
+
 void ActorStates::call(uint32_t before, int64_t actor) {
   if (!hooks.switched) return;
   PyObject* r = PyObject_CallFunction(hooks.switched, "IL", before, static_cast<long long>(actor));
@@ -33,11 +54,17 @@ void ActorStates::save(Saved& to) {
   PyErr_Clear();
 }
 
-void ActorStates::put_variables(Saved& of) {
-  for (size_t i = 0; i < variables_.size(); ++i) {
-    if (i == of.values.size()) of.values.push_back(PyObject_CallNoArgs(variables_[i].make));
-    if (!of.values[i] || PyDict_SetItem(variables_[i].dict, variables_[i].name, of.values[i]) != 0) PyErr_WriteUnraisable(variables_[i].make);
+void ActorStates::make_variables(uint32_t actor) {
+  for (size_t i = saved_[actor].values.size(); i < variables_.size(); ++i) {
+    PyObject* made = PyObject_CallNoArgs(variables_[i].make);
+    if (!made) PyErr_WriteUnraisable(variables_[i].make);
+    saved_[actor].values.push_back(made);
   }
+}
+
+void ActorStates::put_variables(const Saved& of) {
+  for (size_t i = 0; i < of.values.size(); ++i)
+    if (of.values[i] && PyDict_SetItem(variables_[i].dict, variables_[i].name, of.values[i]) != 0) PyErr_WriteUnraisable(variables_[i].make);
 }
 
 bool ActorStates::load(Saved& from) {
@@ -59,13 +86,14 @@ void ActorStates::enter(uint32_t actor) {
   if (!actor || actor == current_) return;
   PyObject *type, *exc, *tb;
   PyErr_Fetch(&type, &exc, &tb);
-  uint32_t before = current_;
   PyObject* modules = PyImport_GetModuleDict();
   if (always_ || PyDict_GET_SIZE(modules) != modules_) {
     modules_ = PyDict_GET_SIZE(modules);
-    call(before, actor);
+    call(current_, actor);
   }
-  if (before) save(saved_[before]);
+  make_variables(actor);
+  // Up to here finalizers may have made calls and come back; from here on no Python runs until all is exchanged.
+  if (current_) save(saved_[current_]);
   current_ = actor;
   Saved& own = saved_[actor];
   put_variables(own);
@@ -76,8 +104,7 @@ void ActorStates::enter(uint32_t actor) {
 void ActorStates::forget(uint32_t actor) {
   auto it = saved_.find(actor);
   if (it != saved_.end()) {
-    Py_XDECREF(it->second.gauss);
-    for (PyObject* v : it->second.values) Py_XDECREF(v);
+    it->second.drop();
     saved_.erase(it);
   }
   if (current_ == actor) current_ = 0;

@@ -1,4 +1,5 @@
-// What each of the actors that share a process has of its own: saved and put in place when another actor has its turn.
+// What each of the actors that share a process has of its own: saved and put in place when another actor has its turn, in a packed
+// worker and in inline placement.
 //
 // Random states are exchanged as memory (reactor/runtime/random_memory.py finds it), and some modules' variables. The rest is Python's, by the hook `switched`
 // (reactor/runtime/actor_states.py): it is called when modules were imported since the last time, and each time if some state
@@ -12,12 +13,18 @@ namespace reactor {
 
 class ActorStates {
  public:
+  // Inline placement: the driver, and all tasks, which have as it were one worker process.
+  static constexpr uint32_t kDriver = UINT32_MAX, kTasks = UINT32_MAX - 1;
+  explicit ActorStates(uint32_t current) : current_(current) {}  // who has its turn now; 0: nobody
+  ~ActorStates();
+  ActorStates(const ActorStates&) = delete;
+  ActorStates& operator=(const ActorStates&) = delete;
   void enter(uint32_t actor);  // it draws from now on
   void forget(uint32_t actor);
   void add(uint8_t* at, size_t size) { places_.push_back({at, size}); }
   void always_call(bool on) { always_ = on; }
-  // A module's variable, of which each actor has its own value, made by `make()`.
-  void add(PyObject* module_dict, PyObject* name, PyObject* make) { variables_.push_back({Py_NewRef(module_dict), Py_NewRef(name), Py_NewRef(make)}); }
+  // A module's variable, of which each actor has its own value, made by `make()`; who has its turn now keeps what there is.
+  void add(PyObject* module_dict, PyObject* name, PyObject* make);
   void keep_gauss(PyObject* generator) { generator_ = Py_NewRef(generator); }
 
  private:
@@ -33,16 +40,18 @@ class ActorStates {
     std::vector<uint8_t> bytes;
     size_t places = 0;
     PyObject* gauss = nullptr;
+    void drop();
   };
   void save(Saved& to);
   bool load(Saved& from);      // false: there are places that it does not know
   void call(uint32_t before, int64_t actor);
-  void put_variables(Saved& of);
+  void make_variables(uint32_t actor);
+  void put_variables(const Saved& of);
   std::vector<Place> places_;  // only ever more
   std::vector<Variable> variables_;
   std::unordered_map<uint32_t, Saved> saved_;
   PyObject* generator_ = nullptr;  // random._inst, whose next Gaussian is an attribute
-  uint32_t current_ = 0;
+  uint32_t current_;
   Py_ssize_t modules_ = 0;
   bool always_ = false;
 };

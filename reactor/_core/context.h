@@ -52,7 +52,7 @@ struct Hooks {
   PyObject* task_random = nullptr;  // (tag) before a task runs, (None) after: its random state
   PyObject* stuck = nullptr;      // (): this process has waited for a while -> exception to raise, or None
   PyObject* relaxed = nullptr;    // (actor, method, [(target, name)], strict): its messages wait for those no more; strict: -> exception to raise
-  PyObject* switched = nullptr;   // (actor left, actor entered): one process for several actors; 0 is no actor, entered -1: the left one is gone
+  PyObject* switched = nullptr;   // (actor left, actor entered): one process for several actors; 0 is no actor, entered -1: the left one is gone, -2: it has its turn and no state yet of something imported
   PyObject* hosted = nullptr;     // (actor number, what the supervisor tells of it): a packed worker is to host it
   PyObject* left = nullptr;       // (offset of the actor, ExitReason): a packed worker has let it go
   PyObject* thread = nullptr;     // (0 or 1): starts a thread that calls serve_beside(), or watch_packed()
@@ -78,6 +78,7 @@ struct Outlet {
 
 class Encoder;
 class Host;
+class ActorStates;
 
 // What this process has learnt of a method or function that it runs.
 struct MethodNote {
@@ -197,6 +198,7 @@ struct Context {
   uint32_t running_actor = 0;
   uint32_t mark;                          // what Object::runner says of the running call's results
   Host* host = nullptr;               // of a packed worker (packed.h)
+  ActorStates* states = nullptr;      // of a process that has several actors (actor_states.h)
   std::atomic<uint32_t> deferred_open{0};  // calls handed to threads or an event loop and not finished
   uint64_t operations = 0;                // issued by this process
   const bool digesting = header->digesting != Digest::None, whole = header->digesting == Digest::Full;

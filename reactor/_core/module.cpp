@@ -6,6 +6,7 @@
 #include <bit>
 #include <csignal>
 #include <sys/prctl.h>
+#include "actor_states.h"
 #include "line_counter.h"
 #include "observe.h"
 #include "packed.h"
@@ -58,6 +59,10 @@ int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, 
 // Leaves the run; refs and handles of it become stale, arrays over its memory stay valid.
 void close_context() {
   if (!ctx) return;
+  if (ctx->inline_mode && ctx->states) {  // the process goes on as the driver
+    ctx->states->enter(ActorStates::kDriver);
+    delete std::exchange(ctx->states, nullptr);
+  }
   Context* old = ctx;
   ctx = nullptr;
   ++epoch;
@@ -738,13 +743,20 @@ NB_MODULE(_core, m) {
   }, nb::arg("slot"), nb::arg("actor"), nb::arg("place"), nb::arg("facts").none());
   m.def("set_death_reason", &set_death_reason, nb::arg("actor"), nb::arg("reason"));
   m.def("begin_packed", [] { need_ctx(); ctx->host = new Host; });  // for as long as the process lives
-  m.def("always_exchange", [](bool on) { ctx->host->states.always_call(on); }, nb::arg("on"));
+  m.attr("DRIVER") = ActorStates::kDriver;
+  m.attr("TASKS") = ActorStates::kTasks;
+  m.def("keep_states", [](uint32_t current) {
+    need_ctx();
+    ctx->states = new ActorStates(current);
+  }, nb::arg("current"));
+  m.def("enter_state", [](uint32_t actor) { ctx->states->enter(actor); }, nb::arg("actor"));
+  m.def("always_exchange", [](bool on) { ctx->states->always_call(on); }, nb::arg("on"));
   m.def("exchange_memory", [](std::vector<std::tuple<uint64_t, uint64_t>> places, nb::handle gauss_of) {
-    for (auto [at, size] : places) ctx->host->states.add(reinterpret_cast<uint8_t*>(at), size);
-    if (!gauss_of.is_none()) ctx->host->states.keep_gauss(gauss_of.ptr());
+    for (auto [at, size] : places) ctx->states->add(reinterpret_cast<uint8_t*>(at), size);
+    if (!gauss_of.is_none()) ctx->states->keep_gauss(gauss_of.ptr());
   }, nb::arg("places"), nb::arg("gauss_of").none());
   m.def("exchange_variable", [](nb::dict module, nb::str name, nb::object make) {
-    ctx->host->states.add(module.ptr(), name.ptr(), make.ptr());
+    ctx->states->add(module.ptr(), name.ptr(), make.ptr());
   }, nb::arg("module"), nb::arg("name"), nb::arg("make"));
   m.def("beside", [](nb::object call, nb::object argument) {
     PyObject* r = beside(call.ptr(), argument.ptr());

@@ -10,6 +10,7 @@
 // between, a hold is leaked and none is given back twice.
 #include "packed.h"
 #include <utility>
+#include "actor_states.h"
 #include "restarts.h"
 
 namespace reactor {
@@ -108,7 +109,7 @@ void Host::take_turn(Hand* me) {
   Execution kept = std::exchange(me->kept, {});
   const bool interrupt = kept.call && kept.call->unwanted;
   if (interrupt) PyThreadState_SetAsyncExc(me->ident, nullptr);  // it is for the actor's code
-  states.enter(kept.actor);  // before the watchdog looks at it: a state is not to be left half exchanged
+  ctx->states->enter(kept.actor);  // before the watchdog looks at it: a state is not to be left half exchanged
   take_back(std::move(kept));
   if (interrupt) PyThreadState_SetAsyncExc(me->ident, PyExc_SystemExit);
 }
@@ -213,7 +214,7 @@ void Host::before_call(InCall* call) {
   tell_busy();
   running->hand = own_hand();
   running->call = this->call = call;
-  states.enter(running->served.actor);
+  ctx->states->enter(running->served.actor);
 }
 
 void Host::method_begins() {
@@ -392,7 +393,7 @@ bool Host::remove_those_leaving() {
   ctx->inboxes.erase(s.actor);
   forget_instance(s.actor);
   collect_ = true;
-  states.forget(s.actor);
+  ctx->states->forget(s.actor);
   PyObject* r = PyObject_CallFunction(hooks.left, "Ki", static_cast<unsigned long long>(ctx->heap->off(h->object)), int(h->why));
   if (!r) PyErr_WriteUnraisable(hooks.left);
   Py_XDECREF(r);

@@ -1,6 +1,5 @@
 // A worker that hosts many actors (packed.cpp).
 #pragma once
-#include "actor_states.h"
 #include "served.h"
 #include "turns.h"
 
@@ -23,7 +22,6 @@ struct Hosted {
 class Host {
  public:
   Turns turns;
-  ActorStates states;
   Served* served(uint32_t actor);   // null: not hosted here
   Hosted* running = nullptr;        // whose call runs, in the thread that has the turn; gone if that call is discarded
   InCall* call = nullptr;           // that call, once it has begun

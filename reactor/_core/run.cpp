@@ -1,4 +1,5 @@
 // Running one message: its arguments, the call, what came out.
+#include "actor_states.h"
 #include "calls.h"
 #include "few.h"
 #include "digest.h"
@@ -301,6 +302,11 @@ static bool has_group(PyObject* callable) {
   return has;
 }
 
+// Inline placement: what is the actor's own is put in place; actor 0: that of the tasks, or if there is no call the driver's.
+static void enter_inline(uint32_t actor, bool in_call) {
+  if (ctx->inline_mode && ctx->states) ctx->states->enter(actor ? actor : in_call ? ActorStates::kTasks : ActorStates::kDriver);
+}
+
 // Runs one message. From a channel, the record is given back to the caller before the user's code starts, with the results noted
 // in the journal: the record and the note never both miss. `task_note`: the message is a block of its own with this note, which
 // the caller of this function gives back when it returns false; true: the call was handed on, and the block with it.
@@ -331,6 +337,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
   }
   InCall here{results.data(), n, (flags & kStreaming) != 0};
   if (ctx->host && !cancelled) ctx->host->before_call(&here);
+  if (!cancelled) enter_inline(m->kind == MessageKind::Task ? 0 : m->actor, true);
   Object* bad = cancelled ? nullptr : failed_argument(m);
   Arguments args(m);
   if (bad) set_error_of(bad);
@@ -377,7 +384,6 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     Message* outer_message = ctx->running_message;
     ctx->running_message = from ? nullptr : m;
     ctx->proc->executed.fetch_add(1, memory_order_relaxed);
-    if (ctx->inline_mode && hooks.switched) Py_XDECREF(PyObject_CallFunction(hooks.switched, "II", outer_actor, ctx->running_actor));
     {
       if (kind == MessageKind::Task) {
         callable = function_of(function);
@@ -523,7 +529,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     if (!deferred && ctx->tracing) ctx->trace(started, replayed ? Span::Replayed : Span::Ordinary, actor, 0, callable);
     ctx->running_callable = outer_callable;
     ctx->running_message = outer_message;
-    if (ctx->inline_mode && hooks.switched) Py_XDECREF(PyObject_CallFunction(hooks.switched, "II", ctx->running_actor, outer_actor));
+    enter_inline(outer_actor, outer);
     ctx->running = outer;
     ctx->running_uid = outer_uid;
     ctx->running_actor = outer_actor;

@@ -1,3 +1,4 @@
+#include "actor_states.h"
 #include "restarts.h"
 #include "spill.h"
 #include "stream.h"
@@ -148,11 +149,7 @@ void actor_unheld(Local& l, Object* actor) {
     PyObject *type, *error, *trace;  // this may run in the dealloc of a handle while an exception is on its way
     PyErr_Fetch(&type, &error, &trace);
     forget_instance(body.actor);
-    if (hooks.switched) {
-      PyObject* done = PyObject_CallFunction(hooks.switched, "Ii", body.actor, -1);
-      if (!done) PyErr_WriteUnraisable(hooks.switched);
-      Py_XDECREF(done);
-    }
+    if (ctx->states) ctx->states->forget(body.actor);
     PyErr_Restore(type, error, trace);
     ctx->inboxes.erase(body.actor);
     in->state.store(InboxState::Dead);

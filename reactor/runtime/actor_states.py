@@ -1,6 +1,5 @@
 """What each of several actors in one process has of its own, as if it had a process of its own."""
 
-import ctypes
 import random
 import sys
 import weakref
@@ -17,38 +16,26 @@ class _Module:
 
     def __init__(self, name, loaded, memory, read, write, begin):
         self.name, self.loaded, self.memory, self.read, self.write, self.begin = name, loaded, memory, read, write, begin
-        self._places = ()  # not looked for yet
-
-    def state(self):
-        """What `put` takes: of its memory if that is known, which is quicker by far."""
-        if self._places == ():
-            self._places = self.memory()
-        if self._places is None:
-            return self.read()
-        gauss = random._inst.gauss_next if self.name == "random" else None
-        return gauss, [ctypes.string_at(at, size) for at, size in self._places]
-
-    def put(self, state):
-        if self._places is None:
-            return self.write(state)
-        gauss, parts = state
-        for (at, _), part in zip(self._places, parts):
-            ctypes.memmove(at, part, len(part))
-        if self.name == "random":
-            random._inst.gauss_next = gauss
 
 
-def generators():
+def _generators():
     """The global generators whose states are kept apart."""
     m = sys.modules
     return [
         _Module("random", lambda: True, random_memory.of_random, random.getstate, random.setstate, random.seed),
-        _Module("numpy", lambda: hasattr(m.get("numpy"), "random") and "numpy.random.mtrand" in m, random_memory.of_numpy,
+        _Module("numpy", lambda: _is_there("numpy.random"), random_memory.of_numpy,
                 lambda: m["numpy"].random.get_state(), lambda state: m["numpy"].random.set_state(state), lambda: m["numpy"].random.seed()),
-        _Module("torch", lambda: hasattr(m.get("torch"), "default_generator"), random_memory.of_torch,
+        _Module("torch", lambda: _is_there("torch") and "default_generator" in vars(m["torch"]), random_memory.of_torch,
                 lambda: m["torch"].get_rng_state(), lambda state: m["torch"].set_rng_state(state),
-                lambda: m["torch"].set_rng_state(m["torch"].Generator().get_state())),
+                lambda: m["torch"].default_generator.seed()),
     ]
+
+
+def _is_there(name):
+    """Whether a module is imported, to its end. This is asked in a thread that may have been stopped amid an import: nothing may be
+    imported by the question, as some modules do that are asked for an attribute (importlib then loses what the thread waits for)."""
+    module = sys.modules.get(name)
+    return module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False)
 
 
 # Where cloudpickle has the classes that came by value: an actor's own, so that a class attribute is no other actor's.
@@ -56,17 +43,21 @@ _CLASSES = "_DYNAMIC_CLASS_TRACKER_BY_ID"
 
 
 class ActorStates:
-    """Keeps `random`, `numpy.random` and `torch`, and the classes that came by value, apart for the actors of a packed worker. The
-    core exchanges what it can (reactor/_core/actor_states.h) and calls this for the rest."""
+    """Keeps `random`, `numpy.random` and `torch`, and the classes that came by value, apart for the actors of one process. The
+    core exchanges what it can (reactor/_core/actor_states.h) and calls this for the rest. `current`: who has its turn; actors
+    made later are then born with all that it has imported. 0: nobody."""
 
-    def __init__(self):
-        self._missing = generators()
+    def __init__(self, current=0):
+        import numpy.random  # noqa: F401  else imported when it is first used
+
+        _core.keep_states(current)
+        self._missing = _generators()
         self._slow = []  # exchanged by their functions
         self._found = []  # all that are loaded
         self._known = {}  # actor -> names of those that it has a state of
         self._saved = {}  # (actor, name) -> state
-        self._find(None)
-        self._born = {module.name for module in self._found}
+        self._find(current)
+        self._born = None if current else {module.name for module in self._found}
         import cloudpickle.cloudpickle as cloudpickle
 
         if isinstance(getattr(cloudpickle, _CLASSES, None), weakref.WeakValueDictionary):
@@ -95,8 +86,16 @@ class ActorStates:
         """The actor, whose turn it is, begins: what this process was born with is seeded as in a process of the actor's own, what was
         imported later begins as it does at its import."""
         reseed(seed, tag)
-        self._known[actor] = set(self._born)
+        self._known[actor] = {module.name for module in self._found} if self._born is None else set(self._born)
         self._begin(actor)
+
+    def read(self):
+        """What `write` takes: the states of all generators as they are now."""
+        return [(module, module.read()) for module in self._found]
+
+    def write(self, states):
+        for module, state in states:
+            module.write(state)
 
     def _begin(self, actor):
         known = self._known.setdefault(actor, set())
