@@ -199,7 +199,7 @@ def init(
 
 def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
     """Ends the session: every worker, and the memory as far as the program has no arrays over it. Does nothing without one, or in a call."""
-    if session.current is None or session.current.driver is None or _core.running()[0]:
+    if session.current is None or session.current.driver is None or _core.in_inline_call():
         return
     if _exiting_interpreter:
         _let_finish()

@@ -39,12 +39,19 @@ def begin(s):
             gone = s.inline_actors.pop(outer, None)
             if gone is not None:
                 s.inline_gpus.give(gone.gpus)
-                s.exports.pop(gone.own_class, None)
+                _forget_class(s, gone)
 
     _core.set_hook("switched", switched)
     _core.enter_state(_core.TASKS)
     _states.seed(_core.TASKS, s.settings["seed"], "tasks")
     _core.enter_state(_core.DRIVER)
+
+
+def _forget_class(s, made):
+    cls, made.own_class = made.own_class, None
+    if cls is not None:
+        for key in [key for key in s.exports if key is cls or (type(key) is tuple and key[0] is cls)]:
+            del s.exports[key]
 
 
 def begin_actor(number):
@@ -55,7 +62,7 @@ def begin_actor(number):
 
 def begin_task(tag):
     """With a seed, a task is about to draw what its place `tag` in the serial run says."""
-    _of_outer_tasks.append(_states.read() if len(tag) > 1 else None)
+    _of_outer_tasks.append(_states.read(_core.TASKS) if len(tag) > 1 else None)
 
 
 def end_task():
@@ -81,6 +88,8 @@ def anew(number, exit_reason):
     facts = {"pid": os.getpid(), "status": 0, "exit_reason": exit_reason, "killed": None, "restarting": True,
              "actor": public(made.facts)}
     made.facts["restarts"] = made.facts.get("restarts", 0) + 1
+    _forget_class(session.current, made)
+    _core.renew_state(number)
     link.create(*made.creation)
     return facts
 

@@ -55,10 +55,11 @@ void ActorStates::save(Saved& to) {
 }
 
 void ActorStates::make_variables(uint32_t actor) {
-  for (size_t i = saved_[actor].values.size(); i < variables_.size(); ++i) {
+  for (size_t i; (i = saved_[actor].values.size()) < variables_.size();) {
     PyObject* made = PyObject_CallNoArgs(variables_[i].make);
     if (!made) PyErr_WriteUnraisable(variables_[i].make);
-    saved_[actor].values.push_back(made);
+    if (saved_[actor].values.size() == i) saved_[actor].values.push_back(made);
+    else Py_XDECREF(made);  // a finalizer has entered this actor meanwhile
   }
 }
 
@@ -101,6 +102,12 @@ void ActorStates::enter(uint32_t actor) {
   PyErr_Restore(type, exc, tb);
 }
 
+void ActorStates::renew(uint32_t actor) {
+  std::vector<PyObject*> old = std::move(saved_[actor].values);
+  saved_[actor].values.clear();
+  for (PyObject* v : old) Py_XDECREF(v);
+}
+
 void ActorStates::forget(uint32_t actor) {
   auto it = saved_.find(actor);
   if (it != saved_.end()) {
@@ -110,5 +117,15 @@ void ActorStates::forget(uint32_t actor) {
   if (current_ == actor) current_ = 0;
   call(actor, -1);
 }
+
+uint32_t own_state() {
+  const unsigned long me = PyThread_get_thread_ident();
+  auto& calls = ctx->inline_calls;
+  for (size_t i = calls.size(); i--;)
+    if (calls[i]->thread == me) return calls[i]->state;
+  return ActorStates::kDriver;  // a thread that a call has started is not told from another
+}
+
+void enter_own_state() { ctx->states->enter(own_state()); }
 
 }  // namespace reactor

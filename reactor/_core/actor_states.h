@@ -1,9 +1,13 @@
 // What each of the actors that share a process has of its own: saved and put in place when another actor has its turn, in a packed
 // worker and in inline placement.
 //
-// Random states are exchanged as memory (reactor/runtime/random_memory.py finds it), and some modules' variables. The rest is Python's, by the hook `switched`
-// (reactor/runtime/actor_states.py): it is called when modules were imported since the last time, and each time if some state
-// can be exchanged by it alone. Guarded by the GIL, and used by the thread that has the turn.
+// Random states are exchanged as memory (reactor/runtime/random_memory.py finds it), and some modules' variables. The rest is
+// Python's, by the hook `switched` (reactor/runtime/actor_states.py): it is called when modules were imported since the last time, and
+// each time if some state can be exchanged by it alone; with -1 when an actor is gone, with -2 when the one that has its turn has no
+// state yet of something that was imported meanwhile. Guarded by the GIL, and used by the thread that has the turn.
+//
+// In inline placement threads of the driver may call actors side by side. Each enters the state of its own call when it uses the runtime;
+// between two such uses it draws from the state of whoever did so last.
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -21,6 +25,8 @@ class ActorStates {
   ActorStates& operator=(const ActorStates&) = delete;
   void enter(uint32_t actor);  // it draws from now on
   void forget(uint32_t actor);
+  void renew(uint32_t actor);  // it is made anew: its variables are
+  uint32_t current() const { return current_; }
   void add(uint8_t* at, size_t size) { places_.push_back({at, size}); }
   void always_call(bool on) { always_ = on; }
   // A module's variable, of which each actor has its own value, made by `make()`; who has its turn now keeps what there is.
@@ -55,5 +61,9 @@ class ActorStates {
   Py_ssize_t modules_ = 0;
   bool always_ = false;
 };
+
+// Inline placement: whose state the calling thread's code is to run in, and its putting in place.
+uint32_t own_state();
+void enter_own_state();
 
 }  // namespace reactor

@@ -52,7 +52,7 @@ struct Hooks {
   PyObject* task_random = nullptr;  // (tag) before a task runs, (None) after: its random state
   PyObject* stuck = nullptr;      // (): this process has waited for a while -> exception to raise, or None
   PyObject* relaxed = nullptr;    // (actor, method, [(target, name)], strict): its messages wait for those no more; strict: -> exception to raise
-  PyObject* switched = nullptr;   // (actor left, actor entered): one process for several actors; 0 is no actor, entered -1: the left one is gone, -2: it has its turn and no state yet of something imported
+  PyObject* switched = nullptr;   // (actor left, actor entered), see ActorStates
   PyObject* hosted = nullptr;     // (actor number, what the supervisor tells of it): a packed worker is to host it
   PyObject* left = nullptr;       // (offset of the actor, ExitReason): a packed worker has let it go
   PyObject* thread = nullptr;     // (0 or 1): starts a thread that calls serve_beside(), or watch_packed()
@@ -109,6 +109,17 @@ struct ActorEntry {
   MethodNote* notes = nullptr;    // one per method
   uint64_t digest = 0;            // of what has passed it so far; begins with what names it in every run
   std::vector<int32_t> lanes;     // of each method; empty: all calls keep their caller's order (serve.cpp, next_message)
+};
+
+// Inline placement: a call that has begun and not ended.
+struct InlineCall {
+  unsigned long thread;
+  uint32_t state;       // whose it runs in, see ActorStates
+  Off running = 0;
+  uint64_t uid = 0;
+  uint32_t actor = 0;
+  PyObject* callable = nullptr;
+  Message* message = nullptr;
 };
 
 struct Context {
@@ -199,6 +210,7 @@ struct Context {
   uint32_t mark;                          // what Object::runner says of the running call's results
   Host* host = nullptr;               // of a packed worker (packed.h)
   ActorStates* states = nullptr;      // of a process that has several actors (actor_states.h)
+  std::vector<InlineCall*> inline_calls;  // in the order in which they began
   std::atomic<uint32_t> deferred_open{0};  // calls handed to threads or an event loop and not finished
   uint64_t operations = 0;                // issued by this process
   const bool digesting = header->digesting != Digest::None, whole = header->digesting == Digest::Full;

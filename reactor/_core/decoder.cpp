@@ -1,4 +1,5 @@
 #include "codec_tags.h"
+#include "actor_states.h"
 #include "spill.h"
 
 namespace reactor {
@@ -180,6 +181,7 @@ PyObject* Decoder::pickled(bool in_buffer) {
   PyObject* r = nullptr;
   if (list) {
     DecodeScope scope(this);
+    if (ctx && ctx->inline_mode) enter_own_state();
     r = PyObject_CallFunctionObjArgs(hooks.loads, data, list, nullptr);
   }
   Py_XDECREF(data);

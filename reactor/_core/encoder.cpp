@@ -1,4 +1,5 @@
 #define REACTOR_IMPORTS_NUMPY
+#include "actor_states.h"
 #include "array_memory.h"
 #include "recorder.h"
 #include "moving.h"
@@ -313,6 +314,7 @@ bool Encoder::buffer(PyObject* bytes) {
 }
 
 bool Encoder::pickled(PyObject* o) {
+  if (ctx && ctx->inline_mode) enter_own_state();
   PyObject* r = PyObject_CallOneArg(hooks.dumps, o);
   if (!r) return false;
   PyObject* data = PyTuple_GET_ITEM(r, 0);

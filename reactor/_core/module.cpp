@@ -29,6 +29,7 @@ void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int 
   ctx->local.actor_unheld = actor_unheld;
   ctx->control = control;
   ctx->main_thread = PyThread_get_thread_ident();
+  if (inline_mode) ctx->states = new ActorStates(ActorStates::kDriver);
   ctx->functions = PyDict_New();
   Proc* p = ctx->proc;
   p->pid = getpid();
@@ -59,7 +60,7 @@ int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, 
 // Leaves the run; refs and handles of it become stale, arrays over its memory stay valid.
 void close_context() {
   if (!ctx) return;
-  if (ctx->inline_mode && ctx->states) {  // the process goes on as the driver
+  if (ctx->inline_mode) {  // the process goes on as the driver
     ctx->states->enter(ActorStates::kDriver);
     delete std::exchange(ctx->states, nullptr);
   }
@@ -742,13 +743,17 @@ NB_MODULE(_core, m) {
     tell_host(slot, ctx->heap->at<Object>(actor), place, f);
   }, nb::arg("slot"), nb::arg("actor"), nb::arg("place"), nb::arg("facts").none());
   m.def("set_death_reason", &set_death_reason, nb::arg("actor"), nb::arg("reason"));
-  m.def("begin_packed", [] { need_ctx(); ctx->host = new Host; });  // for as long as the process lives
+  m.def("begin_packed", [] {  // for as long as the process lives
+    need_ctx();
+    ctx->host = new Host;
+    ctx->states = new ActorStates(0);
+  });
   m.attr("DRIVER") = ActorStates::kDriver;
   m.attr("TASKS") = ActorStates::kTasks;
-  m.def("keep_states", [](uint32_t current) {
-    need_ctx();
-    ctx->states = new ActorStates(current);
-  }, nb::arg("current"));
+  m.def("renew_state", [](uint32_t actor) { ctx->states->renew(actor); }, nb::arg("actor"));
+  m.def("in_inline_call", [] {  // or in a thread that may have been started by one
+    return ctx && ctx->inline_mode && (own_state() != ActorStates::kDriver || (!ctx->inline_calls.empty() && PyThread_get_thread_ident() != ctx->main_thread));
+  });
   m.def("enter_state", [](uint32_t actor) { ctx->states->enter(actor); }, nb::arg("actor"));
   m.def("always_exchange", [](bool on) { ctx->states->always_call(on); }, nb::arg("on"));
   m.def("exchange_memory", [](std::vector<std::tuple<uint64_t, uint64_t>> places, nb::handle gauss_of) {

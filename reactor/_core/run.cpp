@@ -302,9 +302,22 @@ static bool has_group(PyObject* callable) {
   return has;
 }
 
-// Inline placement: what is the actor's own is put in place; actor 0: that of the tasks, or if there is no call the driver's.
-static void enter_inline(uint32_t actor, bool in_call) {
-  if (ctx->inline_mode && ctx->states) ctx->states->enter(actor ? actor : in_call ? ActorStates::kTasks : ActorStates::kDriver);
+// Inline placement. Calls run one inside of the other, but those of several threads overlap: who leaves goes back to the one that
+// began last of those that are left.
+static void enter_inline(InlineCall* call) {
+  ctx->inline_calls.push_back(call);
+  enter_own_state();
+}
+static void leave_inline(InlineCall* call) {
+  std::erase(ctx->inline_calls, call);
+  const InlineCall driver{};
+  const InlineCall& left = ctx->inline_calls.empty() ? driver : *ctx->inline_calls.back();
+  ctx->running = left.running;
+  ctx->running_uid = left.uid;
+  ctx->running_actor = left.actor;
+  ctx->running_callable = left.callable;
+  ctx->running_message = left.message;
+  enter_own_state();
 }
 
 // Runs one message. From a channel, the record is given back to the caller before the user's code starts, with the results noted
@@ -337,7 +350,8 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
   }
   InCall here{results.data(), n, (flags & kStreaming) != 0};
   if (ctx->host && !cancelled) ctx->host->before_call(&here);
-  if (!cancelled) enter_inline(m->kind == MessageKind::Task ? 0 : m->actor, true);
+  InlineCall inline_call{PyThread_get_thread_ident(), m->kind == MessageKind::Task ? ActorStates::kTasks : m->actor};
+  if (ctx->inline_mode && !cancelled) enter_inline(&inline_call);
   Object* bad = cancelled ? nullptr : failed_argument(m);
   Arguments args(m);
   if (bad) set_error_of(bad);
@@ -378,11 +392,11 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     Off outer = ctx->running;
     uint32_t outer_actor = ctx->running_actor;
     uint64_t outer_uid = ctx->running_uid;
-    ctx->running = results[0];
-    ctx->running_uid = first->uid;
-    ctx->running_actor = kind == MessageKind::Task ? 0 : actor;
+    inline_call.running = ctx->running = results[0];
+    inline_call.uid = ctx->running_uid = first->uid;
+    inline_call.actor = ctx->running_actor = kind == MessageKind::Task ? 0 : actor;
     Message* outer_message = ctx->running_message;
-    ctx->running_message = from ? nullptr : m;
+    inline_call.message = ctx->running_message = from ? nullptr : m;
     ctx->proc->executed.fetch_add(1, memory_order_relaxed);
     {
       if (kind == MessageKind::Task) {
@@ -407,7 +421,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     }
     if (callable) name = Py_NewRef(callable);
     PyObject* outer_callable = ctx->running_callable;
-    ctx->running_callable = callable;
+    inline_call.callable = ctx->running_callable = callable;
     Recorder* rec = deferred ? nullptr : ctx->recorder;
     Recorder::Caller outer_caller;
     if (rec) {
@@ -529,10 +543,10 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     if (!deferred && ctx->tracing) ctx->trace(started, replayed ? Span::Replayed : Span::Ordinary, actor, 0, callable);
     ctx->running_callable = outer_callable;
     ctx->running_message = outer_message;
-    enter_inline(outer_actor, outer);
     ctx->running = outer;
     ctx->running_uid = outer_uid;
     ctx->running_actor = outer_actor;
+    if (ctx->inline_mode) leave_inline(&inline_call);
   }
   if (ctx->digesting && !deferred && kind != MessageKind::Create && leaving == ExitReason::Unknown) {
     for (Off off : results)

@@ -148,8 +148,11 @@ void actor_unheld(Local& l, Object* actor) {
   if (ctx->inline_mode) {
     PyObject *type, *error, *trace;  // this may run in the dealloc of a handle while an exception is on its way
     PyErr_Fetch(&type, &error, &trace);
+    const uint32_t current = ctx->states->current();
+    ctx->states->enter(body.actor);  // its destructor is its own code
     forget_instance(body.actor);
-    if (ctx->states) ctx->states->forget(body.actor);
+    ctx->states->forget(body.actor);
+    ctx->states->enter(current);
     PyErr_Restore(type, error, trace);
     ctx->inboxes.erase(body.actor);
     in->state.store(InboxState::Dead);

@@ -34,8 +34,11 @@ def _generators():
 def _is_there(name):
     """Whether a module is imported, to its end. This is asked in a thread that may have been stopped amid an import: nothing may be
     imported by the question, as some modules do that are asked for an attribute (importlib then loses what the thread waits for)."""
-    module = sys.modules.get(name)
-    return module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False)
+    return name in sys.modules and not _being_imported(name)
+
+
+def _being_imported(name):
+    return getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False)
 
 
 # Where cloudpickle has the classes that came by value: an actor's own, so that a class attribute is no other actor's.
@@ -50,7 +53,6 @@ class ActorStates:
     def __init__(self, current=0):
         import numpy.random  # noqa: F401  else imported when it is first used
 
-        _core.keep_states(current)
         self._missing = _generators()
         self._slow = []  # exchanged by their functions
         self._found = []  # all that are loaded
@@ -89,8 +91,9 @@ class ActorStates:
         self._known[actor] = {module.name for module in self._found} if self._born is None else set(self._born)
         self._begin(actor)
 
-    def read(self):
-        """What `write` takes: the states of all generators as they are now."""
+    def read(self, current):
+        """What `write` takes: the states of all generators as they are now, while `current` has its turn."""
+        self._find(current)
         return [(module, module.read()) for module in self._found]
 
     def write(self, states):
@@ -112,8 +115,9 @@ class ActorStates:
             places = module.memory()
             if places is None:
                 self._slow.append(module)
-                _core.always_exchange(True)
             else:
                 _core.exchange_memory(places, random._inst if module.name == "random" else None)
             if current:
                 self._known.setdefault(current, set()).add(module.name)
+        # An import that ends may be seen by nothing else.
+        _core.always_exchange(bool(self._slow) or any(_being_imported(module.name) for module in self._missing))
