@@ -24,17 +24,15 @@ class InlineActor:
         self.own_class = None
 
 
-_states = None  # ActorStates
 _of_outer_tasks = []  # with a seed: the random states of the tasks in which the running task is nested
 
 
 def begin(s):
     """This process has all actors of the session from now on."""
-    global _states
-    _states = ActorStates(_core.DRIVER)
+    states = s.states = ActorStates(_core.DRIVER)
 
     def switched(outer, inner):
-        _states.switched(outer, inner)
+        states.switched(outer, inner)
         if inner == FORGET:
             gone = s.inline_actors.pop(outer, None)
             if gone is not None:
@@ -43,7 +41,7 @@ def begin(s):
 
     _core.set_hook("switched", switched)
     _core.enter_state(_core.TASKS)
-    _states.seed(_core.TASKS, s.settings["seed"], "tasks")
+    states.seed(_core.TASKS, s.settings["seed"], "tasks")
     _core.enter_state(_core.DRIVER)
 
 
@@ -54,22 +52,16 @@ def _forget_class(s, made):
             del s.exports[key]
 
 
-def begin_actor(number):
-    """An actor is about to be made."""
-    s = session.current
-    _states.seed(number, s.settings["seed"], f"actor {s.inline_actors[number].facts['ordinal']}")
-
-
 def begin_task(tag):
     """With a seed, a task is about to draw what its place `tag` in the serial run says."""
-    _of_outer_tasks.append(_states.read(_core.TASKS) if len(tag) > 1 else None)
+    _of_outer_tasks.append(session.current.states.read(_core.TASKS) if len(tag) > 1 else None)
 
 
 def end_task():
     """It has ended."""
     before = _of_outer_tasks.pop()
     if before is not None:
-        _states.write(before)
+        session.current.states.write(before)
 
 
 def anew(number, exit_reason):

@@ -100,31 +100,21 @@ class Hosted:
         self.label = facts["class_name"]
 
 
-_states = None  # reactor.runtime.actor_states.ActorStates
-
-
 def host():
     """This process is a packed worker from now on."""
-    global _states
     from reactor.runtime import worker
     from reactor.runtime.actor_states import FORGET, ActorStates
 
-    _states = ActorStates()
+    states = session.current.states = ActorStates()
 
     def switched(outer, inner):
-        _states.switched(outer, inner)
+        states.switched(outer, inner)
         if inner == FORGET:
             session.current.hosted.pop(outer, None)
 
     _core.set_hook("switched", switched)
     _core.set_hook("hosted", lambda number, facts: session.current.hosted.update({number: Hosted(facts)}))
     worker.follow(label)
-
-
-def begin(number):
-    """An actor of this worker is about to be made."""
-    s = session.current
-    _states.seed(number, s.settings["seed"], f"actor {s.hosted[number].facts['ordinal']}")
 
 
 def label():

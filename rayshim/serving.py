@@ -137,14 +137,8 @@ def create(number, args, kwargs):
     its digest begins)."""
     (cls_ref, facts, how), args = args[0], args[1:]
     s = session.current
-    if s.hosted is not None:
-        from rayshim import packing
-
-        packing.begin(number)
-    if s.inline:
-        from rayshim import inline
-
-        inline.begin_actor(number)
+    if s.states is not None:
+        s.states.seed(number, s.settings["seed"], f"actor {facts['ordinal']}")
     if s.broken is not None:
         raise s.broken
     if s.settings["kept"]:

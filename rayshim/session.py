@@ -57,6 +57,7 @@ class Session:
         self.inline_names = {}  # (namespace, name) -> handle, inline placement only
         self.inline_actors = {}  # number -> inline.InlineActor
         self.inline_gpus = None  # GpuShares
+        self.states = None  # reactor's ActorStates, where several actors share this process
         self.group = None  # in a task of a placement group: (uid of the task, placement.Membership)
         self.reserved = set()  # keys of what rayshim.placement has reserved for its own use
         self._reservations = None

@@ -113,8 +113,8 @@ struct ActorEntry {
 
 // Inline placement: a call that has begun and not ended.
 struct InlineCall {
-  unsigned long thread;
-  uint32_t state;       // whose it runs in, see ActorStates
+  uint32_t state;             // whose it runs in, see ActorStates
+  unsigned long thread = 0;
   Off running = 0;
   uint64_t uid = 0;
   uint32_t actor = 0;

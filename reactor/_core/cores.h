@@ -16,8 +16,8 @@
 // Counted are processes, not threads: one whose main thread sleeps elsewhere than on its bell (time.sleep) keeps its core's count, and
 // one whose main thread waits while others compute has none.
 //
-// All this is about speed alone, so nothing waits for what stands here, and accesses are relaxed but where it is said why not. Proc::counted says in which
-// core's `work` a process is counted; it is exchanged before the count is changed, so that a process and who rings it do not count twice.
+// All this is about speed alone, so nothing waits for what stands here, and accesses are relaxed but where it is said why not.
+// Proc::counted says in which core's `work` a process is counted; it is exchanged before the count is changed, so that a process and who rings it do not count twice.
 // Killed between the two, a process leaves a core's count one too high or too low; killed anywhere else, what it had is
 // given back by the supervisor (forget).
 #pragma once

@@ -305,12 +305,13 @@ static bool has_group(PyObject* callable) {
 // Inline placement. Calls run one inside of the other, but those of several threads overlap: who leaves goes back to the one that
 // began last of those that are left.
 static void enter_inline(InlineCall* call) {
+  call->thread = PyThread_get_thread_ident();
   ctx->inline_calls.push_back(call);
   enter_own_state();
 }
 static void leave_inline(InlineCall* call) {
   std::erase(ctx->inline_calls, call);
-  const InlineCall driver{};
+  const InlineCall driver{ActorStates::kDriver};
   const InlineCall& left = ctx->inline_calls.empty() ? driver : *ctx->inline_calls.back();
   ctx->running = left.running;
   ctx->running_uid = left.uid;
@@ -350,7 +351,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
   }
   InCall here{results.data(), n, (flags & kStreaming) != 0};
   if (ctx->host && !cancelled) ctx->host->before_call(&here);
-  InlineCall inline_call{PyThread_get_thread_ident(), m->kind == MessageKind::Task ? ActorStates::kTasks : m->actor};
+  InlineCall inline_call{m->kind == MessageKind::Task ? ActorStates::kTasks : m->actor};
   if (ctx->inline_mode && !cancelled) enter_inline(&inline_call);
   Object* bad = cancelled ? nullptr : failed_argument(m);
   Arguments args(m);
@@ -541,12 +542,15 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
       PyErr_Restore(type, exc, tb);
     }
     if (!deferred && ctx->tracing) ctx->trace(started, replayed ? Span::Replayed : Span::Ordinary, actor, 0, callable);
-    ctx->running_callable = outer_callable;
-    ctx->running_message = outer_message;
-    ctx->running = outer;
-    ctx->running_uid = outer_uid;
-    ctx->running_actor = outer_actor;
-    if (ctx->inline_mode) leave_inline(&inline_call);
+    if (ctx->inline_mode) {
+      leave_inline(&inline_call);
+    } else {
+      ctx->running = outer;
+      ctx->running_uid = outer_uid;
+      ctx->running_actor = outer_actor;
+      ctx->running_callable = outer_callable;
+      ctx->running_message = outer_message;
+    }
   }
   if (ctx->digesting && !deferred && kind != MessageKind::Create && leaving == ExitReason::Unknown) {
     for (Off off : results)

@@ -3,6 +3,8 @@
 import random
 import sys
 import weakref
+from collections.abc import Callable
+from typing import NamedTuple
 
 from reactor import _core
 from reactor.runtime import random_memory
@@ -11,11 +13,15 @@ from reactor.runtime.seeding import reseed
 FORGET, FRESH = -1, -2
 
 
-class _Module:
+class _Module(NamedTuple):
     """One generator: how to find it, exchange it where its memory is not known, and begin it as its import does."""
 
-    def __init__(self, name, loaded, memory, read, write, begin):
-        self.name, self.loaded, self.memory, self.read, self.write, self.begin = name, loaded, memory, read, write, begin
+    name: str
+    loaded: Callable
+    memory: Callable
+    read: Callable
+    write: Callable
+    begin: Callable
 
 
 def _generators():

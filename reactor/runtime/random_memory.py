@@ -1,6 +1,6 @@
 """Where in this process's memory the states of `random`, `numpy.random` and `torch` lie.
 
-A packed worker exchanges them whenever another actor has its turn. Through the modules' own functions that takes some 50 µs,
+A process that has several actors exchanges them whenever another has its turn. Through the modules' own functions that takes some 50 µs,
 many times what a small call takes; as memory, a fifth of a microsecond. The places are not documented: each is found by giving
 the generator a known state and looking for that in its object. What is not found, in a version that keeps its state otherwise,
 is exchanged through the module's functions.
