@@ -142,15 +142,37 @@ bool lend() {
   return before;
 }
 
+// Whether nobody has it but one holder.
+bool alone(PyArrayObject* a) { return Py_REFCNT(a) == 1 && !reinterpret_cast<PyArrayObject_fields*>(a)->weakreflist; }
+
 }  // namespace
 
+bool is_array(PyObject* o) { return strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0 && load_numpy() && PyArray_CheckExact(o); }
+
 PyArrayObject* sole_owner(PyArrayObject* a) {
-  auto alone = [](PyArrayObject* x) { return Py_REFCNT(x) == 1 && !reinterpret_cast<PyArrayObject_fields*>(x)->weakreflist; };
   if (!alone(a)) return nullptr;
   PyObject* base = PyArray_BASE(a);
   if (base && (!PyArray_CheckExact(base) || !alone(reinterpret_cast<PyArrayObject*>(base)))) return nullptr;
   auto* owner = base ? reinterpret_cast<PyArrayObject*>(base) : a;
   return PyArray_CHKFLAGS(owner, NPY_ARRAY_OWNDATA) ? owner : nullptr;
+}
+
+Object* arguments_under(PyArrayObject* a, uint64_t& at) {
+  auto bytes = uint64_t(PyArray_NBYTES(a));
+  auto* data = static_cast<uint8_t*>(PyArray_DATA(a));
+  PyObject* base = reinterpret_cast<PyObject*>(a);
+  for (; base && PyArray_CheckExact(base); base = PyArray_BASE(reinterpret_cast<PyArrayObject*>(base)))
+    if (!alone(reinterpret_cast<PyArrayObject*>(base))) return nullptr;
+  if (!base || Py_TYPE(base) != ViewType || Py_REFCNT(base) != 1) return nullptr;
+  auto* view = reinterpret_cast<PyView*>(base);
+  if (view->epoch != epoch || view->writable || view->mapping || data < view->data || data + bytes > view->data + view->size) return nullptr;
+  Object* o = view->object;
+  if (kind_of(o) != kArguments || bytes < o->size / 2) return nullptr;
+  auto* value = reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o));
+  uint16_t use = kReadAsTheyLie;
+  if (value->deps || value->refs || !o->unwanted.compare_exchange_strong(use, kShown)) return nullptr;
+  at = uint64_t(data - reinterpret_cast<uint8_t*>(value));
+  return o;
 }
 
 Off run_of(PyArrayObject* owner) {

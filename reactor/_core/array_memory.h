@@ -1,4 +1,4 @@
-// Arrays that are made in the store in the first place, so that a method's result is not copied there.
+// Arrays that are in the store in the first place, so that a method's result is not copied there: its own, and its arguments.
 //
 // A worker whose methods return large arrays has numpy (NEP 49) allocate arrays of just the sizes that were returned before in the
 // shared heap: each a run of pages of this process's own (alloc.h: claimed, not published), with room for the value's head in
@@ -10,6 +10,12 @@
 // share the memory with the child, writable; so the child first gets a copy at the same addresses, for which the parent waits: its
 // threads go on, but fork() has not returned, so no write that the program orders after it is seen by the child. So that this does
 // not take long, and what a program keeps does not count, only a few arrays are in the heap at a time.
+//
+// A large array that came as an argument and goes as the result, or within it, is in the store too. The result then shows the
+// arguments' bytes: its value has where they lie and a ref to the arguments' object. That is so only if the arguments were read as they
+// lie, by this call alone, and nobody else in the process has the array; else who kept it might write to it all the same
+// (ArgumentsUse in layout.h). And only if it is at least half of the arguments, which stay as long as the result does, and no
+// refs are among them, which would stay too.
 #pragma once
 #include "codec_tags.h"
 
@@ -18,8 +24,12 @@ namespace reactor {
 constexpr uint64_t kArrayHead = 4096;         // room for the head in front of an array; the data begin at a memory page
 constexpr uint64_t kLeastArray = 256 * 1024;  // smaller ones are copied faster than this would pay
 
+bool is_array(PyObject* o);                   // exactly of numpy's type
+
 // The array whose memory `a` shows if nobody but the holder of `a` can reach it, else null.
 PyArrayObject* sole_owner(PyArrayObject* a);
+// The arguments that `a` shows, if a result may show them too, and their bytes before `a`; else null. From then on they are Shown.
+Object* arguments_under(PyArrayObject* a, uint64_t& at);
 Off run_of(PyArrayObject* owner);             // that it was made in; 0: it was not
 uint64_t run_bytes(Off run);                  // its length
 void expect_arrays_like(PyArrayObject* owner); // those of its size are made in the heap from now on

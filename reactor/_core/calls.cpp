@@ -148,7 +148,7 @@ struct Outgoing {
     auto* v = reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o));
     for (uint32_t i = 0; i < v->deps + v->refs; ++i) {
       auto* r = ctx->heap->at<Object>(value_refs(v)[i]);
-      if (kind_of(r) != kCode || leads_on(r)) return true;
+      if ((kind_of(r) != kCode && kind_of(r) != kArguments) || leads_on(r)) return true;
     }
     return false;
   }
@@ -188,7 +188,7 @@ struct Outgoing {
     if (value_size > kInlineArgs) {
       if (!given_before()) return false;
       if (args_object) return true;
-      args_object = new_object(ctx->local, 1);
+      args_object = new_object(ctx->local, 1, kArguments);
       uint32_t mine = epoch;
       if (!encode_into(*encoding.encoder, args_object, false)) {
         if (epoch == mine) ctx->local.alloc.free(ctx->heap->off(args_object));

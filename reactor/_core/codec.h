@@ -47,6 +47,7 @@ class Encoder {
   }
   template <class T> void put(T v) { raw(&v, sizeof v); }
   bool grow(size_t n);
+  bool is_shown(const Py_buffer& b) const { return shown_in_ && &b == &buffers_[shown_]; }
   size_t stream() const { return size_t(p_ - begin_); }
   uint64_t pickled_ = 0;
   uint32_t items_ = 0;
@@ -59,6 +60,9 @@ class Encoder {
   bool given_ = false;              // nobody else has what is being encoded, nor what it lies in
   tagPyArrayObject* owner_ = nullptr;  // of the memory of an array in the value that nobody else has (array_memory.h)
   std::vector<Py_buffer> buffers_;
+  Object* shown_in_ = nullptr;      // arguments that one of them lies in already (array_memory.h)
+  size_t shown_ = 0;                // which one
+  uint64_t shown_at_ = 0;
   std::vector<Off> deps_, refs_;
   std::vector<PyObject*> owners_;   // keeps refs and temporary arrays alive until write
   std::vector<PyObject*> seen_;     // mutable containers met in this item: a second meeting needs pickle's memo
@@ -90,6 +94,7 @@ class Decoder {
 
  private:
   PyObject* array(bool in_buffer);
+  PyObject* shown(const BufferEntry& b);
   PyObject* pickled(bool in_buffer);
   template <class T> T get() {
     T v;

@@ -125,21 +125,20 @@ PyObject* Decoder::array(bool in_buffer) {
   for (int i = 0; i < ndim; ++i) bytes *= size_t(shape[i]);
   if (in_buffer) {
     BufferEntry& b = value_buffers(header_)[get<uint32_t>()];
-    data = value_ + b.at;
-    if (owner_ && owner_->block && b.size >= kView) {
-      PyObject* view = reading_->view(const_cast<uint8_t*>(data), b.size, whole_);
+    data = b.shown() ? nullptr : value_ + b.at;
+    if (!data || (owner_ && owner_->block && b.size >= kView)) {
+      PyObject* view = data ? reading_->view(const_cast<uint8_t*>(data), b.size, whole_) : shown(b);
       if (view && private_) {
         PyObject* own = private_view(view);
         Py_DECREF(view);
         view = own;
-        if (view) data = PyByteArray_Check(view) ? reinterpret_cast<uint8_t*>(PyByteArray_AS_STRING(view)) : reinterpret_cast<PyView*>(view)->data;
       }
       if (!view) {
         Py_DECREF(d);
         return nullptr;
       }
-      PyObject* a = PyArray_NewFromDescr(&PyArray_Type, d, ndim, shape, nullptr, const_cast<uint8_t*>(data),
-                                         fortran ? NPY_ARRAY_F_CONTIGUOUS : NPY_ARRAY_C_CONTIGUOUS, nullptr);
+      void* at = PyByteArray_Check(view) ? PyByteArray_AS_STRING(view) : static_cast<void*>(reinterpret_cast<PyView*>(view)->data);
+      PyObject* a = PyArray_NewFromDescr(&PyArray_Type, d, ndim, shape, nullptr, at, fortran ? NPY_ARRAY_F_CONTIGUOUS : NPY_ARRAY_C_CONTIGUOUS, nullptr);
       if (!a || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(a), view) != 0) {
         Py_XDECREF(a);
         return nullptr;
@@ -154,6 +153,12 @@ PyObject* Decoder::array(bool in_buffer) {
   memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(a)), data, bytes);
   PyArray_CLEARFLAGS(reinterpret_cast<PyArrayObject*>(a), NPY_ARRAY_WRITEABLE);
   return a;
+}
+
+// A view of a buffer that lies in another object.
+PyObject* Decoder::shown(const BufferEntry& b) {
+  Reading reading(ctx->heap->at<Object>(value_refs(header_)[header_->deps + header_->refs - 1]));
+  return reading.value() ? reading.view(reading.value() + b.offset(), b.size, true) : nullptr;
 }
 
 PyObject* Decoder::pickled(bool in_buffer) {

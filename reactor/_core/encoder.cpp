@@ -60,6 +60,7 @@ void Encoder::clear() {
   owner_ = nullptr;
   for (auto& b : buffers_) PyBuffer_Release(&b);
   buffers_.clear();
+  shown_in_ = nullptr;
   deps_.clear();
   refs_.clear();
   for (auto* o : owners_) Py_DECREF(o);
@@ -133,6 +134,7 @@ bool Encoder::item(PyObject* o) {
   }
   refs_.resize(refs);
   owner_ = nullptr;
+  shown_in_ = nullptr;
   return pickled(o);
 }
 
@@ -277,7 +279,10 @@ bool Encoder::array(PyObject* o) {
       raw(PyArray_DATA(c), bytes);
       return true;
     }
-    if (given_ && bytes >= kLeastArray) owner_ = sole_owner(c);
+    if (given_ && bytes >= kLeastArray) {
+      owner_ = sole_owner(c);
+      if (!shown_in_ && (shown_in_ = arguments_under(c, shown_at_))) shown_ = buffers_.size();
+    }
     Py_buffer b{};
     b.buf = PyArray_DATA(c);
     b.len = Py_ssize_t(bytes);
@@ -349,8 +354,9 @@ bool Encoder::pickled(PyObject* o) {
 std::string Encoder::layout(uint32_t items) const { return layout_of(begin_, p_, items); }
 
 uint64_t Encoder::size() const {
-  uint64_t n = sizeof(ValueHeader) + 8 * (deps_.size() + refs_.size()) + sizeof(BufferEntry) * buffers_.size() + stream();
+  uint64_t n = sizeof(ValueHeader) + 8 * (deps_.size() + refs_.size() + (shown_in_ != nullptr)) + sizeof(BufferEntry) * buffers_.size() + stream();
   for (auto& b : buffers_) {
+    if (is_shown(b)) continue;
     uint64_t a = alignment(b);
     n = align_up(align_up(n, a) + uint64_t(b.len), a);
   }
@@ -362,11 +368,15 @@ void Encoder::write_head(uint8_t* to) {
   auto* h = reinterpret_cast<ValueHeader*>(to);
   h->stream = uint32_t(stream());
   h->deps = uint32_t(deps_.size());
-  h->refs = uint32_t(refs_.size());
+  h->refs = uint32_t(refs_.size()) + (shown_in_ != nullptr);
   h->buffers = uint32_t(buffers_.size());
   Off* refs = value_refs(h);
   for (Off off : deps_) *refs++ = off;
   for (Off off : refs_) *refs++ = off;
+  if (shown_in_) {
+    *refs = ctx->heap->off(shown_in_);
+    take_hold(shown_in_);
+  }
   for (Off off : deps_) take_hold(ctx->heap->at<Object>(off));
   for (Off off : refs_) take_hold(ctx->heap->at<Object>(off));
   if (stream()) memcpy(value_stream(h), begin_, stream());
@@ -407,17 +417,22 @@ bool Encoder::write(uint8_t* to) {
   BufferEntry* entry = value_buffers(h);
   uint64_t total = 0;
   for (auto& b : buffers_) {
+    if (is_shown(b)) {
+      *entry++ = {BufferEntry::kShownBuffer | shown_at_, uint64_t(b.len)};
+      continue;
+    }
     uint64_t a = alignment(b);
     at = align_up(at, a);
-    entry->at = at;
-    entry->size = uint64_t(b.len);
-    ++entry;
+    *entry++ = {at, uint64_t(b.len)};
     at = align_up(at + uint64_t(b.len), a);
     total += uint64_t(b.len);
   }
   entry = value_buffers(h);
   auto copy = [&] {
-    for (auto& b : buffers_) memcpy(to + entry++->at, b.buf, size_t(b.len));
+    for (auto& b : buffers_) {
+      if (!is_shown(b)) memcpy(to + entry->at, b.buf, size_t(b.len));
+      ++entry;
+    }
   };
   uint64_t started = ctx->tracing && total >= kOwnPages ? now_ns() : 0;
   if (total < (1 << 20)) {

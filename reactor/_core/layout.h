@@ -238,11 +238,13 @@ constexpr uint16_t kActorObject = 1;
 constexpr uint16_t kMethodResult = 2;  // a value that an actor's method makes
 constexpr uint16_t kStreamLink = 3;    // see stream.h
 constexpr uint16_t kCode = 4;          // a function, a class or its description, that the runtime has put there
+constexpr uint16_t kArguments = 5;     // a call's large arguments
 constexpr uint16_t kOpenCall = 0x8000; // on top of those: the first result of a call that is on a board (order.h)
 
 // Large arguments that several calls have in common are read copy-on-write: a program may write to what it got read-only, through
-// torch.from_numpy for example. Who reads them first and who gives them to a second call swap away Fresh; the other gives way.
-enum ArgumentsUse : uint16_t { kFresh = 0, kReadAsTheyLie, kInCommon };
+// torch.from_numpy for example. Who reads them first and who gives them to a second call swap away Fresh; the other gives way. Shown:
+// read as they lie, and a result shows them (array_memory.h), for others to read.
+enum ArgumentsUse : uint16_t { kFresh = 0, kReadAsTheyLie, kInCommon, kShown };
 
 enum class InboxState : uint32_t { Open = 0, Ending, Dead };
 
@@ -279,9 +281,13 @@ struct ValueHeader {
   uint32_t refs;
   uint32_t buffers;
 };
+// Where a buffer lies: at so many bytes from the start of the value; or of that which the last of the value's refs names.
 struct BufferEntry {
-  uint64_t at;               // from the start of the value
+  uint64_t at;
   uint64_t size;
+  bool shown() const { return at & kShownBuffer; }
+  uint64_t offset() const { return at & ~kShownBuffer; }
+  static constexpr uint64_t kShownBuffer = uint64_t(1) << 63;
 };
 
 enum class MessageKind : uint8_t { Call = 1, Create, Task, Skip };

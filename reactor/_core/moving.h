@@ -16,7 +16,7 @@ inline uint64_t value_end(ValueHeader* v) {
   uint64_t end = uint64_t(value_stream(v) - reinterpret_cast<uint8_t*>(v)) + v->stream;
   for (uint32_t i = 0; i < v->buffers; ++i) {
     BufferEntry& b = value_buffers(v)[i];
-    end = std::max(end, b.at + b.size);
+    if (!b.shown()) end = std::max(end, b.at + b.size);
   }
   return end;
 }

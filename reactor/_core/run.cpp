@@ -1,5 +1,6 @@
 // Running one message: its arguments, the call, what came out.
 #include "actor_states.h"
+#include "array_memory.h"
 #include "calls.h"
 #include "few.h"
 #include "digest.h"
@@ -26,6 +27,7 @@ struct Arguments {
   // False: a Python error is set.
   bool take(Message* m) {
     if (!m->args_object) return take(m, Decoder(m->value(), nullptr, nullptr));
+    large = true;
     auto* owner = ctx->heap->at<Object>(m->args_object);
     Reading reading(owner);
     if (!reading.value()) return false;
@@ -49,6 +51,12 @@ struct Arguments {
     }
     return kwnames != nullptr;
   }
+  // Arrays among large arguments, once the call is over: so that its result may be one of them as it lies.
+  void drop_arrays() {
+    if (!large) return;
+    for (auto*& a : args)
+      if (a && is_array(a)) Py_CLEAR(a);
+  }
   void drop() {
     for (auto*& a : args) Py_CLEAR(a);
     Py_CLEAR(kwnames);
@@ -56,6 +64,7 @@ struct Arguments {
   PyObject** begin() { return args.data() + 1; }
   Few<PyObject*, 8> args;
   PyObject* kwnames = nullptr;
+  bool large = false;
 };
 
 // As (args, kwargs), borrowed by a call of Python code.
@@ -365,7 +374,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
 
   // A constructor's arguments show in what the actor does; among them is what differs from run to run.
   uint64_t passed = 0;
-  if (ctx->digesting && m->kind != MessageKind::Create) passed = hash_value(reinterpret_cast<uint8_t*>(message_value(ctx->heap, m)),
+  if (ctx->digesting && m->kind != MessageKind::Create) passed = hash_value(ctx->heap, reinterpret_cast<uint8_t*>(message_value(ctx->heap, m)),
                                                                                                  m->kind == MessageKind::Call ? m->method : 0, ctx->whole);
   MessageKind kind = m->kind;
   uint32_t nargs = m->args, actor = m->actor, method = m->method;
@@ -493,9 +502,10 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     } else if (!deferred && !stream && kind == MessageKind::Call && unwanted(results.data(), n)) {
       PyErr_Clear();
     } else if (value && !deferred) {
+      if (!ctx->keeping) args.drop_arrays();  // who keeps a record looks at arguments and result afterwards
       if (stream) stream->end();
       else if (flags & kDynamic) store_gathered(results.data(), value, name);
-      else store_results(results.data(), n, value, name, note, Py_REFCNT(value) == 1 && !ctx->keeping);  // who keeps a record looks at it afterwards
+      else store_results(results.data(), n, value, name, note, Py_REFCNT(value) == 1 && !ctx->keeping);
     } else if (!value) {
       if (hooks.exit_kind && !PyErr_ExceptionMatches(PyExc_Exception)) {
         PyObject *type, *exc, *tb;
