@@ -149,7 +149,7 @@ ALL = (
             Case(f"minibatch {size}", {"minibatch": size}, 1, (Required("ray", 2), Required("limit", 1 / 1.3)), quick=size == 500)
             for size in (500, 1000, 2000)
         ),
-        (*rays("naive"), *rayshims("naive"), *CONTROLS),
+        (*rays("naive", "compiled"), *rayshims("naive"), *CONTROLS),
         rounds=500,
         published="Lingua Franca: 31.2% less time than Ray at 500",
     ),
@@ -176,8 +176,11 @@ ALL = (
         "parameter-server",
         "Parameter server with 4 workers: time of a round, a gradient of each",
         "parameter_server",
-        tuple(Case(mode, {"workers": 4, "mode": mode}, required=(OVER_RAY,)) for mode in ("sync", "async")),
-        (*rays("naive"), *rayshims("naive"), *CONTROLS),
+        tuple(
+            Case(mode, {"workers": 4, "mode": mode}, required=(OVER_RAY,), without=without)
+            for mode, without in (("sync", ()), ("async", ("ray-compiled",)))
+        ),
+        (*rays("naive", "compiled"), *rayshims("naive"), *CONTROLS),
         rounds=60,
         longer=4,
     ),
@@ -186,7 +189,7 @@ ALL = (
         "Evolution strategies on CartPole-v1, 8 actors: time of a generation",
         "evolution",
         (Case("32 episodes", {"actors": 8, "pairs": 2}, required=(OVER_RAY,)),),
-        (*rays("naive"), *rayshims("naive"), *CONTROLS),
+        (*rays("naive", "compiled"), *rayshims("naive"), *CONTROLS),
         rounds=60,
     ),
     Workload(

@@ -45,20 +45,40 @@ class Evaluator:
         return found
 
 
+def compiled(evaluators):
+    from ray.dag import InputNode, MultiOutputNode
+
+    with InputNode() as given:
+        graph = MultiOutputNode([evaluator.evaluate.bind(given[0], given[n + 1]) for n, evaluator in enumerate(evaluators)])
+    return graph.experimental_compile()
+
+
+def evaluating(ray, evaluators, style):
+    """A function from the parameters and each evaluator's seeds to the rewards, float64 [seeds, 2]."""
+    if style == "compiled":
+        graph = compiled(evaluators)
+        return lambda parameters, parts: np.concatenate(ray.get(graph.execute(parameters, *parts)))
+
+    def evaluate(parameters, parts):
+        shared = ray.put(parameters)
+        return np.concatenate(ray.get([evaluator.evaluate.remote(shared, part) for evaluator, part in zip(evaluators, parts, strict=True)]))
+
+    return evaluate
+
+
 def run(measured, options, ray=ray):
     ray.init(include_dashboard=False)
     evaluator_class = ray.remote(Evaluator)
     evaluators = [evaluator_class.remote(index) for index in range(options.actors)]
     ray.get([evaluator.ready.remote() for evaluator in evaluators])
+    evaluate = evaluating(ray, evaluators, options.style)
     parameters = np.zeros(PARAMETERS)
     measured.ready()
     for number in measured.rounds():
         with measured.clock():
             seeds = np.random.default_rng([1, number]).integers(1 << 30, size=options.actors * options.pairs).tolist()
-            shared = ray.put(parameters)
             parts = [seeds[index :: options.actors] for index in range(options.actors)]
-            found = ray.get([evaluator.evaluate.remote(shared, part) for evaluator, part in zip(evaluators, parts, strict=True)])
-            rewards = np.concatenate(found)
+            rewards = evaluate(parameters, parts)
             ranks = rewards.ravel().argsort(kind="stable").argsort(kind="stable").reshape(rewards.shape) / rewards.size - 0.5
             noises = [np.random.default_rng(seed).standard_normal(PARAMETERS) for part in parts for seed in part]
             parameters = parameters + STEP * (ranks[:, 0] - ranks[:, 1]) @ np.array(noises) / len(noises)
@@ -67,6 +87,6 @@ def run(measured, options, ray=ray):
 
 
 if __name__ == "__main__":
-    chosen = options(__doc__, actors=8, pairs=2, style=("naive", "bare"))
+    chosen = options(__doc__, actors=8, pairs=2, style=("naive", "compiled", "bare"))
     with Measured.of(chosen) as measured:
         run(measured, chosen, plain if chosen.style == "bare" else ray)

@@ -83,7 +83,8 @@ def run(measured, options, ray=ray):
     ray.get([actor.ready.remote() for actor in [server, *workers]])
     first = ray.get(workers[0].loss.remote(initial_weights()))
     measured.ready()
-    going = (synchronous if options.mode == "sync" else asynchronous)(measured, ray, server, workers)
+    going = {"sync": synchronous, "async": asynchronous}[options.mode] if options.style != "compiled" else compiled
+    going = going(measured, ray, server, workers)
     last = ray.get(workers[0].loss.remote(going))
     measured.see(last < first, ray.get(server.count.remote()))
     measured.figure(loss=last)
@@ -97,6 +98,21 @@ def synchronous(measured, ray, server, workers):
             newest = ray.get(weights)
         measured.see(newest)
     return weights
+
+
+def compiled(measured, ray, server, workers):
+    from ray.dag import InputNode
+
+    with InputNode() as given:
+        graph = server.apply.bind(*[worker.gradient.bind(given) for worker in workers]).experimental_compile()
+    newest = initial_weights()
+    for _ in measured.rounds():
+        with measured.clock():
+            # What comes out lies in the graph's buffers, to be let go before it runs again.
+            newest = [part.copy() for part in ray.get(graph.execute(newest))]
+        measured.see(newest)
+    graph.teardown()
+    return newest
 
 
 def asynchronous(measured, ray, server, workers):
@@ -116,6 +132,6 @@ def asynchronous(measured, ray, server, workers):
 
 
 if __name__ == "__main__":
-    chosen = options(__doc__, workers=4, mode=("sync", "async"), style=("naive", "bare"))
+    chosen = options(__doc__, workers=4, mode=("sync", "async"), style=("naive", "compiled", "bare"))
     with Measured.of(chosen) as measured:
         run(measured, chosen, plain if chosen.style == "bare" else ray)

@@ -102,6 +102,10 @@ class ReplayBuffer:
         places = self.random.integers(min(self.added, BUFFER_CAPACITY), size=size)
         return tuple(column[places] for column in self.columns)
 
+    def sample_after(self, added, size):
+        """The same, as a Compiled Graph's node, which needs something of the graph to wait for."""
+        return self.sample(size)
+
 
 class Learner:
     def __init__(self, seed):
@@ -147,6 +151,15 @@ def greedy_policy(weights):
     return policy
 
 
+def compiled(rollout_actors, buffer_actor, minibatch):
+    from ray.dag import InputNode, MultiOutputNode
+
+    with InputNode() as weights:
+        added = buffer_actor.add.bind(*[actor.run.bind(weights) for actor in rollout_actors])
+        sampled = buffer_actor.sample_after.bind(added, minibatch)
+    return MultiOutputNode([added, sampled]).experimental_compile()
+
+
 def player(options):
     """A function that plays one round: weights in, (mean reward, minibatch) out."""
     seed = options.seed
@@ -162,6 +175,10 @@ def player(options):
     rollout_actors = [rollout_class.remote(seed, index) for index in range(ROLLOUT_ACTORS)]
     buffer_actor = buffer_class.remote(seed)
     ray.get([actor.ready.remote() for actor in [*rollout_actors, buffer_actor]])
+
+    if options.style == "compiled":
+        graph = compiled(rollout_actors, buffer_actor, options.minibatch)
+        return lambda weights: ray.get(graph.execute(weights))
 
     def play_on_actors(weights):
         weights = ray.put(weights)
@@ -182,6 +199,7 @@ def run(measured, options):
         with measured.clock() as told:
             reward, batch = play(learner.weights())
             loss = learner.update(batch)
+            del batch  # a Compiled Graph's buffers, which it writes to again
             if (number + 1) % TARGET_COPY_ROUNDS == 0:
                 learner.copy_to_target()
         told["loss"] = loss
@@ -196,7 +214,7 @@ def run(measured, options):
 
 def main():
     chosen = options(
-        __doc__, rounds=500, warm_up=0, minibatch=500, seed=0, style=("naive", "bare")
+        __doc__, rounds=500, warm_up=0, minibatch=500, seed=0, style=("naive", "compiled", "bare")
     )
     with Measured.of(chosen) as measured:
         losses, rewards, policy = run(measured, chosen)
