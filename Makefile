@@ -25,7 +25,7 @@ test-ray: $(VENV)/built $(VENV)/ray
 
 tsan: $(VENV)/built
 	reactor/tests/tsan.sh $(PY) -n $(WORKERS) --timeout 200 --backends isolated,packed $(or $(PYTEST_ARGS),rayshim/tests/test_packing.py \
-		rayshim/tests/test_array_memory.py rayshim/tests/test_recorded_loop.py compat_tests/test_concurrent_actors.py compat_tests/test_threads.py)
+		rayshim/tests/test_array_memory.py rayshim/tests/test_shown_arguments.py rayshim/tests/test_recorded_loop.py compat_tests/test_concurrent_actors.py compat_tests/test_threads.py)
 
 micro: $(VENV)/built $(VENV)/ray
 	$(PY) -m benchmarks micro

@@ -10,7 +10,6 @@ import pytest
 
 import rayshim as ray
 from rayshim.packing import packed
-from rayshim.tests.runs import outcome
 
 pytestmark = pytest.mark.timeout(60)
 SIZE = 100_000  # float64
@@ -19,7 +18,7 @@ SIZE = 100_000  # float64
 @pytest.fixture(params=["isolated", "packed"])
 def running(request):
     ray.init(placement=packed(1) if request.param == "packed" else "isolated", num_cpus=4, log_to_driver=False)
-    yield request.param
+    yield
     ray.shutdown()
 
 
@@ -235,9 +234,6 @@ def test_the_store_is_not_filled_by_what_the_actor_has_let_go_of():
 
 @ray.remote
 class Taker:
-    def pid(self):
-        return os.getpid()
-
     def total(self, array):
         return float(array.sum())
 
@@ -318,175 +314,3 @@ def test_the_last_arguments_make_room_for_others():
         taker.total.remote(np.ones(60 << 17))
         ref = ray.put(np.ones(60 << 17))
         assert ray.get(ref)[0] == 1.0
-
-
-# ---- arguments that come back
-
-
-def apart(array):
-    return {
-        "itself": lambda: array,
-        "most of it": lambda: array[array.size // 4 :],
-        "matrix": lambda: array.reshape(-1, 10),
-        "transposed": lambda: array.reshape(-1, 10).T,
-        "in a dict": lambda: {"n": 1, "array": array},
-        "with a ref": lambda: (ray.put(1), array, ray.put(2)),
-        "beside its own": lambda: (array, array + 1.0),
-        "little of it": lambda: array[array.size // 4 : array.size // 2],
-        "twice": lambda: [array, array],
-        "strided": lambda: array[::2],
-        "beside an object": lambda: (array, Plain(array)),
-    }
-
-
-@ray.remote
-class Echo:
-    def back(self, array):
-        return array
-
-    def back_as(self, array, how):
-        array = apart(array)[how]()
-        return array
-
-    def back_first(self, array, other):
-        return array
-
-    def keep(self, array, how):
-        self.kept = memoryview(array) if how == "memoryview" else weakref.ref(array) if how == "weak" else array[10:20] if how == "view" else array
-        return {"inside": {"array": array}, "under": array.reshape(-1, 10)}.get(how, array)
-
-    def overwrite(self, how):
-        kept = self.kept() if how == "weak" else self.kept
-        if kept is not None:
-            kept = np.asarray(kept)
-            ctypes.memset(kept.ctypes.data, 0, kept.nbytes)
-
-
-@pytest.mark.parametrize("how", ["itself", "most of it", "matrix", "transposed", "in a dict", "with a ref"])
-def test_an_argument_that_comes_back_needs_no_more_room(running, how):
-    ray.shutdown()
-    placement = packed(1) if running == "packed" else "isolated"
-    no_spilling = {"automatic_object_spilling_enabled": False}
-    with ray.init(placement=placement, num_cpus=2, object_store_memory=100 << 20, log_to_driver=False, _system_config=no_spilling):
-        echo = Echo.remote()
-        array = np.arange(60.0 * (1 << 17))
-        for _ in range(3):
-            found = ray.get(echo.back_as.remote(array, how))
-            found = found["array"] if how == "in a dict" else found[1] if how == "with a ref" else found
-            assert found.base is not None and found.max() == array[-1]
-            del found
-
-
-@pytest.mark.parametrize("how, stored", [
-    ("itself", 1), ("most of it", 1), ("matrix", 1), ("transposed", 1), ("in a dict", 1), ("with a ref", 1), ("beside its own", 2),
-    ("little of it", 0.25), ("twice", 1), ("strided", 0.5), ("beside an object", 2),
-])  # fmt: skip
-def test_what_an_argument_comes_back_as_takes_no_more_room_than_it_needs(running, how, stored):
-    def bare(value):
-        return [value[k] for k in sorted(value)] if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
-
-    echo = Echo.remote()
-    array = np.arange(float(SIZE))
-    for _ in range(3):
-        array += 1.0
-        expected = apart(array.copy())[how]()
-        before = used()
-        found = ray.get(echo.back_as.remote(array, how))
-        array += 1.0
-        ray.get(echo.back.remote(None))  # what the call before had is given back
-        assert used() - before < (stored + 0.2) * array.nbytes
-        for one, other in zip(bare(found), bare(expected), strict=True):
-            if isinstance(other, Plain):
-                one, other = one.array, other.array
-            if isinstance(other, ray.ObjectRef):
-                assert ray.get(one) == ray.get(other)
-            else:
-                assert np.array_equal(one, other)
-                assert not isinstance(one, np.ndarray) or not one.flags.writeable
-        del found, one, other
-        expected = None
-        assert used() - before < 0.1 * array.nbytes
-
-
-@pytest.mark.parametrize("how", ["array", "view", "memoryview", "weak", "inside", "under"])
-def test_what_the_actor_has_kept_of_its_arguments_is_its_own(running, how):
-    echo = Echo.remote()
-    for _ in range(3):
-        array = np.arange(float(SIZE))
-        found = ray.get(echo.keep.remote(array, how))
-        ray.get(echo.overwrite.remote(how))
-        assert np.array_equal(found["array"] if how == "inside" else np.ravel(found), array)
-
-
-def test_a_result_that_was_an_argument_is_passed_on_as_a_copy(running):
-    echo, other = Echo.remote(), Echo.remote()
-    array = np.arange(float(SIZE))
-    first = echo.back.remote(array)
-    second = other.back.remote(first)
-    third = other.back.remote(ray.get(first))
-    found = ray.get(first)
-    others = ray.get([second, third])
-    ctypes.memset(found.ctypes.data, 0, found.nbytes)
-    assert all(np.array_equal(one, array) for one in others)
-
-
-def test_given_to_several_it_comes_back_from_each_by_itself(running):
-    echoes = [Echo.remote() for _ in range(3)]
-    array = np.arange(float(SIZE))
-    for _ in range(3):
-        found = ray.get([echo.back.remote(array) for echo in echoes])
-        for number, one in enumerate(found):
-            assert np.array_equal(one, array)
-            ctypes.memset(one.ctypes.data, number, one.nbytes)
-        assert [one.view("u1")[-1] for one in found] == [0, 1, 2]
-
-
-def test_what_came_back_outlives_its_actor_and_the_run():
-    with ray.init(num_cpus=4, log_to_driver=False):
-        echo = Echo.remote()
-        array = np.arange(float(SIZE))
-        ref = echo.back.remote(array)
-        found = ray.get(ref)
-        ray.kill(echo)
-        assert np.array_equal(found, array) and np.array_equal(ray.get(ref), array)
-        del ref
-    assert np.array_equal(found, array)
-
-
-def test_a_handle_among_the_arguments_is_not_kept_by_what_comes_back(running):
-    echo, taker = Echo.remote(), Taker.remote()
-    pid = ray.get(taker.pid.remote())
-    found = ray.get(echo.back_first.remote(np.ones(SIZE), taker))
-    del taker
-    ray.get(echo.back.remote(None))
-    if running == "isolated":
-        deadline = time.monotonic() + 20
-        while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert not os.path.exists(f"/proc/{pid}")
-    assert found.sum() == SIZE
-
-
-def test_what_came_back_is_read_from_the_disk_when_the_store_is_full():
-    with ray.init(num_cpus=2, object_store_memory=80 << 20, log_to_driver=False):
-        echo = Echo.remote()
-        refs = [echo.back.remote(np.full(1 << 20, float(value))) for value in range(30)]  # 8 MiB each
-        for value, ref in enumerate(refs):
-            assert (ray.get(ref) == value).all()
-        assert (ray.get(echo.back.remote(refs[3])) == 3).all()
-
-
-def echoes(ray):
-    echo, other = Echo.remote(), Echo.remote()
-    array = np.arange(float(SIZE))
-    sums = []
-    for _ in range(5):
-        array += 1.0
-        refs = [echo.back.remote(array), other.back_as.remote(array, "most of it"), echo.back_as.remote(array, "with a ref")]
-        sums += [float((found if isinstance(found, np.ndarray) else found[1]).sum()) for found in ray.get(refs)]
-    return sums
-
-
-def test_the_digest_does_not_tell_whether_it_was_stored_again(tmp_path):
-    ways = [{}, {"placement": "inline"}, {"placement": "packed"}, {"record": tmp_path / "kept"}]  # a run that is recorded copies
-    assert len({repr(outcome(echoes, **{"digest": "full", **way})) for way in ways}) == 1

@@ -145,9 +145,16 @@ bool lend() {
 // Whether nobody has it but one holder.
 bool alone(PyArrayObject* a) { return Py_REFCNT(a) == 1 && !reinterpret_cast<PyArrayObject_fields*>(a)->weakreflist; }
 
-}  // namespace
+atomic<bool> has_forked = false;  // since the first large argument
 
-bool is_array(PyObject* o) { return strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0 && load_numpy() && PyArray_CheckExact(o); }
+// The view of arguments, as they lie in the heap, that an array is based on; else null.
+PyView* view_under(PyObject* base) {
+  if (!base || Py_TYPE(base) != ViewType) return nullptr;
+  auto* view = reinterpret_cast<PyView*>(base);
+  return view->epoch == epoch && !view->writable && !view->mapping && kind_of(view->object) == kArguments ? view : nullptr;
+}
+
+}  // namespace
 
 PyArrayObject* sole_owner(PyArrayObject* a) {
   if (!alone(a)) return nullptr;
@@ -157,22 +164,33 @@ PyArrayObject* sole_owner(PyArrayObject* a) {
   return PyArray_CHKFLAGS(owner, NPY_ARRAY_OWNDATA) ? owner : nullptr;
 }
 
+Object* arguments_of(PyObject* o) {
+  if (strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) != 0 || !load_numpy() || !PyArray_CheckExact(o)) return nullptr;
+  auto* a = reinterpret_cast<PyArrayObject*>(o);
+  PyView* view = uint64_t(PyArray_NBYTES(a)) >= kLeastArray ? view_under(PyArray_BASE(a)) : nullptr;
+  return view ? view->object : nullptr;
+}
+
 Object* arguments_under(PyArrayObject* a, uint64_t& at) {
   auto bytes = uint64_t(PyArray_NBYTES(a));
   auto* data = static_cast<uint8_t*>(PyArray_DATA(a));
   PyObject* base = reinterpret_cast<PyObject*>(a);
   for (; base && PyArray_CheckExact(base); base = PyArray_BASE(reinterpret_cast<PyArrayObject*>(base)))
     if (!alone(reinterpret_cast<PyArrayObject*>(base))) return nullptr;
-  if (!base || Py_TYPE(base) != ViewType || Py_REFCNT(base) != 1) return nullptr;
-  auto* view = reinterpret_cast<PyView*>(base);
-  if (view->epoch != epoch || view->writable || view->mapping || data < view->data || data + bytes > view->data + view->size) return nullptr;
+  PyView* view = view_under(base);
+  if (!view || Py_REFCNT(base) != 1 || data < view->data || data + bytes > view->data + view->size || uint64_t(data) % kLine) return nullptr;
   Object* o = view->object;
-  if (kind_of(o) != kArguments || bytes < o->size / 2) return nullptr;
   auto* value = reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o));
   uint16_t use = kReadAsTheyLie;
-  if (value->deps || value->refs || !o->unwanted.compare_exchange_strong(use, kShown)) return nullptr;
+  if (bytes < o->size / 2 || value->deps || value->refs || has_forked.load(memory_order_relaxed)) return nullptr;
+  if (!o->unwanted.compare_exchange_strong(use, kShown)) return nullptr;
   at = uint64_t(data - reinterpret_cast<uint8_t*>(value));
   return o;
+}
+
+void watch_forks() {
+  static const int watched = pthread_atfork([] { has_forked.store(true, memory_order_relaxed); }, nullptr, nullptr);
+  if (watched != 0) has_forked.store(true, memory_order_relaxed);
 }
 
 Off run_of(PyArrayObject* owner) {

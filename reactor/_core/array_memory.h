@@ -12,10 +12,10 @@
 // not take long, and what a program keeps does not count, only a few arrays are in the heap at a time.
 //
 // A large array that came as an argument and goes as the result, or within it, is in the store too. The result then shows the
-// arguments' bytes: its value has where they lie and a ref to the arguments' object. That is so only if the arguments were read as they
-// lie, by this call alone, and nobody else in the process has the array; else who kept it might write to it all the same
-// (ArgumentsUse in layout.h). And only if it is at least half of the arguments, which stay as long as the result does, and no
-// refs are among them, which would stay too.
+// arguments' bytes: its value has where they lie and a ref to the arguments' object. That is so only if they were read as they lie, which
+// is once (ArgumentsUse in layout.h), and nobody else has the array: no one in the process, and no child that it has forked; else who
+// has it might write to it all the same. And only if it is at least half of the arguments, which stay as long as the result
+// does, and no refs are among them, which would stay too; and lies as an array of the value's own would, by the cache line.
 #pragma once
 #include "codec_tags.h"
 
@@ -24,12 +24,12 @@ namespace reactor {
 constexpr uint64_t kArrayHead = 4096;         // room for the head in front of an array; the data begin at a memory page
 constexpr uint64_t kLeastArray = 256 * 1024;  // smaller ones are copied faster than this would pay
 
-bool is_array(PyObject* o);                   // exactly of numpy's type
-
 // The array whose memory `a` shows if nobody but the holder of `a` can reach it, else null.
 PyArrayObject* sole_owner(PyArrayObject* a);
+Object* arguments_of(PyObject* o);            // that the large array `o` is, as they lie; null: it is none
 // The arguments that `a` shows, if a result may show them too, and their bytes before `a`; else null. From then on they are Shown.
 Object* arguments_under(PyArrayObject* a, uint64_t& at);
+void watch_forks();                           // before the program has any large argument
 Off run_of(PyArrayObject* owner);             // that it was made in; 0: it was not
 uint64_t run_bytes(Off run);                  // its length
 void expect_arrays_like(PyArrayObject* owner); // those of its size are made in the heap from now on

@@ -26,6 +26,7 @@ class Encoder {
   bool given(PyObject* o);          // the same of a value that nobody else has and that ends when it is written
   uint32_t add_ref(Object* o, PyObject* owner);
   uint64_t size() const;
+  uint64_t full_size() const { return size() + (shown_in_ ? uint64_t(buffers_[shown_].len) : 0); }
   uint64_t pickled_bytes() const { return pickled_; }
   std::string layout(uint32_t items) const;  // text, see recorder.h
   bool write(uint8_t* to);          // also takes a hold of every ref inside; false: Python error set
@@ -39,7 +40,8 @@ class Encoder {
   bool pickled(PyObject* o);
   bool buffer(PyObject* bytes);
   bool seen(PyObject* o);
-  void write_head(uint8_t* to);
+  void write_head(uint8_t* to);     // the holds come when all is written: who is killed before has taken none
+  void take_holds();
   void raw(const void* from, size_t n) {
     if (size_t(end_ - p_) < n && !grow(n)) return;
     memcpy(p_, from, n);
@@ -47,7 +49,7 @@ class Encoder {
   }
   template <class T> void put(T v) { raw(&v, sizeof v); }
   bool grow(size_t n);
-  bool is_shown(const Py_buffer& b) const { return shown_in_ && &b == &buffers_[shown_]; }
+  bool is_shown(size_t buffer) const { return shown_in_ && buffer == shown_; }
   size_t stream() const { return size_t(p_ - begin_); }
   uint64_t pickled_ = 0;
   uint32_t items_ = 0;

@@ -157,7 +157,7 @@ PyObject* Decoder::array(bool in_buffer) {
 
 // A view of a buffer that lies in another object.
 PyObject* Decoder::shown(const BufferEntry& b) {
-  Reading reading(ctx->heap->at<Object>(value_refs(header_)[header_->deps + header_->refs - 1]));
+  Reading reading(shown_arguments(ctx->heap, header_));
   return reading.value() ? reading.view(reading.value() + b.offset(), b.size, true) : nullptr;
 }
 

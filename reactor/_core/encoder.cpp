@@ -355,10 +355,10 @@ std::string Encoder::layout(uint32_t items) const { return layout_of(begin_, p_,
 
 uint64_t Encoder::size() const {
   uint64_t n = sizeof(ValueHeader) + 8 * (deps_.size() + refs_.size() + (shown_in_ != nullptr)) + sizeof(BufferEntry) * buffers_.size() + stream();
-  for (auto& b : buffers_) {
-    if (is_shown(b)) continue;
-    uint64_t a = alignment(b);
-    n = align_up(align_up(n, a) + uint64_t(b.len), a);
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    if (is_shown(i)) continue;
+    uint64_t a = alignment(buffers_[i]);
+    n = align_up(align_up(n, a) + uint64_t(buffers_[i].len), a);
   }
   return n;
 }
@@ -373,13 +373,14 @@ void Encoder::write_head(uint8_t* to) {
   Off* refs = value_refs(h);
   for (Off off : deps_) *refs++ = off;
   for (Off off : refs_) *refs++ = off;
-  if (shown_in_) {
-    *refs = ctx->heap->off(shown_in_);
-    take_hold(shown_in_);
-  }
+  if (shown_in_) *refs = ctx->heap->off(shown_in_);
+  if (stream()) memcpy(value_stream(h), begin_, stream());
+}
+
+void Encoder::take_holds() {
   for (Off off : deps_) take_hold(ctx->heap->at<Object>(off));
   for (Off off : refs_) take_hold(ctx->heap->at<Object>(off));
-  if (stream()) memcpy(value_stream(h), begin_, stream());
+  if (shown_in_) take_hold(shown_in_);
 }
 
 bool Encoder::is(ValueHeader* v) const {
@@ -407,6 +408,7 @@ Off Encoder::write_before_array() {
   write_head(to);
   *value_buffers(reinterpret_cast<ValueHeader*>(to)) = {uint64_t(data - to), bytes};
   give_run_away(owner_);
+  take_holds();
   return run;
 }
 
@@ -416,8 +418,9 @@ bool Encoder::write(uint8_t* to) {
   uint64_t at = uint64_t(value_stream(h) - to) + stream();
   BufferEntry* entry = value_buffers(h);
   uint64_t total = 0;
-  for (auto& b : buffers_) {
-    if (is_shown(b)) {
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    const Py_buffer& b = buffers_[i];
+    if (is_shown(i)) {
       *entry++ = {BufferEntry::kShownBuffer | shown_at_, uint64_t(b.len)};
       continue;
     }
@@ -429,10 +432,8 @@ bool Encoder::write(uint8_t* to) {
   }
   entry = value_buffers(h);
   auto copy = [&] {
-    for (auto& b : buffers_) {
-      if (!is_shown(b)) memcpy(to + entry->at, b.buf, size_t(b.len));
-      ++entry;
-    }
+    for (size_t i = 0; i < buffers_.size(); ++i)
+      if (!is_shown(i)) memcpy(to + entry[i].at, buffers_[i].buf, size_t(buffers_[i].len));
   };
   uint64_t started = ctx->tracing && total >= kOwnPages ? now_ns() : 0;
   if (total < (1 << 20)) {
@@ -442,6 +443,7 @@ bool Encoder::write(uint8_t* to) {
     copy();
     if (!unlocked.lock()) return false;
   }
+  take_holds();
   ctx->trace(started, Span::Copy, ctx->running_actor, total);
   return true;
 }

@@ -242,8 +242,8 @@ constexpr uint16_t kArguments = 5;     // a call's large arguments
 constexpr uint16_t kOpenCall = 0x8000; // on top of those: the first result of a call that is on a board (order.h)
 
 // Large arguments that several calls have in common are read copy-on-write: a program may write to what it got read-only, through
-// torch.from_numpy for example. Who reads them first and who gives them to a second call swap away Fresh; the other gives way. Shown:
-// read as they lie, and a result shows them (array_memory.h), for others to read.
+// torch.from_numpy for example. Who reads them first and who gives them to a second call swap away Fresh; the other gives way, and
+// every later reading (of a call that is run again) is copy-on-write too. Shown: a result may show them (array_memory.h), for others to read.
 enum ArgumentsUse : uint16_t { kFresh = 0, kReadAsTheyLie, kInCommon, kShown };
 
 enum class InboxState : uint32_t { Open = 0, Ending, Dead };
@@ -274,16 +274,16 @@ struct ActorBody {
 };
 
 // An encoded value (codec.h): header, then refs[deps + refs], buffers[], the stream, then the buffers, each
-// 64-byte aligned. The first `deps` refs are arguments to be replaced by their values.
+// 64-byte aligned. The first `deps` refs are arguments to be replaced by their values. The last one is that of the arguments in which a
+// buffer of the value lies instead, if there is such a buffer (array_memory.h).
 struct ValueHeader {
   uint32_t stream;
   uint32_t deps;
   uint32_t refs;
   uint32_t buffers;
 };
-// Where a buffer lies: at so many bytes from the start of the value; or of that which the last of the value's refs names.
 struct BufferEntry {
-  uint64_t at;
+  uint64_t at;               // from the start of the value; with kShownBuffer, of the arguments' value
   uint64_t size;
   bool shown() const { return at & kShownBuffer; }
   uint64_t offset() const { return at & ~kShownBuffer; }

@@ -220,7 +220,7 @@ void note_result(PyRef* r) {
   auto* v = reinterpret_cast<ValueHeader*>(reading.value());
   if (!v) return PyErr_Clear();
   note->result = layout_of(value_stream(v), value_stream(v) + v->stream, 1);
-  note->result_bytes = r->object->size;
+  note->result_bytes = full_size(ctx->heap, r->object);
 }
 
 // Waits for the first `n` refs in list order: the first that failed is raised as soon as those before it have values, as the

@@ -28,12 +28,13 @@ struct Arguments {
   bool take(Message* m) {
     if (!m->args_object) return take(m, Decoder(m->value(), nullptr, nullptr));
     large = true;
+    watch_forks();
     auto* owner = ctx->heap->at<Object>(m->args_object);
     Reading reading(owner);
     if (!reading.value()) return false;
     Decoder decoder(reading.value(), owner, &reading);
     uint16_t use = kFresh;
-    if (!owner->unwanted.compare_exchange_strong(use, kReadAsTheyLie) && use == kInCommon) decoder.read_privately();
+    if (!owner->unwanted.compare_exchange_strong(use, kReadAsTheyLie)) decoder.read_privately();
     return take(m, decoder);
   }
   bool take(Message* m, Decoder d) {
@@ -51,20 +52,27 @@ struct Arguments {
     }
     return kwnames != nullptr;
   }
-  // Arrays among large arguments, once the call is over: so that its result may be one of them as it lies.
+  // The call is over: large arrays are let go of, so that its result may show one. Their bytes stay until drop(), for the result may
+  // lead there without having the array.
   void drop_arrays() {
     if (!large) return;
-    for (auto*& a : args)
-      if (a && is_array(a)) Py_CLEAR(a);
+    for (auto*& a : args) {
+      Object* arguments = a ? arguments_of(a) : nullptr;
+      if (!arguments) continue;
+      if (!bytes) bytes.emplace(arguments);
+      Py_CLEAR(a);
+    }
   }
   void drop() {
     for (auto*& a : args) Py_CLEAR(a);
     Py_CLEAR(kwnames);
+    bytes.reset();
   }
   PyObject** begin() { return args.data() + 1; }
   Few<PyObject*, 8> args;
   PyObject* kwnames = nullptr;
   bool large = false;
+  std::optional<Reading> bytes;
 };
 
 // As (args, kwargs), borrowed by a call of Python code.
@@ -178,7 +186,7 @@ void MethodNote::learn(const Encoder& e) {
   room = room_for(e);
   if (!layout.empty()) return;
   layout = e.layout(1);
-  bytes = e.size();
+  bytes = e.full_size();
 }
 
 namespace {

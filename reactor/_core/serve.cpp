@@ -129,6 +129,8 @@ void run_next(Served& s, const Next& next) {
     memcpy(ctx->heap->at<Message>(block), m, m->size);
     ctx->local.alloc.publish(block, kPlain);
     in->creation.store(block, memory_order_release);
+    // Read copy-on-write: the next life is to find what this one was given.
+    if (m->args_object) ctx->heap->at<Object>(m->args_object)->unwanted.store(kInCommon, memory_order_relaxed);
     from.pop(m);
     run_message(ctx->heap->at<Message>(block), nullptr);
     return;
