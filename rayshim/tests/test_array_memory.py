@@ -240,6 +240,17 @@ class Taker:
     def hold(self, array):
         self.held = array
 
+    def be(self, number):
+        self.number = number
+
+    def hold_own(self, array):
+        """What was given, and whether it lies in the store; fills it with the actor's number, past its flag."""
+        first, shared = float(array[0]), in_store(array)
+        there = np.ctypeslib.as_array((ctypes.c_double * array.size).from_address(array.ctypes.data))
+        there[:] = self.number
+        self.held = array
+        return first, shared
+
     def held_total(self):
         return float(self.held.sum())
 
@@ -287,6 +298,24 @@ def test_what_is_given_by_value_is_each_calls_own(running):
         assert ray.get([taker.write_past_numpy.remote(array, n) for n, taker in enumerate(takers)]) == [0, size, 2 * size]
         assert ray.get([takers[0].total.remote(array) for _ in range(3)]) == [size] * 3
     assert ray.get([taker.held_total.remote() for taker in takers]) == [0, size, 2 * size]
+
+
+def test_actors_that_share_a_process_each_have_what_was_given_to_all():
+    """More of them than there are copy-on-write views of one value."""
+    with ray.init(placement=packed(1), num_cpus=2, log_to_driver=False):
+        takers = [Taker.remote() for _ in range(20)]
+        ray.get([taker.be.remote(float(n)) for n, taker in enumerate(takers)])
+        array = np.ones(SIZE)
+        for number in range(3):
+            array[:] = float(number)
+            assert ray.get([taker.total.remote(array) for taker in takers[:2]]) == [SIZE * float(number)] * 2  # given to several from the start
+            before = used()
+            found = ray.get([taker.hold_own.remote(array) for taker in takers])
+            assert used() - before < 2 * array.nbytes
+            assert [first for first, _ in found] == [float(number)] * 20
+            assert 15 <= sum(shared for _, shared in found) <= 17
+            assert ray.get([taker.held_total.remote() for taker in takers]) == [SIZE * float(n) for n in range(20)]
+            ray.get([taker.hold.remote(None) for taker in takers])
 
 
 def test_the_last_arguments_are_let_go_of_with_the_next_wait(running):

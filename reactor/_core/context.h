@@ -184,7 +184,7 @@ struct Context {
   uint64_t opened_ns = now_ns(), opened_ticks = stamp();
   double tick() const { return 1e-9 * double(now_ns() - opened_ns) / double(stamp() - opened_ticks + 1); }  // seconds
   std::vector<PyObject*> ended;           // recordings of workers that have ended, fetched by this process
-  std::unordered_set<uint8_t*> shadowed;  // large buffers that have a copy-on-write view
+  std::unordered_set<uint8_t*> shadowed;  // where large buffers have copy-on-write views
   PyObject* functions = nullptr;          // uid -> callable
   // what runs now, for cancel and the runtime context
   Recorder* recorder = nullptr;           // null: not wanted

@@ -92,7 +92,8 @@ class Heap {
 
   ~Heap() {
     munmap(base, capacity);
-    if (shadow_) munmap(shadow_, capacity);
+    for (uint8_t* shadow : shadows_)
+      if (shadow) munmap(shadow, capacity);
     close(fd);
     if (spill_fd_ >= 0) close(spill_fd_);
   }
@@ -110,14 +111,16 @@ class Heap {
   uint32_t page_of(Off off) const { return uint32_t((off - header->pages_at) / kPage); }
   Off page_at(uint32_t page) const { return header->pages_at + Off(page) * kPage; }
 
-  // A copy-on-write view of the same bytes: what is written through it is seen by this process only. Made on first use.
-  uint8_t* shadow() {
-    if (!shadow_) {
+  // Copy-on-write views of the same bytes: what is written through one is seen through it alone. Several, because actors that share a
+  // process may each have one of the same value. Made on first use; null: the kernel gives no more.
+  static constexpr size_t kShadows = 16;
+  uint8_t* shadow(size_t which) {
+    uint8_t*& shadow = shadows_[which];
+    if (!shadow) {
       void* p = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
-      if (p == MAP_FAILED) throw std::runtime_error(std::string("copy-on-write mapping: ") + strerror(errno));
-      shadow_ = static_cast<uint8_t*>(p);
+      if (p != MAP_FAILED) shadow = static_cast<uint8_t*>(p);
     }
-    return shadow_;
+    return shadow;
   }
 
   // The heap takes over the descriptor of the run's spill file. The first to do so says which file it is.
@@ -165,7 +168,7 @@ class Heap {
     residence = reinterpret_cast<Residence*>(page_run + capacity / kPage);
     procs = reinterpret_cast<Proc*>(align_up(reinterpret_cast<uint64_t>(residence + capacity / kPage), kLine));
   }
-  uint8_t* shadow_ = nullptr;
+  uint8_t* shadows_[kShadows] = {};
   int spill_fd_ = -1;
 };
 

@@ -170,12 +170,17 @@ int view_buffer(PyObject* self, Py_buffer* out, int flags) {
 PyObject* private_view(PyObject* self) {
   auto* v = reinterpret_cast<PyView*>(self);
   Heap* h = v->heap;
-  // Copy-on-write works by whole pages that nobody else looks at through the same mapping: those of one large buffer,
-  // and one view of it at a time.
-  uint8_t* data = ctx && v->epoch == epoch && v->size >= kOwnPages && !v->mapping ? h->shadow() + h->off(v->data) : nullptr;
-  if (!data || !ctx->shadowed.insert(data).second)
-    return PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(v->data), Py_ssize_t(v->size));
-  return new_view(v->object, data, v->size, nullptr, true);
+  // Copy-on-write works by whole pages that nobody else looks at through the same mapping: those of one large buffer, and one view of it
+  // at a time.
+  if (ctx && v->epoch == epoch && v->size >= kOwnPages && !v->mapping) {
+    for (size_t which = 0; which < Heap::kShadows; ++which) {
+      uint8_t* shadow = h->shadow(which);
+      if (!shadow) break;
+      uint8_t* data = shadow + h->off(v->data);
+      if (ctx->shadowed.insert(data).second) return new_view(v->object, data, v->size, nullptr, true);
+    }
+  }
+  return PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(v->data), Py_ssize_t(v->size));
 }
 
 namespace {

@@ -27,9 +27,8 @@ struct Arguments {
   // False: a Python error is set.
   bool take(Message* m) {
     if (!m->args_object) return take(m, Decoder(m->value(), nullptr, nullptr));
-    large = true;
+    owner = ctx->heap->at<Object>(m->args_object);
     watch_forks();
-    auto* owner = ctx->heap->at<Object>(m->args_object);
     Reading reading(owner);
     if (!reading.value()) return false;
     Decoder decoder(reading.value(), owner, &reading);
@@ -55,11 +54,10 @@ struct Arguments {
   // The call is over: large arrays are let go of, so that its result may show one. Their bytes stay until drop(), for the result may
   // lead there without having the array.
   void drop_arrays() {
-    if (!large) return;
+    if (!owner) return;
     for (auto*& a : args) {
-      Object* arguments = a ? arguments_of(a) : nullptr;
-      if (!arguments) continue;
-      if (!bytes) bytes.emplace(arguments);
+      if (!a || arguments_of(a) != owner) continue;
+      if (!bytes) bytes.emplace(owner);
       Py_CLEAR(a);
     }
   }
@@ -71,7 +69,7 @@ struct Arguments {
   PyObject** begin() { return args.data() + 1; }
   Few<PyObject*, 8> args;
   PyObject* kwnames = nullptr;
-  bool large = false;
+  Object* owner = nullptr;  // of large arguments
   std::optional<Reading> bytes;
 };
 
