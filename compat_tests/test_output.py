@@ -6,10 +6,12 @@ from compat_tests.processes import wait_until
 
 pytestmark = pytest.mark.needs_processes
 
-# The driver stays until the test has seen the output: Ray drops what arrives after the end.
+# The driver stays until the test has seen the output: Ray drops what arrives after the end. It says so in one write: with PYTHONUNBUFFERED
+# `print` makes two, and a worker's line may come between.
 STAY = """
-        import os, time
-        print("done", flush=True)
+        import os, sys, time
+        sys.stdout.write("done\\n")
+        sys.stdout.flush()
         while not os.path.exists("seen"):
             time.sleep(0.01)
 """

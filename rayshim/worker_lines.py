@@ -36,7 +36,8 @@ class Screen:
 def _print(stream, label, pid, line):
     from rayshim.experimental.tqdm_ray import safe_print  # between progress bars
 
-    safe_print(f"({label} pid={pid}) {line}", file=sys.stdout if stream == 1 else sys.stderr, flush=True)
+    # In one write: to an unbuffered stream `print` writes the end of a line by itself, and the program's own threads write there too.
+    safe_print(f"({label} pid={pid}) {line}\n", end="", file=sys.stdout if stream == 1 else sys.stderr, flush=True)
 
 
 class _Seen:
