@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import time
 import weakref
 
 import numpy as np
@@ -10,6 +9,8 @@ import pytest
 
 import rayshim as ray
 from rayshim.packing import packed
+from rayshim.tests.stores import Plain, used
+from reactor.tests.calling import wait_until
 
 pytestmark = pytest.mark.timeout(60)
 SIZE = 100_000  # float64
@@ -31,11 +32,6 @@ def in_store(array):
             if begin <= at < end:
                 return "/memfd:reactor" in line
     raise AssertionError("an array that is nowhere")
-
-
-class Plain:
-    def __init__(self, array):
-        self.array = array
 
 
 @ray.remote
@@ -264,10 +260,6 @@ class Taker:
         taker.total.remote(np.full(SIZE, value))
 
 
-def used():
-    return ray.cluster_resources()["object_store_memory"] - ray.available_resources()["object_store_memory"]
-
-
 def test_an_array_given_to_several_by_value_is_stored_once(running):
     takers = [Taker.remote() for _ in range(4)]
     array = np.full(SIZE, 2.0)
@@ -331,10 +323,7 @@ def test_the_last_arguments_of_a_call_end_with_it(running):
     before = used()
     ray.get(other.pass_on.remote(taker, 1.0))
     ray.get(taker.hold.remote(None))
-    deadline = time.monotonic() + 10  # they go when the call is over, which is after its result is there
-    while used() - before >= 8 * SIZE and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert used() - before < 8 * SIZE
+    wait_until(lambda: used() - before < 8 * SIZE, 10)  # they go when the call is over, which is after its result is there
 
 
 def test_the_last_arguments_make_room_for_others():

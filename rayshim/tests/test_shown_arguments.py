@@ -14,6 +14,8 @@ import pytest
 import rayshim as ray
 from rayshim.packing import packed
 from rayshim.tests.runs import outcome
+from rayshim.tests.stores import Plain, used
+from reactor.tests.calling import wait_until
 
 pytestmark = pytest.mark.timeout(60)
 SIZE = 100_000  # float64
@@ -31,19 +33,10 @@ def running(request):
     ray.shutdown()
 
 
-def used():
-    return ray.cluster_resources()["object_store_memory"] - ray.available_resources()["object_store_memory"]
-
-
-def overwrite(array):
-    """Writes zeros to what is read-only, as torch.from_numpy allows."""
+def overwrite(array, byte=0):
+    """Writes to what is read-only, as torch.from_numpy allows."""
     array = np.asarray(array)
-    ctypes.memset(array.ctypes.data, 0, array.nbytes)
-
-
-class Plain:
-    def __init__(self, array):
-        self.array = array
+    ctypes.memset(array.ctypes.data, byte, array.nbytes)
 
 
 def apart(array):
@@ -160,7 +153,7 @@ def test_given_to_several_it_comes_back_from_each_by_itself(running):
         found = ray.get([echo.back.remote(array) for echo in echoes])
         for number, one in enumerate(found):
             assert np.array_equal(one, array)
-            ctypes.memset(one.ctypes.data, number, one.nbytes)
+            overwrite(one, number)
         assert [one.view("u1")[-1] for one in found] == [0, 1, 2]
 
 
@@ -183,10 +176,7 @@ def test_a_handle_among_the_arguments_is_not_kept_by_what_comes_back(running):
     del taker
     ray.get(echo.back.remote(None))
     if running == "isolated":
-        deadline = time.monotonic() + 20
-        while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert not os.path.exists(f"/proc/{pid}")
+        wait_until(lambda: not os.path.exists(f"/proc/{pid}"))
     assert found.sum() == SIZE
 
 
@@ -243,21 +233,19 @@ def test_the_next_life_of_an_actor_is_given_what_the_first_one_was(running, befo
     actor = Restarted.remote(np.ones(SIZE))
     taken = ray.get(getattr(actor, before).remote())
     if before == "take":
-        overwrite(taken)
+        overwrite(taken, 7)
     with pytest.raises(ray.exceptions.RayActorError):
         ray.get(actor.die.remote())
-    deadline = time.monotonic() + 20
-    while True:
+
+    def found():
         try:
-            assert ray.get(actor.found.remote()) == 1.0
-            break
+            return [ray.get(actor.found.remote())]
         except ray.exceptions.ActorUnavailableError:
-            assert time.monotonic() < deadline
+            return None
+
+    assert wait_until(found) == [1.0]
     ray.get(actor.scribble.remote())
-    assert taken is None or not taken.any()
-    if before == "take":
-        overwrite(taken)
-        assert ray.get(actor.take.remote()).sum() == 0.0
+    assert taken is None or (taken.view("u1") == 7).all()
 
 
 KEPT = []
@@ -362,7 +350,4 @@ def test_a_worker_that_is_killed_while_it_writes_leaves_nothing_in_the_store():
                 ray.get(Killed.remote().back.remote(np.ones(10 * SIZE), delay))
             except ray.exceptions.RayActorError:
                 pass
-        deadline = time.monotonic() + 10
-        while used() - before > 8 * SIZE and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert used() - before <= 8 * SIZE
+        wait_until(lambda: used() - before <= 8 * SIZE, 10)

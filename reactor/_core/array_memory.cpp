@@ -165,7 +165,7 @@ PyArrayObject* sole_owner(PyArrayObject* a) {
 }
 
 Object* arguments_of(PyObject* o) {
-  if (strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) != 0 || !load_numpy() || !PyArray_CheckExact(o)) return nullptr;
+  if (!is_numpy(o) || !load_numpy() || !PyArray_CheckExact(o)) return nullptr;
   auto* a = reinterpret_cast<PyArrayObject*>(o);
   PyView* view = uint64_t(PyArray_NBYTES(a)) >= kLeastArray ? view_under(PyArray_BASE(a)) : nullptr;
   return view ? view->object : nullptr;

@@ -23,5 +23,7 @@ constexpr size_t kBuffered = 4096;  // bytes and pickles from this size on are b
 constexpr size_t kShared = 256;     // strings and bytes from this size on are worth sending once
 
 bool load_numpy();  // false: Python error set
+// Whether it is of one of numpy's types; loads nothing.
+inline bool is_numpy(PyObject* o) { return strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0; }
 
 }  // namespace reactor

@@ -13,7 +13,6 @@ constexpr Py_ssize_t kMaxItems = 4096;
 constexpr size_t kKeptStream = 1 << 20;
 
 bool numpy_loaded = false;
-bool is_numpy(PyObject* o) { return strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0; }
 
 thread_local std::vector<std::unique_ptr<Encoder>> encoders;  // freed with the thread; between uses they hold nothing of Python's
 thread_local size_t encoders_used = 0;
