@@ -10,9 +10,11 @@ from benchmarks.machine import REPOSITORY
 
 ALONE = {
     "demo": "deep Q-learning on Ray and on rayshim: same results, how much faster",
+    "faults": "random programs under kill -9 of their processes: results, exceptions, time, what is left behind",
     "layers": "where the time of one rayshim call goes",
     "micro": "what one operation costs on Ray and on rayshim, row by row",
     "order": "what the serial order, the running hash and packed placement cost or save",
+    "pace": "whether programs of concurrent loops keep the pace that they have on Ray",
     "report": "Markdown and plots of all results, from their JSON alone",
 }
 
@@ -25,7 +27,7 @@ def main():
     for package in ("benchmarks", "rayshim", "reactor"):
         compileall.compile_dir(REPOSITORY / package, quiet=2)
     if sys.argv[1:2] and sys.argv[1] in ALONE:
-        module = {"report": "publish"}.get(sys.argv[1], sys.argv[1])
+        module = {"faults": "faults.campaign", "report": "publish"}.get(sys.argv[1], sys.argv[1])
         return importlib.import_module(f"benchmarks.{module}").main(sys.argv[2:])
     from benchmarks import heads
 

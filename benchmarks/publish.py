@@ -8,13 +8,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import heads, layers, machine, order, plot, report, standings
+from benchmarks import heads, layers, machine, order, pace_summary, plot, report, standings
 from benchmarks.experiments import WORKLOADS
 from benchmarks.report import three_digits
 
 REPOSITORY = machine.REPOSITORY
 READMES = (REPOSITORY / "README.md", REPOSITORY / "benchmarks" / "README.md")
 PLOTS = REPOSITORY / "benchmarks" / "plots"
+_TABLES = {"layers": layers, "order": order, "pace": pace_summary}
 _BLOCK = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 
 
@@ -28,8 +29,8 @@ def section(name, found, plots=False):
     """The Markdown of one result, with its plot if there is a folder `plots` beside."""
     if name == "micro":
         return report.markdown(found)
-    if name in ("layers", "order"):
-        return (layers if name == "layers" else order).markdown(found)
+    if name in _TABLES:
+        return _TABLES[name].markdown(found)
     if name in WORKLOADS:
         drawn = f"![{name}](plots/{name}.png)\n\n" if plots else ""
         words = f"{machine.in_words(found['machine'])}; {heads.floors_in_words(found)}."

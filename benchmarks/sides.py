@@ -5,7 +5,7 @@ import os
 import sys
 from dataclasses import dataclass, field, replace
 
-from rayshim.comparing.compare import EQUAL_FOOTING, RAY_ENVIRONMENT
+from rayshim.comparing.compare import SAME_HASHES, RAY_ENVIRONMENT
 
 @dataclass(frozen=True)
 class Side:
@@ -35,7 +35,7 @@ class Side:
 
     def process_environment(self):
         """The environment of a process of this side."""
-        return {**os.environ, **EQUAL_FOOTING, **self.environment}
+        return {**os.environ, **SAME_HASHES, **self.environment}
 
 
 _RAY = Side(

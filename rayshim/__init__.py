@@ -1,5 +1,6 @@
 """Ray's core API on one machine: `import rayshim as ray`."""
 
+import rayshim.command_path  # noqa: F401, I001  before all others
 from rayshim import exceptions
 from rayshim.actor import ActorClass, ActorHandle, method
 from rayshim.api import (

@@ -7,13 +7,14 @@ import weakref
 from reactor import _core
 from reactor.codec import import_ref
 
-from rayshim import concurrency, placement, session
+from rayshim import concurrency, num_threads, placement, session
 from rayshim import options as opts
 from rayshim import runtime_env as environments
 from rayshim.function import _is_generator
 from rayshim.generators import num_returns_code, window
 from rayshim.refs import _run
 from rayshim.signature import Signature
+from rayshim.sites import at, calling
 
 _FOREVER = 0xFFFFFFFF  # retries without end
 _NAMED = 4096  # actors that the report shows by name
@@ -95,7 +96,7 @@ class ActorClass:
 
     def __call__(self, *args, **kwargs):
         raise TypeError(
-            f"Actors cannot be instantiated directly. Instead of '{self.__name__}()', use '{self.__name__}.remote()'."
+            f"Actors cannot be instantiated directly. Instead of '{self.__name__}()', use '{self.__name__}.remote()'. (at {calling()})"
         )
 
     def __mro_entries__(self, bases):
@@ -153,7 +154,7 @@ class ActorClass:
         place = placement.place(options, resources, self.__qualname__)
         info = self._info.of_actor(options)
         cls_ref = s.export(self._cls, lambda: self._cls)
-        info_ref = s.export((self._cls, "info", info.max_task_retries, info.max_pending_calls), lambda: info)
+        info_ref = s.export(self._cls, lambda: info, ("info", info.max_task_retries, info.max_pending_calls))
         facts = {
             "class_name": self.__name__,
             "name": name or "",
@@ -170,6 +171,8 @@ class ActorClass:
             "info": info_ref.offset,
             "preload": _heavy(),
         }
+        if place.demand:
+            facts["made_as"] = f"the actor {self.__qualname__} (made at {calling()})"
         env = s.runtime_env
         if options.get("runtime_env"):
             env = environments.merged(env, environments.checked(options["runtime_env"], self.__name__))
@@ -178,7 +181,7 @@ class ActorClass:
         if s.settings["placement"] == "packed":
             from rayshim.packing import shares
 
-            facts["shares"] = shares(self._cls, info, how, facts)
+            facts["shares"] = shares(self._cls, info, how, facts, num_threads.chosen(resources, env))
         several = concurrency.several_at_once(how, self._info.is_async)
         link = _core.actor(facts["max_restarts"] != 0, several)
         facts["number"], facts["offset"] = link.actor, link.offset
@@ -222,7 +225,7 @@ class ActorClass:
                 raise
             from rayshim.util.check_serialize import told
 
-            raise told(error, f"the argument {error.value!r} for a task or actor {self._signature.of}") from error
+            raise told(error, f"the argument {error.value!r} for a task or actor {self._signature.of} (at {calling()})") from error
 
     def __reduce__(self):
         return ActorClass, (self._cls, self._options)
@@ -250,7 +253,7 @@ def _taken(name, namespace):
 
     return ActorAlreadyExistsError(
         f"The name {name} (namespace={namespace}) is already taken. Please use a different name or get the existing actor "
-        f"using ray.get_actor('{name}', namespace='{namespace}')"
+        f"using ray.get_actor('{name}', namespace='{namespace}') (at {calling()}; options(get_if_exists=True) does that in one call)"
     )
 
 
@@ -277,7 +280,7 @@ class ActorMethod(_core.Method):
 
     def __call__(self, *args, **kwargs):
         raise TypeError(
-            f"Actor methods cannot be called directly. Instead of running 'object.{self.name}()', try 'object.{self.name}.remote()'."
+            f"Actor methods cannot be called directly. Instead of running 'object.{self.name}()', try 'object.{self.name}.remote()'. (at {calling()})"
         )
 
     def options(self, **given):
@@ -326,7 +329,7 @@ class _OptionedMethod:
         results = method.results if results is None else num_returns_code(results, method.is_generator)
         around = tuple((name, tuple(value) if isinstance(value, list) else value)
                        for name in _AROUND if (value := options.get(name)) not in (None, ""))
-        ref = session.ensure().export(("call", around), lambda: (None, dict(around))) if around else None
+        ref = session.ensure().export_options(around) if around else None
         retries = options.get("max_task_retries")
         self.remote = method.vary(results, *window(options), method.retries if retries is None else _retries(retries), ref).remote
         self._method, self._options = method, options
@@ -351,7 +354,7 @@ class _Limited:
 
             raise PendingCallsLimitExceeded(
                 f"{self._method!r}: {len(self._pending)} calls of this handle are pending, and max_pending_calls={self._limit}. Get "
-                "some of their results first"
+                f"some of their results first (at {calling()})"
             )
         made = self._method.remote(*args, **kwargs)
         if made is not None:
@@ -396,7 +399,10 @@ class ActorHandle:
         try:
             index, results, least, most, signature, own = self._info.methods[name]
         except KeyError:
-            raise AttributeError(f"'{self._info.name}' object has no attribute '{name}'") from None
+            if name.startswith("__"):
+                raise AttributeError(f"'{self._info.name}' object has no attribute '{name}'") from None  # Python itself asks for such
+            methods = ", ".join(method for method in self._info.methods if not method.startswith("__"))
+            raise AttributeError(f"'{self._info.name}' object has no attribute '{name}' (at {calling()}; its methods are: {methods})") from None
         check = None if signature is None else signature.check
         kind = GeneratorMethod if name in self._info.generators else ActorMethod
         retries = own.get("max_task_retries")
@@ -458,7 +464,7 @@ def _weak_handle_from(link, info_ref):
 def _handle_at(offset, info_ref, run):
     link = _core.link_at(offset, True) if run == _run() else None
     if link is None:
-        raise ValueError("this pickled actor handle is of a session that has ended")
+        raise ValueError(f"this pickled actor handle is of a session that has ended (unpickled at {calling()}): make the actor again after the new init()")
     return _handle_from(link, info_ref)
 
 
@@ -524,5 +530,5 @@ def exit_actor():
     _, number = _core.running()
     s = session.current
     if not number and not (s is not None and s.record):
-        raise TypeError("exit_actor API is called on a non-actor worker.")
+        raise TypeError(f"exit_actor API is called on a non-actor worker. ({at('exit_actor')}: call it in a method of an actor)")
     raise ActorExit(0)

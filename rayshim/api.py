@@ -14,10 +14,13 @@ from rayshim.function import RemoteFunction
 from rayshim.generators import ObjectRefGenerator
 from rayshim.generators import wait as wait_with_generators
 from rayshim.refs import ObjectRef
+from rayshim.sites import at
+from rayshim.timeouts import seconds
 
 _LAST_SECONDS = 0.5
 
 
+@session.changes
 def init(
     address=None,
     *,
@@ -39,7 +42,7 @@ def init(
     logging_config=None,
     placement=None,
     ordering=None,
-    patience=2.0,
+    patience=None,
     digest=True,
     record=None,
     replay=None,
@@ -75,10 +78,14 @@ def init(
             "isolated".
         ordering: in which order an actor takes the messages of several callers, and `wait` its refs.
             "logical" (default; environment variable RAYSHIM_ORDERING): as in the program's serial run, in which each call runs to its
-            end where it is made, so every run gives the same. What cannot be ordered so (a call that never ends, or that waits for
-            a later one) is taken by arrival from then on, with one warning that names it.
+            end where it is made, so every run gives the same. Where that keeps callers waiting for longer than `patience` allows (behind a call
+            that never ends, say), or cannot be done at all, calls are served in the order of arrival from then on, with one line that names them.
             "strict": the same, and what cannot be ordered is an OrderingError. "arrival": first come, first served, as in Ray.
-        patience: seconds that a message is held back, in logical order, for a call that is running; at once when nothing else can move.
+        patience: what logical order may cost. The time that a caller is blocked by order alone (its call is held though the actor is free) is
+            added up for each pair of a caller and the unfinished call that it waits for; and for each place of `wait`, the time in which enough refs
+            were done but not the first ones. Where the sum exceeds the budget, that pair or place is served in the order of arrival, as on Ray, for
+            the rest of the run, with one line on stderr. Default (also: environment variable RAYSHIM_PATIENCE): 0.1 seconds plus 10% of the time since the pair or place was first met. A number: so many
+            seconds. A string such as "25%": 0.1 seconds plus this share. math.inf: no limit; then order ends only where nothing else can move.
         digest: keep the running hash that `rayshim.digest()` gives. True: of an array over 64 KiB one cache line in 64, which costs next
             to nothing; "full": all of it, which costs as much again as copying it; False: none.
         record: path of a new directory that keeps what the run does: each call with its place and values (shortened), each answer of the
@@ -109,9 +116,10 @@ def init(
             "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'."
         )
     from rayshim import init_arguments as arguments
+    from rayshim import num_threads
 
     placement = placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
-    order = arguments.check_order(ordering, patience)
+    order, budget = arguments.check_order(ordering), arguments.budget(patience)
     kept = replayed = None
     record, replay = (record, replay) if record or replay else (os.environ.get("RAYSHIM_RECORD"), os.environ.get("RAYSHIM_REPLAY"))
     if record or replay:
@@ -139,13 +147,13 @@ def init(
         "placement": placement,
         "seed": seed,
         "ordering": order,
-        "patience": patience,
         "digest": bool(digest),
         "kept": kept and (kept, replayed),
         "node": node,
         "labels": arguments.node_labels(labels, node),
         "alias": "rayshim.alias" in sys.modules and sys.modules["rayshim.alias"].is_installed(),
         "runtime_env": env,
+        "threads_said": num_threads.said_by_program(),
         "logging": logging_config,
         "resources": amounts,
         "driver": os.getpid(),
@@ -155,6 +163,7 @@ def init(
     from reactor.runtime.driver import Driver
 
     driver = Driver(
+        variables=num_threads.VARIABLES,
         cpus=amounts["CPU"],
         resources={name: amount for name, amount in amounts.items() if name != "CPU"},
         store_limit=store,
@@ -163,7 +172,7 @@ def init(
         preload=arguments.preload(),
         inline=inline,
         ordering=order,
-        patience=patience,
+        patience=budget,
         digesting=2 if kept is not None or digest == "full" else int(bool(digest)),
         keeping=kept is not None,
         spilling=arguments.spilling(object_spilling_directory, accepted),
@@ -171,7 +180,7 @@ def init(
     )
     driver.start()
     # What does not need to be there before is imported beside the zygote's start.
-    from rayshim import logs, serving, stuck, worker_lines
+    from rayshim import logs, serving, stuck, unhandled, worker_lines
 
     if configure_logging:
         try:
@@ -181,6 +190,7 @@ def init(
             raise
     screen = worker_lines.Screen() if arguments.shows_output(log_to_driver) else None
     driver.show = screen and screen.show
+    driver.lost = unhandled.report
     serving.install(settings, "inline" if inline else "driver")
     serving.observe(settings)
     made = session.begin(session.Session(driver.control, settings, driver))
@@ -197,6 +207,7 @@ def init(
     return RayContext(made)
 
 
+@session.changes
 def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
     """Ends the session: every worker, and the memory as far as the program has no arrays over it. Does nothing without one, or in a call."""
     if session.current is None or session.current.driver is None or _core.in_inline_call():
@@ -211,8 +222,13 @@ def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
     from rayshim.stuck import withdraw_picture
 
     withdraw_picture()
+    orders.say_at_end()
     ended = session.end()
     ended.driver.stop()
+    if ended.settings["kept"]:
+        from rayshim import rerun
+
+        rerun.end(ended.settings)
     if ended.screen is not None:
         ended.screen.end()
 
@@ -249,11 +265,11 @@ def _make_remote(target, given):
     from rayshim import options as opts
 
     if isinstance(target, (RemoteFunction, ActorClass)):
-        raise TypeError(f"The @ray.remote decorator was applied twice to {target.__name__}.")
+        raise TypeError(f"The @ray.remote decorator was applied twice to {target.__name__}. ({at('remote')}: apply it once)")
     if isinstance(target, type):
         return ActorClass(target, opts.actor_options(given))
     if not hasattr(target, "__code__") and type(target).__name__ != "cython_function_or_method":
-        raise TypeError("The @ray.remote decorator must be applied to either a function or a class.")
+        raise TypeError(f"The @ray.remote decorator must be applied to either a function or a class. ({at('remote')}: it was given {target!r:.80})")
     from rayshim.function import _is_generator
 
     checked = opts.task_options(given, is_generator=_is_generator(target))
@@ -269,8 +285,10 @@ def get(object_refs, *, timeout=None, _use_object_store=False):
     ref in the list that failed. A generator is given back as it is. Arrays are read-only views of shared memory. TypeError for what is not a ref; ValueError for a
     ref of an earlier session.
     """
-    if timeout is not None and session.current is not None and session.current.settings["kept"] and not hasattr(_asking, "clock"):
-        return _get_kept(object_refs, timeout)
+    if timeout is not None:
+        timeout = seconds(timeout, "get")
+        if session.current is not None and session.current.settings["kept"] and not hasattr(_asking, "clock"):
+            return _get_kept(object_refs, timeout)
     if type(object_refs) is ObjectRef:
         try:
             value = _core.get_one(object_refs, timeout)
@@ -290,14 +308,14 @@ def get(object_refs, *, timeout=None, _use_object_store=False):
             return object_refs.get(timeout)
         raise ValueError(
             f"Invalid type of object refs, {type(object_refs)}, is given. 'object_refs' must either be a single object ref "
-            "or a list of object refs."
+            f"or a list of object refs. ({at('get')})"
         )
     for ref in object_refs:
         if not isinstance(ref, ObjectRef):
             if any(map(_is_compiled, object_refs)):
                 return _get_compiled(object_refs, timeout)
             raise TypeError(
-                f"Attempting to call `get` on the value {ref!r}, which is not an ray.ObjectRef."
+                f"Attempting to call `get` on the value {ref!r}, which is not an ray.ObjectRef. ({at('get')}: it takes what `.remote()` and `put` gave)"
             )
     if not object_refs:
         return []
@@ -358,6 +376,7 @@ def _get_compiled(refs, timeout):
     if not all(map(_is_compiled, refs)):
         raise ValueError(
             "Invalid type of object refs. 'object_refs' must be a list of CompiledDAGRefs if there is any CompiledDAGRef within it. "
+            f"({at('get')}: get the others in a call of their own)"
         )
     return [ref.get(timeout) for ref in refs]
 
@@ -365,7 +384,7 @@ def _get_compiled(refs, timeout):
 def _unknown(refs):
     return ValueError(
         "You are trying to access Ray objects whose owner is unknown: they belong to an earlier init() that has been shut down, or were made "
-        f"from an id alone. Owners not found for objects [{', '.join(ref.hex() for ref in refs)}]. Make them again after the new init()"
+        f"from an id alone. Owners not found for objects [{', '.join(ref.hex() for ref in refs)}]. ({at('get')}) Make them again after the new init()"
     )
 
 
@@ -373,7 +392,8 @@ def _time_out(timeout, n):
     _core.count_physical()
     from rayshim.exceptions import GetTimeoutError
 
-    raise GetTimeoutError(f"Get timed out: some object(s) not ready. ({n} asked for, {timeout} s waited)")
+    raise GetTimeoutError(f"Get timed out: some object(s) not ready. ({n} asked for, {timeout:g} s waited, {at('get')}) Give it more "
+                          "time, or `wait` for those that are done")
 
 
 def put(value, *, _owner=None, _tensor_transport=None):
@@ -384,7 +404,7 @@ def put(value, *, _owner=None, _tensor_transport=None):
     if isinstance(value, ObjectRef):
         raise TypeError(
             "Calling 'put' on an ray.ObjectRef is not allowed. If you really want to do this, you can wrap the ray.ObjectRef in "
-            "a list and call 'put' on it."
+            f"a list and call 'put' on it. ({at('put')})"
         )
     try:
         return _core.put_recorded(value)
@@ -393,32 +413,34 @@ def put(value, *, _owner=None, _tensor_transport=None):
             raise
         from rayshim.util.check_serialize import told
 
-        raise told(error, f"the put value {value!r}") from error
+        raise told(error, f"the put value {value!r} ({at('put')})") from error
 
 
 def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
     """Waits until `num_returns` of the refs are done (of a generator: its next one) or `timeout` seconds have passed.
 
     Returns (ready, not_ready), both in the order of the list; `ready` has at most `num_returns`. Without a timeout these are the
-    first of the list, as in the program's serial run, unless they are not done within `init(patience=)` and others are; with
-    `init(ordering="arrival")` those that are done first, as in Ray. Raises TypeError for what is not a list of refs, ValueError for duplicates or a wrong `num_returns`.
+    first of the list, as in the program's serial run, as long as waiting for them costs no more than `init(patience=)` allows; then, and with
+    `init(ordering="arrival")`, those that are done first, as in Ray. Raises TypeError for what is not a list of refs, ValueError for duplicates or a wrong `num_returns`.
     """
     refs = ray_waitables
     if isinstance(refs, (ObjectRef, ObjectRefGenerator)):
         raise TypeError(
             "wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got a single ray.ObjectRef or "
-            f"ray.ObjectRefGenerator {refs}"
+            f"ray.ObjectRefGenerator {refs} ({at('wait')}: put it into a list)"
         )
     if not isinstance(refs, list):
-        raise TypeError(f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got {type(refs)}")
-    if timeout is not None and timeout < 0:
-        raise ValueError(f"The 'timeout' argument must be nonnegative. Received {timeout}")
+        raise TypeError(f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got {type(refs)} ({at('wait')})")
+    if timeout is not None:
+        timeout = seconds(timeout, "wait", least=0)
     if not refs:
         return [], []
     if num_returns <= 0:
-        raise ValueError(f"Invalid number of objects to return {num_returns}.")
+        raise ValueError(f"Invalid number of objects to return {num_returns}. ({at('wait')}: num_returns is 1 or more)")
     if num_returns > len(refs):
-        raise ValueError("num_returns cannot be greater than the number of ray_waitables provided to ray.wait.")
+        raise ValueError(
+            f"num_returns cannot be greater than the number of ray_waitables provided to ray.wait. ({at('wait')}: num_returns={num_returns}, of {len(refs)} refs)"
+        )
     if timeout is not None and session.current is not None:
         _core.count_physical()
     if session.current is not None and session.current.settings["kept"] and all(isinstance(ref, ObjectRef) for ref in refs):
@@ -465,7 +487,7 @@ def kill(actor, *, no_restart=True):
     """Ends an actor at once, whatever it is doing; its pending and later calls get an ActorDiedError. With `no_restart=False` it is
     made anew if its `max_restarts` allows. ValueError if `actor` is no handle."""
     if not isinstance(actor, ActorHandle):
-        raise ValueError(f"ray.kill() only supported for actors. For tasks, try ray.cancel(). Got: {type(actor)}.")
+        raise ValueError(f"ray.kill() only supported for actors. For tasks, try ray.cancel(). Got: {type(actor)}. ({at('kill')})")
     s = session.ensure()
     link = actor._link
     if link.stale:
@@ -501,7 +523,7 @@ def cancel(ray_waitable, *, force=False, recursive=True):
     if isinstance(ray_waitable, ObjectRefGenerator):
         ray_waitable = ray_waitable.completed()
     if not isinstance(ray_waitable, ObjectRef):
-        raise TypeError(f"ray.cancel() only supported for object refs. For actors, try ray.kill(). Got: {type(ray_waitable)}.")
+        raise TypeError(f"ray.cancel() only supported for object refs. For actors, try ray.kill(). Got: {type(ray_waitable)}. ({at('cancel')})")
     from rayshim.cancelling import cancel_ref
 
     cancel_ref(ray_waitable, force, recursive)
@@ -510,13 +532,14 @@ def cancel(ray_waitable, *, force=False, recursive=True):
 def get_actor(name, namespace=None):
     """The handle of a named actor. ValueError if there is none of that name in the namespace (default: this session's)."""
     if not name:
-        raise ValueError("Please supply a non-empty value to get_actor")
+        raise ValueError(f"Please supply a non-empty value to get_actor ({at('get_actor')})")
     s = session.ensure()
     found = find(name, namespace or s.namespace)
     if found is None:
         raise ValueError(
             f"Failed to look up actor with name '{name}'. This could because 1. You are trying to look up a named actor you "
-            "didn't create. 2. The named actor died. 3. You did not use a namespace matching the namespace of the actor."
+            "didn't create. 2. The named actor died. 3. You did not use a namespace matching the namespace of the actor. "
+            f"({at('get_actor')} looked in namespace {namespace or s.namespace!r}; list_named_actors(all_namespaces=True) gives the names there are)"
         )
     return found
 

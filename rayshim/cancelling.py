@@ -6,6 +6,7 @@ import sys
 from reactor import _core
 
 from rayshim import session
+from rayshim.sites import at
 
 _METHOD_RESULT, _RUNNING = 2, 2
 
@@ -16,7 +17,7 @@ def cancel_ref(ref, force, recursive):
     _core.count_physical()
     of_actor = ref.kind == _METHOD_RESULT
     if of_actor and force:
-        raise ValueError("force=True is not supported for actor tasks.")
+        raise ValueError(f"force=True is not supported for actor tasks. ({at('cancel')}: leave it out, or use ray.kill)")
 
     def end():
         if _core.cancel(ref, recursive) != _RUNNING or of_actor or s.inline:

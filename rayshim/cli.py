@@ -3,7 +3,7 @@
 import sys
 
 _LOOKING = ("status", "stack", "memory")
-_WITH_VALUE = ("--ordering", "--record", "--replay", "--graph", "--trace", "--placement", "--timeout")
+_WITH_VALUE = ("--ordering", "--patience", "--record", "--replay", "--graph", "--trace", "--placement", "--timeout")
 
 
 def main(argv=None):
@@ -30,7 +30,8 @@ def main(argv=None):
 def split_program(argv):
     """Splits what follows `run` at the program: (our options, is it a module, its name or None, its arguments).
 
-    Ours end at the first argument that is no option, or with `-m NAME`; what follows is the program's, whatever it is.
+    Ours end at the first argument that is no option, or with `-m NAME`; what follows is the program's, whatever it is. The name is "-" for
+    the standard input, and "-c" for the program text that is then the first argument.
     """
     skip = False  # the value of the option before
     for i, argument in enumerate(argv):
@@ -40,7 +41,9 @@ def split_program(argv):
         skip = argument in _WITH_VALUE
         if argument == "-m":
             return argv[:i], True, argv[i + 1] if i + 1 < len(argv) else None, argv[i + 2 :]
-        if not argument.startswith("-"):
+        if argument == "-c" and i + 1 == len(argv):
+            return argv[:i], False, None, []
+        if not argument.startswith("-") or argument in ("-", "-c"):
             return argv[:i], False, argument, argv[i + 1 :]
     return argv, False, None, []
 
@@ -136,7 +139,7 @@ def _observe(wanted):
         os.environ["RAYSHIM_PLACEMENT"] = wanted.placement
     if wanted.trace:
         os.environ["RAYSHIM_TRACE"] = "1"
-    for name in ("ordering", "record", "replay"):
+    for name in ("ordering", "patience", "record", "replay"):
         if getattr(wanted, name):
             os.environ[f"RAYSHIM_{name.upper()}"] = getattr(wanted, name)
     session.before_end += [f for f, on in ((explain, wanted.explain), (draw, wanted.graph), (trace, wanted.trace)) if on]
@@ -189,7 +192,7 @@ def _run_parser():
 
     parser = argparse.ArgumentParser(
         prog="rayshim run",
-        usage="rayshim run [-h] [--explain] [--graph PATH] [--trace PATH] [--placement PLACEMENT]\n                   [--ordering ORDER] [--record PATH | --replay PATH] (SCRIPT | -m MODULE) [ARGS...]",
+        usage="rayshim run [-h] [--explain] [--graph PATH] [--trace PATH] [--placement PLACEMENT]\n                   [--ordering ORDER] [--patience BUDGET] [--record PATH | --replay PATH] (SCRIPT | - | -c TEXT | -m MODULE) [ARGS...]",
         description=(
             "Runs an unmodified program as `python SCRIPT ARGS` would, except that `import ray` gives rayshim, here and "
             "in all workers. Options for rayshim come before the script; what follows it is the script's own."
@@ -206,6 +209,7 @@ def _run_parser():
     parser.add_argument("--graph", metavar="PATH", help="at the end, write the recorded graph there, an HTML page")
     parser.add_argument("--trace", metavar="PATH", help="at the end, write the timeline there, for Perfetto or chrome://tracing")
     parser.add_argument("--ordering", help="the order of an `init` that names none: logical, strict, arrival")
+    parser.add_argument("--patience", help="what logical order may cost, for an `init` that says nothing of it: seconds, inf, or a share such as 25%%")
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--record", metavar="PATH", help="keep what the run does in this new directory, for --replay and `rayshim diff`")
     again.add_argument("--replay", metavar="PATH", help="have the run do what was recorded there")

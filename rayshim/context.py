@@ -4,7 +4,8 @@ import os
 
 from reactor import _core
 
-from rayshim import placement, session
+from rayshim import gpus, placement, session
+from rayshim.sites import at, calling
 
 
 def job_id():
@@ -77,7 +78,7 @@ class RuntimeContext:
         """The handle of the actor that asks. RuntimeError outside of actors."""
         facts = self._facts()
         if not facts:
-            raise RuntimeError("This method is only available in an actor.")
+            raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
         from rayshim.actor import _handle_from
 
         link = _core.link_at(facts["offset"], True, weak=True)  # an actor does not keep itself alive
@@ -86,14 +87,14 @@ class RuntimeContext:
     @property
     def was_current_actor_reconstructed(self):
         if not self._facts():
-            raise RuntimeError("This method is only available in an actor.")
+            raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
         return self._facts().get("restarts", 0) > 0
 
     def is_canceled(self):
         """Whether somebody has cancelled the running call. RuntimeError in an async actor, whose calls get a CancelledError."""
         call = _handed_on()
         if call is not None and call.task is not None:
-            raise RuntimeError("This method is not supported in an async actor.")
+            raise RuntimeError(f"This method is not supported in an async actor. ({at('is_canceled')}: its calls get an asyncio.CancelledError)")
         if call is not None and call.number is not None:
             return call.cancelled
         return bool(call.completion.unwanted if call else _core.unwanted() or _core.cancel_wanted())
@@ -196,4 +197,4 @@ def gpu_ids():
     if s is None:
         return []
     actor = s.inline_actors.get(_core.running()[1])
-    return [gpu for gpu, _ in (actor.gpus if actor else s.gpus)]
+    return gpus.names(actor.gpus if actor else s.gpus, s.gpus_told)

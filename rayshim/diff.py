@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 
-from rayshim import rerun
+from rayshim import record_format
 
 Difference = namedtuple("Difference", "tag what site one two")
 Difference.__doc__ = """tag: of the call, a tuple; what: "Class.method of actor ORDINAL, call N" or the task's name; site: "file:line" where it was made;
@@ -41,7 +41,7 @@ def _when(difference):
 class _Run:
     def __init__(self, path):
         self.actors, self.tasks, self.sites = {}, {}, {}
-        for line in rerun.lines(path):
+        for line in record_format.lines(path):
             if "made" in line:
                 self.sites[tuple(line["made"])] = line["site"]
             elif "ran" in line and line["actor"] is not None:

@@ -12,9 +12,14 @@ from rayshim import session
 
 _HANDED_ON, _FAILS = 1, 2  # the core's hook `began`
 _ARRIVED = "arrived"
+_QUIET = 60.0  # seconds for which the driver has waited and nothing has moved, when it gives up
+_BUSY = 0.1  # share of the processor that workers use at most which wait, and look now and then
+_HALTED = "halted"
 _PATIENCE = 30.0  # seconds for a victim to come to where it was when it was killed or cancelled
 _GRACE = 1.0  # seconds for the program itself to send the signal that ended a process
 _kept = None  # rayshim.rerun.Kept
+_asking = False
+_quiet = []  # in the driver, while nothing moves: what `_motion` gave, and since when
 _here = {}  # number of an actor of this process -> _Following
 insides = {}  # number of an actor of this process with several calls at once -> RecordedLoop of each of its groups, or its RecordedTurns
 _to_make = {}  # its number -> tags of the calls that it has still to make; a process has one such actor
@@ -45,13 +50,92 @@ def hooks(kept):
     _to_make.clear()
     _left.clear()
     _doomed.clear()
+    _quiet.clear()
+    if session.current is not None and session.current.driver is None:
+        _tell_halted(0, None)  # another process may have had this slot
     return {"began": _began, "makes": _makes, "executed": _executed, "ended": _ended}
 
 
-def halt():
-    """Waits for the end that the running call, or this process, came to."""
+def halt(what, key=None):
+    """Waits for the end that the running call, or this process, came to. `what` happens no more in the record, a sentence; `key`: of the actor,
+    (ordinal, life)."""
+    _, number = _core.running()
+    _tell_halted(number, what + _kept.end_told(key if key is not None or number not in _here else _here[number].key))
     ref, _ = _core.request()
-    _core.wait([ref], 1, None)
+    try:
+        _core.wait([ref], 1, None)
+    finally:
+        _tell_halted(number, None)  # it was interrupted
+
+
+def _tell_halted(number, what):
+    """The driver is to know that the actor `number`, or for 0 the task that runs in this process, goes no further; None: it does."""
+    if session.current is not None:  # else the session has just ended
+        session.current.control.tell("post", (_HALTED, number or -1 - _core.slot()), what)
+
+
+def all_halted(number):
+    """Whether all event loops of the actor, or its threads, have come to the end of their record: the driver is to know."""
+    follow = _here.get(number)
+    if follow is not None and follow.insides and all(inside.halted for inside in follow.insides):
+        _tell_halted(number, "an actor that runs several calls at once goes no further" + _kept.end_told(follow.key))
+
+
+def stopped(me):
+    """In the driver, which waits (as call `me`, see `_core.waits`): a ReplayError if what it waits for can never come, else None."""
+    global _asking
+    if _asking:  # the wait is that for the answers to what is asked here
+        return None
+    _asking = True
+    try:
+        return _stopped(me)
+    finally:
+        _asking = False
+
+
+def _stopped(me):
+    from rayshim.exceptions import ReplayError
+
+    halted = {key: what for key, what in session.current.control.ask("posted", _HALTED, timeout=5).items() if what}
+    if what := _reached(_core.waits(), me, {key[1]: what for key, what in halted.items()}):
+        why = "the program no longer matches its record: it waits for what did not happen" if _kept.complete else "the record ends before what the program waits for"
+        return ReplayError(f"{why}: {what}")
+    made, used = _motion()
+    now = time.monotonic()
+    if not _quiet or _quiet[0] != made or used - _quiet[1] > _BUSY * (now - _quiet[2]) + _BUSY:
+        _quiet[:] = [made, used, now]
+    elif now > _quiet[2] + _QUIET:
+        seen = "".join(f"\n  {what}" for what in halted.values())
+        return ReplayError(
+            f"the program no longer matches its record: nothing has moved for {_QUIET:g} s, and what the program waits for does not come{_kept.end_told(None)}{seen}")
+    return None
+
+
+def _reached(waits, me, halted):
+    """What is told of a halted call that `me` waits for, or others for which it waits."""
+    serving = {actor: waiter for waiter, (_, actor, *_) in waits.items() if actor}
+    open_, seen = [me], {me}
+    while open_:
+        for _, runner, actor in waits.get(open_.pop(), (0, 0, ()))[2]:
+            if what := halted.get(actor or -1 - (runner & 0xffff)) if actor or runner >= 0 else None:
+                return what
+            to = runner if runner >= 0 else serving.get(actor)
+            if to is not None and to not in seen:
+                seen.add(to)
+                open_.append(to)
+    return None
+
+
+def _motion():
+    """(what changes with each call that is made or ends, seconds of processor time that the workers have used)."""
+    used = 0
+    for worker in session.current.control.ask("state", timeout=5)["workers"]:
+        try:
+            with open(f"/proc/{worker['pid']}/stat") as file:
+                used += sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+        except OSError:
+            pass  # it has just ended
+    return (_core.counters()["calls_total"], _core.digest()), used / os.sysconf("SC_CLK_TCK")
 
 
 def born(facts):
@@ -59,6 +143,8 @@ def born(facts):
     from rayshim.rerun import life
 
     follow = _here[facts["number"]] = _Following(facts["number"], life(facts))
+    if facts.get("restarts"):
+        _tell_halted(facts["number"], None)
     if follow.life.ended == "signal":
         _doomed.add(follow.key)
     follow.look()
@@ -89,9 +175,9 @@ def when_arrived(what, ref=None):
 def _began(number, tag, how):
     if how == _FAILS:
         return
-    if tag not in _kept.began:
-        halt()
     follow = _here.get(number)
+    if tag not in _kept.began:
+        halt(f"call {list(tag)} did not begin", follow and follow.key)
     halts = follow.life.halts if follow else _kept.halts
     if tag in halts:
         _left[tag] = halts[tag]
@@ -114,7 +200,7 @@ def _makes():
     if caller not in _left:
         return
     if _left[caller] == 0:
-        halt()
+        halt(f"call {list(caller)} made no further call, and did not end")
     _left[caller] -= 1
     if _left[caller] == 0:
         if caller in _kept.cancelled:
@@ -131,10 +217,11 @@ def _makes_next(number, tags):
             for inside in insides.get(number, ()):
                 inside.finished = True
             look(number)
-            halt()
+            halt("the actor made no further call", _here[number].key if number in _here else None)
         from rayshim.exceptions import ReplayError
 
-        raise ReplayError("the program no longer matches its record: here the actor makes a further call")
+        raise ReplayError("the program no longer matches its record: here the actor makes a further call"
+                          + _kept.end_told(_here[number].key if number in _here else None))
     tag = tags.popleft()
     if not tags:
         look(number)
@@ -143,7 +230,7 @@ def _makes_next(number, tags):
 
 def _executed(number, method, tag, digest, args, value, cancelled):
     if _left.pop(tag, None) is not None and not cancelled:
-        halt()
+        halt(f"call {list(tag)} did not end")
 
 
 def _ended(number, tag, _):

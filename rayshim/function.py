@@ -3,10 +3,11 @@
 from reactor import _core
 
 from rayshim import options as opts
-from rayshim import placement, session
+from rayshim import num_threads, placement, session
 from rayshim import runtime_env as environments
 from rayshim.generators import num_returns_code, window
 from rayshim.signature import Signature
+from rayshim.sites import calling
 
 _VARIANTS = 64  # kept of one function
 _FOREVER = 0xFFFFFFFF  # retries without end
@@ -36,7 +37,7 @@ class RemoteFunction:
 
     def __call__(self, *args, **kwargs):
         raise TypeError(
-            f"Remote functions cannot be called directly. Instead of running '{self.__name__}()', try '{self.__name__}.remote()'."
+            f"Remote functions cannot be called directly. Instead of running '{self.__name__}()', try '{self.__name__}.remote()'. (at {calling()})"
         )
 
     def remote(self, *args, **kwargs):
@@ -89,9 +90,9 @@ class RemoteFunction:
         env = s.runtime_env
         if o.get("runtime_env"):
             env = environments.merged(env, environments.checked(o["runtime_env"], self.__name__))
-        flags = _flags(o, resources, place, env if s.inline else None)
+        flags = _flags(o, resources, place, env if s.inline else None, num_threads.chosen(resources, env))
         function = self._function
-        ref = s.export((function, flags), lambda: (function, dict(flags)))
+        ref = s.export(function, lambda: (function, dict(flags)), flags)
         signature = Signature(function)
         s.exported.add(self)
         return _core.Function(
@@ -101,7 +102,7 @@ class RemoteFunction:
             signature.min_args if signature.simple else 1 << 30,
             signature.max_args,
             signature.check,
-            s.demand(place.demand, place.group, s.setting(env, resources.get("GPU"))),
+            s.demand(place.demand, place.group, s.setting(env, resources.get("GPU")), f"the task {self.__qualname__} (called at {calling()})"),
             _FOREVER if retries is None or retries < 0 else retries,
             *window(o),
         )
@@ -118,7 +119,7 @@ def _is_generator(function):
     return bool(code and code.co_flags & 0x220)  # CO_GENERATOR, CO_ASYNC_GENERATOR
 
 
-def _flags(o, resources, place, env):
+def _flags(o, resources, place, env, threads):
     """What the worker must do around the function, as a hashable key."""
     flags = {}
     if o.get("name"):
@@ -133,6 +134,8 @@ def _flags(o, resources, place, env):
     most = o.get("max_calls", 1 if resources.get("GPU") else 0)  # Ray's default: a GPU's memory comes back with the process
     if most:
         flags["max_calls"] = most
+    if threads > 1:
+        flags["threads"] = threads
     if env:
         flags["env"] = environments.frozen(env)
     return tuple(sorted(flags.items()))

@@ -132,7 +132,10 @@ def window(options):
 def gather(values, function):
     """In the worker: the value of a call with num_returns="dynamic" that returned `values`."""
     if not hasattr(values, "__next__"):
-        raise ValueError('Functions with @ray.remote(num_returns="dynamic" must return a generator')
+        raise ValueError(
+            f'Functions with @ray.remote(num_returns="dynamic" must return a generator: {getattr(function, "__name__", function)} returned {values!r:.80}. '
+            "Write it with `yield`, or leave num_returns out"
+        )
     refs = []
     try:
         for value in values:

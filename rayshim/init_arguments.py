@@ -3,8 +3,11 @@
 import os
 import sys
 
+from rayshim import gpus
+
 PLACEMENTS = ("isolated", "packed", "inline")
 ORDERINGS = ("logical", "strict", "arrival")
+_GRACE, _SHARE = 0.1, 0.1  # seconds, and share of the time, that a caller may be blocked because of order
 _STORE_SHARE = 0.3  # of the machine's memory, as in Ray
 _MEMORY_SHARE = 0.7
 _SPILL_NOTE = 2 << 30  # bytes on the disk at which the user is told first
@@ -18,14 +21,33 @@ ACCEPTED = frozenset(
 )
 
 
-def check_order(ordering, patience):
-    """The ordering of the session. ValueError for what is none, or a patience that is no number of seconds."""
+def check_order(ordering):
+    """The ordering of the session. ValueError for what is none."""
     ordering = ordering or os.environ.get("RAYSHIM_ORDERING") or "logical"
     if ordering not in ORDERINGS:
         raise ValueError(f"init(ordering={ordering!r}): must be one of {', '.join(map(repr, ORDERINGS))}")
-    if not isinstance(patience, (int, float)) or not 0 <= patience < 1e9:
-        raise ValueError(f"init(patience={patience!r}): must be a number of seconds, 0 or more")
     return ordering
+
+
+def budget(patience):
+    """What order may cost a caller: (seconds, share of the time). `patience`: None, a number of seconds, or a share such as "25%" of the time,
+    which comes on top of the default's seconds. ValueError for anything else."""
+    given = os.environ.get("RAYSHIM_PATIENCE") if patience is None else patience
+    if given is None:
+        return _GRACE, _SHARE
+    try:
+        if isinstance(given, str) and given.strip().endswith("%"):
+            seconds, share = _GRACE, float(given.strip()[:-1]) / 100
+        elif isinstance(given, bool):
+            raise ValueError
+        else:
+            seconds, share = float(given), 0.0
+    except (TypeError, ValueError):
+        seconds = share = -1.0
+    if not (seconds >= 0 and 0 <= share <= 100):
+        source = "the environment variable RAYSHIM_PATIENCE is" if patience is None else "init(patience=) got"
+        raise ValueError(f"{source} {given!r}: it must be a number of seconds, 0 or more (math.inf: no limit), or a share of the time such as '25%'")
+    return seconds, share
 
 
 def check(address, num_cpus, num_gpus, store, resources, labels, placement, accepted):
@@ -37,6 +59,9 @@ def check(address, num_cpus, num_gpus, store, resources, labels, placement, acce
     for name, value in (("num_cpus", num_cpus), ("num_gpus", num_gpus), ("object_store_memory", store)):
         if value is not None and value < 0:
             raise ValueError(f"init({name}={value!r}): must not be negative")
+    told = gpus.visible()
+    if num_gpus is not None and told is not None and num_gpus > len(told):
+        raise ValueError(f"Attempting to start raylet with {num_gpus} GPU, but CUDA_VISIBLE_DEVICES contains {told}. Give init(num_gpus=) at most {len(told)}, or name more in that variable")
     if store is not None and store < 1 << 20:
         raise ValueError(f"init(object_store_memory={store}): at least 1 MiB (1048576 bytes) is needed")
     for name, amount in (resources or {}).items():
@@ -72,10 +97,10 @@ def amounts(num_cpus, num_gpus, resources, store):
     override = _json_variable("RAY_OVERRIDE_RESOURCES")
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     store = int(store or machine * _STORE_SHARE)
-    gpus = _gpu_count() if num_gpus is None else num_gpus
+    count = _gpu_count() if num_gpus is None else num_gpus
     made = {
         "CPU": float(len(os.sched_getaffinity(0)) if num_cpus is None else num_cpus),
-        **({"GPU": gpus} if gpus else {}),
+        **({"GPU": count} if count else {}),
         **(resources or {}),
         **override,
     }
@@ -154,9 +179,7 @@ def _json_variable(name):
 
 
 def _gpu_count():
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        return len([d for d in visible.split(",") if d and d != "NoDevFiles"])
     import glob
 
-    return len(glob.glob("/dev/nvidia[0-9]*"))
+    there, told = len(glob.glob("/dev/nvidia[0-9]*")), gpus.visible()
+    return there if told is None else min(there, len(told))

@@ -6,7 +6,7 @@ import os
 from reactor import _core
 from reactor.runtime.actor_states import FORGET, ActorStates
 
-from rayshim import session
+from rayshim import num_threads, session
 
 
 class InlineActor:
@@ -16,12 +16,10 @@ class InlineActor:
         facts: dict, what is told of it.
         creation: (args, kwargs) of the constructor call if the actor may be made anew, else None.
         gpus: [(id, share)] that it has.
-        own_class: its class if that came by value, so that no other actor has it.
     """
 
     def __init__(self, facts, gpus=(), creation=None):
         self.facts, self.creation, self.gpus = facts, creation, gpus
-        self.own_class = None
 
 
 _of_outer_tasks = []  # with a seed: the random states of the tasks in which the running task is nested
@@ -37,19 +35,13 @@ def begin(s):
             gone = s.inline_actors.pop(outer, None)
             if gone is not None:
                 s.inline_gpus.give(gone.gpus)
-                _forget_class(s, gone)
 
     _core.set_hook("switched", switched)
+    states.keep_threads()
     _core.enter_state(_core.TASKS)
+    num_threads.begin_inline(s.settings, 1)
     states.seed(_core.TASKS, s.settings["seed"], "tasks")
     _core.enter_state(_core.DRIVER)
-
-
-def _forget_class(s, made):
-    cls, made.own_class = made.own_class, None
-    if cls is not None:
-        for key in [key for key in s.exports if key is cls or (type(key) is tuple and key[0] is cls)]:
-            del s.exports[key]
 
 
 def begin_task(tag):
@@ -80,7 +72,6 @@ def anew(number, exit_reason):
     facts = {"pid": os.getpid(), "status": 0, "exit_reason": exit_reason, "killed": None, "restarting": True,
              "actor": public(made.facts)}
     made.facts["restarts"] = made.facts.get("restarts", 0) + 1
-    _forget_class(session.current, made)
     _core.renew_state(number)
     link.create(*made.creation)
     return facts

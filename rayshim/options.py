@@ -5,6 +5,7 @@ accepted types and a rule, a rule is a function (name, value) -> message or None
 """
 
 from rayshim import labels
+from rayshim.sites import calling
 
 _NONE = type(None)
 _SMALLEST_QUANTITY = 0.0001
@@ -323,8 +324,11 @@ def _nonzero(wanted):
 def _check(given, table, whom):
     for name, value in given.items():
         if name not in table:
-            raise ValueError(f"Invalid option keyword {name} for {whom}. Valid ones are {list(table)}.")
-        _check_value(name, value, *table[name][:2])
+            raise ValueError(f"Invalid option keyword {name} for {whom}. Valid ones are {list(table)}. (at {calling()})")
+        try:
+            _check_value(name, value, *table[name][:2])
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{error} ({name}={value!r:.80} for {whom} at {calling()})") from None
     return dict(given)
 
 

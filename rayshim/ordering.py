@@ -1,40 +1,118 @@
-"""What is said of order: when a message could not be held back for the serial order, and in `wait`. The rule itself: reactor/_core/order.h."""
+"""What logical order costs at each `wait`, and what the user is told when order gives way to arrival, or cannot be kept.
+
+The rule itself: reactor/_core/order.h, and its price: reactor/_core/patience.h.
+"""
+
+import sys
+import time
 
 from reactor import _core
 
 from rayshim import session
 
-_by_arrival = set()  # call sites of `wait` that are answered as in Ray: (code object, line)
+_TASKS = 1 << 31  # a party from here on is a function's tasks (Party in order.h), below it an actor's number; 0 is the driver
+_REPEATABLE = (
+    ". Results may differ from run to run. `rayshim run --record` makes this run repeatable; a larger init(patience=) waits longer; "
+    'init(ordering="strict") never gives way'
+)
+
+
+class _Site:
+    """A place in the program at which `wait` is called.
+
+    Attributes:
+        met: when it was first met, ns of the monotonic clock.
+        cost: ns for which its calls have waited for the first of their refs though enough others were done.
+    """
+
+    def __init__(self):
+        self.met, self.cost, self.by_arrival = time.monotonic_ns(), 0, False
+
+
+_sites = {}  # (code object, line) -> _Site
+_class_names = {}  # number of an actor -> its class's name
 
 
 def wait(refs, num_returns, frame):
-    """`wait` without a timeout, called from `frame`: the first `num_returns` of the list. If they are not done within the session's
-    patience, or nothing else can move, those that are done; and from then on at this place.
+    """`wait` without a timeout, called from `frame`: the first `num_returns` of the list. Once waiting for them has cost this place more than
+    its budget, or nothing else can move, those that are done; and from then on at this place.
 
     Returns (ready, not_ready). Raises OrderingError in strict order.
     """
     s = session.current
-    site = frame.f_code, frame.f_lineno
-    if site in _by_arrival:
+    key = frame.f_code, frame.f_lineno
+    site = _sites.get(key)
+    if site is None:
+        site = _sites[key] = _Site()
+    if site.by_arrival:
         _core.count_physical()
         return _core.wait(refs, num_returns, None)[:2]
-    strict = s.settings["ordering"] == "strict"
-    ready, rest, first = _core.wait(refs, num_returns, None, 1e9 if strict else s.settings["patience"])
+    ready, rest, first, blocked = _core.wait(refs, num_returns, None, (site.met, site.cost))
+    site.cost += blocked
     if first:
         return ready, rest
     _core.count_physical()
-    where = f"wait() at {frame.f_code.co_filename}:{frame.f_lineno}"
-    if strict:
+    where = _users_place(frame)
+    if s.settings["ordering"] == "strict":
         from rayshim.exceptions import OrderingError
 
         raise OrderingError(
-            f"{where}: the first {num_returns} of its {len(refs)} refs, which the program's serial run would give, cannot come before this call "
-            'returns: nothing else can move. Use init(ordering="logical") or "arrival", or a timeout'
+            f"wait() at {where}: the first {num_returns} of its {len(refs)} refs, which the program's serial run would give, cannot be done before this "
+            'call returns, because nothing else can move. Use init(ordering="logical") or "arrival", or give wait() a timeout'
         )
-    _by_arrival.add(site)
-    s.control.tell("say", f"{where}: the first {num_returns} of its refs were not done, but others were. It gives those that are done first from "
-                          "now on, as in Ray, and results may differ from run to run (see init(ordering=, patience=))")
+    site.by_arrival = True
+    s.control.tell(
+        "say_once",
+        f"wait() at {where}",
+        f"wait() at {where} gives the refs that are done first from now on, as Ray does, because waiting for the first of its list has kept the "
+        f"program waiting for {site.cost / 1e9:.2g} s",
+        _REPEATABLE,
+    )
     return ready, rest
+
+
+def _users_place(frame):
+    """file:line of the innermost frame that is the user's."""
+    from rayshim.sites import is_users
+
+    place = frame
+    while place is not None and not is_users(place.f_code.co_filename):
+        place = place.f_back
+    place = place or frame
+    return f"{place.f_code.co_filename}:{place.f_lineno}"
+
+
+def forget_sites():
+    """A new session: every place of `wait` begins anew."""
+    _sites.clear()
+    _class_names.clear()
+
+
+session.after_begin.append(forget_sites)
+
+
+def arrivals():
+    """What has been served in the order of arrival although logical order was asked for: [{"what": str, "times": int}]."""
+    s = session.current
+    if s.inline or not _core.counters()["physical_answers"]:
+        return []
+    return [{"what": what, "times": times} for what, times in s.control.ask("said", timeout=5)]
+
+
+def say_at_end():
+    """The driver's session ends: names once more what was served in the order of arrival."""
+    if session.current.inline or _core.aborted():
+        return
+    try:
+        listed = arrivals()
+    except (RuntimeError, TimeoutError):
+        return
+    if listed:
+        print(
+            f"rayshim: served in the order of arrival in this run: {'; '.join(entry['what'] for entry in listed)}. The rest was in the program's "
+            "serial order",
+            file=sys.stderr,
+        )
 
 
 def wait_kept(refs, num_returns, timeout, frame):
@@ -56,40 +134,48 @@ def wait_kept(refs, num_returns, timeout, frame):
     return [refs[i] for i in chosen], [ref for i, ref in enumerate(refs) if i not in set(chosen)]
 
 
-def relaxed(actor, method, targets, strict):
-    """The core's word from the worker of actor number `actor`: the call of method number `method` was held back for the calls
-    `targets`, [(number of an actor or uid of a function, name of the method or function)] (none: for an argument that is not there),
-    and is so no more.
+def relaxed(actor, method, caller, caller_name, holders, outcome):
+    """The core's word from the worker of actor number `actor`: the call of its method number `method` by `caller`, in its call `caller_name`
+    (None: not known), was held back for `holders`, [(party, name of its call or None)] (none: for an argument that is not there).
 
-    With `strict` it is to fail: returns the exception for it. 2: it is not what was recorded.
+    `outcome` 0: it is not held back for them any more. 1: it fails (strict order), 2: it is not what was recorded; returns the exception.
     """
     s = session.current
-    if strict == 2:
+    called = f"{_party(actor, _core.method_name(actor, method) or '__init__')}"
+    if outcome == 2:
         from rayshim.exceptions import ReplayError
 
-        return ReplayError(f"the program no longer matches its record: {_method_name(actor, method)} of actor {actor} was called, and the record has "
-                           "another call there, which does not come")
-    names = {a["number"]: a["class_name"] for a in s.control.ask("state", timeout=5)["actors"]}
-    me = names.get(actor, "an actor")
-    call = f"{me}.{_method_name(actor, method)}"
-    others = sorted({f"{names[target]}.{name or '__init__'}" if target in names else name for target, name in targets})
-    running = ", ".join(others)
-    if strict:
+        return ReplayError(f"the program no longer matches its record: {called} (actor {actor}) was called, and the record has another call there, "
+                           "which does not come")
+    whom = sorted({_party(*holder) for holder in holders})
+    running = f"{', '.join(whom[:4])}{f' and {len(whom) - 4} more' if len(whom) > 4 else ''}"
+    me = called.partition(".")[0]
+    if outcome == 1:
         from rayshim.exceptions import OrderingError
 
         return OrderingError(
-            f"{call} cannot be run in the order of the program's serial run: calls made before it ({running}) may still call {me}, and do not "
+            f"{called} cannot be run in the order of the program's serial run: calls made before it ({running}) may still call {me}, and do not "
             "end, because nothing else can move before this one has run. Let the earlier calls end first (get their results before "
             'this call is made), or use init(ordering="logical") or "arrival"'
         )
-    why = (
-        f"calls made before it ({running}) are still running and may yet call {me}. Their calls are ordered by arrival from now on"
-        if others
-        else "an argument of a call made before it is missing. Its messages are ordered by arrival from now on"
+    by = _party(caller, caller_name)
+    s.control.tell(
+        "say_once",
+        f"{called} called by {by}",
+        f"{called} called by {by} is served in the order of arrival from now on, because calls made before it ({running}) are still running, may "
+        f"yet call {me}, and have kept it waiting for longer than order may cost",
+        _REPEATABLE,
     )
-    s.control.tell("say", f"{call} was held back, because {why}, and results may differ from run to run (see init(ordering=, patience=))")
     return None
 
 
-def _method_name(actor, index):
-    return _core.method_name(actor, index) or "__init__"
+def _party(number, name):
+    """What the user calls it: the driver, a function, Class.method or, with the method not known, Class."""
+    if number == 0:
+        return "the driver"
+    if number >= _TASKS:
+        return name or "a task"
+    if number not in _class_names:
+        _class_names.update((a["number"], a["class_name"]) for a in session.current.control.ask("state", timeout=5)["actors"])
+    cls = _class_names.get(number, "an actor")
+    return f"{cls}.{name}" if name else cls

@@ -36,7 +36,7 @@ class packed:
     state of whose method runs then.) Methods run in any of the worker's threads, so an actor with something bound to one thread, such as a connection of
     sqlite3, should not be packed.
 
-    Threaded and async actors, those with concurrency groups, GPUs, a runtime environment or a placement group of their own,
+    Threaded and async actors, those with concurrency groups, GPUs, two or more CPUs (and so threads of the numeric libraries), a runtime environment or a placement group of their own,
     those that may be restarted, and those with a method that loops and has no `return` to come to (`while True`), or one that was
     called in the recorded run and did not return in it, have a process each, as in isolated placement.
     """
@@ -67,11 +67,11 @@ class packed:
         return {"workers": workers, "groups": group(measured(recording), workers, alone), "alone": alone}
 
 
-def shares(cls, info, how, facts):
+def shares(cls, info, how, facts, threads):
     """Whether an actor may share a process: `cls`, its class, which may say no by `_own_process = True`; `info`, its ClassInfo;
-    `how`, its concurrency; `facts`, what is told of it."""
+    `how`, its concurrency; `facts`, what is told of it; `threads`, how many it is given."""
     concurrent = concurrency.several_at_once(how, info.is_async)
-    needs_more = facts["gpus"] or facts["max_restarts"] or facts["within"] or facts.get("env") or how.get("streams_window")
+    needs_more = facts["gpus"] or threads > 1 or facts["max_restarts"] or facts["within"] or facts.get("env") or how.get("streams_window")
     return not (concurrent or needs_more or getattr(cls, "_own_process", False) or _may_go_on_for_ever(cls, info))
 
 

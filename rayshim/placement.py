@@ -3,6 +3,7 @@
 from reactor import _core
 
 from rayshim import session
+from rayshim.sites import calling
 
 MARKER = "bundle"  # the resource of a placement group that everything in it asks for, whatever else it needs
 NOWHERE = "a node that is not there"
@@ -27,14 +28,14 @@ def place(options, resources, whose):
     group, index, capture = _group_of(options)
     if group is None:
         if index != -1:
-            raise ValueError("If placement group is not set, the value of bundle index must be -1.")
+            raise ValueError(f"If placement group is not set, the value of bundle index must be -1. ({whose} at {calling()}: the index is {index})")
         strategy = options.get("scheduling_strategy")
         if hasattr(strategy, "node_id") and not strategy.soft and strategy.node_id != session.current.settings["node"]:
             return Place({}, _nowhere(session.current))
         return Place({**resources, **_labels_wanted(options)})
     if group.is_empty:
         if index != -1:
-            raise ValueError("If placement group is not set, the value of bundle index must be -1.")
+            raise ValueError(f"If placement group is not set, the value of bundle index must be -1. ({whose} at {calling()}: the index is {index})")
         return Place(resources)
     _check_bundles(group, index, resources, whose)
     key = group.id.hex()
@@ -136,7 +137,7 @@ def _check_bundles(group, index, resources, whose):
         asked = {kind: int(amount) if amount == int(amount) else amount for kind, amount in resources.items()}
         raise ValueError(
             f"Cannot schedule {whose} with the placement group because the resource request {asked} cannot fit into any bundles "
-            f"for the placement group, {bundles}."
+            f"for the placement group, {bundles}. (at {calling()})"
         )
 
 

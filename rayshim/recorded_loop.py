@@ -70,7 +70,7 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
         self._timer_of = WeakValueDictionary()  # number -> _Timer
         self._interrupted = interrupted
         self._other = None  # a plain loop in a thread of its own
-        self.finished = False
+        self.finished = self.halted = False
         self._awaited = None  # name
         self._told = False
         super().__init__(selector)
@@ -239,9 +239,8 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
 
     def _halt(self):
         """No more was done then: it waits for the end that came to it."""
-        if not self.finished:
-            self.finished = True
-            self._on_finished()
+        self.finished = self.halted = True
+        self._on_finished()
         while True:
             self._arrived.clear()
             self._look(None)

@@ -368,7 +368,14 @@ class RecordedTurns(Inside):
             self.finished = True
             self._on_finished()
         self._halted = self._turn > self._last
+        if self._halted:
+            self._on_finished()
         return not self._halted
+
+    @property
+    def halted(self):
+        """Whether it has come to the end of the record, or parted from it: nothing runs any more."""
+        return self._halted
 
     def _can_come(self, kind, number=None, waits=None):
         """Whether what a thread waited for then is what it waits for now. Nobody has the turn, so that it can not come to that by itself."""

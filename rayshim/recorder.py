@@ -254,13 +254,16 @@ def _short(site):
 
 def report(session):
     """See `rayshim.report`."""
+    from rayshim import ordering
     from rayshim.reporting import Report
 
     names = _names(session)
     tries = [_Trie(data, names, {}) for _, data in _core.recordings(_PATIENCE) if "operations" in data]
     runs = [count for trie in tries for _, _, _, _, count, *_ in trie.raw_segments]
     divergences = [divergence for trie in tries for divergence in trie.divergences()]
-    return Report({**_core.counters(), "segments": len(runs), "segment_runs": sum(runs), "divergences": divergences})
+    return Report(
+        {**_core.counters(), "segments": len(runs), "segment_runs": sum(runs), "divergences": divergences, "arrivals": ordering.arrivals()}
+    )
 
 
 def graph(session):

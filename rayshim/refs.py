@@ -129,7 +129,9 @@ class _BareRef(ObjectRef):
 
 def _restore(offset, uid, run):
     if run != _run():
-        raise ValueError("this pickled ObjectRef is of a session that has ended: its value is gone")
+        from rayshim.sites import calling
+
+        raise ValueError(f"this pickled ObjectRef is of a session that has ended: its value is gone (unpickled at {calling()}). Make it again after the new init()")
     return _core.ref_at(offset)
 
 

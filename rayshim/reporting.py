@@ -20,22 +20,24 @@ class Report:
     Arguments:
         data: a `reactor.record.Recording`, whose own counters go before what can be computed from its segments; or a mapping
             with some of the keys `segments`, `segment_runs`, `calls_total`, `calls_replayed`, `physical_answers`, `bytes_typed`,
-            `bytes_pickled`, `wakes`, `sleeps` (int, 0 if left out) and `divergences` (Divergence objects or their dicts).
+            `bytes_pickled`, `wakes`, `sleeps` (int, 0 if left out), `divergences` (Divergence objects or their dicts) and `arrivals`, what was
+            served in the order of arrival although logical order was asked for ([{"what": str, "times": int}]).
     """
 
     def __init__(self, data: Recording | Mapping):
         if isinstance(data, Recording):
             data = _counted(data)
-        unknown = set(data) - {*_COUNTS, "divergences"}
+        unknown = set(data) - {*_COUNTS, "divergences", "arrivals"}
         if unknown:
-            raise ValueError(f"Report of {sorted(unknown)}: its keys are {', '.join(_COUNTS)} and divergences")
+            raise ValueError(f"Report of {sorted(unknown)}: its keys are {', '.join(_COUNTS)}, divergences and arrivals")
         self._counts = {name: int(data.get(name, 0)) for name in _COUNTS}
+        self.arrivals = tuple(data.get("arrivals", ()))
         listed = data.get("divergences", ())
         self.divergences = tuple(d if isinstance(d, Divergence) else Divergence(**d) for d in listed)
 
     def to_dict(self):
-        """All counts, and `divergences` as a list of dicts."""
-        return {**self._counts, "divergences": [asdict(divergence) for divergence in self.divergences]}
+        """All counts, and `divergences` and `arrivals` as lists of dicts."""
+        return {**self._counts, "arrivals": list(self.arrivals), "divergences": [asdict(divergence) for divergence in self.divergences]}
 
     @property
     def replayed_share(self):
@@ -56,6 +58,7 @@ class Report:
             ("physical answers", f"{c['physical_answers']:,}"),
             ("divergences", f"{sum(divergence.count for divergence in self.divergences):,}"),
         ]
+        rows += [("in order of arrival", f"{arrival['what']}") for arrival in self.arrivals]
         width = max(len(name) for name, _ in rows)
         lines = [f"{name.ljust(width)}  {value}" for name, value in rows]
         shown = sorted(self.divergences, key=lambda divergence: -divergence.count)[:_SHOWN]

@@ -1,6 +1,7 @@
 """`init(record=PATH)` keeps what a run did, `init(replay=PATH)` has another one do the same.
 
-A record is a directory: `run.json` (the program and what `init` was told) and a file of JSON lines for each process:
+A record is a directory: `run.json` (the program and what `init` was told), a file of JSON lines for each process, and `end.json` if the run was not
+killed (rayshim.record_format):
 
     {"born": its ordinal, "life": how often it was made anew, "several": whether its calls run side by side}    an actor
     {"made": tag, "name": ..., "site": "file:line"}                   a call was made there; by an actor with several calls at once, with "actor" and "life"
@@ -18,13 +19,12 @@ lie in its process's file in the order in which they began.
 
 How a replay follows it. Each actor's calls begin in their recorded order. What the record does not have is not done: a call that
 did not begin then does not begin, one that did not end goes no further than to the last call that it made; it waits there for
-whatever ended it. `kill` and `cancel` wait until their victim has come to where it was then. A process that a signal from
+whatever ended it; if the driver waits for it and nothing can end it, the record ends there, and the driver is told. `kill` and `cancel` wait until their victim has come to where it was then. A process that a signal from
 elsewhere ended is ended there too. An async actor's event loop, if it is asyncio's own, does what it did then (rayshim.recorded_loop), and the threads of
 a threaded actor take the same turns (rayshim.recorded_turns). The calls that such actors make get the tags of the record, in the order in which they are made:
 a tag goes by the last call that had begun there, and when that was is not in the record.
 """
 
-import json
 import os
 import reprlib
 import signal
@@ -32,13 +32,14 @@ import sys
 
 from reactor import _core
 
-from rayshim import following, session
+from rayshim import following, record_format, session
 from rayshim.sites import is_users
 
-_FORMAT = 4
+_FORMAT = 5
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 200
 _kept = None  # this process's Kept
+_deaths = None  # in the supervisor of a run that is recorded: record_format.Writer
 _facts = {}  # number of an actor made here -> its facts
 _tags = {}  # uid of the first result of a call made here -> the call's tag
 
@@ -64,12 +65,11 @@ class Kept:
         self.several = None  # {"actor", "life"}, of this process's actor whose calls run side by side
         self.outside = lambda function: function()
         self.asked = {}  # caller's tag -> how many questions it has asked
-        self.file = None
+        self.path, self.complete = path, replay and record_format.is_complete(path)
         if replay:
             self._read(path)
         else:
-            name = os.path.join(path, f"{_core.slot()}-{os.getpid()}.jsonl")
-            self.file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self.write = record_format.Writer(os.path.join(path, f"{_core.slot()}-{os.getpid()}.jsonl")).write
 
     def _read(self, path):
         self.answers = {}  # (caller's tag, n) -> line
@@ -80,8 +80,10 @@ class Kept:
         self.interrupted = set()  # tags of calls of async and threaded actors that were cancelled before they ended
         self.outlived = set()  # tags of methods that were cancelled while they ran, which does not interrupt them
         ran, made = set(), {}
-        for line in lines(path):
+        self.ends = {}  # what a replay may come to the end of: an actor's (ordinal, life), or None for tasks and the driver -> where its last line is
+        for line in record_format.lines(path):
             key = (line.get("actor"), line.get("life"))
+            self.ends[key if key[0] is not None else None] = line["where"]
             if "asked" in line:
                 self.answers[tuple(line["asked"]), line["n"]] = line
                 if line["kind"] == "cancel" and line["answer"] is not None:
@@ -123,8 +125,7 @@ class Kept:
         return self.lives.setdefault((ordinal, number), Life())
 
     def write(self, entry):
-        if self.file is not None:
-            os.write(self.file, json.dumps(entry).encode() + b"\n")
+        """Adds a line to the record; in a replay, nothing."""
 
     def answered(self, kind, site, ask, again):
         """The answer to a question of physical time, as JSON: `ask()` asks the clock; in a replay `again(answer)` brings about the one
@@ -136,29 +137,29 @@ class Kept:
             self.write({"asked": caller, "n": n, "kind": kind, "site": site, "answer": answer})
             return answer
         then = self.answers.get((caller, n))
-        if then is None or (then["kind"], then["site"]) != (kind, site):
-            from rayshim.exceptions import ReplayError
+        from rayshim.exceptions import ReplayError
 
-            was = f"{then['kind']} at {then['site']}" if then else "nothing more was asked by this caller"
-            raise ReplayError(f"the program no longer matches its record: here {kind} at {site}; in the record {was} (operation {n} of caller {list(caller)})")
-        self.outside(lambda: again(then["answer"]))
+        if then is None or (then["kind"], then["site"]) != (kind, site):
+            was = f"{then['kind']} at {then['site']} ({then['where']})" if then else "nothing more was asked by this caller"
+            raise ReplayError(f"the program no longer matches its record: here {kind} at {site}; in the record {was} (operation {n} of caller {list(caller)})"
+                              + ("" if then else self.end_told(None)))
+        try:
+            self.outside(lambda: again(then["answer"]))
+        except IndexError:
+            raise ReplayError(f"the program no longer matches its record: {kind} at {site} has fewer refs than in the record, whose answer is {then['answer']} "
+                              f"({then['where']})") from None
         return then["answer"]
 
-
-def lines(path):
-    """The entries of the record at `path`, process by process. Of a line that was being written when its process was killed: nothing."""
-    for name in sorted(os.listdir(path)):
-        if name.endswith(".jsonl"):
-            with open(os.path.join(path, name)) as file:
-                for line in file:
-                    if line.endswith("\n"):
-                        yield json.loads(line)
+    def end_told(self, key):
+        """For an error: where the record ends of the actor `key`, or of the driver and tasks; and why, if the recorded run was killed."""
+        where = self.ends.get(key) or self.path
+        return f". The record ends at {where}" + ("" if self.complete else "; the recorded run was killed before it had ended")
 
 
 def prepare(record, replay, seed, ordering):
     """In `init`, given one of the two paths: (path, is it replayed, seed, ordering). Makes the directory of a record, reads what a replay must repeat.
 
-    Raises ValueError for both at once, a directory that is not empty, what is no record.
+    Raises ValueError for both at once, a directory that is not empty, what is no record; ReplayError for a damaged one.
     """
     if record and replay:
         raise ValueError("init(record=, replay=): one of the two; a replay is not recorded")
@@ -169,17 +170,17 @@ def prepare(record, replay, seed, ordering):
             raise ValueError(f"init(record={record!r}): the directory is not empty; each record has one of its own")
         if seed is None:
             seed = int.from_bytes(os.urandom(4), "little")
-        with open(os.path.join(path, "run.json"), "w") as file:
-            json.dump({"format": _FORMAT, "argv": sys.argv, "python": sys.version, "seed": seed, "ordering": ordering}, file, indent=1)
+        record_format.write_run(path, {"format": _FORMAT, "argv": sys.argv, "python": sys.version, "seed": seed, "ordering": ordering})
         return path, False, seed, ordering
     path = os.path.abspath(replay)
     try:
-        with open(os.path.join(path, "run.json")) as file:
-            run = json.load(file)
-    except (OSError, ValueError) as error:
+        run = record_format.read_run(path)
+    except OSError as error:
         raise ValueError(f"init(replay={replay!r}): no record of a run is there ({error})") from None
-    if run["format"] != _FORMAT:
-        raise ValueError(f"init(replay={replay!r}): the record is of another version of rayshim (format {run['format']}, not {_FORMAT})")
+    if run.get("format") != _FORMAT:
+        raise ValueError(f"init(replay={replay!r}): the record is of another version of rayshim (format {run.get('format')}, not {_FORMAT})")
+    for _ in record_format.lines(path):  # each process reads it again: damage is told here, and once
+        pass
     if seed not in (None, run["seed"]):
         raise ValueError(f"init(seed={seed}, replay={replay!r}): the recorded run had the seed {run['seed']}")
     return path, True, run["seed"], run["ordering"]
@@ -197,6 +198,14 @@ def begin(settings):
         hooks = {} if settings["placement"] == "inline" else following.hooks(_kept)
     for name, hook in {"result": _result, **hooks}.items():
         _core.set_hook(name, hook)
+
+
+def end(settings):
+    """In the driver, when all other processes of the session have ended."""
+    global _kept
+    if settings["kept"] and not settings["kept"][1]:
+        record_format.end(settings["kept"][0])
+    _kept = None
 
 
 def kept():
@@ -248,7 +257,7 @@ def cancel(ref, end, frame):
 def to_be(facts):
     """An actor is about to be made in this process."""
     if _kept.replay and not session.current.inline and not (life(facts) in _kept.lives and _kept.lives[life(facts)].born):
-        following.halt()
+        following.halt(f"actor {facts['class_name']} was not made", life(facts))
 
 
 class Side:
@@ -284,6 +293,7 @@ class Side:
 
     def _finished(self):
         following.look(self._number)
+        following.all_halted(self._number)
 
     def loop(self, group, selector, parted):
         """The RecordedLoop of a concurrency group; parted, a function that is called with a ReplayError."""
@@ -320,9 +330,10 @@ def came_to_be(facts, several):
 def died(path, facts):
     """In the supervisor of a run that is recorded in `path`: an actor has died."""
     if facts["actor"] is not None:
+        global _deaths
+        _deaths = _deaths or record_format.Writer(os.path.join(path, "deaths.jsonl"))
         ordinal, number = life(facts["actor"])
-        with open(os.path.join(path, "deaths.jsonl"), "a") as file:
-            file.write(json.dumps({"died": ordinal, "life": number, "killed": facts["killed"], "status": facts["status"]}) + "\n")
+        _deaths.write({"died": ordinal, "life": number, "killed": facts["killed"], "status": facts["status"]})
 
 
 def site(frame):

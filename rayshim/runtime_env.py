@@ -3,6 +3,8 @@
 import os
 import sys
 
+from reactor.runtime import threads
+
 from rayshim import session
 
 _HONOURED = ("env_vars", "working_dir", "py_modules", "worker_process_setup_hook")
@@ -169,6 +171,8 @@ class Surroundings:
         self.stack.append(before)
         s.runtime_env = self.env  # what the call starts inherits it
         os.environ.update(variables)
+        if not threads.VARIABLES.isdisjoint(variables):
+            threads.follow()
         if self.env.get("working_dir"):
             os.chdir(self.env["working_dir"])
 
@@ -178,6 +182,8 @@ class Surroundings:
             session.current.runtime_env = outer
         for name, value in variables.items():
             os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
+        if not threads.VARIABLES.isdisjoint(variables):
+            threads.follow()
         if directory:
             os.chdir(directory)
 

@@ -13,11 +13,16 @@ class CannotStart(Exception):
 
 
 def run_script(path, args):
-    """Runs the file `path` (or the `__main__.py` in that directory) as the main program with these arguments (str's).
+    """Runs the file `path` (or the `__main__.py` in that directory) as the main program with these arguments (str's); "-" is the standard
+    input, and "-c" the text that is the first of the arguments, as for Python.
 
     Returns None at its end. What it raises passes on, SystemExit included, with a traceback that begins in the script.
     Raises CannotStart if there is no such file.
     """
+    if path == "-":
+        return _run_text(sys.stdin.read(), "<stdin>", ["-", *args])
+    if path == "-c":
+        return _run_text(args[0] + "\n", "<string>", ["-c", *args[1:]])
     file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
     try:
         import io
@@ -34,6 +39,17 @@ def run_script(path, args):
 
     main.__loader__ = SourceFileLoader("__main__", main.__file__)
     _run(main, lambda: compile(text, main.__file__, "exec", dont_inherit=True))
+
+
+def _run_text(text, file, argv):
+    """Runs a program that is in no file. Tracebacks show its lines all the same."""
+    import linecache
+
+    sys.argv[:] = argv
+    _set_first_path("")
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    main = _new_main()
+    _run(main, lambda: compile(text, file, "exec", dont_inherit=True))
 
 
 def run_module(name, args):

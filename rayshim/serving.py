@@ -1,13 +1,15 @@
 """rayshim's hooks in the runtime (see reactor.runtime.plugin): making actors, running functions, errors in both directions."""
 
 import os
+import sys
 
-from reactor import _core
+from reactor import _core, codec
 from reactor.runtime.seeding import reseed
 
 from rayshim import session
+from rayshim.sites import calling
 
-_SKIP = (os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.abspath(_core.__file__)))
+_SKIP = tuple(os.path.dirname(os.path.abspath(file)) for file in (__file__, _core.__file__, codec.__file__))  # in a source tree the core is elsewhere
 
 
 _recorded = None  # in the zygote: path of the record
@@ -25,7 +27,7 @@ def install(settings, role):
     for name, hook in (("failure", failure), ("error", error), ("create", create), ("create_failed", create_failed),
                        ("function", load_function), ("loads", loads), ("store_full", store_full), ("deferred", deferred),
                        ("generator", generators.ObjectRefGenerator), ("gather", generators.gather), ("stale", stale),
-                       ("unpicklable", unpicklable), ("cancelled", cancelled), ("relaxed", ordering.relaxed), ("stuck", stuck.stuck)):
+                       ("unpicklable", unpicklable), ("cancelled", cancelled), ("relaxed", ordering.relaxed), ("lost", lost), ("stuck", stuck.stuck)):
         _core.set_hook(name, hook)
     if role == "inline":
         from rayshim import inline
@@ -59,21 +61,19 @@ def observe(settings):
         rerun.begin(settings)
 
 
-def begin(settings, record, gpus, setting):
+def begin(settings, record, own_gpus, setting):
     """In a worker after its birth: the session, the environment, how it is interrupted."""
     import socket
 
     from reactor.runtime.control import Sender
     from reactor.runtime.descriptors import SEND_FD
 
-    from rayshim import runtime_env
+    from rayshim import gpus, num_threads, runtime_env
 
     own = (record or {}).get("env") if record else setting and setting[0]
     env = settings["runtime_env"] if own is None else runtime_env.thawed(own)
-    s = session.begin(session.Session(Sender(socket.socket(fileno=SEND_FD)), settings, None, record, gpus or (), env))
+    s = session.begin(session.Session(Sender(socket.socket(fileno=SEND_FD)), settings, None, record, own_gpus or (), env))
     _core.set_titles(*((f"ray::{record['class_name']}", f"ray::{record['class_name']}.") if record else ("ray::packed" if s.hosted is not None else "ray::IDLE", "ray::")))
-    if s.gpus or "GPU" in settings["resources"]:
-        show_gpus(s.gpus)
     if s.hosted is not None:
         from rayshim import packing
 
@@ -85,9 +85,20 @@ def begin(settings, record, gpus, setting):
     if settings["logging"] is not None:
         settings["logging"].apply()
     try:
-        runtime_env.enter(env)
+        num_threads.begin_worker(settings, _cpus(record), lambda: runtime_env.enter(env))
     except Exception as error:
         s.broken = error
+    os.environ["PYTHONBREAKPOINT"] = "rayshim.util.rpdb.set_trace"  # breakpoint() waits for a connection; a worker has no terminal
+    s.gpus_told = gpus.visible()
+    if s.gpus or "GPU" in settings["resources"]:
+        gpus.show(gpus.names(s.gpus, s.gpus_told))
+
+
+def _cpus(facts):
+    """The threads of the actor with these facts; of a worker of many: 1."""
+    from rayshim import num_threads, placement
+
+    return num_threads.of({name: amount / 10000 for name, amount in placement.plain(facts["demand"]).items()}) if facts else 1
 
 
 def task_random(tag):
@@ -114,12 +125,6 @@ def begin_inline(s):
         s.broken = error
 
 
-def show_gpus(gpus):
-    """Has libraries in this process see these GPUs, [(id, share)], and no others."""
-    if os.environ.get("RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES") != "1":
-        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(str(gpu) for gpu, _ in gpus)
-
-
 def died(facts):
     """The reason of a death as it is stored."""
     if _recorded:
@@ -139,6 +144,10 @@ def create(number, args, kwargs):
     s = session.current
     if s.states is not None:
         s.states.seed(number, s.settings["seed"], f"actor {facts['ordinal']}")
+    if s.inline:
+        from rayshim import num_threads
+
+        num_threads.begin_inline(s.settings, _cpus(facts))
     if s.broken is not None:
         raise s.broken
     if s.settings["kept"]:
@@ -153,15 +162,16 @@ def create(number, args, kwargs):
 
         side = rerun.Side(facts, info.is_async, has_threads(how, info.is_async))  # before what it imports makes locks
     cls = _imported(cls_ref, f"actor with name {facts['class_name']}")
-    if s.inline and cls not in s.exports:
-        s.inline_actors[number].own_class = cls
-    s.exports.setdefault(cls, cls_ref)
+    s.imported(cls, cls_ref)
     make = lambda: cls(*args, **kwargs)  # noqa: E731
     handed_on, lanes, plain, around = False, [], lambda method: method, lambda method: method
     if s.inline and facts.get("env"):
         from rayshim.runtime_env import Surroundings, thawed
 
         around = Surroundings(thawed(facts["env"])).around
+        make = around(make)
+    if s.inline and s.inline_actors[number].gpus:
+        around = _seeing_gpus(s, s.inline_actors[number].gpus, around)
         make = around(make)
     if s.inline and info.is_async:
         from rayshim.inline_loop import ActorLoop
@@ -186,6 +196,14 @@ def create(number, args, kwargs):
     made = {name: builtin_methods.bind(instance, name, method[5], lambda m: around(plain(m))) for name, method in info.methods.items()}
     script = rerun.came_to_be(facts, handed_on) if s.settings["kept"] else None  # tags of its calls in their recorded order
     return list(made.values()), handed_on, lanes, _name_in_every_run(facts), script
+
+
+def _seeing_gpus(s, own, around):
+    """Inline placement: `around` with the actor's GPUs shown to the method."""
+    from rayshim import gpus
+    from rayshim.task_options import within
+
+    return lambda method: within(around(method), lambda: gpus.shown(gpus.names(own, s.gpus_told)))
 
 
 def _name_in_every_run(facts):
@@ -216,6 +234,11 @@ def create_failed(number, error_bytes, reason):
     """The reason of death of an actor whose constructor raised (`error_bytes`) or that left by itself; number 0: a task left."""
     s = session.current
     facts = s.record if not s.inline else number and s.inline_actors[number].facts
+    if error_bytes:
+        from rayshim import exceptions
+
+        cause = exceptions.RayError.from_bytes(error_bytes)
+        print(f"Exception raised in creation task: {exceptions.ActorDiedError(cause)}", file=sys.stderr, flush=True)
     return {"pid": os.getpid(), "status": 0, "exit_reason": reason, "killed": None, "creation_error": error_bytes,
             "actor": public(facts) if facts else None}
 
@@ -238,7 +261,7 @@ def load_function(ref):
         from rayshim.builtin_methods import Configured
 
         return lambda method: Configured(method, flags)
-    session.current.exports.setdefault((function, tuple(sorted(flags.items()))), ref)
+    session.current.imported(function, ref, tuple(sorted(flags.items())))
     if not flags:
         return function
     from rayshim.task_options import wrap
@@ -269,12 +292,12 @@ def stale(what):
     if what == "actor handle":
         return exceptions.ActorHandleNotFoundError(
             "ActorHandle objects are not valid across Ray sessions: this one belongs to an earlier init() that has been shut down. "
-            "Make the actor again after the new init()"
+            f"Make the actor again after the new init() (used at {calling()})"
         )
     return ValueError(
         f"An application is trying to access a Ray object whose owner is unknown: this {what} belongs to an earlier init() that has been "
         "shut down, or was made from an id alone. Please make sure that all Ray objects you are trying to access are part of the current "
-        "Ray session"
+        f"Ray session (used at {calling()})"
     )
 
 
@@ -283,7 +306,7 @@ def unpicklable(error, check, name):
     from rayshim.util.check_serialize import told
 
     whom = getattr(getattr(check, "__self__", None), "of", None) or name
-    return told(error, f"the argument {error.value!r} for a task or actor {whom}") if hasattr(error, "value") else error
+    return told(error, f"the argument {error.value!r} for a task or actor {whom} (at {calling()})") if hasattr(error, "value") else error
 
 
 def failure(error, what, is_argument):
@@ -318,11 +341,29 @@ def error(state, value, ref):
     """The exception to raise for a result that is not a value: state 17 error, 18 died, 19 cancelled."""
     from rayshim import exceptions
 
+    made = _error(state, value, ref)
+    return made.as_instanceof_cause() if isinstance(made, exceptions.RayTaskError) else made
+
+
+def lost(state, value):
+    """In any process: nobody has seen this failure, and nobody can any more."""
+    from rayshim import unhandled
+
+    unhandled.lost(_error(state, value, None))
+
+
+def lost_text(state, value):
+    """In the zygote: what the driver's user is told of such a failure, None: nothing."""
+    from rayshim import unhandled
+
+    return unhandled.told(_error(state, value, None))
+
+
+def _error(state, value, ref):
+    from rayshim import exceptions
+
     if state == 17:
-        if not isinstance(value, bytes):
-            return exceptions.RaySystemError(str(value))
-        made = exceptions.RayError.from_bytes(value)
-        return made.as_instanceof_cause() if isinstance(made, exceptions.RayTaskError) else made
+        return exceptions.RayError.from_bytes(value) if isinstance(value, bytes) else exceptions.RaySystemError(str(value))
     if state == 19:
         return exceptions.TaskCancelledError(ref.task_id() if ref is not None else None)
     from rayshim import deaths
@@ -332,16 +373,14 @@ def error(state, value, ref):
 
 def loads(data, buffers):
     """A value out of the store. What its unpickling raises becomes a RaySystemError, as in Ray."""
-    from reactor import codec
-
     try:
         return codec.loads(data, buffers)
     except Exception as error:
-        from traceback import format_exc
-
         from rayshim.exceptions import RaySystemError
+        from rayshim.remote_traceback import format_remote
 
-        raise RaySystemError(error, format_exc()) from error
+        failed = RaySystemError(error, format_remote(error, _SKIP))
+    raise failed
 
 
 def store_full(wanted, used, limit, disk):

@@ -47,7 +47,7 @@ class Signature:
         self._open = _VAR_KEYWORD in kinds
 
     def check(self, args, kwargs):
-        """Returns None if the call fits, else raises the TypeError that `inspect.Signature.bind` would raise."""
+        """Returns None if the call fits, else raises the TypeError that `inspect.Signature.bind` would raise, with the call and its place."""
         if not self._accepts(len(args), kwargs):
             import inspect
 
@@ -65,7 +65,15 @@ class Signature:
             try:
                 full.bind(*args, **kwargs)
             except TypeError as error:
-                raise TypeError(str(error)) from None
+                raise TypeError(f"{error}: {self._told(args, kwargs)}") from None
+
+    def _told(self, args, kwargs):
+        """For an error: the call, where it is made, what it was given and what it takes."""
+        from rayshim.sites import calling
+
+        given = f"{len(args)} positional argument{'s' * (len(args) != 1)}" + (f" and {', '.join(f'{name}=' for name in kwargs)}" if kwargs else "")
+        name = self.of.removesuffix(".__init__")
+        return f"{name}.remote() at {calling()} was given {given}, and {name} takes {repr(self).removeprefix('Signature')}"
 
     def _accepts(self, count, kwargs):
         if count > self.max_args >= 0:

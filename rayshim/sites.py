@@ -1,14 +1,28 @@
 """Which places in the code are the user's own."""
 
 import os
+import sys
 
-from reactor import _core
+from reactor import _core, codec
 
 from rayshim import session
 
-_OURS = tuple(os.path.dirname(os.path.abspath(module.__file__)) + os.sep for module in (_core, session))
+_OURS = tuple(os.path.dirname(os.path.abspath(module.__file__)) + os.sep for module in (_core, codec, session))
 
 
 def is_users(file):
     """Whether the code in `file` (str, a path) is the user's: not rayshim's nor reactor's, whose tests count as users."""
     return not file.startswith(_OURS) or "/tests/" in file
+
+
+def at(function):
+    """For an error: the user's call of rayshim's `function` (str) and its place, "wait() at file.py:line"."""
+    return f"{function}() at {calling()}"
+
+
+def calling():
+    """Where the user's program is in its call of rayshim, for an error: "file.py:line", or "?" if no frame is the user's."""
+    frame = sys._getframe(1)
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"

@@ -22,6 +22,11 @@ def stuck(me):
 
     A cycle is believed when it was the same twice. One of its calls raises, that with the highest number.
     """
+    if session.current.settings["kept"] and session.current.driver is not None and session.current.settings["kept"][1]:
+        from rayshim import following
+
+        if (error := following.stopped(me)) is not None:
+            return error
     waits = _core.waits(me)
     found = cycle(waits, me)
     before = _last.pop(me, None)

@@ -5,7 +5,7 @@ from contextlib import contextmanager, nullcontext
 
 from reactor import _core
 
-from rayshim import placement, runtime_env, serving, session
+from rayshim import gpus, num_threads, placement, runtime_env, session
 
 
 def wrap(function, flags):
@@ -15,22 +15,24 @@ def wrap(function, flags):
     A generator function stays one; what is around it lasts until it ends.
     """
     if flags.get("name"):
-        function = _within(function, nullcontext)
+        function = within(function, nullcontext)
         function.__name__ = flags["name"]
     if flags.get("retry_exceptions"):
         function = _retrying(function, flags["retry_exceptions"])
     if flags.get("env"):
-        function = _within(function, lambda: runtime_env.Surroundings(runtime_env.thawed(flags["env"])))
+        function = within(function, lambda: runtime_env.Surroundings(runtime_env.thawed(flags["env"])))
+    if flags.get("threads"):
+        function = within(function, functools.partial(num_threads.task, flags["threads"]))
     if flags.get("gpus"):
-        function = _within(function, functools.partial(_gpus, flags["gpus"]))
+        function = within(function, functools.partial(_gpus, flags["gpus"]))
     if flags.get("group"):
-        function = _within(function, functools.partial(_group, flags["group"]))
+        function = within(function, functools.partial(_group, flags["group"]))
     if flags.get("max_calls"):
-        function = _within(function, functools.partial(_counted, [0], flags["max_calls"]))
+        function = within(function, functools.partial(_counted, [0], flags["max_calls"]))
     return function
 
 
-def _within(function, scope):
+def within(function, scope):
     """`function` with each call inside of `with scope()`."""
     if _is_generator(function):
 
@@ -94,9 +96,9 @@ def _gpus(amount):
     s = session.current
     before = s.gpus
     s.gpus = s.inline_gpus.take(amount) if s.inline else s.control.ask("gpus", amount)
-    serving.show_gpus(s.gpus)
     try:
-        yield
+        with gpus.shown(gpus.names(s.gpus, s.gpus_told)):
+            yield
     finally:
         if s.inline:
             s.inline_gpus.give(s.gpus)

@@ -114,7 +114,7 @@ def test_figures_go_between_their_marks_only():
 
 def test_every_result_has_a_place_in_a_readme():
     text = "".join(path.read_text() for path in publish.READMES)
-    for name in [*WORKLOADS, "micro", "layers", "summary"]:
+    for name in [*WORKLOADS, "micro", "layers", "order", "pace", "summary"]:
         assert f"<!-- figures: {name} -->" in text
 
 

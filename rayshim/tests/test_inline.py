@@ -1,6 +1,8 @@
 """Inline placement: actors and tasks in the driver's process, each with what would be its own."""
 
+import gc
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -15,7 +17,8 @@ from reactor import _core
 
 
 @pytest.fixture
-def inline():
+def inline(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     ray.init(placement="inline")
     yield
     ray.shutdown()
@@ -43,11 +46,15 @@ def test_of_actors_that_are_gone_no_class_is_kept(inline):
         def class_of(self):
             return id(type(self))
 
+    def kept():
+        gc.collect()  # a class is always part of a cycle
+        return len(session.current.exports)
+
     ray.get(Passing.remote().class_of.remote())
-    before = len(session.current.exports)
+    before = kept()
     for _ in range(20):
         ray.get(Passing.remote().class_of.remote())
-    assert len(session.current.exports) == before
+    assert kept() == before
     together = [Passing.remote() for _ in range(3)]
     assert len({ray.get(actor.class_of.remote()) for actor in together}) == 3
 
@@ -64,6 +71,7 @@ def test_an_actor_that_makes_actors_of_its_class_leaves_no_class(inline):
     kept = []
     for _ in range(3):
         assert ray.get(Parent.remote().more.remote()) == 1
+        gc.collect()  # a class is always part of a cycle
         kept.append(len(session.current.exports))
     assert len(set(kept)) == 1
 
@@ -165,3 +173,97 @@ def test_what_an_actor_imports_begins_anew_in_each_of_the_others(placement):
         print(json.dumps([[first, again] == expected, len({values[0] for values in drawn})]))
     """)
     assert json.loads(printed(program, placement)) == [True, 7]
+
+
+SUMS = """
+import sys
+import torch
+import rayshim as ray
+
+values = torch.rand(2_000_003, generator=torch.Generator().manual_seed(3))
+matrix = torch.rand(301, 301, generator=torch.Generator().manual_seed(4))
+
+def sums():
+    return values.sum().item(), values.cumsum(0).std().item(), (matrix @ matrix).sum().item()
+
+class Summing:
+    def sums(self):
+        return sums()
+
+    def sums_with(self, threads):
+        torch.set_num_threads(threads)
+        return sums()
+
+in_driver = sums()
+ray.init(placement=sys.argv[1], num_cpus=8, logging_level="ERROR")
+actors = [ray.remote(Summing).options(num_cpus=cpus).remote() for cpus in (1, 2)]
+print(ray.get([actor.sums.remote() for actor in actors]))
+print(ray.get([ray.remote(sums).options(num_cpus=cpus).remote() for cpus in (1, 2, 1)]))
+print(ray.get([actors[0].sums_with.remote(2), actors[1].sums.remote(), actors[0].sums.remote()]))
+print(in_driver, sums() == in_driver)
+"""
+
+
+def test_sums_over_arrays_are_the_same_to_the_last_bit_as_in_workers_and_the_drivers_are_not_changed():
+    pytest.importorskip("torch")
+    inline = printed(SUMS, "inline")
+    assert inline.endswith("True\n")
+    assert inline == printed(SUMS, "isolated")
+
+
+def test_each_actor_and_the_driver_has_its_own_number_of_threads(inline):
+    torch = pytest.importorskip("torch")
+
+    @ray.remote
+    class Counts:
+        def set(self, count):
+            torch.set_num_threads(count)
+
+        def get(self):
+            return torch.get_num_threads(), os.environ.get("OMP_NUM_THREADS")
+
+    @ray.remote
+    class Asks:
+        def ask(self, other):
+            before = torch.get_num_threads()
+            return before, ray.get(other.get.remote()), torch.get_num_threads()
+
+    before = torch.get_num_threads(), os.environ.get("OMP_NUM_THREADS")
+    one, other, asks = Counts.remote(), Counts.remote(), Asks.remote()
+    ray.get(one.set.remote(5))
+    assert ray.get([one.get.remote(), other.get.remote(), asks.ask.remote(one)]) == [(5, "1"), (1, "1"), (1, (5, "1"), 1)]
+    torch.set_num_threads(3)
+    try:
+        assert ray.get(other.get.remote()) == (1, "1")
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before[0])
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda actor: ray.get(actor.get.remote())[1], [one, other] * 20)) == ["1"] * 40
+    assert (torch.get_num_threads(), os.environ.get("OMP_NUM_THREADS")) == before
+
+
+IMPORTS = """
+import os, sys
+import rayshim as ray
+from reactor.runtime import threads
+
+@ray.remote
+class Imports:
+    def threads(self):
+        import numpy, torch
+        return torch.get_num_threads()
+
+ray.init(placement="inline", logging_level="ERROR")
+print(ray.get(Imports.remote().threads.remote()))
+import torch
+print(torch.get_num_threads() == {library.default() for library in threads.libraries() if "MKL_NUM_THREADS" in library.variables}.pop())
+print(os.environ.get("OMP_NUM_THREADS"), os.popen("echo $OMP_NUM_THREADS").read().strip() == "")
+"""
+
+
+def test_a_library_that_an_actor_is_first_to_import_has_the_actors_number_in_it_and_the_drivers_outside():
+    pytest.importorskip("torch")
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("NUM_THREADS")}
+    done = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, timeout=50, check=True, env=environment)
+    assert done.stdout == "1\nTrue\nNone True\n"

@@ -1,5 +1,7 @@
 """Whatever the timing, the placement and the plans: one digest and one result."""
 
+import math
+
 import pytest
 
 import rayshim
@@ -10,7 +12,7 @@ WAYS = [{"placement": "inline"}, {"ordering": "strict"}, {"replay_plans": False}
 
 
 def outcome(program, **way):
-    rayshim.init(num_cpus=4, logging_level="ERROR", **{"patience": 60, "digest": "full", **way})
+    rayshim.init(num_cpus=4, logging_level="ERROR", **{"patience": math.inf, "digest": "full", **way})
     try:
         return alike(program(rayshim)), rayshim.digest()
     finally:

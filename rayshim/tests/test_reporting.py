@@ -8,7 +8,7 @@ from rayshim.reporting import RecordedGraph, Report
 from reactor.record import Divergence, Operation, Recording, Result, Segment, Source
 
 KEYS = {
-    *("segments", "calls_total", "calls_replayed", "divergences", "physical_answers", "bytes_typed", "bytes_pickled"),
+    *("segments", "calls_total", "calls_replayed", "divergences", "arrivals", "physical_answers", "bytes_typed", "bytes_pickled"),
     *("wakes", "sleeps", "segment_runs"),
 }
 DIVERGENCE = Divergence("driver", "step.remote on Env#3", "learn.remote on Learner", "t.py:41", "t.py:47", "other actor", 3)
@@ -40,6 +40,12 @@ def test_prints_as_a_short_table():
     assert len(lines) == 9
     assert lines[2].split() == ["replayed", "18", "(90.0%)"]
     assert lines[-1] == "  t.py:41 recorded step.remote on Env#3; t.py:47 now learn.remote on Learner (other actor), 3 times"
+
+
+def test_what_was_served_by_arrival_is_listed():
+    report = Report({"arrivals": [{"what": "Store.get called by the driver", "times": 2}]})
+    assert report.to_dict()["arrivals"] == [{"what": "Store.get called by the driver", "times": 2}]
+    assert "in order of arrival" in str(report) and "Store.get called by the driver" in str(report)
 
 
 def test_a_run_without_calls():

@@ -12,6 +12,7 @@ PyObject* gauss_name() {
 
 void ActorStates::Saved::drop() {
   Py_CLEAR(gauss);
+  Py_CLEAR(variable);
   for (PyObject* v : values) Py_XDECREF(v);
   values.clear();
 }
@@ -23,6 +24,8 @@ ActorStates::~ActorStates() {
     Py_DECREF(v.name);
     Py_DECREF(v.make);
   }
+  Py_XDECREF(environ_);
+  Py_XDECREF(name_);
   Py_XDECREF(generator_);
 }
 
@@ -83,6 +86,37 @@ bool ActorStates::load(Saved& from) {
   return from.places == places_.size();
 }
 
+void ActorStates::save_threads(Saved& to) {
+  if (!environ_) return;
+  Py_XSETREF(to.variable, Py_XNewRef(PyDict_GetItem(environ_, name_)));
+  to.entered = true;
+  if (thread_ != PyThread_get_thread_ident()) return;
+  to.threads.resize(libraries_.size());
+  for (size_t i = 0; i < libraries_.size(); ++i) to.threads[i] = libraries_[i].get();
+}
+
+void ActorStates::load_threads(const Saved& from) {
+  thread_ = PyThread_get_thread_ident();
+  if (!environ_ || !from.entered) return;
+  PyObject *value = from.variable, *now = PyDict_GetItem(environ_, name_);
+  if (value != now) {
+    if (value ? PyDict_SetItem(environ_, name_, value) : PyDict_DelItem(environ_, name_)) PyErr_Clear();
+    if (value) setenv(PyBytes_AS_STRING(name_), PyBytes_AS_STRING(value), 1);
+    else unsetenv(PyBytes_AS_STRING(name_));
+  }
+  for (size_t i = 0; i < libraries_.size(); ++i) {
+    const Library& library = libraries_[i];
+    int n = 0;
+    if (i < from.threads.size()) {
+      n = from.threads[i];
+    } else {  // loaded since then: as if it had been there
+      if (value) n = atoi(PyBytes_AS_STRING(value));
+      if (n <= 0 || n > library.most) n = library.most;
+    }
+    library.set(n);
+  }
+}
+
 void ActorStates::enter(uint32_t actor) {
   if (!actor || actor == current_) return;
   PyObject *type, *exc, *tb;
@@ -94,10 +128,14 @@ void ActorStates::enter(uint32_t actor) {
   }
   make_variables(actor);
   // Up to here finalizers may have made calls and come back; from here on no Python runs until all is exchanged.
-  if (current_) save(saved_[current_]);
+  if (current_) {
+    save(saved_[current_]);
+    save_threads(saved_[current_]);
+  }
   current_ = actor;
   Saved& own = saved_[actor];
   put_variables(own);
+  load_threads(own);
   if (own.places && !load(own)) call(actor, -2);
   PyErr_Restore(type, exc, tb);
 }

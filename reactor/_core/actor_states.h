@@ -6,6 +6,10 @@
 // each time if some state can be exchanged by it alone; with -1 when an actor is gone, with -2 when the one that has its turn has no
 // state yet of something that was imported meanwhile. Guarded by the GIL, and used by the thread that has the turn.
 //
+// In inline placement each has its number of threads too, as the numeric libraries and OMP_NUM_THREADS have it: so a sum over an array is
+// the same to its last bit as in a process of the actor's own. A library's number may be the calling thread's, so what another thread
+// than the one that entered has is not kept. In a packed worker all have the same.
+//
 // In inline placement threads of the driver may call actors side by side. Each enters the state of its own call when it uses the runtime;
 // between two such uses it draws from the state of whoever did so last.
 #pragma once
@@ -19,7 +23,7 @@ class ActorStates {
  public:
   // Inline placement: the driver, and all tasks, which have as it were one worker process.
   static constexpr uint32_t kDriver = UINT32_MAX, kTasks = UINT32_MAX - 1;
-  explicit ActorStates(uint32_t current) : current_(current) {}  // who has its turn now; 0: nobody
+  explicit ActorStates(uint32_t current) : thread_(PyThread_get_thread_ident()), current_(current) {}  // who has its turn now; 0: nobody
   ~ActorStates();
   ActorStates(const ActorStates&) = delete;
   ActorStates& operator=(const ActorStates&) = delete;
@@ -31,12 +35,24 @@ class ActorStates {
   void always_call(bool on) { always_ = on; }
   // A module's variable, of which each actor has its own value, made by `make()`; who has its turn now keeps what there is.
   void add(PyObject* module_dict, PyObject* name, PyObject* make);
+  // A library's number of threads: the functions that give and change it, and the most that it takes.
+  void add(int (*get)(), void (*set)(int), int most) { libraries_.push_back({get, set, most}); }
+  // The environment variable `name` (bytes), which os.environ has in `environ`, a dict of bytes.
+  void keep_variable(PyObject* environ, PyObject* name) {
+    environ_ = Py_NewRef(environ);
+    name_ = Py_NewRef(name);
+  }
   void keep_gauss(PyObject* generator) { generator_ = Py_NewRef(generator); }
 
  private:
   struct Place {
     uint8_t* at;
     size_t size;
+  };
+  struct Library {
+    int (*get)();
+    void (*set)(int);
+    int most;
   };
   struct Variable {
     PyObject *dict, *name, *make;
@@ -46,6 +62,9 @@ class ActorStates {
     std::vector<uint8_t> bytes;
     size_t places = 0;
     PyObject* gauss = nullptr;
+    std::vector<int> threads;       // by library
+    PyObject* variable = nullptr;   // the environment variable's value; null: it is not set
+    bool entered = false;           // the two before are its own
     void drop();
   };
   void save(Saved& to);
@@ -53,9 +72,14 @@ class ActorStates {
   void call(uint32_t before, int64_t actor);
   void make_variables(uint32_t actor);
   void put_variables(const Saved& of);
+  void save_threads(Saved& to);
+  void load_threads(const Saved& from);
   std::vector<Place> places_;  // only ever more
   std::vector<Variable> variables_;
   std::unordered_map<uint32_t, Saved> saved_;
+  std::vector<Library> libraries_;  // only ever more
+  PyObject *environ_ = nullptr, *name_ = nullptr;
+  unsigned long thread_;  // that entered last
   PyObject* generator_ = nullptr;  // random._inst, whose next Gaussian is an attribute
   uint32_t current_;
   Py_ssize_t modules_ = 0;

@@ -24,26 +24,41 @@
 // one for the owner while it lives, so exactly one party (the last slot's freer, or the supervisor for a dead owner)
 // counts it down to 0 and frees the page; nobody looks at the page after its own count. The supervisor finds a dead
 // process's pages by page_run, which names a slab page's owner, and not by what the page says: a page of another owner
-// may be freed and filled with a value at any time. Process slots are reused only after kMaxProcs others, so a late
-// push to a dead owner's list is never seen by a successor; the list is cleared when the slot is reused.
+// may be freed and filled with a value at any time. An owner is a process slot and the slot's generation, and a list bears the
+// generation of its process: who would push to the list of a dead owner, whose slot a successor has by now, only counts. (The
+// generation wraps after 65536 processes of one slot, all between two instructions of the pusher.)
 //
 // Killed on the way: between push and count in slab_free, the page stays (64 KiB); inside free_pages, the run's pages
 // not yet stored stay; between the swaps of claim() and its count of warm_free, or between publish()'s count and its
 // states, those totals are off by that run. Each costs memory that is not used again, never memory in use.
 #pragma once
+#include <new>
 #include <vector>
 #include "residence.h"
 
 namespace reactor {
 
+// The shared heap has no room for what an operation must have.
+struct NoRoom : std::bad_alloc {
+  const char* what() const noexcept override {
+    return "no room in the shared heap: let go of refs and arrays that are no longer needed, or make fewer calls before their results are got";
+  }
+};
+
 constexpr uint32_t kCold = 0, kWarm = 1, kRun = 2, kSlab = 3, kPlain = 4, kClaim = 16;
 constexpr uint32_t kAbandoned = 0xfffffffe;
-constexpr uint32_t kSlabOwner = 0x80000000;  // page_run of a slab page: this and the owner's slot
+constexpr uint32_t kSlabOwner = 0x80000000;  // page_run of a slab page: this and the owner
+constexpr int kSlotBits = 14, kGenerationBits = 16;  // of an owner
+static_assert(kMaxProcs <= 1u << kSlotBits);
+constexpr int kOffBits = 48;                 // of Proc::remote_free; above them the generation
+constexpr Off kOffMask = (Off(1) << kOffBits) - 1;
+inline uint32_t owner_of(const Heap* h, uint32_t slot) { return slot | (h->procs[slot].generation & ((1u << kGenerationBits) - 1)) << kSlotBits; }
+inline Off empty_list(uint32_t owner) { return Off(owner >> kSlotBits) << kOffBits; }
 constexpr uint32_t kSlabSizes[kClasses] = {64, 128, 256, 512, 1024, 2048, 4096, 8128, 13056, 16320, 21824, 32704};
 constexpr uint64_t kSlabMax = kSlabSizes[kClasses - 1];
 
 struct SlabPage {           // first 64 bytes of a slab page
-  atomic<uint32_t> owner;   // proc slot or kAbandoned
+  atomic<uint32_t> owner;   // see owner_of, or kAbandoned
   uint32_t size_class;
   atomic<uint32_t> used;    // slots handed out, and 1 for the owner while it lives
   uint32_t slots;
@@ -118,7 +133,7 @@ inline void heal(Heap* h, uint32_t page, uint32_t slot) {
 
 class Allocator {
  public:
-  Allocator(Heap* h, uint32_t slot) : heap_(h), slot_(slot) {}
+  Allocator(Heap* h, uint32_t slot) : heap_(h), slot_(slot), owner_(owner_of(h, slot)) {}
 
   // A block of at least n bytes, 64-byte aligned. 0 when the heap is exhausted. Large blocks (over kSlabMax) belong
   // to this process until publish().
@@ -172,33 +187,36 @@ class Allocator {
     SlabPage* page = heap_->at<SlabPage>(off & ~Off(kPage - 1));
     int c = int(page->size_class);
     uint32_t owner = page->owner.load(memory_order_acquire);
-    if (owner == slot_) {
+    if (owner == owner_) {
       std::atomic_ref(*heap_->at<Off>(off)).store(free_[c], memory_order_relaxed);  // who looks at a freed object (order.cpp) may read it
       free_[c] = off;
     } else if (owner != kAbandoned) {
-      atomic<Off>& list = heap_->procs[owner].remote_free[c];
+      atomic<Off>& list = heap_->procs[owner & (kMaxProcs - 1)].remote_free[c];
+      const Off empty = empty_list(owner);
       Off head = list.load(memory_order_relaxed);
-      do std::atomic_ref(*heap_->at<Off>(off)).store(head, memory_order_relaxed);
-      while (!list.compare_exchange_weak(head, off, memory_order_release, memory_order_relaxed));
+      do {
+        if ((head & ~kOffMask) != empty) break;
+        std::atomic_ref(*heap_->at<Off>(off)).store(head & kOffMask, memory_order_relaxed);
+      } while (!list.compare_exchange_weak(head, empty | off, memory_order_release, memory_order_relaxed));
     }
     // From here on the slot is not ours; the page stays until it is counted down.
     if (page->used.fetch_sub(1, memory_order_acq_rel) == 1) free_pages(heap_, heap_->page_of(heap_->off(page)), 1);
   }
   void collect(int c) {
     atomic<Off>& list = heap_->procs[slot_].remote_free[c];
-    if (list.load(memory_order_relaxed) == 0) return;
-    free_[c] = list.exchange(0, memory_order_acquire);
+    if ((list.load(memory_order_relaxed) & kOffMask) == 0) return;
+    free_[c] = list.exchange(empty_list(owner_), memory_order_acquire) & kOffMask;
   }
   bool new_page(int c) {
     uint32_t page = claim(1);
     if (page == UINT32_MAX) return false;
     Off at = heap_->page_at(page);
     SlabPage* s = heap_->at<SlabPage>(at);
-    s->owner.store(slot_, memory_order_relaxed);
+    s->owner.store(owner_, memory_order_relaxed);
     s->size_class = uint32_t(c);
     s->used.store(1, memory_order_relaxed);
     s->slots = uint32_t((kPage - 64) / kSlabSizes[c]);
-    heap_->page_run[page].store(kSlabOwner | slot_, memory_order_relaxed);
+    heap_->page_run[page].store(kSlabOwner | owner_, memory_order_relaxed);
     heap_->page_state[page].store(kSlab, memory_order_release);
     bump_[c] = {at + 64, at + 64 + Off(s->slots) * kSlabSizes[c]};
     return true;
@@ -269,7 +287,7 @@ class Allocator {
     Off next = 0, end = 0;
   };
   Heap* heap_;
-  uint32_t slot_;
+  uint32_t slot_, owner_;
   Off free_[kClasses] = {};
   Bump bump_[kClasses];
   static constexpr size_t kRemembered = 16;
@@ -290,7 +308,7 @@ inline void reap_memory(Heap* h, uint32_t slot) {
     } else if (s == kRun && moves) {
       heal(h, i, slot);
     } else if (s == kSlab) {
-      uint32_t owner = kSlabOwner | slot;
+      uint32_t owner = kSlabOwner | owner_of(h, slot);
       if (!h->page_run[i].compare_exchange_strong(owner, kAbandoned, memory_order_acq_rel)) continue;
       SlabPage* page = h->at<SlabPage>(h->page_at(i));
       page->owner.store(kAbandoned, memory_order_release);

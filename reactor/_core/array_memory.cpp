@@ -120,9 +120,10 @@ void in_child() {
 bool lend() {
   PyObject* now = PyDataMem_GetHandler();
   auto* theirs = now ? static_cast<PyDataMem_Handler*>(PyCapsule_GetPointer(now, "mem_handler")) : nullptr;
-  bool may = theirs && strcmp(theirs->name, "default_allocator") == 0;
+  // An array's data must begin at a memory page, for it is read copy-on-write.
+  bool may = theirs && strcmp(theirs->name, "default_allocator") == 0 && kArrayHead % memory_page() == 0;
   if (may && !lender) {
-    void* shared = mmap(nullptr, kMemoryPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* shared = mmap(nullptr, memory_page(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     may = shared != MAP_FAILED;
     if (may) lender = new Lender;
     if (may) lender->copied = static_cast<atomic<uint32_t>*>(shared);
@@ -187,6 +188,8 @@ Object* arguments_under(PyArrayObject* a, uint64_t& at) {
   at = uint64_t(data - reinterpret_cast<uint8_t*>(value));
   return o;
 }
+
+bool lends_from(const Heap* heap) { return lender && lender->heap == heap; }
 
 void watch_forks() {
   static const int watched = pthread_atfork([] { has_forked.store(true, memory_order_relaxed); }, nullptr, nullptr);

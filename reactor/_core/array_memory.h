@@ -29,6 +29,7 @@ PyArrayObject* sole_owner(PyArrayObject* a);
 Object* arguments_of(PyObject* o);            // that the large array `o` is, as they lie; null: it is none
 // The arguments that `a` shows, if a result may show them too, and their bytes before `a`; else null. From then on they are Shown.
 Object* arguments_under(PyArrayObject* a, uint64_t& at);
+bool lends_from(const Heap* heap);             // numpy may have memory of it, or may ask whether it has
 void watch_forks();                           // before the program has any large argument
 Off run_of(PyArrayObject* owner);             // that it was made in; 0: it was not
 uint64_t run_bytes(Off run);                  // its length

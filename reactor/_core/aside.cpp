@@ -25,7 +25,7 @@ bool arguments_ready(Awaiting& w, Message* m) {
 
 Kept keep(Message* m, Receiver& from) {
   Off block = ctx->local.alloc.alloc(m->size);
-  if (!block) throw std::bad_alloc();
+  if (!block) throw NoRoom();
   memcpy(ctx->heap->at<Message>(block), m, m->size);
   ctx->local.alloc.publish(block, kPlain);
   uint32_t note = ctx->local.journal.add(block, Entry::Call);

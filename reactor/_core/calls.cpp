@@ -14,9 +14,32 @@ namespace reactor {
 Context* ctx = nullptr;
 uint32_t epoch = 0;
 Hooks hooks;
+uint32_t Inside::all = 0;
+thread_local uint32_t Inside::own = 0;
 PyObject* refusal = nullptr;
 
 namespace {
+
+// A new reference, given back unless it is released.
+class Owned {
+ public:
+  Owned() = default;
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() {
+    if (!object_) return;
+    PyObject *type, *exc, *tb;
+    PyErr_Fetch(&type, &exc, &tb);
+    Py_DECREF(object_);
+    PyErr_Restore(type, exc, tb);
+  }
+  void operator=(PyObject* made) { object_ = made; }
+  explicit operator bool() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+
+ private:
+  PyObject* object_ = nullptr;
+};
 
 constexpr uint64_t kInlineArgs = 8192;  // arguments up to this size travel in the channel itself
 
@@ -41,9 +64,28 @@ bool check_arguments(const CallSpec& s, PyObject* const* args, Py_ssize_t n, PyO
 }
 
 // One call's place in the recording, its encoded arguments and its result objects, ready to be laid into a record.
+// Until it is sent it owns all of that: a call that is given up, by a Python error or by an exception, leaves nothing behind.
 struct Outgoing {
   explicit Outgoing(const CallSpec& spec)
       : spec(spec), wanted(spec.results), results(wanted == kStreamResult ? 2 : size_t(wanted < 1 ? 1 : wanted)) {}
+  Outgoing(const Outgoing&) = delete;
+  Outgoing& operator=(const Outgoing&) = delete;
+  ~Outgoing() {
+    if (sent || epoch != epoch_) return;
+    PyObject *type, *exc, *tb;
+    PyErr_Fetch(&type, &exc, &tb);
+    if (args_object) drop_hold(ctx->local, args_object);
+    if (placed) {
+      for (Off off : encoding->deps()) drop_hold(ctx->local, ctx->heap->at<Object>(off));
+      for (Off off : encoding->refs()) drop_hold(ctx->local, ctx->heap->at<Object>(off));
+    }
+    if (task) ctx->local.alloc.free(task);
+    for (size_t i = 0; i < made; ++i) {
+      drop_hold(ctx->local, results[i]);
+      if (wanted != 0 && i >= given) drop_hold(ctx->local, results[i]);  // that of the ref that was not made
+    }
+    PyErr_Restore(type, exc, tb);
+  }
   const uint32_t epoch_ = epoch;  // pickling an argument runs user code, which may end the run
   const CallSpec& spec;
   const int32_t wanted;   // what the caller gets, see CallSpec::results
@@ -54,12 +96,15 @@ struct Outgoing {
   bool placed = false;
   Encoding encoding;
   Few<Object*, 4> results;
-  bool made = false;
+  size_t made = 0, given = 0;  // how many of the results there are, and how many of those are in refs
+  Off task = 0;           // a task's block
+  bool sent = false;      // others have it
   Object* args_object = nullptr;
   uint64_t value_size = 0;
   uint32_t args = 0, kwargs = 0;
   uint64_t root = 0;      // its tag: root, then that of the running call, then `number` unless it is the driver's (order.h)
-  uint32_t number = 0, depth_of_tag = 0;
+  uint64_t number = 0;
+  uint32_t depth_of_tag = 0;
   std::optional<Tag> of_caller;  // where others may begin a call while this one is made: the running call's, now
 
   // Finds the operation in the recording.
@@ -102,13 +147,13 @@ struct Outgoing {
       return;
     }
     root = ctx->here.root;
-    number = uint32_t(ctx->issued);
-    depth_of_tag = ctx->here.depth < kMaxTag ? ctx->here.depth + 1 : kMaxTag;
-    if (ctx->deferred_open.load(std::memory_order_relaxed)) of_caller.emplace().assign(ctx->here);
+    number = ctx->issued;
+    depth_of_tag = extended_depth(ctx->here, number);
+    // Where others may begin a call before the tag is written, it is that of the call that runs now.
+    if (ctx->inline_mode || ctx->deferred_open.load(std::memory_order_relaxed)) of_caller.emplace().assign(ctx->here);
   }
   void write_tail(uint32_t* to) const {
-    const Tag& caller = of_caller ? *of_caller : ctx->here;
-    for (uint32_t i = 0; i < depth_of_tag; ++i) to[i] = i < caller.depth ? caller.tail[i] : number;
+    if (depth_of_tag) extend(of_caller ? *of_caller : ctx->here, number, to);
   }
   // Tells who keeps a record of the run.
   void tell(PyObject* name) {
@@ -163,6 +208,7 @@ struct Outgoing {
     on_board = true;
   }
   bool on_board = false;
+  bool stamped = false;
 
   bool append(PyObject* const* a, PyObject* kwnames) {
     for (uint32_t i = 0; i < args; ++i)
@@ -188,13 +234,9 @@ struct Outgoing {
     if (value_size > kInlineArgs) {
       if (!given_before()) return false;
       if (args_object) return true;
-      args_object = new_object(ctx->local, 1, kArguments);
-      uint32_t mine = epoch;
-      if (!encode_into(*encoding.encoder, args_object, false)) {
-        if (epoch == mine) ctx->local.alloc.free(ctx->heap->off(args_object));
-        args_object = nullptr;
-        return false;
-      }
+      Fresh fresh(new_object(ctx->local, 1, kArguments));
+      if (!encode_into(*encoding.encoder, fresh.object, false)) return false;
+      args_object = fresh.keep();
       complete(ctx->local, args_object, State::Value);
       if (may_be_shared()) {
         if (ctx->arguments_repeat) args_object->unwanted.store(kInCommon, memory_order_relaxed);
@@ -239,20 +281,20 @@ struct Outgoing {
     return true;
   }
   void make_results(uint16_t kind, uint32_t actor = 0) {
-    results[0] = new_object(ctx->local, wanted == 0 ? 1 : 2, kind);
-    for (size_t i = 1; i < results.size(); ++i)
-      results[i] = wanted == kStreamResult ? new_stream_link({0, spec.window, spec.per_yield}, 2) : new_object(ctx->local, 2, kind);
-    for (Object* o : results) memcpy(o->body, &actor, sizeof actor);
-    made = true;
+    if (wanted == 0) kind |= kSeen;  // as in Ray, nobody wants to know
+    for (; made < results.size(); ++made) {
+      results[made] = made && wanted == kStreamResult ? new_stream_link({0, spec.window, spec.per_yield}, 2) : new_object(ctx->local, wanted == 0 ? 1 : 2, kind);
+      memcpy(results[made]->body, &actor, sizeof actor);
+    }
   }
   uint64_t head_size() const { return sizeof(Message) + 8 * (results.size() - 1); }
-  uint64_t tail_size() const { return align_up(4 * depth_of_tag, 8); }
+  uint64_t tail_size() const { return align_up(4 * depth_of_tag, 8) + (stamped ? 8 : 0); }
   uint64_t record_size() const { return align_up(head_size() + value_size, 8) + tail_size(); }
   uint64_t room_size() const { return align_up(head_size() + room, 8) + tail_size(); }
   void fill(Message* m, MessageKind kind) {
     m->size = uint32_t(record_size());
     m->kind = kind;
-    m->flags = (replayed ? kReplayed : 0) | (on_board ? kOnBoard : 0) | (wanted == kStreamResult ? kStreaming : wanted == kDynamicResult ? kDynamic : 0);
+    m->flags = (replayed ? kReplayed : 0) | (on_board ? kOnBoard : 0) | (stamped ? kStamped : 0) | (wanted == kStreamResult ? kStreaming : wanted == kDynamicResult ? kDynamic : 0);
     m->method = 0;
     m->stamp = ctx->tagged ? root : stamp();
     m->actor = 0;
@@ -262,9 +304,10 @@ struct Outgoing {
     m->kwargs = uint16_t(kwargs);
     m->depth = uint16_t(depth_of_tag);
     if (depth_of_tag) write_tail(m->tail());
+    if (stamped) *m->time() = stamp();
     m->args_object = args_object ? ctx->heap->off(args_object) : 0;
     m->function = 0;
-    m->demand = 0;
+    m->caller = ctx->host ? ctx->running_actor : ctx->caller;
     m->retries = 0;
     for (size_t i = 1; i < results.size(); ++i) m->more_results()[i - 1] = ctx->heap->off(results[i]);
     if (value_size && !placed) encoding->write(m->value());
@@ -273,16 +316,24 @@ struct Outgoing {
   PyObject* refs() {
     if (wanted == 1 || wanted == kDynamicResult) return ref(0);
     if (wanted == kStreamResult) {
-      PyObject *completion = ref(0), *link = new_ref(results[1], false);
+      PyObject *completion = ref(0), *link = completion ? new_ref(results[1], false) : nullptr;
+      if (!link) return Py_XDECREF(completion), nullptr;
+      given = 2;
       return hooks.generator ? PyObject_CallFunction(hooks.generator, "NN", completion, link) : Py_BuildValue("(NN)", completion, link);
     }
     if (wanted < 1) Py_RETURN_NONE;
     PyObject* list = PyList_New(wanted);
-    for (int32_t i = 0; list && i < wanted; ++i) PyList_SET_ITEM(list, i, ref(size_t(i)));
+    for (int32_t i = 0; list && i < wanted; ++i) {
+      PyObject* r = ref(size_t(i));
+      if (!r) Py_CLEAR(list);
+      else PyList_SET_ITEM(list, i, r);
+    }
     return list;
   }
   PyObject* ref(size_t i) {
     PyObject* r = new_ref(results[i], false);
+    if (!r) return nullptr;
+    given = i + 1;
     if (i == 0 && ctx->keeping && hooks.result) {
       uint32_t tail[kMaxTag];
       write_tail(tail);
@@ -293,22 +344,16 @@ struct Outgoing {
     recorded.mark(r);
     return r;
   }
-  // The call is not made after all, and an exception says why. Always null.
-  PyObject* give_up(PyObject* refs) {
-    PyObject *type, *exc, *tb;
-    PyErr_Fetch(&type, &exc, &tb);
-    Py_XDECREF(refs);
-    if (epoch == epoch_) {
-      if (args_object) drop_hold(ctx->local, args_object);
-      if (made)
-        for (Object* o : results) drop_hold(ctx->local, o);
-    }
-    PyErr_Restore(type, exc, tb);
-    return nullptr;
+  // Whether the run has ended meanwhile; a Python error is then set.
+  bool ended() const {
+    if (epoch == epoch_) return false;
+    set_ended_error();
+    return true;
   }
 };
 
 void die_at_once(Outgoing& out, Inbox* inbox) {
+  out.sent = true;
   Off reason = inbox->reason.load(memory_order_acquire);
   if (out.args_object) drop_hold(ctx->local, out.args_object);
   for (Object* o : out.results) {
@@ -353,7 +398,11 @@ bool open_channel(PyLink* link) {
 bool rung_later(const std::vector<Off>& arguments, Bell* bell) {
   for (Off off : arguments) {
     auto* o = ctx->heap->at<Object>(off);
-    if (!is_done(o) && watch(ctx->local, o, NodeKind::Bell, ctx->heap->off(bell), Life::Orphan)) return true;
+    try {
+      if (!is_done(o) && watch(ctx->local, o, NodeKind::Bell, ctx->heap->off(bell), Life::Orphan)) return true;
+    } catch (std::bad_alloc&) {
+      return false;  // the actor looks by itself
+    }
   }
   return false;
 }
@@ -382,6 +431,8 @@ void run_here(Outgoing& out, MessageKind kind, uint32_t actor, uint32_t index, O
   m->method = uint16_t(index);
   m->function = function;
   m->retries = retries;
+  out.sent = true;
+  Encoding::Hidden hidden;
   run_message(m, nullptr);
   release_message(ctx->local, m);
 }
@@ -469,46 +520,47 @@ static bool may_make() {
 PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint32_t index, PyObject* const* args, Py_ssize_t nargs,
                       PyObject* kwnames, uint32_t retries, PyRef* options) {
   if (!ctx || link->epoch != epoch) return stale_error("actor handle");
+  Inside inside;
   if (ctx->aborted) return set_aborted_error(), nullptr;
   if (!check_arguments(spec, args, nargs, kwnames)) return nullptr;
   delay();
   if (!may_make()) return nullptr;
   Outgoing out(spec);
+  const uint16_t result = kind == MessageKind::Create ? kMethodResult | kSeen : kMethodResult;  // a constructor's failure is told where it ran
   out.look_up(kind == MessageKind::Create ? OpKind::Create : OpKind::Call, link->uid, index, args, nargs, kwnames);
   out.tell(spec.name);
   Inbox* inbox = link->inbox;
-  PyObject* refs = nullptr;
+  out.stamped = ctx->logical && inbox->order.load(memory_order_relaxed) & kSeveral;
+  Owned refs;
   Message* m = nullptr;
   if (out.room && link->outlet && inbox->state.load(memory_order_acquire) != InboxState::Dead) {
     // No user code runs between here and commit(): the refs are made before, for making them may collect garbage.
-    out.make_results(kMethodResult, link->actor);
+    out.make_results(result, link->actor);
     refs = out.refs();
-    if (!refs) return out.give_up(refs);
+    if (!refs) return nullptr;
     m = link->outlet->sender.reserve(out.room_size());
     if (m && !out.place(m, args, kwnames)) m = nullptr;
   }
   if (!m) {
-    if (!out.encode(args, kwnames)) return out.give_up(refs), refuse_argument(spec);
+    if (!out.encode(args, kwnames)) return refuse_argument(spec);
+    if (out.ended()) return nullptr;
     out.record(spec.name, link->actor, args);
-    if (!out.made) out.make_results(kMethodResult, link->actor);
+    if (!out.made) out.make_results(result, link->actor);
     if (!refs) refs = out.refs();
-    if (!refs) return out.give_up(refs);
+    if (!refs) return nullptr;
     if (inbox->state.load(memory_order_acquire) == InboxState::Dead) {
       die_at_once(out, inbox);
-      return refs;
+      return refs.release();
     }
     if (ctx->inline_mode) {
       if (kind == MessageKind::Create) ctx->inboxes[link->actor] = ctx->heap->off(inbox);
       if (options) take_hold(options->object);
       run_here(out, kind, link->actor, index, options ? ctx->heap->off(options->object) : 0, retries);
-      return refs;
+      return refs.release();
     }
-    if (!link->outlet && !open_channel(link)) return out.give_up(refs);
+    if (!link->outlet && !open_channel(link)) return nullptr;
     m = link->outlet->sender.reserve(out.record_size());
-    if (!m) {
-      PyErr_SetString(PyExc_MemoryError, "reactor: no room for a message in the shared heap");
-      return out.give_up(refs);
-    }
+    if (!m) throw NoRoom();
   }
   if (ctx->logical) open_call(out, inbox, link->actor);
   out.fill(m, kind);
@@ -520,6 +572,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
     m->function = ctx->heap->off(options->object);
   }
   link->outlet->sender.commit(out.record_size());
+  out.sent = true;
   std::atomic_thread_fence(memory_order_seq_cst);
   if (ctx->logical && !out.on_board && (inbox->order.load(memory_order_relaxed) & (kOpenActor | kPhysical)) == kOpenActor) {
     OpenCall open;
@@ -529,7 +582,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
   if (p != kNoProc && !rung_later(out.encoding->deps(), &ctx->heap->procs[p].bell) && ring(ctx->heap, &ctx->heap->procs[p].bell))
     ctx->proc->wakes.fetch_add(1, memory_order_relaxed);
   if (inbox->state.load(memory_order_relaxed) == InboxState::Dead) send_control(Control::Drain, ctx->heap->off(link->object));
-  return refs;
+  return refs.release();
 }
 
 void close_link(PyLink* l) {
@@ -561,6 +614,36 @@ TaskQueue* queue_for(uint32_t demand) {
   }
   return q = new_queue(ctx->local, demand);
 }
+
+// One node for each argument of a task that is not there yet, made before anybody can see the task: what is seen must not fail half-way.
+class Nodes {
+ public:
+  Nodes(Off task, const std::vector<Off>& arguments) {
+    for (Off off : arguments) {
+      auto* o = ctx->heap->at<Object>(off);
+      if (is_done(o)) continue;
+      missing_.emplace_back(o, nullptr);
+      missing_.back().second = new_node(ctx->local, NodeKind::Task, task);
+      missing_.back().second->life.store(Life::Orphan, memory_order_relaxed);
+    }
+  }
+  Nodes(const Nodes&) = delete;
+  Nodes& operator=(const Nodes&) = delete;
+  ~Nodes() {
+    for (auto [o, node] : missing_)
+      if (node) ctx->local.alloc.free(ctx->heap->off(node));
+  }
+  void link_to(Message* m) {
+    for (auto& [o, node] : missing_) {
+      std::atomic_ref(m->actor).fetch_add(1, memory_order_relaxed);  // before who completes it can count it down
+      if (link(ctx->local, o, node)) node = nullptr;
+      else std::atomic_ref(m->actor).fetch_sub(1, memory_order_relaxed);
+    }
+  }
+
+ private:
+  std::vector<std::pair<Object*, WaitNode*>> missing_;
+};
 
 }  // namespace
 
@@ -599,6 +682,7 @@ void kick_pool(uint32_t demand) {
 
 PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   if (!ctx || f->function->epoch != epoch) return stale_error("remote function");
+  Inside inside;
   if (ctx->aborted) return set_aborted_error(), nullptr;
   if (!check_arguments(f->spec, args, nargs, kwnames)) return nullptr;
   delay();
@@ -606,24 +690,21 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   Outgoing out(f->spec);
   out.look_up(OpKind::Task, f->function->uid, 0, args, nargs, kwnames);
   out.tell(f->spec.name);
-  PyObject* refs = nullptr;
-  Off task = 0;
+  Owned refs;
   if (out.room && !ctx->inline_mode) {
     out.make_results(kValueObject);
     refs = out.refs();
-    if (!refs) return out.give_up(refs);
-    task = ctx->local.alloc.alloc(out.room_size());
-    if (task && !out.place(ctx->heap->at<Message>(task), args, kwnames)) {
-      ctx->local.alloc.free(task);
-      task = 0;
-    }
+    if (!refs) return nullptr;
+    out.task = ctx->local.alloc.alloc(out.room_size());
+    if (out.task && !out.place(ctx->heap->at<Message>(out.task), args, kwnames)) ctx->local.alloc.free(std::exchange(out.task, 0));
   }
-  if (!task) {
-    if (!out.encode(args, kwnames)) return out.give_up(refs), refuse_argument(f->spec);
+  if (!out.task) {
+    if (!out.encode(args, kwnames)) return refuse_argument(f->spec);
+    if (out.ended()) return nullptr;
     out.record(f->spec.name, 0, args);
     if (!out.made) out.make_results(kValueObject);
     if (!refs) refs = out.refs();
-    if (!refs) return out.give_up(refs);
+    if (!refs) return nullptr;
   }
   if (ctx->running_uid && ctx->serving) ctx->children.emplace_back(ctx->heap->off(out.results[0]), out.results[0]->uid);
   if (ctx->inline_mode) {
@@ -631,37 +712,31 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
     uint32_t outer = ctx->proc->demand.exchange(f->demand + 1);
     run_here(out, MessageKind::Task, 0, 0, ctx->heap->off(f->function->object), f->retries);
     ctx->proc->demand.store(outer);
-    return refs;
+    return refs.release();
   }
-  if (!task) task = ctx->local.alloc.alloc(out.record_size());
-  if (!task) {
-    PyErr_NoMemory();
-    return out.give_up(refs);
-  }
+  if (!out.task) out.task = ctx->local.alloc.alloc(out.record_size());
+  if (!out.task) throw NoRoom();
+  queue_for(f->demand);
+  Nodes nodes(out.task, out.encoding->deps());
   if (ctx->logical) {
     OpenCall open;
     if (f->carries < 0) f->carries = Outgoing::leads_on(f->function->object);
     if (out.carries(0, open) || f->carries || ctx->header->names.load(memory_order_relaxed)) out.put_on_board(0, f->function->uid, open);
   }
+  const Off task = out.task;
   auto* m = ctx->heap->at<Message>(task);
   out.fill(m, MessageKind::Task);
   ctx->local.alloc.publish(task, kPlain);
+  out.sent = true;
   take_hold(f->function->object);
   m->function = ctx->heap->off(f->function->object);
   m->demand = f->demand;
   m->retries = f->retries;
   m->method = uint16_t(ctx->depth + (ctx->depth < UINT16_MAX));
   m->actor = 1;  // arguments that are missing, and this submission
-  auto* v = message_value(ctx->heap, m);
-  Off* deps = value_refs(v);
-  for (uint32_t i = 0; i < v->deps; ++i) {
-    auto* o = ctx->heap->at<Object>(deps[i]);
-    if (is_done(o)) continue;
-    std::atomic_ref(m->actor).fetch_add(1, memory_order_relaxed);  // before who completes it can count it down
-    if (!watch(ctx->local, o, NodeKind::Task, task, Life::Orphan)) std::atomic_ref(m->actor).fetch_sub(1, memory_order_relaxed);
-  }
+  nodes.link_to(m);
   task_ready(ctx->local, task);
-  return refs;
+  return refs.release();
 }
 
 }  // namespace reactor

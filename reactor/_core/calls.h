@@ -1,6 +1,7 @@
 // The caller's side, as the rest of the core uses it.
 #pragma once
 #include "refs.h"
+#include <utility>
 
 namespace reactor {
 
@@ -18,6 +19,18 @@ inline void release_message(Local& l, Message* m) {
   else drop_value_refs(l, reinterpret_cast<ValueHeader*>(m->value()));
   if (m->function) drop_hold(l, l.heap->at<Object>(m->function));
 }
+// An object that nobody has seen; its memory is given back unless it is kept.
+struct Fresh {
+  explicit Fresh(Object* o) : object(o) {}
+  Fresh(const Fresh&) = delete;
+  Fresh& operator=(const Fresh&) = delete;
+  ~Fresh() {
+    if (object && epoch == epoch_) ctx->local.alloc.free(ctx->heap->off(object));
+  }
+  Object* keep() { return std::exchange(object, nullptr); }
+  Object* object;
+  const uint32_t epoch_ = epoch;
+};
 PyObject* put_value(PyObject* value, bool recorded = false);  // recorded: it is an operation of the user's
 int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline);
 void forget_arguments();     // those of the last call, see Context::last_arguments

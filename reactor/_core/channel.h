@@ -31,6 +31,7 @@ struct alignas(64) Channel {
   Off next;                       // next channel of the inbox
   uint32_t producer;              // proc slot
   atomic<ProducerState> closed;
+  bool mixed;                     // its producer runs tasks, or several actors: its calls are not in the order of their tags
   Off read;                       // consumer's segment
   alignas(64) Off write;          // producer's segment
 };
@@ -61,6 +62,8 @@ inline Off new_channel(Heap* h, Allocator& a, uint32_t producer) {
   auto* c = h->at<Channel>(off);
   c->next = 0;
   c->producer = producer;
+  const Proc& p = h->procs[producer];
+  c->mixed = producer != 0 && !(p.kind == ProcKind::Actor && p.inbox.load(memory_order_relaxed));
   c->closed.store(ProducerState::Open, memory_order_relaxed);
   c->read = c->write = segment;
   return off;

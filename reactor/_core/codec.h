@@ -78,6 +78,15 @@ class Encoding {
   Encoder* operator->() { return encoder; }
   Encoder* encoder;
   static Encoder* current();
+  // While user code runs that is no part of a running pickle (inline placement: in the scope of the call's own encoder).
+  class Hidden {
+   public:
+    Hidden();
+    ~Hidden();
+
+   private:
+    size_t outer_;
+  };
 };
 
 class Reading;

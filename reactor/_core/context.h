@@ -19,7 +19,6 @@
 
 namespace reactor {
 
-constexpr uint64_t kMemoryPage = 4096;
 constexpr uint64_t kOwnPages = 64 * 1024;  // buffers from this size on lie on memory pages of their own
 
 // Control messages to the supervisor that the core itself sends; others are pickled by Python (first byte 0x80).
@@ -50,8 +49,9 @@ struct Hooks {
   PyObject* executed = nullptr;   // (actor, name, tag, its digest, args, value or None, cancelled while it ran): a call has run here
   PyObject* ended = nullptr;      // (actor, tag): and its results are there
   PyObject* task_random = nullptr;  // (tag) before a task runs, (None) after: its random state
+  PyObject* lost = nullptr;       // (state, value): as error; nobody has seen this failure, and nobody can ask for it any more
   PyObject* stuck = nullptr;      // (): this process has waited for a while -> exception to raise, or None
-  PyObject* relaxed = nullptr;    // (actor, method, [(target, name)], strict): its messages wait for those no more; strict: -> exception to raise
+  PyObject* relaxed = nullptr;    // (actor, method, caller, its call's name or None, [(holder, name or None)], seconds, Outcome), Party each: see patience.h
   PyObject* switched = nullptr;   // (actor left, actor entered), see ActorStates
   PyObject* hosted = nullptr;     // (actor number, what the supervisor tells of it): a packed worker is to host it
   PyObject* left = nullptr;       // (offset of the actor, ExitReason): a packed worker has let it go
@@ -103,10 +103,27 @@ struct MethodNote {
   void learn(const Encoder& e);
 };
 
+// A function that this process has loaded to run it, or what calls ask for around their methods.
+struct LoadedFunction {
+  PyObject* callable;
+  PyObject* ref;                  // of its code
+  MethodNote* note;               // of all functions of its name
+  bool used;                      // since the last look for those that nobody calls any more
+};
+
+// What is noted of an actor's methods. It stays when the actor is gone, for the recording, until a later one takes its place.
+struct NotedActor {
+  std::unique_ptr<MethodNote[]> notes;
+  size_t count;
+  bool gone = false;
+};
+constexpr size_t kNotedActors = 4096;  // those that live are always noted
+
 struct ActorEntry {
   PyObject* methods = nullptr;    // list of callables
   bool deferred = false;
   MethodNote* notes = nullptr;    // one per method
+  size_t noted = 0;               // in Context::method_notes
   uint64_t digest = 0;            // of what has passed it so far; begins with what names it in every run
   std::vector<int32_t> lanes;     // of each method; empty: all calls keep their caller's order (serve.cpp, next_message)
 };
@@ -133,9 +150,9 @@ struct Context {
   }
   ~Context() {
     delete recorder;
-    for (auto& [notes, n] : method_notes)
-      for (size_t i = 0; i < n; ++i) Py_XDECREF(notes[i].name);
-    for (auto& [uid, note] : function_notes) Py_XDECREF(note.name);
+    for (auto& noted : method_notes)
+      for (size_t i = 0; i < noted.count; ++i) Py_XDECREF(noted.notes[i].name);
+    for (auto& [name, note] : function_notes) Py_XDECREF(note.name);
     for (auto* d : ended) Py_DECREF(d);
     for (auto* t : streams_tickets) Py_DECREF(t);
     for (auto& e : events) Py_XDECREF(e.name);
@@ -159,7 +176,10 @@ struct Context {
   uint64_t issued = 0;                    // calls that the running call, or the driver, has made
   uint32_t holding = 0;                   // see hold_back
   uint32_t serves = 0;                    // the actor whose message is run or decoded
+  Party caller = kDriverParty;            // of the calls that are made here; in a packed worker it is the running actor
   bool aborted = false;                   // the zygote died, and with it every worker
+  std::atomic<bool> closing{false};       // the run ends: nothing new begins, and who waits is to give up
+  std::vector<Bell*> seats;               // bells on which threads other than the main one wait
   std::unordered_map<uint32_t, Off> inboxes;  // inline placement: actor -> inbox
   bool serving = false;
   int control = -1;                       // datagram socket to the supervisor
@@ -179,13 +199,16 @@ struct Context {
   uint32_t streams_window = 0;
   std::vector<PyObject*> streams_tickets;
   uint32_t streams_making = 0;
-  std::vector<std::pair<std::unique_ptr<MethodNote[]>, size_t>> method_notes;  // of every actor that was made here
-  std::unordered_map<uint64_t, MethodNote> function_notes;                     // by uid
+  std::vector<NotedActor> method_notes;             // of the actors that were made here
+  size_t first_gone = 0;                            // where the next place to be taken is looked for
+  static constexpr size_t kNotedFunctions = 4096;                              // of those with further names nothing is noted
+  std::unordered_map<std::string, MethodNote> function_notes;                  // by name
   uint64_t opened_ns = now_ns(), opened_ticks = stamp();
   double tick() const { return 1e-9 * double(now_ns() - opened_ns) / double(stamp() - opened_ticks + 1); }  // seconds
   std::vector<PyObject*> ended;           // recordings of workers that have ended, fetched by this process
   std::unordered_set<uint8_t*> shadowed;  // where large buffers have copy-on-write views
-  PyObject* functions = nullptr;          // uid -> callable
+  std::unordered_map<uint64_t, LoadedFunction> functions;  // by uid
+  size_t loaded = 0;                      // since the last look for those that nobody calls any more
   // what runs now, for cancel and the runtime context
   Recorder* recorder = nullptr;           // null: not wanted
   bool tracing = false;
@@ -202,6 +225,7 @@ struct Context {
   PyObject* running_callable = nullptr;
   Message* running_message = nullptr;     // null if it cannot be run again
   bool leave_after = false;               // this worker ends after the running calls
+  std::vector<std::pair<Object*, uint32_t>> failures;  // to be told, each with the journal's entry of its hold (failures.h)
   std::vector<std::pair<Off, uint64_t>> children;  // (result, uid) of tasks that the running task started
   uint16_t depth = 0;                     // of the running task in other tasks
   Off running = 0;
@@ -219,8 +243,22 @@ struct Context {
 };
 
 extern Context* ctx;     // null before init and after shutdown
-extern uint32_t epoch;   // grows with every context; a ref of another epoch is stale
+extern uint32_t epoch;   // grows with every context, and when one begins to close; a ref of another epoch is stale
 extern Hooks hooks;
+
+// Around all that uses the context and may run Python code meanwhile, which may let another thread run: a thread that ends the run
+// waits until the others are outside (close_context). Guarded by the GIL.
+class Inside {
+ public:
+  Inside() { ++all, ++own; }
+  ~Inside() { --all, --own; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  static uint32_t all;  // of every thread
+  static thread_local uint32_t own __attribute__((tls_model("initial-exec")));
+};
+
+inline void set_ended_error() { PyErr_SetString(PyExc_RuntimeError, "the runtime was shut down while this thread was using it"); }
 
 // The GIL is given up for a while. Another thread may end the run meanwhile: the context stays until the end of this scope
 // all the same, and lock() tells, with a Python error set, that it must not be used for anything new.
@@ -240,7 +278,7 @@ class Unlocked {
     saved_ = nullptr;
     Context::release(context_);
     if (epoch == epoch_) return true;
-    PyErr_SetString(PyExc_RuntimeError, "the runtime was shut down while this thread was using it");
+    set_ended_error();
     return false;
   }
   ~Unlocked() {

@@ -15,7 +15,7 @@ constexpr size_t kKeptStream = 1 << 20;
 bool numpy_loaded = false;
 
 thread_local std::vector<std::unique_ptr<Encoder>> encoders;  // freed with the thread; between uses they hold nothing of Python's
-thread_local size_t encoders_used = 0;
+thread_local size_t encoders_used = 0, encoders_hidden = 0;
 
 // While the elements of a container are encoded: whether nobody else has them.
 struct Within {
@@ -25,7 +25,7 @@ struct Within {
   const bool outer;
 };
 
-uint64_t alignment(const Py_buffer& b) { return uint64_t(b.len) >= kOwnPages ? kMemoryPage : kLine; }
+uint64_t alignment(const Py_buffer& b) { return uint64_t(b.len) >= kOwnPages ? memory_page() : kLine; }
 
 }  // namespace
 
@@ -42,7 +42,9 @@ Encoding::~Encoding() {
   encoder->clear();  // may run a destructor that encodes: this one is not free until it is through
   --encoders_used;
 }
-Encoder* Encoding::current() { return encoders_used ? encoders[encoders_used - 1].get() : nullptr; }
+Encoder* Encoding::current() { return encoders_used > encoders_hidden ? encoders[encoders_used - 1].get() : nullptr; }
+Encoding::Hidden::Hidden() : outer_(std::exchange(encoders_hidden, encoders_used)) {}
+Encoding::Hidden::~Hidden() { encoders_hidden = outer_; }
 
 void Encoder::clear() {
   if (own_size_ > kKeptStream) {
@@ -402,7 +404,7 @@ Off Encoder::write_before_array() {
   if (!run) return expect_arrays_like(owner_), 0;
   uint64_t head = size() - align_up(bytes, alignment(buffers_[0])), all = run_bytes(run);
   auto* to = ctx->heap->at<uint8_t>(run);
-  if (data < to + kArrayHead || data + bytes > to + all || uint64_t(data - to) % kMemoryPage) return 0;
+  if (data < to + kArrayHead || data + bytes > to + all || uint64_t(data - to) % memory_page()) return 0;
   if (head > kArrayHead || bytes < all / 2 || !fits(ctx->header, int64_t(all))) return 0;
   write_head(to);
   *value_buffers(reinterpret_cast<ValueHeader*>(to)) = {uint64_t(data - to), bytes};

@@ -50,10 +50,22 @@ inline int futex_wait(atomic<uint32_t>* word, uint32_t seen, uint64_t timeout_ns
 }
 inline void futex_wake(atomic<uint32_t>* word, int n = 1) { syscall(SYS_futex, word, FUTEX_WAKE, n, nullptr, nullptr, 0); }
 
+// Bytes of the kernel's pages: 4 KiB, or 16 or 64 KiB on some aarch64. The tests pretend larger ones than there are, which is
+// only a stricter alignment.
+inline uint64_t memory_page() {
+#ifdef REACTOR_MEMORY_PAGE
+  return REACTOR_MEMORY_PAGE;
+#else
+  static const auto size = uint64_t(sysconf(_SC_PAGESIZE));
+  return size;
+#endif
+}
+
 class Heap {
  public:
   // Makes a fresh heap. `store_limit` bounds the bytes in large values; the mapping itself is sparse.
   static Heap* create(uint64_t capacity, int64_t store_limit, int cores) {
+    if (kPage % memory_page() != 0) throw std::runtime_error("the kernel's memory pages have " + std::to_string(memory_page()) + " bytes; at most 65536 are supported");
     int fd = memfd_create("reactor", MFD_CLOEXEC);
     if (fd < 0) throw std::runtime_error(std::string("memfd_create: ") + strerror(errno));
     if (ftruncate(fd, off_t(capacity)) != 0) {

@@ -1,41 +1,52 @@
 // Which message of an inbox runs next where several callers may send it some: the holding rule of order.h, the actor's side.
 #include <algorithm>
+#include <utility>
 #include "packed.h"
 
 namespace reactor {
 namespace {
 
-constexpr uint64_t kLookNs = 200000000;
-
-struct Least {
-  Message* message = nullptr;
-  Awaiting* awaiting = nullptr;
-  Next next;
-};
-
 bool before(Message* a, Message* b) { return !b || compare(tag_of(a), tag_of(b)) < 0; }
 
-// `ready_only`: of those whose arguments are there.
-Least least(Served& s, bool ready_only) {
-  Least best;
+bool ancestor(TagView a, TagView b) {
+  return a.root == 0 || (a.root == b.root && a.depth <= b.depth && std::equal(a.tail, a.tail + a.depth, b.tail));
+}
+
+Candidate parked_front(const std::pair<const Tag, Batch>& entry) {
+  auto& front = const_cast<Batch&>(entry.second).front();
+  return {front.message(), &front.awaiting, &front.queued, {nullptr, -1, &entry.first}};
+}
+
+// Calls `found` with the head of each channel. With `decides`, the one that runs is chosen among these: the others are passed over, and the
+// process sleeps though they are there. Who only looks must not pass over what has come since.
+template <class Found> void each_head(Served& s, bool decides, Found found) {
   const bool made = ctx->actors.count(s.actor) != 0;
   for (auto& c : s.incoming) {
     Message* m = c->receiver.peek();
-    c->passed_over = c->early = false;
-    if (!m) continue;
-    c->early = m->kind == MessageKind::Call && !made;
-    c->passed_over = !c->early;  // unless it is the one; what comes after this look is not
-    if (c->early || !before(m, best.message)) continue;
-    if (ready_only && !arguments_ready(c->awaiting, m)) continue;
-    best = {m, &c->awaiting, {c.get(), -1, -1}};
+    const bool early = m && m->kind == MessageKind::Call && !made;
+    if (decides) {
+      c->early = early;
+      c->passed_over = m && !early;
+    }
+    if (m && !early) found(Candidate{m, &c->awaiting, &c->queued, {c.get()}});
   }
-  for (size_t i = 0; i < s.parked.size(); ++i) {
-    Parked& p = s.parked[i];
-    if (!before(p.message(), best.message)) break;
-    if (ready_only && !arguments_ready(p.awaiting, p.message())) continue;
-    best = {p.message(), &p.awaiting, {nullptr, -1, long(i)}};
-    break;
+}
+
+// The least message of all by its tag. `several`: it is not alone.
+Candidate least(Served& s, bool& several) {
+  Candidate best;
+  size_t n = s.parked.size();
+  each_head(s, true, [&](const Candidate& c) {
+    ++n;
+    if (before(c.message, best.message)) best = c;
+  });
+  // The batches lie by their makers. All that a call's descendants have made lies behind what it made itself, and before the next.
+  for (auto& entry : s.parked) {
+    if (!ancestor(s.parked.begin()->first, entry.first)) break;
+    Candidate c = parked_front(entry);
+    if (before(c.message, best.message)) best = c;
   }
+  several = n > 1;
   return best;
 }
 
@@ -49,12 +60,18 @@ bool park(Served& s) {
     c->last_seen.depth = 0;
     while (Message* m = c->receiver.peek()) {
       if (m->kind != MessageKind::Call || c->early) break;
-      Awaiting awaiting = c->awaiting;
-      c->awaiting = {};
-      Parked p{keep(m, c->receiver), awaiting};
-      auto at = std::upper_bound(s.parked.begin(), s.parked.end(), p,
-                                 [](const Parked& a, const Parked& b) { return compare(tag_of(a.message()), tag_of(b.message())) < 0; });
-      s.parked.insert(at, p);
+      Parked p{{}, std::exchange(c->awaiting, {}), std::exchange(c->queued, {})};
+      p.kept = keep(m, c->receiver);
+      auto batch = s.parked.find(maker_of(p.message()));
+      if (batch == s.parked.end()) {
+        Tag maker;
+        maker.assign(maker_of(p.message()));
+        batch = s.parked.emplace(maker, Batch{}).first;
+      }
+      auto& calls = batch->second.calls;
+      auto at = calls.end();
+      while (at != calls.begin() + long(batch->second.first) && compare(tag_of(p.message()), tag_of((at - 1)->message())) < 0) --at;
+      calls.insert(at, p);
       any = true;
     }
   }
@@ -91,192 +108,146 @@ bool out_of_turn(Served& s) {
   return found;
 }
 
-void begin_hold(Served& s) {
-  if (s.hold.active) return;
-  s.hold.active = true;
-  hold_back(true);
-}
-
-// The message has to wait. How long it has is counted on though others run meanwhile.
-void make_wait(Served& s, Message* m) {
-  begin_hold(s);
-  s.hold.method = m->method;
-  if (s.hold.since && compare(s.hold.of, tag_of(m)) == 0) return;
-  s.hold.of.assign(tag_of(m));
-  s.hold.since = now_ns();
-}
-
-void end_hold(Served& s) {
-  if (!s.hold.active) return;
-  s.hold.active = false;
-  hold_back(false);
-}
-
 // It runs: what is behind it, and the others, are to be looked at again.
-Next go(Served& s, const Next& next) {
+Next go(Served& s, const Candidate& chosen) {
+  charge_held(s, chosen);
   end_hold(s);
+  ++s.ran;
+  if (chosen.next.head) chosen.next.head->queued = {};
   for (auto& c : s.incoming) c->passed_over = false;
-  return next;
+  return chosen.next;
 }
 
-bool out_of_patience(const Served& s) {
-  return ctx->header->ordering == Ordering::Logical && s.played == s.script.size() && now_ns() >= s.hold.since + ctx->header->patience_ns;
-}
-
-void give_up_order(Served& s);
-
-// Nothing that can still come is before the message. Looked at under the flag that makes open calls tell us of their end.
-bool may_start(Served& s, Message* m) {
-  if (!s.hold.active && ctx->order.may_start(s.actor, tag_of(m), s.hold.blockers)) return true;
-  begin_hold(s);
-  s.hold.seen = ctx->header->finished.load(memory_order_seq_cst);
-  if (ctx->order.may_start(s.actor, tag_of(m), s.hold.blockers)) return true;
-  make_wait(s, m);
+// Whether one that is there and comes before `all[i]` must run first.
+bool behind_another(Served& s, const std::vector<Candidate>& all, size_t i) {
+  if (s.by_arrival) return false;
+  for (size_t k = 0; k < i; ++k)
+    if (!ctx->order.relaxed(all[i].message->caller, all[k].message->caller)) return true;
   return false;
 }
 
+// Of messages that nothing keeps back any more, the one that was sent first.
+Candidate first_to_come(Served& s) {
+  std::vector<Candidate> all = candidates(s, SIZE_MAX, true);
+  std::vector<size_t> arrived(all.size());
+  for (size_t i = 0; i < all.size(); ++i) arrived[i] = i;
+  std::stable_sort(arrived.begin(), arrived.end(), [&](size_t a, size_t b) { return all[a].message->sent() < all[b].message->sent(); });
+  for (size_t i : arrived) {
+    const Candidate& c = all[i];
+    if (!arguments_ready(*c.awaiting, c.message) || behind_another(s, all, i)) continue;
+    if (s.by_arrival || ctx->order.may_start(s.actor, tag_of(c.message), c.message->caller)) return c;
+  }
+  return {};
+}
+
+Candidate choose(Served& s, const Candidate& least) {
+  if (s.by_arrival || ctx->order.any_relaxed()) return first_to_come(s);
+  bool may = arguments_ready(*least.awaiting, least.message) && ctx->order.may_start(s.actor, tag_of(least.message), least.message->caller);
+  return may ? least : Candidate{};
+}
+
 // The message whose turn it is by the script, if it is there.
-Least scripted(Served& s) {
+Candidate scripted(Served& s) {
   TagView turn = s.script[s.played];
   for (auto& c : s.incoming)
-    if (Message* m = c->receiver.peek(); m && compare(tag_of(m), turn) == 0) return {m, &c->awaiting, {c.get()}};
-  for (size_t i = 0; i < s.parked.size(); ++i)
-    if (Message* m = s.parked[i].message(); compare(tag_of(m), turn) == 0) return {m, &s.parked[i].awaiting, {nullptr, -1, long(i)}};
+    if (Message* m = c->receiver.peek(); m && compare(tag_of(m), turn) == 0) return {m, &c->awaiting, &c->queued, {c.get()}};
+  for (auto& entry : s.parked)
+    if (Candidate c = parked_front(entry); compare(tag_of(c.message), turn) == 0) return c;
   return {};
 }
 
 Next next_by_script(Served& s) {
   for (;;) {
-    Least turn = scripted(s);
+    bool several;
+    Candidate other = least(s, several);
+    Candidate turn = scripted(s);  // after it: what has come since is not passed over
     if (turn.message && arguments_ready(*turn.awaiting, turn.message)) {
       ++s.played;
-      return go(s, turn.next);
+      return go(s, turn);
     }
     if (park(s)) continue;
-    Least other = least(s, false);
     if (!other.message) {
       end_hold(s);
       return {};
     }
     if (s.refuse) {
       s.script.clear();
-      return go(s, other.next);
+      return go(s, other);
     }
-    s.hold.blockers.clear();
-    make_wait(s, other.message);
+    begin_hold(s);
+    s.hold.seen = ctx->header->finished.load(memory_order_seq_cst);
     return {};
   }
 }
 
 }  // namespace
+
+std::vector<Candidate> candidates(Served& s, size_t most, bool decides) {
+  std::vector<Candidate> all;
+  each_head(s, decides, [&](const Candidate& c) {
+    if (s.parked.find(maker_of(c.message)) == s.parked.end()) all.push_back(c);  // else it is behind those
+  });
+  for (auto& entry : s.parked) all.push_back(parked_front(entry));
+  std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return before(a.message, b.message); });
+  if (all.size() > most) all.resize(most);
+  uint64_t now = 0;
+  for (Candidate& c : all)
+    if (!c.queued->since) c.queued->since = c.queued->charged = now ? now : now = now_ns(), c.queued->ran = s.ran;
+  return all;
+}
 
 Next next_in_order(Served& s) {
   if (s.played < s.script.size()) return next_by_script(s);
   Message* looked_at = nullptr;
   for (;;) {
     find_channels(s);
-    if (!s.by_arrival && out_of_turn(s) && park(s)) looked_at = nullptr;
-    Least best = least(s, s.by_arrival);
-    if (!best.message) {
+    if (s.hold.active) s.hold.seen = ctx->header->finished.load(memory_order_seq_cst);
+    if (out_of_turn(s) && park(s)) looked_at = nullptr;
+    bool several;
+    Candidate first = least(s, several);
+    if (!first.message) {
       end_hold(s);
       return {};
     }
-    // The second time round: nothing has come in meanwhile that is before it.
-    if (s.by_arrival || s.refuse || best.message == looked_at) return go(s, best.next);
-    bool ready = arguments_ready(*best.awaiting, best.message);
-    if (ready && may_start(s, best.message)) {
-      looked_at = best.message;
+    if (s.refuse) return go(s, first);
+    Candidate chosen = choose(s, first);
+    if (chosen.message) {
+      if (several && charge_waits(s, first, &chosen)) looked_at = nullptr;
+      // The second time round: nothing has come in meanwhile that is before it.
+      if (chosen.message == looked_at) return go(s, chosen);
+      looked_at = chosen.message;
       continue;
     }
     looked_at = nullptr;
-    if (park(s)) continue;
-    if (!ready) {
-      s.hold.blockers.clear();
-      make_wait(s, best.message);
-    } else if (out_of_patience(s)) {
-      give_up_order(s);
-      continue;
-    }
-    return {};
+    if (!s.hold.active) begin_hold(s);  // from here on open calls tell us of their end: look again
+    else if (!park(s) && !charge_waits(s, first, nullptr)) return {};
   }
 }
 
-Kept take_parked(Served& s, long place) {
-  Kept k = s.parked[size_t(place)].kept;
-  s.parked.erase(s.parked.begin() + place);
+Kept take_parked(Served& s, const Next& next) {
+  auto batch = s.parked.find(*next.parked);
+  Kept k = batch->second.front().kept;
+  if (++batch->second.first == batch->second.calls.size()) s.parked.erase(batch);
   return k;
 }
 
 std::vector<Kept> forget_parked(Served& s) {
   end_hold(s);
   std::vector<Kept> all;
-  for (Parked& p : s.parked) {
-    if (p.awaiting.missing) let_go(ctx->local, p.awaiting.node);
-    all.push_back(p.kept);
-  }
+  for (auto& [maker, batch] : s.parked)
+    for (size_t i = batch.first; i < batch.calls.size(); ++i) {
+      if (batch.calls[i].awaiting.missing) let_go(ctx->local, batch.calls[i].awaiting.node);
+      all.push_back(batch.calls[i].kept);
+    }
   s.parked.clear();
   return all;
 }
 
 bool order_ready(const Served& s) {
-  if (s.hold.active && !s.hold.blockers.empty() && ctx->header->finished.load(memory_order_seq_cst) != s.hold.seen) return true;
-  for (const Parked& p : s.parked)
-    if (p.awaiting.missing && is_done(p.awaiting.missing)) return true;
+  if (s.hold.active && ctx->header->finished.load(memory_order_seq_cst) != s.hold.seen) return true;
+  for (auto& [maker, batch] : s.parked)
+    if (batch.front().awaiting.missing && is_done(batch.front().awaiting.missing)) return true;
   return false;
-}
-
-uint64_t held_until(const Served& s) {
-  return s.hold.active ? now_ns() + kLookNs : UINT64_MAX;
-}
-
-namespace {
-
-// Logical: what the message was held for holds nobody any more. Strict: the message fails, with an error that says for what.
-void give_up_order(Served& s) {
-  const bool scripted = s.played < s.script.size();
-  const bool strict = ctx->header->ordering == Ordering::Strict || scripted;
-  if (!scripted && s.hold.blockers.empty() && (strict || !least(s, true).message)) {  // nothing else is there that could run
-    s.hold.since = now_ns();
-    return;
-  }
-  ctx->proc->physical.fetch_add(1, memory_order_relaxed);
-  PyObject* targets = PyList_New(0);
-  for (const Blocker& b : s.hold.blockers) {
-    PyObject* pair = Py_BuildValue("(Ks)", static_cast<unsigned long long>(b.target), b.name.c_str());
-    if (pair) PyList_Append(targets, pair);
-    Py_XDECREF(pair);
-    if (!strict) ctx->order.note(NoticeKind::Relaxed, b.target);
-  }
-  if (strict) s.refuse = true;
-  else if (s.hold.blockers.empty()) s.by_arrival = true;
-  if (hooks.relaxed) {
-    if (ctx->host) ctx->host->keeps_turn = true;  // it asks the supervisor; another thread would serve the actor meanwhile
-    PyObject* told = PyObject_CallFunction(hooks.relaxed, "IIOi", s.actor, unsigned(s.hold.method), targets, scripted ? 2 : int(strict));
-    if (!told) PyErr_WriteUnraisable(hooks.relaxed);
-    else if (strict) refusal = Py_NewRef(told);
-    Py_XDECREF(told);
-    if (ctx->host) ctx->host->keeps_turn = false;
-  }
-  Py_DECREF(targets);
-}
-
-uint64_t executed_anywhere() {
-  uint64_t sum = 0;
-  for (uint32_t i = 0; i < ctx->header->proc_high.load(memory_order_acquire); ++i) sum += ctx->heap->procs[i].executed.load(memory_order_relaxed);
-  return sum;
-}
-
-}  // namespace
-
-void look_at_hold(Served& s, bool alone, bool busy) {
-  if (!s.hold.active) return;
-  uint64_t executed = executed_anywhere();
-  bool quiet = !busy && all_sleep(ctx->heap, ctx->slot, true) && executed == s.hold.executed;
-  s.hold.executed = executed;
-  s.hold.quiet = quiet ? s.hold.quiet + 1 : 0;
-  if (!alone && s.hold.quiet < 2 && !out_of_patience(s)) return;
-  s.hold.quiet = 0;
-  give_up_order(s);
 }
 
 void add_to_script(Served& s, PyObject* tags) {
@@ -308,7 +279,8 @@ void actor_was_given(Served& s) {
   std::atomic_thread_fence(memory_order_seq_cst);
   for (Off off = s.in->channels.load(memory_order_acquire); off; off = ctx->heap->at<Channel>(off)->next)
     each_record(ctx->heap, ctx->heap->at<Channel>(off), put);
-  for (Parked& p : s.parked) put(p.message());
+  for (auto& [maker, batch] : s.parked)
+    for (size_t i = batch.first; i < batch.calls.size(); ++i) put(batch.calls[i].message());
 }
 
 }  // namespace reactor

@@ -44,7 +44,7 @@ class Journal {
   atomic<uint64_t>& at(uint32_t i) { return chunks_[i / JournalChunk::kEntries]->entry[i % JournalChunk::kEntries]; }
   void grow() {
     Off off = alloc_->alloc(sizeof(JournalChunk));
-    if (!off) throw std::bad_alloc();
+    if (!off) throw NoRoom();
     auto* c = heap_->at<JournalChunk>(off);
     for (auto& e : c->entry) e.store(0, memory_order_relaxed);
     c->next = proc_->journal.load(memory_order_relaxed);

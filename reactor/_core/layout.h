@@ -37,9 +37,12 @@ constexpr int kMaxResources = 4096;
 constexpr int kMaxDemands = 8192;  // distinct resource demands of tasks and actors
 constexpr int kMaxKinds = 16;     // of resources in one demand
 constexpr int kCounters = 8;
-constexpr uint64_t kEndedBytes = 64 << 20;  // of recordings of workers that have ended; more are not kept
+constexpr uint32_t kProcRotation = 1024;    // an entry is used again only after so many others, if there are as many
+constexpr uint64_t kEndedBytes = 16 << 20;  // of recordings of workers that have ended; more are not kept
 constexpr int kCpu = 0;           // index of the resource CPU
 constexpr int kPool = 1024;       // task workers alive at once
+constexpr int kWaitedBuckets = 256;
+constexpr uint64_t kForeverNs = UINT64_MAX;
 constexpr int64_t kUnit = 10000;  // resources are counted in 1/10000, as Ray does
 
 inline uint64_t align_up(uint64_t n, uint64_t a) { return (n + a - 1) & ~(a - 1); }
@@ -93,7 +96,8 @@ struct alignas(64) Proc {
   atomic<Off> inbox;           // the inbox served, 0 for none
   atomic<Off> host_notes;      // of a packed worker: list of HostNote, newest first
   atomic<Off> journal;         // first journal chunk (journal.h)
-  atomic<Off> remote_free[kClasses];  // slab slots freed by others
+  uint32_t generation;         // processes that had this entry before
+  atomic<Off> remote_free[kClasses];  // slab slots freed by others, see alloc.h
   // counters, shown by the runtime's report
   atomic<uint64_t> bytes_native, bytes_pickled;  // of values written
   atomic<uint64_t> calls, replayed;              // operations issued, and those that followed a recording
@@ -132,6 +136,7 @@ struct alignas(64) HostNote {
 // What an ended worker has recorded; an encoded value follows.
 struct alignas(64) EndedRecording {
   Off next;
+  uint64_t size;               // of the value
 };
 
 struct Demand {
@@ -187,13 +192,18 @@ struct Header {
   Ordering ordering;
   uint32_t keeping;                        // calls are told to the hooks makes, made, result, began, executed and ended
   Digest digesting;                        // what calls add to Proc::digest
-  uint64_t patience_ns;                    // how long a message is held back for a call that may never end
+  uint64_t patience_ns;                    // what order may cost, see patience.h; kForeverNs: anything
+  double patience_share;
+  atomic<Off> waited[kWaitedBuckets];      // lists of Waited, likewise
+  atomic<uint64_t> relaxed;                // pairs of caller and holder, and sites of `wait`, that are served by arrival
   atomic<Off> boards, notices;             // see order.h
   atomic<uint32_t> names;                  // there are actors that anybody can look up
   atomic<uint32_t> held;                   // processes that hold a message back
   atomic<uint64_t> finished;               // open calls that have ended while there were any
   atomic<uint64_t> control_sent, control_done;  // messages to the supervisor
   atomic<Off> ended_recordings;            // list of EndedRecording
+  Off ended_moved;                         // likewise, in the supervisor's blocks
+  atomic<uint32_t> ended_busy;             // somebody takes from these
   atomic<uint64_t> ended_bytes;
 
   alignas(64) atomic<uint32_t> resources;       // entries of the following four that were ever used
@@ -219,7 +229,7 @@ struct alignas(64) Object {
   uint64_t uid;
   uint16_t kind;             // one of those below
   atomic<uint16_t> unwanted; // 1: cancel() found it running; 2: a stream that came to its end, and cannot be cancelled any more;
-                             // of large arguments: ArgumentsUse
+                             // of large arguments: ArgumentsUse; of code: kRetiredCode
   atomic<uint32_t> runner;   // who runs the call that makes it: proc slot, and from bit 16 on the actor's place in that process
   Off block;                 // 0: the value is in `body`
   uint64_t size;
@@ -239,7 +249,9 @@ constexpr uint16_t kMethodResult = 2;  // a value that an actor's method makes
 constexpr uint16_t kStreamLink = 3;    // see stream.h
 constexpr uint16_t kCode = 4;          // a function, a class or its description, that the runtime has put there
 constexpr uint16_t kArguments = 5;     // a call's large arguments
+constexpr uint16_t kRetiredCode = 1;   // Object::unwanted: who has put it there has let it go
 constexpr uint16_t kOpenCall = 0x8000; // on top of those: the first result of a call that is on a board (order.h)
+constexpr uint16_t kSeen = 0x4000;     // and: somebody has seen how the call ended, or nobody is to be told (failures.h)
 
 // Large arguments that several calls have in common are read copy-on-write: a program may write to what it got read-only, through
 // torch.from_numpy for example. Who reads them first and who gives them to a second call swap away Fresh; the other gives way, and
@@ -296,6 +308,7 @@ enum class MessageKind : uint8_t { Call = 1, Create, Task, Skip };
 constexpr uint8_t kReplayed = 1;   // the call followed a recording
 constexpr uint8_t kStreaming = 2;  // its results are a stream's completion and first link (stream.h)
 constexpr uint8_t kOnBoard = 8;    // the call is on a board (order.h)
+constexpr uint8_t kStamped = 16;   // it tells when it was sent
 constexpr uint8_t kDynamic = 4;    // its result is the list of what its generator yields
 constexpr uint32_t kForever = 0xffffffff;
 
@@ -306,8 +319,8 @@ struct CancelNote {
   uint32_t children;         // what it started is to be cancelled too
 };
 
-// A call on its way. In a channel it is followed by the further results' offsets, the arguments' value and its tag's tail; a task
-// lies in a block of its own.
+// A call on its way. In a channel it is followed by the further results' offsets, the arguments' value, the time at which it was sent (of an
+// actor that may have several callers) and its tag's tail; a task lies in a block of its own.
 struct Message {
   uint32_t size;             // whole record
   MessageKind kind;
@@ -322,11 +335,16 @@ struct Message {
   uint16_t depth;            // length of the tag's tail
   Off args_object;           // set when the arguments are too large for the channel
   Off function;              // Object of the task's function, or of what a call asks for around its method
-  uint32_t demand;
+  union {
+    uint32_t demand;         // of a task: for what resources it asks
+    uint32_t caller;         // of an actor's call: the Party that made it (order.h)
+  };
   uint32_t retries;          // how often it may be run again, kForever: without end
   Off* more_results() { return reinterpret_cast<Off*>(this + 1); }
   Off result_at(uint32_t i) { return i ? more_results()[i - 1] : result; }
   uint32_t* tail() { return reinterpret_cast<uint32_t*>(reinterpret_cast<uint8_t*>(this) + size) - depth; }  // see order.h
+  uint64_t* time() { return reinterpret_cast<uint64_t*>(reinterpret_cast<uint8_t*>(this) + size - align_up(4 * depth, 8)) - 1; }
+  uint64_t sent() { return flags & kStamped ? *time() : 0; }  // stamp(); 0: before the actor had several callers
   uint8_t* value() { return reinterpret_cast<uint8_t*>(more_results() + (results - 1)); }
 };
 static_assert(sizeof(Message) == 64);

@@ -1,12 +1,17 @@
 // The Python module reactor._core.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <bit>
 #include <csignal>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include "actor_states.h"
+#include "array_memory.h"
+#include "failures.h"
 #include "line_counter.h"
 #include "observe.h"
 #include "packed.h"
@@ -27,10 +32,10 @@ void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int 
   ctx = new Context(h, slot, journaled, inline_mode);
   ctx->local.task_ready = task_ready;
   ctx->local.actor_unheld = actor_unheld;
+  ctx->local.failure_unseen = keep_failure;
   ctx->control = control;
   ctx->main_thread = PyThread_get_thread_ident();
   if (inline_mode) ctx->states = new ActorStates(ActorStates::kDriver);
-  ctx->functions = PyDict_New();
   Proc* p = ctx->proc;
   p->pid = getpid();
   // The supervisor is not counted: it waits in poll(), not on its bell.
@@ -41,13 +46,15 @@ void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int 
   p->state.store(ProcState::Live, memory_order_release);
 }
 
-int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, int spill, int64_t spill_note, int ordering, double patience,
-           int digesting, bool keeping) {
+// `patience`: (seconds, share), see patience.h; infinite seconds: order may cost anything.
+int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, int spill, int64_t spill_note, int ordering,
+           std::pair<double, double> patience, int digesting, bool keeping) {
   Heap* h = Heap::create(capacity, store_limit, cores);
   h->take_spill_file(spill);
   h->header->spill_note.store(spill_note);
   h->header->ordering = Ordering(ordering);
-  h->header->patience_ns = uint64_t(patience * 1e9);
+  h->header->patience_ns = patience.first < 1e9 ? uint64_t(patience.first * 1e9) : kForeverNs;
+  h->header->patience_share = patience.second;
   h->header->digesting = Digest(digesting);
   h->header->keeping = keeping;
   h->procs[0].kind = ProcKind::Driver;
@@ -57,9 +64,27 @@ int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, 
   return h->fd;
 }
 
+constexpr uint64_t kLeavingNs = 5000000000;  // a thread that takes longer runs code of the user's, from inside of a call
+
+// From here on refs are stale, nothing new begins, and threads that wait give up; those that are in the core, this one aside, leave it.
+void wait_until_others_are_outside() {
+  ++epoch;
+  ctx->closing = true;
+  const uint64_t deadline = now_ns() + kLeavingNs;
+  while (Inside::all > Inside::own && now_ns() < deadline) {
+    ring(ctx->heap, &ctx->proc->bell);
+    for (Bell* bell : ctx->seats) ring(ctx->heap, bell);
+    Py_BEGIN_ALLOW_THREADS
+    timespec t{0, 200000};
+    nanosleep(&t, nullptr);
+    Py_END_ALLOW_THREADS
+  }
+}
+
 // Leaves the run; refs and handles of it become stale, arrays over its memory stay valid.
 void close_context() {
-  if (!ctx) return;
+  if (!ctx || ctx->closing) return;
+  wait_until_others_are_outside();
   if (ctx->inline_mode) {  // the process goes on as the driver
     ctx->states->enter(ActorStates::kDriver);
     delete std::exchange(ctx->states, nullptr);
@@ -68,13 +93,16 @@ void close_context() {
   ctx = nullptr;
   ++epoch;
   for (auto& [id, entry] : old->actors) Py_XDECREF(entry.methods);
-  Py_CLEAR(old->functions);
+  for (auto& [uid, f] : std::exchange(old->functions, {})) {
+    Py_DECREF(f.callable);
+    Py_DECREF(f.ref);
+  }
   Context::release(old);
   forget_channels();
   // The next run in this process may be another plugin's.
   for (PyObject** hook : {&hooks.failure, &hooks.error, &hooks.create, &hooks.create_failed, &hooks.function, &hooks.exit_kind,
                           &hooks.store_full, &hooks.deferred, &hooks.generator, &hooks.gather, &hooks.switched, &hooks.unpicklable, &hooks.flush,
-                          &hooks.cancelled, &hooks.anew, &hooks.relaxed, &hooks.stuck, &hooks.makes, &hooks.made, &hooks.result, &hooks.began, &hooks.executed, &hooks.ended, &hooks.task_random, &hooks.left, &hooks.hosted,
+                          &hooks.cancelled, &hooks.anew, &hooks.relaxed, &hooks.lost, &hooks.stuck, &hooks.makes, &hooks.made, &hooks.result, &hooks.began, &hooks.executed, &hooks.ended, &hooks.task_random, &hooks.left, &hooks.hosted,
                           &hooks.thread})
     Py_CLEAR(*hook);
 }
@@ -84,7 +112,17 @@ void detach() {
   if (!ctx) return;
   ctx = nullptr;
   ++epoch;
+  Inside::all = Inside::own;  // the other threads are not here
   forget_channels();
+}
+
+// The same for a child that the program has forked. The mapping goes with the last array over it, at once if there is none: the child
+// must not keep the run's memory longer than its parent has it.
+void leave_to_parent() {
+  if (!ctx) return;
+  Heap* heap = ctx->heap;
+  detach();
+  if (!lends_from(heap) && --heap->users == 0) delete heap;
 }
 
 void attach_supervisor(int fd, int control, int spill) {
@@ -121,7 +159,7 @@ void set_hook(const char* name, nb::object f) {
                {"create_failed", &hooks.create_failed}, {"function", &hooks.function}, {"exit_kind", &hooks.exit_kind},
                {"store_full", &hooks.store_full}, {"deferred", &hooks.deferred}, {"switched", &hooks.switched},
                {"generator", &hooks.generator}, {"gather", &hooks.gather}, {"stale", &hooks.stale},
-               {"unpicklable", &hooks.unpicklable}, {"flush", &hooks.flush}, {"cancelled", &hooks.cancelled}, {"anew", &hooks.anew}, {"relaxed", &hooks.relaxed}, {"stuck", &hooks.stuck}, {"makes", &hooks.makes}, {"made", &hooks.made},
+               {"unpicklable", &hooks.unpicklable}, {"flush", &hooks.flush}, {"cancelled", &hooks.cancelled}, {"anew", &hooks.anew}, {"relaxed", &hooks.relaxed}, {"lost", &hooks.lost}, {"stuck", &hooks.stuck}, {"makes", &hooks.makes}, {"made", &hooks.made},
                {"result", &hooks.result}, {"began", &hooks.began}, {"executed", &hooks.executed}, {"ended", &hooks.ended},
                {"task_random", &hooks.task_random},
                {"left", &hooks.left}, {"hosted", &hooks.hosted}, {"thread", &hooks.thread}};
@@ -136,8 +174,9 @@ void set_hook(const char* name, nb::object f) {
 
 uint64_t deadline_of(nb::object timeout) {
   if (timeout.is_none()) return UINT64_MAX;
-  double s = nb::cast<double>(timeout);
-  if (s != s) throw nb::value_error("the timeout is not a number");
+  double s = PyFloat_AsDouble(timeout.ptr());
+  if (s == -1 && PyErr_Occurred()) throw nb::python_error();
+  if (s != s) throw nb::value_error("timeout=nan: give a number of seconds, or None to wait without limit");
   if (s < 0 || s > 1e9) return UINT64_MAX;  // as in Ray, a negative one is none
   return now_ns() + uint64_t(s * 1e9);
 }
@@ -163,19 +202,10 @@ struct RefList {
   nb::object keep;
 };
 
-PyObject* reason_of(Object* o) {
-  Off reason;
-  memcpy(&reason, o->body, sizeof reason);
-  if (!reason) Py_RETURN_NONE;
-  return decode_object(ctx->heap->at<Object>(reason));
-}
-
 [[noreturn]] void raise_for(PyRef* r) {
-  Object* o = r->object;
-  State s = o->state.load(memory_order_acquire);
-  PyObject* value = s == State::Error ? decode_object(o) : s == State::Died ? reason_of(o) : Py_NewRef(Py_None);
+  PyObject* value = failure_value(r->object);
   if (!value) throw nb::python_error();
-  PyObject* exc = PyObject_CallFunction(hooks.error, "iNO", int(s), value, r);
+  PyObject* exc = PyObject_CallFunction(hooks.error, "iNO", int(r->object->state.load(memory_order_acquire)), value, r);
   if (!exc) throw nb::python_error();
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exc)), exc);
   Py_DECREF(exc);
@@ -185,6 +215,13 @@ PyObject* reason_of(Object* o) {
 constexpr uint64_t kPatienceNs = 2000000000;
 
 bool failed(PyRef* r) { return is_done(r->object) && r->object->state.load(memory_order_acquire) != State::Value; }
+
+// The one of `refs` that failed first in their order is raised; the others that have failed by now count as seen too, as in Ray.
+[[noreturn]] void raise_one_of(const std::vector<PyRef*>& refs, PyRef* which) {
+  for (PyRef* r : refs)
+    if (failed(r)) mark_seen(r->object);
+  raise_for(which);
+}
 
 // A get or wait ends the caller's segment of operations; its time is a span of the timeline.
 class SegmentScope {
@@ -203,6 +240,7 @@ class SegmentScope {
   }
 
  private:
+  Inside inside_;
   bool ended_ = false;
   uint32_t epoch_ = epoch;
   uint64_t start_ = 0;
@@ -238,7 +276,7 @@ bool wait_in_order(std::vector<PyRef*>& refs, uint64_t deadline) {
     size_t pending = 0;
     while (pending < n && is_done(refs[pending]->object) && !failed(refs[pending])) ++pending;
     if (pending == refs.size()) return true;
-    if (failed(refs[pending])) raise_for(refs[pending]);  // the n-th did, and those before it have values
+    if (failed(refs[pending])) raise_one_of(refs, refs[pending]);  // the n-th did, and those before it have values
 
     PyRef* later = nullptr;
     for (size_t i = pending; i < n; ++i)
@@ -249,7 +287,7 @@ bool wait_in_order(std::vector<PyRef*>& refs, uint64_t deadline) {
     uint64_t until = later && now_ns() + kPatienceNs < deadline ? now_ns() + kPatienceNs : deadline;
     int e = wait_objects(refs.data() + pending, Py_ssize_t(n - pending), Py_ssize_t(n - pending), true, until);
     if (e < 0) throw nb::python_error();
-    if (e == ETIMEDOUT && later) raise_for(later);
+    if (e == ETIMEDOUT && later) raise_one_of(refs, later);
     if (e == ETIMEDOUT) return false;
   }
 }
@@ -273,6 +311,22 @@ nb::object get(nb::object list, nb::object timeout) {
   return result;
 }
 
+// For functions that nanobind does not call: what `f` throws becomes the Python error that nanobind would make of it.
+template <class F> PyObject* translated(F f) {
+  try {
+    return f();
+  } catch (nb::python_error& e) {
+    e.restore();
+  } catch (nb::builtin_exception& e) {
+    PyErr_SetString(PyExc_ValueError, e.what());
+  } catch (std::bad_alloc&) {
+    PyErr_SetString(PyExc_MemoryError, NoRoom().what());
+  } catch (std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+  return nullptr;
+}
+
 PyObject* timed_out = nullptr;  // what get_one gives when the time was up
 
 PyObject* get_one(PyObject*, PyObject* const* args, Py_ssize_t n) {
@@ -283,7 +337,7 @@ PyObject* get_one(PyObject*, PyObject* const* args, Py_ssize_t n) {
   if (!ref_object(args[0])) return nullptr;
   auto* r = reinterpret_cast<PyRef*>(args[0]);
   SegmentScope segment(SegmentEnd::Get);
-  try {
+  return translated([&]() -> PyObject* {
     if (!is_done(r->object) || failed(r)) {
       std::vector<PyRef*> refs{r};
       Py_INCREF(r);
@@ -293,13 +347,7 @@ PyObject* get_one(PyObject*, PyObject* const* args, Py_ssize_t n) {
     PyObject* value = decode_object(r->object);
     if (value) note_result(r);
     return value;
-  } catch (nb::python_error& e) {
-    e.restore();
-    return nullptr;
-  } catch (std::exception& e) {
-    PyErr_SetString(PyExc_TypeError, e.what());
-    return nullptr;
-  }
+  });
 }
 
 // next_item(link, completion, timeout), see stream.h.
@@ -310,12 +358,9 @@ PyObject* stream_next(PyObject*, PyObject* const* args, Py_ssize_t n) {
   }
   if (!ref_object(args[0]) || !ref_object(args[1])) return nullptr;
   SegmentScope segment(SegmentEnd::Wait);
-  try {
+  return translated([&] {
     return next_item(reinterpret_cast<PyRef*>(args[0]), reinterpret_cast<PyRef*>(args[1]), deadline_of(nb::borrow(args[2])), timed_out);
-  } catch (std::exception& e) {
-    PyErr_SetString(PyExc_TypeError, e.what());
-    return nullptr;
-  }
+  });
 }
 // item_state(link, completion) -> StreamState.
 int item_state(nb::handle link, nb::handle completion) {
@@ -360,31 +405,35 @@ class Ordered {
   uint32_t epoch_ = epoch;
 };
 
-// wait(refs, k, timeout, patience) -> (ready, rest, in order), both lists in the order of `refs`: ready has the first k that are done
-// when k of them are, or fewer when the time is up. With a patience, seconds, the first k of the list are waited for, so long or until
-// nothing else can move; False: these it was not.
-nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, double patience) {
+// wait(refs, k, timeout, site) -> (ready, rest, in order, ns), the lists in the order of `refs`: ready has the first k that are done
+// when k of them are, or fewer when the time is up. With a site, (when it was first met, what it has cost so far) in ns, the first k of
+// the list are waited for, for as long as its budget lasts or until nothing else can move: `in order` says whether these are given,
+// `ns` how long others were done and these were not.
+nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, std::optional<std::pair<uint64_t, uint64_t>> site) {
   need_ctx();
   RefList r(list.ptr());
   SegmentScope segment(SegmentEnd::Wait);
   if (has_duplicates(r.refs)) throw nb::value_error("Wait requires a list of unique ray_waitables.");
   auto n = Py_ssize_t(r.refs.size());
-  Py_ssize_t done = 0;
-  for (Py_ssize_t i = 0; i < n && done < k; ++i) done += is_done(r.refs[size_t(i)]->object);
-  uint64_t deadline = deadline_of(timeout);
-  const bool ordered = patience >= 0;
-  if (ordered) {
-    int e;
-    {
-      Ordered scope;
-      e = wait_objects(r.refs.data(), k, k, false, now_ns() + uint64_t(patience * 1e9));
-    }
-    if (e == -1) throw nb::python_error();
-    if (e == 0) done = k;
-  }
-  if (done < k && (timeout.is_none() || deadline > now_ns())) {
+  auto done_of = [&](Py_ssize_t some) {
+    Py_ssize_t done = 0;
+    for (Py_ssize_t i = 0; i < some && done < k; ++i) done += is_done(r.refs[size_t(i)]->object);
+    return done;
+  };
+  uint64_t deadline = deadline_of(timeout), blocked = 0;
+  if (done_of(n) < k && (timeout.is_none() || deadline > now_ns())) {
     int e = wait_objects(r.refs.data(), n, k, false, deadline);
     if (e < 0) throw nb::python_error();
+  }
+  if (site && done_of(k) < k) {
+    const uint64_t begun = now_ns(), left = budget_left(ctx->header, site->first, site->second, begun);
+    int e = 0;
+    if (left) {
+      Ordered scope;
+      e = wait_objects(r.refs.data(), k, k, false, left == kForeverNs ? kForeverNs : begun + left);
+    }
+    if (e == -1) throw nb::python_error();
+    blocked = now_ns() - begun;
   }
   std::vector<bool> chosen(static_cast<size_t>(n));
   Py_ssize_t taken = 0;
@@ -399,13 +448,27 @@ nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, double p
   }
   bool first = true;
   for (Py_ssize_t i = 0; i < k; ++i) first &= chosen[size_t(i)];
-  return nb::make_tuple(ready, rest, first);
+  return nb::make_tuple(ready, rest, first, blocked);
+}
+
+// wait_some(); a failure that it gives as ready counts as seen.
+nb::object wait(nb::object list, Py_ssize_t k, nb::object timeout, std::optional<std::pair<uint64_t, uint64_t>> site) {
+  nb::object found = wait_some(list, k, timeout, site);
+  PyObject* ready = PyTuple_GET_ITEM(found.ptr(), 0);
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(ready); ++i) {
+    auto* r = reinterpret_cast<PyRef*>(PyList_GET_ITEM(ready, i));
+    if (failed(r)) mark_seen(r->object);
+  }
+  return found;
 }
 
 nb::object put(nb::object value) { return steal(put_value(value.ptr())); }
 nb::object put_code(nb::object value) {
   PyObject* ref = put_value(value.ptr());
-  if (ref) std::atomic_ref(reinterpret_cast<PyRef*>(ref)->object->kind).store(kCode, memory_order_release);
+  if (!ref) throw nb::python_error();
+  auto* r = reinterpret_cast<PyRef*>(ref);
+  std::atomic_ref(r->object->kind).store(kCode, memory_order_release);
+  r->exporter = true;
   return steal(ref);
 }
 nb::object put_recorded(nb::object value) { return steal(put_value(value.ptr(), true)); }
@@ -441,7 +504,7 @@ int cancel_object(Object* o, bool children) {
   if (runner != kNoProc && kind_of(o) == kMethodResult) {
     // Its process hears of it when its main thread is free, as that of an async or threaded actor is.
     Off off = ctx->local.alloc.alloc(sizeof(CancelNote));
-    if (!off) throw std::bad_alloc();
+    if (!off) throw NoRoom();
     Proc& p = ctx->heap->procs[runner];
     auto* n = ctx->heap->at<CancelNote>(off);
     n->uid = o->uid;
@@ -658,10 +721,11 @@ NB_MODULE(_core, m) {
   if (!make_types(m.ptr()) || PyModule_AddFunctions(m.ptr(), fast_methods) != 0) throw nb::python_error();
   add_line_counter(m);
   m.def("create", &create, nb::arg("capacity"), nb::arg("store_limit"), nb::arg("cores"), nb::arg("inline_mode"), nb::arg("spill") = -1,
-        nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("patience") = 2.0, nb::arg("digesting") = 0, nb::arg("keeping") = false);
+        nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("patience") = std::pair(0.1, 0.1), nb::arg("digesting") = 0, nb::arg("keeping") = false);
   m.def("close", &close_context);
-  m.def("detach", &detach);
+  m.def("detach", &leave_to_parent);
   m.def("attached", [] { return ctx != nullptr; });
+  m.def("inside", [] { return Inside::own != 0; });
   m.def("epoch", [] { return epoch; });
   m.def("set_control", [](int fd) { ctx->control = fd; });
   m.def("attach_supervisor", &attach_supervisor, nb::arg("fd"), nb::arg("control"), nb::arg("spill") = -1);
@@ -672,26 +736,26 @@ NB_MODULE(_core, m) {
     ref_class = reinterpret_cast<PyTypeObject*>(c.ptr());
   });
   m.def("get", &get, nb::arg("refs"), nb::arg("timeout").none());
-  m.def("wait", &wait_some, nb::arg("refs"), nb::arg("count"), nb::arg("timeout").none(), nb::arg("patience") = -1.0);
+  m.def("wait", &wait, nb::arg("refs"), nb::arg("count"), nb::arg("timeout").none(), nb::arg("site") = nb::none());
   m.def("put", &put, nb::arg("value").none());
   m.def("put_code", &put_code, nb::arg("value").none());
   m.def("put_recorded", &put_recorded, nb::arg("value").none());
-  m.def("request", &request);
-  m.def("reply", &reply, nb::arg("offset"), nb::arg("value").none(), nb::arg("error") = false);
-  m.def("item_state", &item_state, nb::arg("link"), nb::arg("completion"));
-  m.def("cancel", &cancel, nb::arg("ref"), nb::arg("children"));
-  m.def("cancel_children", &cancel_children);
-  m.def("held_resources", &held_resources);
-  m.def("actor", &actor, nb::arg("restarts") = false, nb::arg("physical") = false);
-  m.def("offer", &offer, nb::arg("link"), nb::arg("named") = false);
+  m.def("request", &request, nb::call_guard<Using>());
+  m.def("reply", &reply, nb::arg("offset"), nb::arg("value").none(), nb::arg("error") = false, nb::call_guard<Using>());
+  m.def("item_state", &item_state, nb::arg("link"), nb::arg("completion"), nb::call_guard<Using>());
+  m.def("cancel", &cancel, nb::arg("ref"), nb::arg("children"), nb::call_guard<Using>());
+  m.def("cancel_children", &cancel_children, nb::call_guard<Using>());
+  m.def("held_resources", &held_resources, nb::call_guard<Using>());
+  m.def("actor", &actor, nb::arg("restarts") = false, nb::arg("physical") = false, nb::call_guard<Using>());
+  m.def("offer", &offer, nb::arg("link"), nb::arg("named") = false, nb::call_guard<Using>());
   m.def("take_retry", [] { return ctx && take_retry(ctx->running_message); });
   m.def("unwanted", [] { return ctx && ctx->running && ctx->heap->at<Object>(ctx->running)->unwanted.load() == 1; });
   m.def("leave_after_task", [] { if (ctx) ctx->leave_after = true; });
-  m.def("link_at", &link_at, nb::arg("offset"), nb::arg("take"), nb::arg("weak") = false);
-  m.def("ref_at", &ref_at, nb::arg("offset"));
-  m.def("hold", [](uint64_t off) { take_hold(ctx->heap->at<Object>(off)); }, nb::arg("offset"));
-  m.def("drop", [](uint64_t off) { drop_hold(ctx->local, ctx->heap->at<Object>(off)); }, nb::arg("offset"));
-  m.def("export_ref", &export_ref, nb::arg("ref"));
+  m.def("link_at", &link_at, nb::arg("offset"), nb::arg("take"), nb::arg("weak") = false, nb::call_guard<Using>());
+  m.def("ref_at", &ref_at, nb::arg("offset"), nb::call_guard<Using>());
+  m.def("hold", [](uint64_t off) { take_hold(ctx->heap->at<Object>(off)); }, nb::arg("offset"), nb::call_guard<Using>());
+  m.def("drop", [](uint64_t off) { drop_hold(ctx->local, ctx->heap->at<Object>(off)); }, nb::arg("offset"), nb::call_guard<Using>());
+  m.def("export_ref", &export_ref, nb::arg("ref"), nb::call_guard<Using>());
   m.def("bare_ref", &bare_ref, nb::arg("cls"), nb::arg("uid"));
   m.def("set_titles", [](const std::string& idle, const std::string& prefix) { titles.set(idle, prefix); }, nb::arg("idle"), nb::arg("prefix"));
   m.def("mark_unflushed", [] { if (ctx) ctx->unflushed = true; });
@@ -704,28 +768,29 @@ NB_MODULE(_core, m) {
   }, nb::arg("idle_seconds"));
   m.def("running", [] { return ctx ? nb::make_tuple(ctx->running_uid, ctx->running_actor) : nb::make_tuple(0, 0); });
   m.def("slot", [] { return ctx ? int(ctx->slot) : -1; });
-  m.def("register_resource", &register_resource, nb::arg("name"), nb::arg("total"), nb::arg("lent") = false);
-  m.def("add_resource", [](uint32_t i, int64_t n) { add_resource(i, n); kick_queues(); }, nb::arg("index"), nb::arg("amount"));
-  m.def("forget_resource", &forget_resource, nb::arg("index"));
-  m.def("task_before", [](uint64_t uid) { return task_before(ctx->heap, uid); }, nb::arg("uid"));
-  m.def("retire_demand", [](uint32_t d) { ctx->header->demand[d].retired.store(1); }, nb::arg("demand"));
-  m.def("resources", &resources);
-  m.def("demand", &demand, nb::arg("parts"), nb::arg("setting") = 0);
+  m.def("register_resource", &register_resource, nb::arg("name"), nb::arg("total"), nb::arg("lent") = false, nb::call_guard<Using>());
+  m.def("add_resource", [](uint32_t i, int64_t n) { add_resource(i, n); kick_queues(); }, nb::arg("index"), nb::arg("amount"), nb::call_guard<Using>());
+  m.def("forget_resource", &forget_resource, nb::arg("index"), nb::call_guard<Using>());
+  m.def("task_before", [](uint64_t uid) { return task_before(ctx->heap, uid); }, nb::arg("uid"), nb::call_guard<Using>());
+  m.def("retire_demand", [](uint32_t d) { ctx->header->demand[d].retired.store(1); }, nb::arg("demand"), nb::call_guard<Using>());
+  m.def("resources", &resources, nb::call_guard<Using>());
+  m.def("demand", &demand, nb::arg("parts"), nb::arg("setting") = 0, nb::call_guard<Using>());
   m.def("take_resources", [](uint32_t d) {
     bool disturbed = false;
     bool taken = take_resources(ctx->header, d, &disturbed);
     if (disturbed) kick_queues();
     return taken;
   }, nb::arg("demand"));
-  m.def("give_resources", [](uint32_t d) { give_resources(ctx->header, d); kick_queues(); }, nb::arg("demand"));
+  m.def("give_resources", [](uint32_t d) { give_resources(ctx->header, d); kick_queues(); }, nb::arg("demand"), nb::call_guard<Using>());
   m.def("set_actors_waiting", [](uint32_t n) { ctx->header->actors_waiting.store(n); }, nb::arg("count"));
   m.def("spawn_answered", [] { ctx->header->spawn_asked.store(0); kick_queues(); });
   m.def("new_proc", [](int kind, uint64_t inbox, uint32_t setting) {
     return int64_t(int32_t(new_proc(ctx->heap, ProcKind(kind), inbox, setting)));
   }, nb::arg("kind"), nb::arg("inbox"), nb::arg("setting") = 0);
+  m.def("free_proc", [](uint32_t slot) { ctx->heap->procs[slot].state.store(ProcState::Free, memory_order_release); }, nb::arg("slot"));
   m.def("set_proc_demand", [](uint32_t slot, uint32_t demand) { ctx->heap->procs[slot].demand.store(demand + 1); }, nb::arg("slot"), nb::arg("demand"));
-  m.def("inbox_at", &inbox_at, nb::arg("actor"));
-  m.def("kill_inbox", &kill_inbox, nb::arg("actor"), nb::arg("reason"));
+  m.def("inbox_at", &inbox_at, nb::arg("actor"), nb::call_guard<Using>());
+  m.def("kill_inbox", &kill_inbox, nb::arg("actor"), nb::arg("reason"), nb::call_guard<Using>());
   m.def("reap", [](uint32_t slot, nb::handle reason, nb::handle unavailable, std::vector<std::tuple<uint64_t, nb::object, uint32_t>> hosted) {
     Object* r = ref_object(reason.ptr());
     Object* u = !r || unavailable.is_none() ? nullptr : ref_object(unavailable.ptr());
@@ -750,16 +815,21 @@ NB_MODULE(_core, m) {
   });
   m.attr("DRIVER") = ActorStates::kDriver;
   m.attr("TASKS") = ActorStates::kTasks;
-  m.def("renew_state", [](uint32_t actor) { ctx->states->renew(actor); }, nb::arg("actor"));
+  m.def("renew_state", [](uint32_t actor) { ctx->states->renew(actor); }, nb::arg("actor"), nb::call_guard<Using>());
   m.def("in_inline_call", [] {  // or in a thread that may have been started by one
     return ctx && ctx->inline_mode && (own_state() != ActorStates::kDriver || (!ctx->inline_calls.empty() && PyThread_get_thread_ident() != ctx->main_thread));
   });
-  m.def("enter_state", [](uint32_t actor) { ctx->states->enter(actor); }, nb::arg("actor"));
-  m.def("always_exchange", [](bool on) { ctx->states->always_call(on); }, nb::arg("on"));
+  m.def("enter_state", [](uint32_t actor) { ctx->states->enter(actor); }, nb::arg("actor"), nb::call_guard<Using>());
+  m.def("always_exchange", [](bool on) { ctx->states->always_call(on); }, nb::arg("on"), nb::call_guard<Using>());
   m.def("exchange_memory", [](std::vector<std::tuple<uint64_t, uint64_t>> places, nb::handle gauss_of) {
     for (auto [at, size] : places) ctx->states->add(reinterpret_cast<uint8_t*>(at), size);
     if (!gauss_of.is_none()) ctx->states->keep_gauss(gauss_of.ptr());
   }, nb::arg("places"), nb::arg("gauss_of").none());
+  m.def("exchange_threads", [](uint64_t get, uint64_t set, int most) {
+    ctx->states->add(reinterpret_cast<int (*)()>(get), reinterpret_cast<void (*)(int)>(set), most);
+  }, nb::arg("get"), nb::arg("set"), nb::arg("most"));
+  m.def("exchange_environment", [](nb::dict environ, nb::bytes name) { ctx->states->keep_variable(environ.ptr(), name.ptr()); },
+        nb::arg("environ"), nb::arg("name"));
   m.def("exchange_variable", [](nb::dict module, nb::str name, nb::object make) {
     ctx->states->add(module.ptr(), name.ptr(), make.ptr());
   }, nb::arg("module"), nb::arg("name"), nb::arg("make"));
@@ -781,9 +851,9 @@ NB_MODULE(_core, m) {
     if (!r) throw nb::python_error();
     fail_tasks(r, demand, setting);
   }, nb::arg("reason"), nb::arg("demand") = -1, nb::arg("setting") = 0);
-  m.def("drain", [](uint64_t actor) { drain(ctx->heap->at<Object>(actor)); }, nb::arg("actor"));
-  m.def("free_actor", [](uint64_t actor) { return free_actor(ctx->heap->at<Object>(actor)); }, nb::arg("actor"));
-  m.def("proc_info", &proc_info, nb::arg("slot"));
+  m.def("drain", [](uint64_t actor) { drain(ctx->heap->at<Object>(actor)); }, nb::arg("actor"), nb::call_guard<Using>());
+  m.def("free_actor", [](uint64_t actor) { return free_actor(ctx->heap->at<Object>(actor)); }, nb::arg("actor"), nb::call_guard<Using>());
+  m.def("proc_info", &proc_info, nb::arg("slot"), nb::call_guard<Using>());
   m.def("set_recording", [](bool on) {
     need_ctx();
     delete ctx->recorder;
@@ -791,10 +861,10 @@ NB_MODULE(_core, m) {
   }, nb::arg("on"));
   m.def("set_own_directory", [](const std::string& path) { reactor_own_directory(path.c_str()); }, nb::arg("path"));
   m.def("set_tracing", [](bool on) { need_ctx(); ctx->tracing = on; }, nb::arg("on"));
-  m.def("recordings", &recordings, nb::arg("timeout"));
-  m.def("counters", &counters);
+  m.def("recordings", &recordings, nb::arg("timeout"), nb::call_guard<Using>());
+  m.def("counters", &counters, nb::call_guard<Using>());
   m.def("count_physical", [] { need_ctx(); ctx->proc->physical.fetch_add(1); });
-  m.def("stats", &stats);
+  m.def("stats", &stats, nb::call_guard<Using>());
   m.def("store_used", [] { need_ctx(); return ctx->header->store_used.load(); });
   m.def("set_streams_window", [](uint32_t window) {
     need_ctx();
@@ -830,9 +900,24 @@ NB_MODULE(_core, m) {
   m.attr("TIMED_OUT") = nb::handle(timed_out);
   m.attr("STREAM") = kStreamResult;
   m.attr("DYNAMIC") = kDynamicResult;
-  m.def("die_with_parent", [] { prctl(PR_SET_PDEATHSIG, SIGKILL); });
-  m.def("control_sent", [] { if (ctx) ctx->header->control_sent.fetch_add(1, memory_order_seq_cst); });
-  m.def("control_done", [] { ctx->header->control_done.fetch_add(1, memory_order_seq_cst); });
+  m.def("die_with_parent", [](int signal) { prctl(PR_SET_PDEATHSIG, signal); }, nb::arg("signal") = int(SIGKILL));
+  m.def("adopt_orphans", [] { prctl(PR_SET_CHILD_SUBREAPER, 1); });
+  // Sends a message to the supervisor and counts it; the two are one step for signal handlers of this process. Returns 0 or errno.
+  m.def("send_message", [](int fd, nb::bytes data) {
+    std::optional<Inside> inside;  // the run's memory stays until the end of this
+    if (ctx) inside.emplace();
+    atomic<uint64_t>* sent = ctx ? &ctx->header->control_sent : nullptr;
+    if (sent) sent->fetch_add(1, memory_order_seq_cst);
+    int error = 0;
+    if (send(fd, data.c_str(), data.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && (error = errno) == EAGAIN) {
+      nb::gil_scoped_release unlocked;  // the supervisor is busy and its socket full
+      do error = send(fd, data.c_str(), data.size(), MSG_NOSIGNAL) < 0 ? errno : 0;
+      while (error == EINTR);
+    }
+    if (error && sent) sent->fetch_sub(1, memory_order_seq_cst);
+    return error;
+  });
+  m.def("control_done", [] { ctx->header->control_done.fetch_add(1, memory_order_seq_cst); }, nb::call_guard<Using>());
   m.def("logical", [] { return ctx && ctx->logical; });
   m.def("set_ready", [] { ctx->proc->executed.store(1, memory_order_release); });
   m.def("supervisor_ready", [] { return ctx && ctx->heap->procs[1].executed.load(memory_order_acquire) != 0; });
@@ -851,8 +936,8 @@ NB_MODULE(_core, m) {
     return false;
   }, nb::arg("offset"));
   m.def("set_exit_reason", [](uint32_t r) { ctx->proc->exit_reason.store(ExitReason(r)); }, nb::arg("reason"));
-  m.def("waits", &waits, nb::arg("from_") = -1);
-  m.def("digest", &digest);
+  m.def("waits", &waits, nb::arg("from_") = -1, nb::call_guard<Using>());
+  m.def("digest", &digest, nb::call_guard<Using>());
   m.def("running_tag", [] { return steal(ctx && ctx->level ? tag_tuple(ctx->here) : PyTuple_New(0)); });
   m.def("all_sleep", [] { return !ctx || ctx->inline_mode || (ctx->header->held.load() == 0 && all_sleep(ctx->heap, ctx->slot)); });
   m.def("loop_idle", [](bool idle) { if (ctx) ctx->proc->loop_idle.store(idle, memory_order_seq_cst); });

@@ -38,6 +38,7 @@ struct alignas(64) WaitNode {
   NodeKind kind;
   Off target;            // WaitGroup, task block or Bell
   atomic<Life> life;
+  atomic<uint64_t> since;  // ns, when its waiter began to wait if some process held a message back then; else 0 (patience.h)
 };
 
 // Counts completions down; rings `bell` at zero. Group memory is used again only when no completer can still touch it.
@@ -49,7 +50,10 @@ struct alignas(64) WaitGroup {
 constexpr int32_t kBias = 1 << 30;
 
 inline uint16_t kind_bits(Object* o) { return std::atomic_ref(o->kind).load(memory_order_seq_cst); }
-inline uint16_t kind_of(Object* o) { return kind_bits(o) & uint16_t(~kOpenCall); }
+inline uint16_t kind_of(Object* o) { return kind_bits(o) & uint16_t(~(kOpenCall | kSeen)); }
+inline void mark_seen(Object* o) {
+  if (!(kind_bits(o) & kSeen)) std::atomic_ref(o->kind).fetch_or(kSeen, memory_order_relaxed);
+}
 inline bool is_done(const Object* o) { return o->wait.load(memory_order_seq_cst) & 1; }
 
 // What one process needs to work with objects. Thread safety: its process's GIL.
@@ -63,6 +67,7 @@ struct Local {
   uint32_t holding_back = 0;    // actors of this process that hold a message back, see set_held()
   void (*task_ready)(Local&, Off task) = nullptr;     // a task's last argument came in
   void (*actor_unheld)(Local&, Object*) = nullptr;    // an actor's last handle is gone
+  void (*failure_unseen)(Local&, Object*) = nullptr;  // takes over the result of a call whose failure nobody can ask for any more
 
   Local(Heap* h, uint32_t slot, bool journaled)
       : heap(h), slot(slot), proc(&h->procs[slot]), alloc(h, slot), journal(h, &alloc, journaled ? &h->procs[slot] : nullptr) {}
@@ -78,7 +83,7 @@ struct Local {
 
 inline Object* new_object(Local& l, int32_t holds, uint16_t kind = kValueObject) {
   Off off = l.alloc.alloc(sizeof(Object));
-  if (!off) throw std::bad_alloc();
+  if (!off) throw NoRoom();
   auto* o = l.heap->at<Object>(off);
   o->wait.store(0, memory_order_relaxed);
   o->state.store(State::Pending, memory_order_relaxed);
@@ -114,6 +119,13 @@ inline uint64_t full_size(Heap* h, Object* o) {
 
 inline void take_hold(Object* o) { o->holds.fetch_add(1, memory_order_relaxed); }
 
+// A task or method raised, or a task's process died, and nobody has seen it. A dead actor's calls do not count, as in Ray: its death is told
+// to who calls it next.
+inline bool is_unseen_failure(Object* o) {
+  State s = o->state.load(memory_order_acquire);
+  if (s != State::Error && s != State::Died) return false;
+  return !(kind_bits(o) & kSeen) && (s == State::Error || kind_of(o) == kValueObject);
+}
 void destroy(Local& l, Object* o);
 void complete(Local& l, Object* o, State s);
 inline void drop_hold(Local& l, Object* o) {
@@ -132,6 +144,7 @@ inline void destroy(Local& l, Object* first) {
       if (l.actor_unheld) l.actor_unheld(l, o);
       return;
     }
+    if (l.failure_unseen && is_unseen_failure(o)) return l.failure_unseen(l, o);
     o->size = fallen;
     fallen = l.heap->off(o);
   };
@@ -230,14 +243,18 @@ inline bool link(Local& l, Object* o, WaitNode* n) {
   return true;
 }
 
+// For WaitNode::since.
+inline uint64_t begin_of_wait(const Local& l) { return l.heap->header->held.load(memory_order_relaxed) ? now_ns() : 0; }
+
 inline WaitNode* new_node(Local& l, NodeKind kind, Off target) {
   Off off = l.alloc.alloc(sizeof(WaitNode));
-  if (!off) throw std::bad_alloc();
+  if (!off) throw NoRoom();
   auto* n = l.heap->at<WaitNode>(off);
   n->next = 0;
   n->kind = kind;
   n->target = target;
   n->life.store(Life::Linked, memory_order_relaxed);
+  n->since.store(begin_of_wait(l), memory_order_relaxed);
   n->armed.store(1, memory_order_relaxed);
   return n;
 }

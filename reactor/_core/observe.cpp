@@ -1,5 +1,6 @@
 #include "observe.h"
 #include <map>
+#include <utility>
 #include <tuple>
 #include <sys/wait.h>
 
@@ -10,7 +11,7 @@ namespace {
 
 PyObject* collected() {
   PyObject* name = PyUnicode_FromString(ctx->slot == 0 ? "driver" : "worker");
-  PyObject* data = ctx->recorder ? ctx->recorder->data(name, ctx->tick()) : PyDict_New();
+  PyObject* data = ctx->recorder && !ctx->recorder->empty() ? ctx->recorder->data(name, ctx->tick()) : PyDict_New();
   Py_DECREF(name);
   PyObject* ran = data ? PyList_New(0) : nullptr;
   auto add = [&](const MethodNote& m) {
@@ -20,9 +21,9 @@ PyObject* collected() {
     if (t) PyList_Append(ran, t);
     Py_XDECREF(t);
   };
-  for (auto& [notes, n] : ctx->method_notes)
-    for (size_t i = 0; i < n; ++i) add(notes[i]);
-  for (auto& [uid, m] : ctx->function_notes) add(m);
+  for (auto& noted : ctx->method_notes)
+    for (size_t i = 0; i < noted.count; ++i) add(noted.notes[i]);
+  for (auto& [name, m] : ctx->function_notes) add(m);
   if (ran) PyDict_SetItemString(data, "ran", ran);
   Py_XDECREF(ran);
   PyObject* events = data ? PyList_New(0) : nullptr;
@@ -52,19 +53,21 @@ PyObject* recording_data() {
 
 void leave_recording() {
   bool ran = !ctx->events.empty();
-  for (auto& [notes, n] : ctx->method_notes)
-    for (size_t i = 0; i < n; ++i) ran |= notes[i].calls > 0;
-  for (auto& [uid, m] : ctx->function_notes) ran |= m.calls > 0;
+  for (auto& noted : ctx->method_notes)
+    for (size_t i = 0; i < noted.count; ++i) ran |= noted.notes[i].calls > 0;
+  for (auto& [name, m] : ctx->function_notes) ran |= m.calls > 0;
   Header* h = ctx->header;
   if (!ran) return;
   PyObject* data = recording_data();
   Encoding e;
   if (data && e->item(data)) {
     uint64_t n = e->size();
-    Off off = h->ended_bytes.fetch_add(n) + n <= kEndedBytes ? ctx->local.alloc.alloc(sizeof(EndedRecording) + n) : 0;
+    const uint64_t block = Allocator::block_bytes(sizeof(EndedRecording) + n);
+    Off off = h->ended_bytes.fetch_add(block) + block <= kEndedBytes ? ctx->local.alloc.alloc(sizeof(EndedRecording) + n) : 0;
     auto* r = off ? ctx->heap->at<EndedRecording>(off) : nullptr;
     if (r && e->write(reinterpret_cast<uint8_t*>(r + 1))) {
       ctx->local.alloc.publish(off, kPlain);  // not a value of the user's: the store does not count it
+      r->size = n;
       r->next = h->ended_recordings.load(memory_order_relaxed);
       while (!h->ended_recordings.compare_exchange_weak(r->next, off, memory_order_release, memory_order_relaxed)) {}
     }
@@ -75,17 +78,66 @@ void leave_recording() {
 
 namespace {
 
-// Takes over what ended workers have left.
-void fetch_ended() {
+// The right to take what ended workers have left: the driver's or the supervisor's, for some milliseconds at most.
+class TakesEnded {
+ public:
+  explicit TakesEnded(int tries) {
+    for (; tries && !(mine_ = ctx->header->ended_busy.exchange(1, memory_order_acquire) == 0); --tries) {
+      timespec t{0, 100000};
+      nanosleep(&t, nullptr);
+    }
+  }
+  ~TakesEnded() {
+    if (mine_) ctx->header->ended_busy.store(0, memory_order_release);
+  }
+  explicit operator bool() const { return mine_; }
+
+ private:
+  bool mine_ = false;
+};
+
+}  // namespace
+
+// Supervisor: what dead workers have left goes to its own blocks. Where it lay it alone would keep a page for each of them.
+void move_ended() {
+  TakesEnded taking(1);
+  if (!taking) return;  // at the next death
+  Heap* h = ctx->heap;
   for (Off off = ctx->header->ended_recordings.exchange(0, memory_order_acquire); off;) {
-    auto* r = ctx->heap->at<EndedRecording>(off);
-    Decoder d(reinterpret_cast<uint8_t*>(r + 1), nullptr, nullptr);
-    if (PyObject* data = d.item()) ctx->ended.push_back(data);
-    PyErr_Clear();
-    Off next = r->next;
-    ctx->local.alloc.free(off);
+    auto* r = h->at<EndedRecording>(off);
+    const uint64_t size = sizeof(EndedRecording) + r->size;
+    const Off next = r->next;
+    Off at = off;
+    if (Off to = ctx->local.alloc.alloc(size)) {
+      memcpy(h->at<uint8_t>(to), r, size);
+      ctx->local.alloc.publish(to, kPlain);
+      ctx->local.alloc.free(off);
+      at = to;
+    }
+    h->at<EndedRecording>(at)->next = std::exchange(ctx->header->ended_moved, at);
     off = next;
   }
+}
+
+namespace {
+
+// Takes over what ended workers have left.
+void fetch_ended() {
+  Off lists[2] = {};
+  if (TakesEnded taking(1000); taking) {
+    lists[0] = std::exchange(ctx->header->ended_moved, 0);
+    lists[1] = ctx->header->ended_recordings.exchange(0, memory_order_acquire);
+  }
+  for (Off off : lists)
+    while (off) {
+      auto* r = ctx->heap->at<EndedRecording>(off);
+      Decoder d(reinterpret_cast<uint8_t*>(r + 1), nullptr, nullptr);
+      if (PyObject* data = d.item()) ctx->ended.push_back(data);
+      PyErr_Clear();
+      Off next = r->next;
+      ctx->local.alloc.free(off);
+      off = next;
+    }
 }
 
 }  // namespace

@@ -11,12 +11,22 @@ inline nanobind::object steal(PyObject* o) {
   return nanobind::steal(o);
 }
 inline void need_ctx() {
-  if (ctx) return;
+  if (ctx && !ctx->closing) return;
   PyErr_SetString(PyExc_RuntimeError, "the runtime is not running");
   throw nanobind::python_error();
 }
 
+// For nanobind::call_guard: of a function that needs the context.
+class Using {
+ public:
+  Using() { need_ctx(); }
+
+ private:
+  Inside inside_;
+};
+
 nanobind::list recordings(double timeout);
+void move_ended();
 // {process and place, as in Object::runner: (pid, number of its actor or 0, [(uid, who runs the call or -1, number of its actor or 0)], Python's
 // name of the thread that waits or 0)}: of all calls that can be waited for, what they must have to go on; with `from` of that one and of those it waits for,
 // directly or not.

@@ -98,8 +98,14 @@ void Order::read_notices() {
   if (head == newest_) return;
   for (Off off = head; off != newest_;) {
     auto* n = heap_->at<Notice>(off);
-    if (n->kind == NoticeKind::Holds) holders_[n->to].push_back(uint32_t(n->who));
-    else (n->kind == NoticeKind::Wide ? wide_ : relaxed_).insert(n->who);
+    if (n->kind == NoticeKind::Holds) {
+      holders_[n->to].push_back(uint32_t(n->who));
+    } else if (n->kind == NoticeKind::Wide) {
+      wide_.insert(n->who);
+    } else if (relaxed_.insert(n->who).second) {
+      auto holder = Party(n->who);
+      if (++relaxed_callers_[holder] >= kManyCallers) relaxed_by_all_.insert(holder);
+    }
     off = n->next;
   }
   newest_ = head;
@@ -128,34 +134,49 @@ bool Order::reaches(const OpenCall& x, uint32_t actor) {
   return false;
 }
 
-// False: something on the board holds t.
-bool Order::scan(Board* b, uint32_t actor, TagView t, std::vector<Blocker>& blockers) {
-  bool free = true;
+// Calls `found` with each open call on the board, of a root up to `last_root`, that `matters` and can come to send the actor a message;
+// until it returns false. What is sent to the actor itself is in its inbox, or its caller is open too.
+template <class Matters, class Found> void Order::each_open(Board* b, uint32_t actor, uint64_t last_root, Matters matters, Found found) {
   for (Off at = b->first.load(memory_order_acquire); at;) {
     auto* c = heap_->at<BoardChunk>(at);
     at = c->next.load(memory_order_acquire);
     for (auto& s : c->slot) {
       uint64_t id = s.id.load(memory_order_acquire);
       if (!id) continue;
-      if (s.word[kRootWord].load(memory_order_relaxed) > t.root || !unfinished(heap_, s.word[0].load(memory_order_relaxed), id)) continue;
+      if (s.word[kRootWord].load(memory_order_relaxed) > last_root || !unfinished(heap_, s.word[0].load(memory_order_relaxed), id)) continue;
       OpenCall x;
       uint64_t words[kOpenWords];
       for (size_t i = 0; i < kOpenWords; ++i) words[i] = s.word[i].load(memory_order_relaxed);
       std::atomic_thread_fence(memory_order_acquire);
       if (s.id.load(memory_order_relaxed) != id) continue;
       memcpy(&x, words, sizeof x);
-      // What is sent to this very actor is in its inbox, or its caller holds t.
-      if (x.actor == actor || !strictly_before(x.tag(), t) || relaxed_.count(x.target)) continue;
-      if (!unfinished(heap_, x.result, id) || !reaches(x, actor)) continue;
-      blockers.push_back({x.target, std::string(x.name, strnlen(x.name, sizeof x.name))});
-      free = false;
+      if (x.actor == actor || !matters(x) || !unfinished(heap_, x.result, id) || !reaches(x, actor)) continue;
+      if (!found(x)) return;
     }
   }
+}
+
+// False: something on the board holds t.
+bool Order::scan(Board* b, uint32_t actor, TagView t, Party caller) {
+  bool free = true;
+  each_open(
+      b, actor, t.root, [&](const OpenCall& x) { return strictly_before(x.tag(), t) && !relaxed(caller, x.party()); },
+      [&](const OpenCall&) { return free = false; });
   return free;
 }
 
-bool Order::may_start(uint32_t actor, TagView t, std::vector<Blocker>& blockers) {
-  blockers.clear();
+void Order::senders(uint32_t actor, std::vector<OpenCall>& calls) {
+  std::atomic_thread_fence(memory_order_seq_cst);
+  read_notices();
+  for (Off off = header_->boards.load(memory_order_seq_cst); off;) {
+    auto* b = heap_->at<Board>(off);
+    each_open(
+        b, actor, UINT64_MAX, [](const OpenCall&) { return true; }, [&](const OpenCall& x) { return calls.push_back(x), true; });
+    off = b->next.load(memory_order_acquire);
+  }
+}
+
+bool Order::may_start(uint32_t actor, TagView t, Party caller) {
   std::atomic_thread_fence(memory_order_seq_cst);
   before_.clear();
   for (;;) {
@@ -172,7 +193,7 @@ bool Order::may_start(uint32_t actor, TagView t, std::vector<Blocker>& blockers)
       if (!same) {
         // The driver's own later calls come after t; its board need not stand still.
         again |= b->producer.load(memory_order_relaxed) != 0;
-        if (!scan(b, actor, t, blockers)) return false;
+        if (!scan(b, actor, t, caller)) return false;
       }
       off = b->next.load(memory_order_acquire);
     }

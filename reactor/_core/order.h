@@ -15,7 +15,7 @@
 //
 //   Board      the open calls of one process: those that carry something, written by their caller before they can be seen by
 //              anybody, gone when their result is done
-//   Notice     a log for all: "actor a holds a handle of b", "a handle of a lies in some value", "x does not hold others any more"
+//   Notice     a log for all: "actor a holds a handle of b", "a handle of a lies in some value", "caller c is relaxed against holder x"
 //   Inbox::order  what holds for one actor, see OrderFlag
 //
 // Why none is missed. Let x be a call that B does not see although it could still send B a message m before t.
@@ -29,6 +29,9 @@
 //   3. m came before B looked at the boards, and x is done: B looks at its inbox once more after the boards.
 // Holding more than necessary costs time, never a deadlock: it waits for what comes before in the serial order only, and what
 // is first of all waits for nothing. What waits for something that comes later cannot be ordered; see Ordering.
+//
+// The price. A caller is relaxed against a holder when waiting for it has cost too much (patience.h): x then holds t no more if the
+// caller of t is relaxed against x. A holder against which many callers are relaxed holds nobody any more.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -38,7 +41,7 @@
 
 namespace reactor {
 
-constexpr uint32_t kMaxTag = 40;  // calls nested deeper are not told apart from their callers
+constexpr uint32_t kMaxTag = 40;  // words of a tag's tail
 
 struct TagView {
   uint64_t root;         // the driver's call
@@ -67,14 +70,59 @@ inline int compare(TagView a, TagView b) {
     if (a.tail[i] != b.tail[i]) return a.tail[i] < b.tail[i] ? -1 : 1;
   return a.depth < b.depth ? -1 : a.depth > b.depth;
 }
-// x is before t and not its ancestor.
+// The number of a call among its caller's is one word of the tail up to 2^31, then two of 30 bits each, of which the first has its highest bit
+// set: so the order of the words is that of the numbers, and no word has its two highest bits set.
+constexpr uint32_t kTwoWords = 1u << 31;
+inline uint32_t words_of(uint64_t number) { return number < kTwoWords ? 1 : 2; }
+// Where the last number of the tail begins that begins before word `end`.
+inline uint32_t last_number(const uint32_t* tail, uint32_t end) {
+  uint32_t at = 0;
+  for (uint32_t next = 0; next < end; next += tail[next] & kTwoWords ? 2 : 1) at = next;
+  return at;
+}
+// The depth of the tag of call `number` of the call tagged `caller`. Where the tail has no room for it, what the caller's has beyond kKept words is
+// folded into a hash of two words, the first of which has its two highest bits set: such a tag is still one of its own, the same in every run, and
+// the calls of one caller are in their order. But whether a call so deep is another's ancestor cannot be told, so it holds nobody.
+constexpr uint32_t kKept = kMaxTag - 4, kHash = 3u << 30, kLowBits = (1u << 30) - 1;
+inline uint32_t extended_depth(TagView caller, uint64_t number) {
+  uint32_t depth = caller.depth + words_of(number);
+  if (depth <= kMaxTag) return depth;
+  uint32_t cut = last_number(caller.tail, kKept + 1);
+  return cut + 2 + words_of(number);
+}
+// Writes its tail.
+inline void extend(TagView caller, uint64_t number, uint32_t* to) {
+  const bool folds = caller.depth + words_of(number) > kMaxTag;
+  const uint32_t kept = folds ? last_number(caller.tail, kKept + 1) : caller.depth;
+  for (uint32_t i = 0; i < kept; ++i) to[i] = caller.tail[i];
+  to += kept;
+  if (folds) {
+    uint64_t hash = 0xcbf29ce484222325ull;
+    for (uint32_t i = kept; i < caller.depth; ++i) hash = (hash ^ caller.tail[i]) * 0x9e3779b97f4a7c15ull, hash ^= hash >> 29;
+    *to++ = uint32_t(hash >> 32) | kHash;
+    *to++ = uint32_t(hash) & kLowBits;
+  }
+  if (words_of(number) == 2) {
+    *to++ = (uint32_t(number >> 30) & kLowBits) | kTwoWords;
+    number &= kLowBits;
+  }
+  *to = uint32_t(number);
+}
+
+// x is before t and not its ancestor, for sure.
 inline bool strictly_before(TagView x, TagView t) {
   if (x.root != t.root) return x.root < t.root;
   uint32_t n = x.depth < t.depth ? x.depth : t.depth;
   for (uint32_t i = 0; i < n; ++i)
-    if (x.tail[i] != t.tail[i]) return x.tail[i] < t.tail[i];
+    if (x.tail[i] != t.tail[i]) return x.tail[i] < t.tail[i] && t.tail[i] < kHash;
   return false;
 }
+
+// Who calls, and who is called: 0 is the driver, an actor its number, the tasks of one function together kTasks and part of its uid.
+using Party = uint32_t;
+constexpr Party kDriverParty = 0, kTasks = 1u << 31;
+inline Party party_of(uint32_t actor, uint64_t target) { return actor ? actor : kTasks | uint32_t(target); }
+inline uint64_t pair_of(Party caller, Party holder) { return uint64_t(caller) << 32 | holder; }
 
 // What is known of an open call. A copy; on a board the same in words.
 struct OpenCall {
@@ -86,8 +134,9 @@ struct OpenCall {
   uint16_t holds = 0;     // actors of which a task was given handles; kAnybody: more than fit
   uint32_t tail[kMaxTag];
   uint32_t hold[8];
-  char name[24] = {};     // of the method or function, for messages
+  char name[40] = {};     // of the method or function, for messages
   TagView tag() const { return {root, tail, depth}; }
+  Party party() const { return party_of(actor, target); }
 };
 constexpr uint16_t kAnybody = 0xffff;
 constexpr size_t kRootWord = offsetof(OpenCall, root) / 8;
@@ -101,7 +150,7 @@ struct alignas(64) OpenSlot {
   atomic<uint64_t> word[kOpenWords];
 };
 struct alignas(64) BoardChunk {
-  static constexpr uint32_t kSlots = 29;
+  static constexpr uint32_t kSlots = 25;
   atomic<Off> next;
   OpenSlot slot[kSlots];
 };
@@ -113,17 +162,12 @@ struct alignas(64) Board {
   atomic<Off> first;
 };
 
-struct Blocker {
-  uint64_t target;
-  std::string name;
-};
-
 enum class NoticeKind : uint32_t { Holds = 0, Wide, Relaxed };
 struct alignas(64) Notice {
   Off next;
   NoticeKind kind;
   uint32_t to;              // Holds: `who` has a handle of it
-  uint64_t who;
+  uint64_t who;             // Relaxed: pair_of(caller, holder)
 };
 
 // This process's part. Guarded by the GIL.
@@ -135,11 +179,23 @@ class Order {
   void open(Object* result, OpenCall& call);
   void note(NoticeKind kind, uint64_t who, uint32_t to = 0);  // once for each
 
-  // Whether the actor may start the message tagged t now. If not, `blockers` are the calls that it must wait for, or some.
-  bool may_start(uint32_t actor, TagView t, std::vector<Blocker>& blockers);
+  // Whether the actor may start the caller's message tagged t now.
+  bool may_start(uint32_t actor, TagView t, Party caller = kDriverParty);
+  // The open calls of others that can come to send the actor a message, whenever they were made. A look, which may miss the newest.
+  void senders(uint32_t actor, std::vector<OpenCall>& calls);
+
+  bool relaxed(Party caller, Party holder) const {
+    return !relaxed_.empty() && (relaxed_.count(pair_of(caller, holder)) || relaxed_by_all_.count(holder));
+  }
+  bool any_relaxed() {
+    read_notices();
+    return !relaxed_.empty();
+  }
+  static constexpr uint32_t kManyCallers = 8;  // relaxed against one holder: it holds nobody any more
 
  private:
-  bool scan(Board* b, uint32_t actor, TagView t, std::vector<Blocker>& blockers);
+  template <class Matters, class Found> void each_open(Board* b, uint32_t actor, uint64_t last_root, Matters matters, Found found);
+  bool scan(Board* b, uint32_t actor, TagView t, Party caller);
   bool reaches(const OpenCall& x, uint32_t actor);
   void read_notices();
   OpenSlot* take_slot();
@@ -154,6 +210,8 @@ class Order {
   Off newest_ = 0;                                              // the notices read
   std::unordered_map<uint32_t, std::vector<uint32_t>> holders_; // actor -> who holds it
   std::unordered_set<uint64_t> wide_, relaxed_;
+  std::unordered_map<Party, uint32_t> relaxed_callers_;         // holder -> how many callers are relaxed against it
+  std::unordered_set<Party> relaxed_by_all_;
   std::vector<std::pair<Off, uint64_t>> before_, now_;          // boards and their versions, in may_start
   uint32_t of_ = 0;                                             // the actor that the next two are about
   std::unordered_set<uint32_t> reachers_;

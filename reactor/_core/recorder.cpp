@@ -99,7 +99,7 @@ uint32_t Recorder::record(const OpKey& k, PyObject* name, uint32_t actor, uint32
 }
 
 void Recorder::end_segment(SegmentEnd end) {
-  ++serial_;
+  if (++serial_ == 0) serial_ = 1;  // 0: not recorded. A ref as old as the numbers last is taken for a new one, in what is drawn alone
   uint32_t at = caller_.at;
   caller_.at = caller_.root;
   if (caller_.broken || at == caller_.root) {

@@ -183,6 +183,7 @@ class Recorder {
   void set_room(uint32_t node, uint32_t room) { nodes_[node].room = room; }
   OpNote* note(uint32_t node) { return node < nodes_.size() && nodes_[node].note ? &notes_[nodes_[node].note - 1] : nullptr; }
   bool changed() const { return changed_; }
+  bool empty() const { return nodes_.size() == 1; }
   PyObject* data(PyObject* caller_name, double tick);                // everything, as a dict; `tick`: seconds of one
 
   uint64_t matched() const { return matched_; }

@@ -1,4 +1,5 @@
 #include "aside.h"
+#include "failures.h"
 #include "spill.h"
 #include "stream.h"
 #include <structmember.h>
@@ -28,12 +29,13 @@ void free_instance(PyObject* o) {
   Py_DECREF(t);
 }
 
-// C++ exceptions must not cross into the interpreter: the heap is full, which is a MemoryError.
+// C++ exceptions must not cross into the interpreter. That the heap is full is a MemoryError.
 template <class F> PyObject* guarded(F f) {
   try {
     return f();
   } catch (std::exception& e) {
-    if (!PyErr_Occurred()) PyErr_Format(PyExc_MemoryError, "reactor: no room in the shared heap (%s)", e.what());
+    const bool full = dynamic_cast<std::bad_alloc*>(&e);
+    if (!PyErr_Occurred()) PyErr_SetString(full ? PyExc_MemoryError : PyExc_RuntimeError, full ? NoRoom().what() : e.what());
     return nullptr;
   }
 }
@@ -46,7 +48,9 @@ void ref_dealloc(PyObject* self) {
   if (ctx && r->epoch == epoch && r->object) {
     if (r->node) let_go(ctx->local, r->node);
     ctx->local.journal.clear(r->note);
+    if (r->exporter) r->object->unwanted.store(kRetiredCode, memory_order_relaxed);
     drop_hold(ctx->local, r->object);
+    tell_failures();
   }
   free_instance(self);
 }
@@ -147,9 +151,9 @@ void view_dealloc(PyObject* self) {
   auto* v = reinterpret_cast<PyView*>(self);
   if (ctx && v->epoch == epoch) {
     if (v->writable) {
-      const uint64_t size = align_up(v->size, kMemoryPage);
-      if (has_copies(v->data, size)) madvise(v->data, size, MADV_DONTNEED);
-      ctx->shadowed.erase(v->data);
+      const uint64_t size = align_up(v->size, memory_page());
+      // Pages that stay copied would show the next value there what was written to this one: that place is not used again.
+      if (!has_copies(v->data, size) || madvise(v->data, size, MADV_DONTNEED) == 0) ctx->shadowed.erase(v->data);
     }
     ctx->local.journal.clear(v->note);
     if (v->pinned) unpin(residence_of(v->heap, v->object));
@@ -172,7 +176,7 @@ PyObject* private_view(PyObject* self) {
   Heap* h = v->heap;
   // Copy-on-write works by whole pages that nobody else looks at through the same mapping: those of one large buffer, and one view of it
   // at a time.
-  if (ctx && v->epoch == epoch && v->size >= kOwnPages && !v->mapping) {
+  if (ctx && v->epoch == epoch && v->size >= kOwnPages && !v->mapping && h->off(v->data) % memory_page() == 0) {
     for (size_t which = 0; which < Heap::kShadows; ++which) {
       uint8_t* shadow = h->shadow(which);
       if (!shadow) break;
@@ -406,6 +410,7 @@ void completion_finish(PyCompletion* c) {
   ctx->trace(c->started, c->replayed ? Span::Replayed : Span::Ordinary, c->actor, 0, c->name);
   ctx->proc->deferred.fetch_sub(1, memory_order_relaxed);
   if (ctx->deferred_open.fetch_sub(1) == 1) ring(ctx->heap, &ctx->proc->bell);  // it may have been told to end
+  tell_failures();
 }
 bool completion_open(PyCompletion* c) {
   if (ctx && c->epoch == epoch && !c->results->empty()) return true;
@@ -536,12 +541,21 @@ Object* ref_object(PyObject* ref) {
 PyObject* new_ref(Object* o, bool take) {
   auto* r = reinterpret_cast<PyRef*>(ref_class->tp_alloc(ref_class, 0));
   if (!r) return nullptr;
-  if (take) take_hold(o);
+  uint32_t note;
+  if (take) take_hold(o);  // before it is noted: who is killed in between has one too many, and not one too few
+  try {
+    note = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);
+  } catch (std::bad_alloc&) {
+    if (take) drop_hold(ctx->local, o);
+    Py_DECREF(r);  // it is of no object yet
+    throw;
+  }
   r->object = o;
   r->uid = o->uid;
   r->epoch = epoch;
-  r->note = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);
+  r->note = note;
   r->segment = r->op = r->recorded = 0;
+  r->exporter = false;
   r->node = nullptr;
   r->weakrefs = nullptr;
   return reinterpret_cast<PyObject*>(r);

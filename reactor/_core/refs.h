@@ -15,6 +15,7 @@ struct PyRef {
   uint32_t note;      // journal entry
   uint32_t segment, op;  // where the caller issued it: number of its segment and place in it; 0: not recorded
   uint32_t recorded;     // node of the operation in the trie, 0 for none
+  bool exporter;      // of code, and its process has put it there: when this goes nobody makes further calls of it
   WaitNode* node;     // linked on the object's list and kept for the next wait, or null
   PyObject* weakrefs;
 };

@@ -45,7 +45,7 @@ inline uint64_t placed_at(Place p, uint64_t rest = 0) { return uint64_t(p) << kP
 inline bool in_memory(uint64_t word) { return place_of(word) <= Place::Leaving; }
 inline bool moving(uint64_t word) { return place_of(word) == Place::Leaving || place_of(word) == Place::Dropping; }
 
-// The part of a value that stays in memory, in whole memory pages.
+// The part of a value that stays in memory. (Where pages are larger than this, the rest of the first one is only cleared.)
 inline uint64_t head_bytes(const ValueHeader* v) {
   return align_up(sizeof(ValueHeader) + 8 * (uint64_t(v->deps) + v->refs) + sizeof(BufferEntry) * uint64_t(v->buffers), 4096);
 }

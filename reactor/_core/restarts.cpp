@@ -58,11 +58,11 @@ class Again {
   Message* add(const Message* m) {
     if (!sender_) {
       off_ = new_channel(ctx->heap, ctx->local.alloc, ctx->slot);
-      if (!off_) throw std::bad_alloc();
+      if (!off_) throw NoRoom();
       sender_ = std::make_unique<Sender>(ctx->heap, &ctx->local.alloc, ctx->heap->at<Channel>(off_));
     }
     Message* copy = sender_->reserve(m->size);
-    if (!copy) throw std::bad_alloc();
+    if (!copy) throw NoRoom();
     memcpy(copy, m, m->size);
     sender_->commit(m->size);
     return copy;
@@ -87,7 +87,7 @@ class Again {
 void create_again(Again& again, Off creation) {
   Message* m = again.add(at(creation));
   m->stamp = 0;
-  m->result = ctx->heap->off(new_object(ctx->local, 1, kMethodResult));
+  m->result = ctx->heap->off(new_object(ctx->local, 1, kMethodResult | kSeen));
   at(creation)->result = 0;
   if (m->args_object) return take_hold(ctx->heap->at<Object>(m->args_object));
   auto* v = reinterpret_cast<ValueHeader*>(m->value());

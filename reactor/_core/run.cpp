@@ -4,12 +4,14 @@
 #include "calls.h"
 #include "few.h"
 #include "digest.h"
+#include "failures.h"
 #include "packed.h"
 #include "recorder.h"
 #include "spill.h"
 #include "stream.h"
-#include <optional>
 #include "title.h"
+#include <optional>
+#include <utility>
 
 namespace reactor {
 
@@ -87,47 +89,85 @@ struct Packed {
   PyObject *args, *kwargs;
 };
 
-// The first argument ref that ended without a value, or null.
+// The first argument ref that ended without a value, or null. All such are seen by this.
 Object* failed_argument(Message* m) {
   auto* v = message_value(ctx->heap, m);
   Off* deps = value_refs(v);
+  Object* first = nullptr;
   for (uint32_t i = 0; i < v->deps; ++i) {
     auto* o = ctx->heap->at<Object>(deps[i]);
-    if (o->state.load(memory_order_acquire) != State::Value) return o;
+    if (o->state.load(memory_order_acquire) == State::Value) continue;
+    mark_seen(o);
+    if (!first) first = o;
   }
-  return nullptr;
+  return first;
 }
 
 // The exception that getting `o` would raise, set as the current Python error.
 void set_error_of(Object* o) {
-  State s = o->state.load(memory_order_acquire);
-  PyObject* value = nullptr;
-  if (s == State::Error) {
-    value = decode_object(o);
-  } else {
-    Off reason = 0;
-    if (s == State::Died) memcpy(&reason, o->body, sizeof reason);
-    value = reason ? decode_object(ctx->heap->at<Object>(reason)) : Py_NewRef(Py_None);
-  }
-  PyObject* exc = value ? PyObject_CallFunction(hooks.error, "iNO", int(s), value, Py_None) : nullptr;
+  PyObject* value = failure_value(o);
+  PyObject* exc = value ? PyObject_CallFunction(hooks.error, "iNO", int(o->state.load(memory_order_acquire)), value, Py_None) : nullptr;
   if (exc) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exc)), exc);
   Py_XDECREF(exc);
 }
 
-PyObject* function_of(Off off) {
-  auto* o = ctx->heap->at<Object>(off);
-  PyObject* key = PyLong_FromUnsignedLongLong(o->uid);
-  PyObject* f = PyDict_GetItemWithError(ctx->functions, key);
-  if (f) {
-    Py_INCREF(f);
-  } else if (!PyErr_Occurred()) {
-    PyObject* ref = new_ref(o, true);
-    f = ref ? PyObject_CallOneArg(hooks.function, ref) : nullptr;
-    Py_XDECREF(ref);
-    if (f) PyDict_SetItem(ctx->functions, key, f);
+// Lets go of the functions that their programs have let go of, and with them of what they captured: a program may define a function
+// in each round. One that was called since the last look stays, for more of its calls may be on their way.
+void forget_functions() {
+  if (++ctx->loaded * 8 < ctx->functions.size()) return;
+  ctx->loaded = 0;
+  std::vector<LoadedFunction> gone;
+  for (auto it = ctx->functions.begin(); it != ctx->functions.end();) {
+    LoadedFunction& f = it->second;
+    const bool retired = reinterpret_cast<PyRef*>(f.ref)->object->unwanted.load(memory_order_relaxed) == kRetiredCode;
+    if (std::exchange(f.used, false) || !retired) {
+      ++it;
+    } else {
+      gone.push_back(f);
+      it = ctx->functions.erase(it);
+    }
   }
-  Py_DECREF(key);
-  return f;
+  for (auto& f : gone) {  // finalizers may make calls
+    Py_DECREF(f.callable);
+    Py_DECREF(f.ref);
+  }
+}
+
+// What is noted of the functions of its name, null if nothing is.
+MethodNote* note_of(PyObject* function) {
+  PyObject* name = PyObject_GetAttrString(function, "__name__");
+  const char* text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+  MethodNote* note = nullptr;
+  if (text && (ctx->function_notes.size() < Context::kNotedFunctions || ctx->function_notes.count(text))) note = &ctx->function_notes[text];
+  Py_XDECREF(name);
+  PyErr_Clear();
+  return note;
+}
+
+// The callable of a task's function, or of what a call asks for around its method; a new reference. Null: Python error set.
+PyObject* function_of(Off off, MethodNote** note = nullptr) {
+  auto* o = ctx->heap->at<Object>(off);
+  if (auto it = ctx->functions.find(o->uid); it != ctx->functions.end()) {
+    it->second.used = true;
+    if (note) *note = it->second.note;
+    return Py_NewRef(it->second.callable);
+  }
+  PyObject* ref = new_ref(o, true);
+  PyObject* callable = ref ? PyObject_CallOneArg(hooks.function, ref) : nullptr;
+  if (!callable) {
+    Py_XDECREF(ref);
+    return nullptr;
+  }
+  MethodNote* about = note ? *note = note_of(callable) : nullptr;
+  auto [it, fresh] = ctx->functions.emplace(o->uid, LoadedFunction{callable, ref, about, true});
+  PyObject* loaded = Py_NewRef(it->second.callable);
+  if (fresh) {
+    forget_functions();
+  } else {  // another thread has loaded it meanwhile
+    Py_DECREF(callable);
+    Py_DECREF(ref);
+  }
+  return loaded;
 }
 
 [[noreturn]] void leave(ExitReason reason) {
@@ -317,6 +357,25 @@ static bool has_group(PyObject* callable) {
   return has;
 }
 
+// Where a new actor's `count` methods are noted. The memory of one that is gone is used again and not freed: a call of it may be running.
+static size_t place_for_notes(size_t count) {
+  auto& all = ctx->method_notes;
+  for (size_t tries = all.size() < kNotedActors ? 0 : all.size(); tries; --tries) {
+    size_t& at = ctx->first_gone;
+    at = at + 1 < all.size() ? at + 1 : 0;
+    if (!all[at].gone || all[at].count != count) continue;
+    all[at].gone = false;
+    for (size_t i = 0; i < count; ++i) {
+      PyObject* name = all[at].notes[i].name;
+      all[at].notes[i] = MethodNote{};
+      Py_XDECREF(name);
+    }
+    return at;
+  }
+  all.push_back({std::unique_ptr<MethodNote[]>(new MethodNote[count]), count});
+  return all.size() - 1;
+}
+
 // Inline placement. Calls run one inside of the other, but those of several threads overlap: who leaves goes back to the one that
 // began last of those that are left.
 static void enter_inline(InlineCall* call) {
@@ -370,9 +429,10 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
   if (ctx->inline_mode && !cancelled) enter_inline(&inline_call);
   Object* bad = cancelled ? nullptr : failed_argument(m);
   Arguments args(m);
+  bool of_argument = bad;  // it failed elsewhere, or cannot be read here
   if (bad) set_error_of(bad);
   else if (refusal) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(refusal)), refusal);
-  else if (!cancelled) args.take(m);
+  else if (!cancelled) of_argument = !args.take(m);
   Py_CLEAR(refusal);
   PyObject *error_type = nullptr, *error = nullptr, *error_trace = nullptr;  // of an argument, while the record is given back
   if (PyErr_Occurred()) PyErr_Fetch(&error_type, &error, &error_trace);
@@ -385,10 +445,12 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
   MessageKind kind = m->kind;
   uint32_t nargs = m->args, actor = m->actor, method = m->method;
   Off function = m->function;
+  PyObject* options = nullptr;  // keeps `function`, of a call that was not a task, until it is loaded
   if (from) {
     // What the message held is given back after the record: killed in between, it leaks; the other way round it would be
     // given back twice. A task keeps its holds to the end: if this worker dies it is run again.
     std::vector<uint64_t> mine;
+    if (function) options = new_ref(ctx->heap->at<Object>(function), true);
     if (holds_anything(m)) mine.assign(reinterpret_cast<uint64_t*>(m), reinterpret_cast<uint64_t*>(m) + m->size / 8);
     from->pop(m);
     if (!mine.empty()) release_message(ctx->local, reinterpret_cast<Message*>(mine.data()));
@@ -416,10 +478,10 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     ctx->proc->executed.fetch_add(1, memory_order_relaxed);
     {
       if (kind == MessageKind::Task) {
-        callable = function_of(function);
-        MethodNote& about = ctx->function_notes[ctx->heap->at<Object>(function)->uid];
-        if (ctx->recorder) note = &about;
-        title = &about.title;
+        MethodNote* about = nullptr;
+        callable = function_of(function, &about);
+        if (ctx->recorder) note = about;
+        if (about) title = &about->title;
       } else if (kind == MessageKind::Call) {
         auto it = ctx->actors.find(actor);
         if (it == ctx->actors.end())
@@ -431,6 +493,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
           if (function) callable = wrapped(callable, function);
           else title = &it->second.notes[method].title;
           if (function && callable && !ctx->inline_mode && !deferred) deferred = has_group(callable);
+          Py_CLEAR(options);
           if (deferred) note = nullptr;
         }
       }
@@ -438,7 +501,9 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     if (callable) name = Py_NewRef(callable);
     PyObject* outer_callable = ctx->running_callable;
     inline_call.callable = ctx->running_callable = callable;
-    Recorder* rec = deferred ? nullptr : ctx->recorder;
+    // Calls that several threads of one process run beside each other have no serial order: none of them is recorded.
+    const bool beside = ctx->inline_mode && PyThread_get_thread_ident() != ctx->main_thread;
+    Recorder* rec = deferred || beside ? nullptr : ctx->recorder;
     Recorder::Caller outer_caller;
     if (rec) {
       uint64_t who = kind == MessageKind::Task ? ctx->heap->at<Object>(function)->uid : uint64_t(actor) << 16 | (kind == MessageKind::Create ? 0xffff : method) | 1ull << 63;
@@ -481,13 +546,14 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
         // (list of bound methods, deferred)
         PyObject* list = Py_NewRef(PyTuple_GET_ITEM(methods, 0));
         auto count = size_t(PyList_GET_SIZE(list));
-        ctx->method_notes.emplace_back(new MethodNote[count], count);
-        ActorEntry entry{list, PyTuple_GET_ITEM(methods, 1) == Py_True, ctx->method_notes.back().first.get(), 0, {}};
+        const size_t noted = place_for_notes(count);
+        ActorEntry entry{list, PyTuple_GET_ITEM(methods, 1) == Py_True, ctx->method_notes[noted].notes.get(), noted, 0, {}};
         if (PyTuple_GET_SIZE(methods) > 3) entry.digest = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(methods, 3));
         if (PyTuple_GET_SIZE(methods) > 4) follow_script(actor, PyTuple_GET_ITEM(methods, 4));
         PyObject* lanes = PyTuple_GET_SIZE(methods) > 2 ? PyTuple_GET_ITEM(methods, 2) : nullptr;
         for (Py_ssize_t i = 0; lanes && i < PyList_GET_SIZE(lanes); ++i) entry.lanes.push_back(int32_t(PyLong_AsLong(PyList_GET_ITEM(lanes, i))));
         PyObject* old = ctx->actors[actor].methods;  // of before it was made anew, inline
+        if (old) ctx->method_notes[ctx->actors[actor].noted].gone = true;
         ctx->actors[actor] = std::move(entry);
         Py_XDECREF(old);
         Py_DECREF(methods);
@@ -524,7 +590,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
       }
       if (leaving == ExitReason::Unknown) {
         if (stream) stream->fail();
-        else store_failure(results.data(), n, name, bad != nullptr);
+        else store_failure(results.data(), n, name, of_argument);
         if (kind == MessageKind::Create) {
           leaving = ExitReason::CreationFailed;
           note_death(actor, results[0], leaving);
@@ -587,6 +653,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
   }
   // The instance may die with these; its destructor may make calls.
   args.drop();
+  Py_XDECREF(options);
   Py_XDECREF(value);
   Py_XDECREF(callable);
   Py_XDECREF(name);
@@ -606,6 +673,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     if (kind != MessageKind::Create && !cancelled && !tell_of_call(hooks.ended, kind == MessageKind::Task ? 0 : actor, 0)) PyErr_WriteUnraisable(hooks.ended);
   }
   forget_arguments();
+  tell_failures();
   // What a call makes that goes on in a thread or an event loop is numbered after the last one that began here.
   if (ctx->tagged) --ctx->level;
   if (ctx->tagged && !deferred) {

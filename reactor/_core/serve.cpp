@@ -23,8 +23,7 @@ void find_channels(Served& s) {
   for (Off off = head; off && off != s.known_channels;) {
     auto* c = ctx->heap->at<Channel>(off);
     s.incoming.push_back(std::make_unique<Incoming>(Receiver(ctx->heap, &ctx->local.alloc, c)));
-    const Proc& producer = ctx->heap->procs[c->producer];
-    s.incoming.back()->mixed = c->producer != 0 && !(producer.kind == ProcKind::Actor && producer.inbox.load(memory_order_relaxed));
+    s.incoming.back()->mixed = c->mixed;
     off = c->next;
   }
   s.known_channels = head;
@@ -117,7 +116,7 @@ void run_kept(const Kept& k) {
 void run_next(Served& s, const Next& next) {
   Inbox* in = s.in;
   s.refuse = false;
-  if (next.parked >= 0) return run_kept(take_parked(s, next.parked));
+  if (next.parked) return run_kept(take_parked(s, next));
   if (next.aside >= 0) return run_kept(s.aside.remove(next.aside));
   Receiver& from = next.head->receiver;
   Message* m = from.peek();
@@ -125,7 +124,7 @@ void run_next(Served& s, const Next& next) {
   if (m->kind == MessageKind::Create && in->restarts && !in->creation.load(memory_order_relaxed)) {
     // It stays in the inbox with all that it holds, for the actor that may be made anew.
     Off block = ctx->local.alloc.alloc(m->size);
-    if (!block) throw std::bad_alloc();
+    if (!block) throw NoRoom();
     memcpy(ctx->heap->at<Message>(block), m, m->size);
     ctx->local.alloc.publish(block, kPlain);
     in->creation.store(block, memory_order_release);
@@ -209,6 +208,7 @@ bool serve_tasks() {
     kick_queues();
     auto* m = h->at<Message>(task);
     ctx->depth = m->method;
+    ctx->caller = party_of(0, h->at<Object>(m->function)->uid);
     ctx->proc->running_class.store(class_of(m), memory_order_relaxed);
     run_message(m, nullptr, note);
     ctx->proc->running_class.store(0, memory_order_relaxed);
@@ -319,7 +319,10 @@ void was_given() {
 // Python error when a signal handler raised.
 int serve(double idle_seconds) {
   Inbox* in = inbox();
-  if (in) served = std::make_unique<Served>(in);
+  if (in) {
+    served = std::make_unique<Served>(in);
+    ctx->caller = in->actor;
+  }
   set_idle(true);
   if (ctx->proc->setting) ctx->header->spawn_asked.store(0, memory_order_release);
   if (ctx->header->settings.load()) kick_queues();  // another kind of worker may have been asked for meanwhile, in vain

@@ -1,16 +1,25 @@
 // What a worker knows of one inbox that it serves, and which of its messages runs next.
 #pragma once
-#include <deque>
+#include <map>
 #include <memory>
 #include "aside.h"
+#include "patience.h"
 
 namespace reactor {
+
+// Of a message that others go before, or that nothing else keeps back but order.
+struct Queued {
+  uint64_t since = 0;          // ns, when it was first seen so; 0: it was not
+  uint64_t charged = 0;        // until when its wait is in somebody's account (patience.h)
+  uint64_t ran = 0;            // Served::ran when it was first seen
+};
 
 // One caller's channel.
 struct Incoming {
   explicit Incoming(const Receiver& r) : receiver(r) {}
   Receiver receiver;
   Awaiting awaiting;           // of the head message
+  Queued queued;               // likewise
   bool early = false;          // its head is a call of an actor that is not made yet
   bool passed_over = false;    // its head has to wait, for what comes before it
   Off seen_segment = 0;        // up to where the order of its messages was looked at, and the last one's tag
@@ -23,19 +32,31 @@ struct Incoming {
 struct Parked {
   Kept kept;
   Awaiting awaiting;
+  Queued queued;
   Message* message() const { return ctx->heap->at<Message>(kept.block); }
+};
+
+// The parked calls that one call has made, by their numbers. Never empty.
+struct Batch {
+  std::vector<Parked> calls;
+  size_t first = 0;            // those before it have run
+  Parked& front() { return calls[first]; }
+  const Parked& front() const { return calls[first]; }
+};
+
+struct Before {
+  using is_transparent = void;
+  bool operator()(TagView a, TagView b) const { return compare(a, b) < 0; }
 };
 
 // While messages are there and none may start.
 struct Hold {
   bool active = false;
   Tag of;                            // the message that waits, also while others run
-  uint64_t since = 0;                // ns, when that began to wait
+  std::vector<Party> holders;        // what it waits for
   uint64_t seen = 0;                 // Header::finished before the last look
-  std::vector<Blocker> blockers;     // the calls that must end first; none: an argument is missing
-  uint16_t method = 0;               // of the message that waits
   uint64_t executed = 0;             // calls run anywhere, at the last look at whether all sleep
-  uint32_t quiet = 0;                // how many such looks in a row found that
+  uint64_t quiet_since = 0;          // ns; since then each such look found that they do; 0: the last one did not
 };
 
 struct Served {
@@ -47,29 +68,43 @@ struct Served {
   Off known_channels = 0;      // head of the inbox's list when it was last looked at
   Aside aside;
   // of in_order.cpp
-  std::deque<Parked> parked;   // by their tags
+  std::map<Tag, Batch, Before> parked;  // by the tags of the calls that made them
   Hold hold;
-  bool by_arrival;             // it was not to be ordered: what is ready runs
+  uint64_t ran = 0;            // calls of it
+  uint64_t sampled = 0;        // ns, when it was last looked at who waits (holds.cpp)
+  const bool by_arrival;       // its run is recorded, in the order of arrival
   bool given;                  // its kOpenActor flag is raised
   bool refuse = false;         // strict: the next message fails
   std::vector<Tag> script;     // the tags of its messages, in their order, where it is given; the first ones have run
   size_t played = 0;
 };
 
-// What runs next: the head of a channel, or a call that was set aside or parked (its place).
+// What runs next: the head of a channel, a call that was set aside (its place), or the first of a parked batch.
 struct Next {
   Incoming* head = nullptr;
-  long aside = -1, parked = -1;
-  explicit operator bool() const { return head || aside >= 0 || parked >= 0; }
+  long aside = -1;
+  const Tag* parked = nullptr;
+  explicit operator bool() const { return head || aside >= 0 || parked; }
+};
+
+// A message that could be the next one: the first that its caller has there.
+struct Candidate {
+  Message* message = nullptr;
+  Awaiting* awaiting = nullptr;
+  Queued* queued = nullptr;
+  Next next;
 };
 
 inline TagView tag_of(Message* m) { return {m->stamp, m->tail(), m->depth}; }
+// The tag of the call that made it.
+inline TagView maker_of(Message* m) { return {m->depth ? m->stamp : 0, m->tail(), m->depth ? last_number(m->tail(), m->depth) : 0}; }
 
 void find_channels(Served& s);           // those that callers have opened since
 
 // The least message by its tag, once nothing can come before it any more; nothing while it has to wait. See order.h.
 Next next_in_order(Served& s);
-Kept take_parked(Served& s, long place);
+std::vector<Candidate> candidates(Served& s, size_t most, bool decides);  // by their tags; decides: the next is chosen among them
+Kept take_parked(Served& s, const Next& next);
 bool order_ready(const Served& s);       // for the wait loop, without the GIL: another look is worth while
 uint64_t held_until(const Served& s);    // when to look whether it must be given up
 // It is time; or, `alone`, everybody else sleeps. `busy`: this process itself runs a call.
@@ -77,6 +112,13 @@ void look_at_hold(Served& s, bool alone, bool busy = false);
 std::vector<Kept> forget_parked(Served& s);  // the inbox is served no more
 void actor_was_given(Served& s);
 void add_to_script(Served& s, PyObject* tags);
+
+// Of holds.cpp.
+void begin_hold(Served& s);
+void end_hold(Served& s);
+// Nothing may run, or (`chosen`) others go before: charges the wait of those that order keeps back. True: some are relaxed now.
+bool charge_waits(Served& s, const Candidate& first, const Candidate* chosen);
+void charge_held(Served& s, const Candidate& chosen);  // it has waited, and runs now
 inline bool in_order(const Served& s) {
   return ctx->logical && (!s.script.empty() || (s.in->order.load(memory_order_seq_cst) & (kSeveral | kPhysical)) == kSeveral);
 }

@@ -64,7 +64,7 @@ Mapping::~Mapping() {
 }
 
 Mapping* Mapping::open(Heap* h, Off block) {
-  uint64_t size = align_up(value_end(h->at<ValueHeader>(block)), kMemoryPage);
+  uint64_t size = align_up(value_end(h->at<ValueHeader>(block)), memory_page());
   int file = h->spill_file();
   if (file < 0) {
     PyErr_SetString(PyExc_OSError, "reading a value that was moved to the disk: the program has closed the spill file's descriptor, which is not its own");
@@ -74,7 +74,7 @@ Mapping* Mapping::open(Heap* h, Off block) {
     void* p = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, off_t(block));
     if (p != MAP_FAILED) return new Mapping(static_cast<uint8_t*>(p), size, true);
   }  // too many mappings: a copy does as well
-  auto* copy = static_cast<uint8_t*>(std::aligned_alloc(kMemoryPage, size));
+  auto* copy = static_cast<uint8_t*>(std::aligned_alloc(memory_page(), size));
   if (!copy) return reinterpret_cast<Mapping*>(PyErr_NoMemory());
   uint64_t end = value_end(h->at<ValueHeader>(block));
   errno = 0;

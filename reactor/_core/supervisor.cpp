@@ -1,4 +1,6 @@
+#include <algorithm>
 #include "actor_states.h"
+#include "observe.h"
 #include "restarts.h"
 #include "spill.h"
 #include "stream.h"
@@ -118,13 +120,14 @@ void forget_instance(uint32_t actor) {
   auto it = ctx->actors.find(actor);
   if (it == ctx->actors.end()) return;
   PyObject* methods = it->second.methods;
+  ctx->method_notes[it->second.noted].gone = true;
   ctx->actors.erase(it);
   Py_XDECREF(methods);
 }
 
 Object* new_actor(Local& l, bool restarts, bool physical) {
   Off off = l.alloc.alloc(sizeof(Inbox));
-  if (!off) throw std::bad_alloc();
+  if (!off) throw NoRoom();
   auto* in = l.heap->at<Inbox>(off);
   in->channels.store(0);
   in->proc.store(kNoProc);
@@ -169,13 +172,18 @@ void actor_unheld(Local& l, Object* actor) {
   }
 }
 
+static uint32_t living = 0;  // processes with an entry, of those that new_proc gave one
+
 uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
   static uint32_t next = 2;
+  // Entries are used in turn: what was rung, or said of a process, just before its death should not meet its successor.
+  const uint32_t rotation = std::min(kMaxProcs, std::max(kProcRotation, 2 * living));
   for (uint32_t tries = 0; tries < kMaxProcs; ++tries) {
     uint32_t slot = next;
-    next = next + 1 < kMaxProcs ? next + 1 : 2;
+    next = next + 1 < (tries < rotation ? rotation : kMaxProcs) ? next + 1 : 2;
     Proc& p = h->procs[slot];
     if (p.state.load(memory_order_acquire) != ProcState::Free) continue;
+    ++living;
     p.bell.word.store(0);
     p.bell.sleeping.store(0);
     p.kind = kind;
@@ -200,7 +208,8 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
     p.inbox.store(inbox);
     p.host_notes.store(0);
     p.journal.store(0);
-    for (auto& list : p.remote_free) list.store(0);
+    ++p.generation;
+    for (auto& list : p.remote_free) list.store(empty_list(owner_of(h, slot)));
     p.bytes_native.store(0);
     p.bytes_pickled.store(0);
     p.calls.store(0);
@@ -222,7 +231,7 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
 
 void tell_host(uint32_t slot, Object* actor, uint32_t place, Object* facts) {
   Off off = ctx->local.alloc.alloc(sizeof(HostNote));
-  if (!off) throw std::bad_alloc();
+  if (!off) throw NoRoom();
   auto* note = ctx->heap->at<HostNote>(off);
   note->actor = ctx->heap->off(actor);
   note->place = place;
@@ -388,6 +397,8 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
   for (int i = 0; i < kCounters; ++i) hdr->past[i].fetch_add(counters[size_t(i)]->load());
   if (Off recording = p.recording.exchange(0)) drop_hold(ctx->local, h->at<Object>(recording));
   reap_memory(h, slot);
+  move_ended();
+  --living;
   p.state.store(ProcState::Free, memory_order_release);
   kick_queues();
   for (uint32_t i = 0; i < hdr->proc_high.load(); ++i)

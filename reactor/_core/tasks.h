@@ -40,7 +40,7 @@ inline uint64_t claimed(uint32_t proc, Off task) { return uint64_t(proc) << 48 |
 inline Off new_ring(Local& l, uint64_t capacity) {
   uint64_t bytes = sizeof(TaskRing) + capacity * sizeof(Off);
   Off off = l.alloc.alloc(bytes);
-  if (!off) throw std::bad_alloc();
+  if (!off) throw NoRoom();
   l.alloc.publish(off, kPlain);
   auto* r = l.heap->at<TaskRing>(off);
   r->tail.store(0, memory_order_relaxed);
@@ -53,7 +53,7 @@ inline Off new_ring(Local& l, uint64_t capacity) {
 
 inline TaskQueue* new_queue(Local& l, uint32_t demand) {
   Off off = l.alloc.alloc(sizeof(TaskQueue));
-  if (!off) throw std::bad_alloc();
+  if (!off) throw NoRoom();
   auto* q = l.heap->at<TaskQueue>(off);
   q->producer = l.slot;
   q->demand = demand;

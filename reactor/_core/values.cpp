@@ -5,7 +5,8 @@
 
 namespace reactor {
 PyObject* put_value(PyObject* value, bool recorded) {
-  if (!ctx) return stale_error("runtime");
+  if (!ctx || ctx->closing) return stale_error("runtime");
+  Inside inside;
   Recorded put;
   if (recorded) {
     ctx->proc->calls.store(++ctx->operations, memory_order_relaxed);
@@ -14,22 +15,17 @@ PyObject* put_value(PyObject* value, bool recorded) {
   }
   Object* o = nullptr;
   if (uint32_t room = put.room()) {
-    o = new_object(ctx->local, 1);
-    if (!place_into(value, o, room)) {
-      ctx->local.alloc.free(ctx->heap->off(o));
-      o = nullptr;
-    }
+    Fresh fresh(new_object(ctx->local, 1));
+    if (place_into(value, fresh.object, room)) o = fresh.keep();
   }
   if (!o) {
     const uint32_t mine = epoch;
     Encoding e;
     if (!e->item(value)) return nullptr;
     if (epoch != mine) return stale_error("runtime");  // pickling it has ended the run
-    o = new_object(ctx->local, 1);
-    if (!encode_into(*e.encoder, o)) {
-      if (epoch == mine) ctx->local.alloc.free(ctx->heap->off(o));
-      return nullptr;
-    }
+    Fresh fresh(new_object(ctx->local, 1));
+    if (!encode_into(*e.encoder, fresh.object)) return nullptr;
+    o = fresh.keep();
     put.set_room(*e.encoder);
     if (OpNote* note = put.add(nullptr, 0, 1, 1, *e.encoder)) {
       note->bytes = o->size;

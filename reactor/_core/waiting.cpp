@@ -39,16 +39,19 @@ class Seat {
       b->sleeping.store(0);
     }
     bell_ = ctx->heap->at<Bell>(off);
+    ctx->seats.push_back(bell_);
   }
   ~Seat() {
-    if (!main_ && epoch == epoch_) ctx->spare_bells.push_back(ctx->heap->off(bell_));
+    if (main_ || ctx != mine_) return;
+    ctx->seats.erase(std::find(ctx->seats.begin(), ctx->seats.end(), bell_));
+    ctx->spare_bells.push_back(ctx->heap->off(bell_));
   }
   Bell* bell() { return bell_; }
   Proc* proc() { return main_ ? ctx->proc : nullptr; }
 
  private:
   bool main_;
-  uint32_t epoch_ = epoch;
+  Context* mine_ = ctx;
   Bell* bell_;
 };
 
@@ -160,6 +163,7 @@ void kick_queues() {
 int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline) {
   std::vector<std::pair<PyRef*, WaitNode*>> linked;
   Context* mine = ctx;
+  if (mine->closing) return set_ended_error(), -1;
   Seat seat;
   WaitGroup* g = take_group(mine->heap->off(seat.bell()));
   if (!g) {
@@ -188,6 +192,7 @@ int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, ui
       }
     } else {
       node->target = mine->heap->off(g);
+      node->since.store(begin_of_wait(mine->local), memory_order_relaxed);
       node->armed.store(1, memory_order_seq_cst);
       if (is_done(o) && node->armed.exchange(0)) {  // the completer has passed it by
         ++done;
@@ -202,7 +207,7 @@ int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, ui
   if (wanted > 0 && !(failed && fail_fast)) {
     int32_t left = g->remaining.fetch_sub(kBias - wanted, memory_order_acq_rel) - (kBias - wanted);
     auto ready = [&] {
-      return g->remaining.load(memory_order_acquire) <= 0 || (fail_fast && g->failed.load(memory_order_relaxed));
+      return g->remaining.load(memory_order_acquire) <= 0 || (fail_fast && g->failed.load(memory_order_relaxed)) || mine->closing.load(memory_order_relaxed);
     };
     if (left > 0 && !ready()) {
       Lend lend(seat.proc() != nullptr);

@@ -1,5 +1,7 @@
 """What each of several actors in one process has of its own, as if it had a process of its own."""
 
+import ctypes
+import os
 import random
 import sys
 import weakref
@@ -7,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from reactor import _core
-from reactor.runtime import random_memory
+from reactor.runtime import random_memory, threads
 from reactor.runtime.seeding import reseed
 
 FORGET, FRESH = -1, -2
@@ -64,12 +66,28 @@ class ActorStates:
         self._found = []  # all that are loaded
         self._known = {}  # actor -> names of those that it has a state of
         self._saved = {}  # (actor, name) -> state
+        self._threads = None  # addresses of the functions that set the numbers of threads that are kept apart
         self._find(current)
         self._born = None if current else {module.name for module in self._found}
         import cloudpickle.cloudpickle as cloudpickle
 
         if isinstance(getattr(cloudpickle, _CLASSES, None), weakref.WeakValueDictionary):
             _core.exchange_variable(vars(cloudpickle), _CLASSES, weakref.WeakValueDictionary)
+
+    def keep_threads(self):
+        """From now on each actor has its own numbers of threads, and its own value of the variable that says them. (In inline placement:
+        elsewhere a method may run in another thread each time, of which some libraries keep the number.)"""
+        self._threads = set()
+        _core.exchange_environment(os.environ._data, os.environ.encodekey(threads.OPENMP))
+        self._find_libraries()
+
+    def _find_libraries(self):
+        for library in threads.libraries():
+            address = ctypes.cast(library.set, ctypes.c_void_p).value
+            # What a stronger variable says is the same for all.
+            if address not in self._threads and not any(os.environ.get(name) for name in library.variables if name != threads.OPENMP):
+                self._threads.add(address)
+                _core.exchange_threads(ctypes.cast(library.get, ctypes.c_void_p).value, address, min(library.most, library.default()))
 
     def switched(self, outer, inner):
         """The core's hook. Actor `inner` has its turn after `outer` (0: nobody), or `outer` is gone (FORGET), or has its turn and no
@@ -125,5 +143,7 @@ class ActorStates:
                 _core.exchange_memory(places, random._inst if module.name == "random" else None)
             if current:
                 self._known.setdefault(current, set()).add(module.name)
+        if self._threads is not None:
+            self._find_libraries()
         # An import that ends may be seen by nothing else.
         _core.always_exchange(bool(self._slow) or any(_being_imported(module.name) for module in self._missing))

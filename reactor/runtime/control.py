@@ -4,6 +4,7 @@ One datagram each. The core's own are a byte and an offset; the others a pickled
 request that wants an answer carries the offset of an object that the supervisor completes (`ask`).
 """
 
+import os
 import pickle
 import struct
 
@@ -24,13 +25,11 @@ class Sender:
         data = pickle.dumps((request, *arguments))
         if len(data) > LARGEST:
             raise ValueError(f"{request}: {len(data)} bytes are too many for a control message (at most {LARGEST})")
-        _core.control_sent()
-        try:
-            self._socket.send(data)
-        except OSError as error:
+        error = _core.send_message(self._socket.fileno(), data)
+        if error:
             raise RuntimeError(
-                f"{request}: the runtime's processes are gone ({error}). Call shutdown() and init() to go on"
-            ) from None
+                f"{request}: the runtime's processes are gone ({os.strerror(error)}). Call shutdown() and init() to go on"
+            )
 
     def ask(self, request, *arguments, timeout=None):
         """Sends, and waits for the answer. Raises what the supervisor answered with, TimeoutError when the time is up."""

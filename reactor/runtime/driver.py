@@ -1,5 +1,7 @@
 """The driver's side of a run: starts the zygote, hands on workers' output, ends everything."""
 
+import contextlib
+import fcntl
 import os
 import pickle
 import signal
@@ -10,13 +12,19 @@ import threading
 import time
 
 from reactor import _core, codec
-from reactor.runtime import output
+from reactor.runtime import descendants, output
 from reactor.runtime.control import Sender
-from reactor.runtime.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, PARKED_FD, SEND_FD, SPILL_FD
+from reactor.runtime.descriptors import CONTROL_FD, FIRST_FREE_FD, HEAP_FD, LINE_FD, SEND_FD, SPILL_FD
 
 ORDERINGS = ("arrival", "logical", "strict")  # Ordering in the core
-_FLAGS = (("O", "optimize"), ("B", "dont_write_bytecode"), ("s", "no_user_site"), ("S", "no_site"), ("E", "ignore_environment"),
-          ("I", "isolated"), ("b", "bytes_warning"))
+# The interpreter puts the current directory first on the path of such a program: nothing may be imported from there. This package's
+# own root comes after the standard library.
+_PROGRAM = (
+    "import sys; sys.path[:1] == [''] and sys.path.pop(0); import os; lib = os.path.dirname(os.__file__); "
+    "sys.path.insert(max((i for i, p in enumerate(sys.path, 1) if p in (lib, lib + '/lib-dynload')), default=0), {root!r}); "
+    "from reactor.runtime.zygote import main; main()"
+)
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 class Driver:
@@ -29,11 +37,13 @@ class Driver:
         plugin: name of the module that gives the hooks of this layer's user (see reactor.runtime.plugin).
         settings: dict for the plugin, sent to every worker; picklable.
         preload: names of modules that the zygote imports before the first fork.
+        variables: {name: value} of environment variables that the workers have if the program has not set them.
         show: called with (stream, label, pid, line) for each line that a worker printed; stream is 1 or 2. None: not shown. May
-            be set as an attribute until the first actor or task is made.
+            be set as an attribute until the first actor or task is made. So may `lost`: called with a text for each failed call
+            whose result nobody has seen and nobody can ask for any more, as the plugin's `lost_text` has it.
         ordering: "logical" (an actor's messages in the order of the program's serial run), "strict" (the same, and an error where that
             cannot be) or "arrival"; see _core/order.h.
-        patience: seconds that a message is held back, in logical order, for a call that may never end.
+        patience: (seconds, share of the time) that a caller may be blocked, in logical order, by each of those that keep it waiting.
         digesting: what calls add to the digest (_core/digest.h): 0 nothing, 1 large buffers sampled, 2 everything.
         keeping: calls are told to the hooks makes, made, result, began, executed and ended.
         inline: everything in this process, no zygote, each call run at the point of call.
@@ -43,15 +53,17 @@ class Driver:
             share none} for packed workers (see reactor.runtime.hosting); None: a process per actor.
     """
 
-    def __init__(self, *, cpus, resources, store_limit, plugin, settings, preload=(), show=None, inline=False, spilling=None,
-                 ordering="arrival", patience=2.0, digesting=0, keeping=False, packed=None):
+    def __init__(self, *, cpus, resources, store_limit, plugin, settings, preload=(), variables=None, show=None, inline=False, spilling=None,
+                 ordering="arrival", patience=(0.1, 0.1), digesting=0, keeping=False, packed=None):
         self.cpus = cpus
         self.resources = {"CPU": cpus, **resources}
         self.store_limit = store_limit
         self.plugin = plugin
         self.settings = settings
         self.preload = list(preload)
+        self.variables = variables or {}
         self.show = show
+        self.lost = None
         self.inline = inline
         self.ordering, self.patience, self.digesting = ordering, patience, digesting
         self.keeping = keeping
@@ -59,12 +71,17 @@ class Driver:
         self.packed = packed
         self.zygote = None
         self.control = None
-        self._line = None
+        self._line = self._socket = None
         self._thread = None
         self._stopping = False
 
     def start(self):
+        with _standard_descriptors_taken():
+            self._start()
+
+    def _start(self):
         codec.install()
+        _check_limits(_heap_capacity(self.store_limit))
         spill = _spill_file(self.spilling["directory"]) if self.spilling else -1
         heap = _core.create(
             _heap_capacity(self.store_limit),
@@ -84,27 +101,34 @@ class Driver:
         _core.demand([])  # demand 1: nothing
         if self.inline:
             return
-        receive, send = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._line, line = socket.socketpair()
         try:
-            self._spawn(heap, receive.fileno(), send.fileno(), line.fileno(), spill)
+            with contextlib.ExitStack() as theirs:
+                receive, self._socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                theirs.enter_context(receive)
+                self._line, line = socket.socketpair()
+                theirs.enter_context(line)
+                self._spawn(heap, receive.fileno(), self._socket.fileno(), line.fileno(), spill)
+            self.control = Sender(self._socket)
+            _core.set_control(self._socket.fileno())
+            try:
+                self._line.sendall(_framed(self._config()))
+            except ConnectionError as error:
+                raise RuntimeError(
+                    f"init: the process that starts the workers (pid {self.zygote}) has ended before it was told what to run ({error.strerror}). Somebody "
+                    "has killed it, or Python cannot start there: see what it wrote on stderr, then call init() again"
+                ) from None
+            thread = threading.Thread(target=self._read_line, name="reactor-output", daemon=True)
+            thread.start()
+            self._thread = thread
         except BaseException:
-            _core.close()
+            self.stop()
             raise
-        finally:
-            receive.close()
-            line.close()
-        self.control = Sender(send)
-        self._socket = send
-        _core.set_control(send.fileno())
-        self._line.sendall(_framed(self._config()))
-        self._thread = threading.Thread(target=self._read_line, name="reactor-output", daemon=True)
-        self._thread.start()
 
     def _config(self):
         return {
             "path": list(sys.path),
-            "cwd": os.getcwd(),
+            "own_path": _path_without_the_programs(),
+            "cwd": _current_directory(),
             "plugin": self.plugin,
             "settings": self.settings,
             "preload": self.preload,
@@ -116,19 +140,21 @@ class Driver:
         }
 
     def _spawn(self, heap, control, send, line, spill):
-        here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         # The blanks are room for what `ps` shows of a worker (title.h).
-        program = f"import sys; sys.path.insert(0, {here!r}); from reactor.runtime.zygote import main; main()" + " " * 160
+        program = _PROGRAM.format(root=_ROOT) + " " * 160
         pairs = [(heap, HEAP_FD), (control, CONTROL_FD), (send, SEND_FD), (line, LINE_FD)]
         pairs += [(spill, SPILL_FD)] if spill >= 0 else []
-        actions = [(os.POSIX_SPAWN_DUP2, fd, PARKED_FD + i) for i, (fd, _) in enumerate(pairs)]
-        actions += [(os.POSIX_SPAWN_DUP2, PARKED_FD + i, to) for i, (_, to) in enumerate(pairs)]
-        actions += [(os.POSIX_SPAWN_CLOSE, PARKED_FD + i) for i in range(len(pairs))]
-        flags = [f"-{letter}" for letter, name in _FLAGS for _ in range(int(getattr(sys.flags, name, 0)))]
-        flags += [f"-X{k}" if v is True else f"-X{k}={v}" for k, v in sys._xoptions.items()]
-        flags += [f"-W{w}" for w in sys.warnoptions]
-        argv = [sys.executable, *flags, "-c", program]
-        self.zygote = os.posix_spawn(sys.executable, argv, os.environ, file_actions=actions, setsid=True)
+        # The driver's own flags (-O, -W, -X, -I) stay the driver's, as in Ray; PYTHONOPTIMIZE and the like hold for the workers too.
+        argv = [sys.executable, "-c", program]
+        copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD) for fd, _ in pairs]
+        try:
+            actions = [(os.POSIX_SPAWN_DUP2, fd, to) for fd, (_, to) in zip(copies, pairs)]
+            self.zygote = os.posix_spawn(sys.executable, argv, {**self.variables, **os.environ}, file_actions=actions, setsid=True)
+        except OSError as error:
+            raise type(error)(error.errno, f"init: the process that starts the workers could not be started: {error.strerror}", sys.executable) from None
+        finally:
+            for fd in copies:
+                os.close(fd)
 
     def _read_line(self):
         reader = output.FrameReader(self._line)
@@ -136,13 +162,15 @@ class Driver:
             frame = reader.read()
             if frame is None:
                 break
-            if self.show is not None:
+            show = self.show if frame[0] != output.LOST else self.lost and (lambda *frame: self.lost(frame[-1]))
+            if show is not None:
                 try:
-                    self.show(*frame)
+                    show(*frame)
                 except Exception:
                     pass  # the program's own stream is closed or broken; its results are not
         if not self._stopping:
             _core.abort()
+            descendants.end(lambda: descendants.in_session(self.zygote))
 
     def forget(self):
         """In a forked child: lets go of the descriptors, and of nothing else."""
@@ -155,25 +183,33 @@ class Driver:
         self._stopping = True
         if self.zygote is not None:
             try:
-                self.control.tell("shutdown")
+                if self.control is not None:
+                    self.control.tell("shutdown")
             except RuntimeError:
                 pass  # it is gone already
             if not _core.supervisor_ready():
                 os.kill(self.zygote, signal.SIGKILL)  # it is still importing, and has no workers yet
             _wait_for_end(self.zygote)
-            self._thread.join(timeout=5)
-            self._line.close()
-            self._socket.close()
-        _core.close()
+            if self._thread is not None:
+                self._thread.join(timeout=5)
+        _core.close()  # then nobody sends through the socket's descriptor any more
+        for end in (self._line, self._socket):
+            if end is not None:
+                end.close()
 
 
 def _wait_for_end(pid):
-    """Waits for the zygote; after 10 s it is ended the hard way (its workers die with it)."""
+    """Waits for the zygote; after 10 s it is ended the hard way (its workers die with it). What the workers have started ends with it;
+    if it was killed, this is left to do."""
     deadline = time.monotonic() + 10
     pause = 0.0005
     while True:
         try:
-            if os.waitpid(pid, os.WNOHANG)[0] == pid:
+            ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is not None:
+                if ended.si_code != os.CLD_EXITED:
+                    descendants.end(lambda: descendants.in_session(pid))
+                os.waitpid(pid, 0)
                 return
         except ChildProcessError:
             return
@@ -181,6 +217,38 @@ def _wait_for_end(pid):
             os.kill(pid, signal.SIGKILL)
         time.sleep(pause)
         pause = min(pause * 1.5, 0.02)
+
+
+@contextlib.contextmanager
+def _standard_descriptors_taken():
+    """A program may have closed its standard input, output or error. What is opened meanwhile is then not taken for one of them."""
+    taken = []
+    try:
+        while not taken or taken[-1] <= 2:
+            taken.append(os.open(os.devnull, os.O_RDWR))
+        yield
+    finally:
+        for fd in taken:
+            os.close(fd)
+
+
+def _current_directory():
+    """None: it has been removed; the workers inherit it as it is."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
+def _path_without_the_programs():
+    """`sys.path` without the directories of the program's own modules, and with the standard library's first: what the runtime's processes
+    import for themselves, the program may have a module of the same name as."""
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    programs = {"", ".", _current_directory(), main and os.path.dirname(os.path.realpath(main))}
+    library = os.path.dirname(os.__file__)
+    rest = [path for path in sys.path if path not in programs]
+    own = [path for path in rest if path in (library, os.path.join(library, "lib-dynload"))]
+    return [*own, *(path for path in rest if path not in own), _ROOT]
 
 
 def _heap_capacity(store_limit):
@@ -191,9 +259,31 @@ def _heap_capacity(store_limit):
 
 def _spill_file(directory):
     """Descriptor of a file without a name in `directory`, which is made if need be: it ends with the last process that has it."""
-    os.makedirs(directory, exist_ok=True)
-    with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
-        return os.dup(file.fileno())
+    try:
+        os.makedirs(directory, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
+            return os.dup(file.fileno())
+    except OSError as error:
+        raise type(error)(
+            error.errno,
+            f"init: no file for values beyond object_store_memory can be made there ({error.strerror}). Give init(object_spilling_directory=) "
+            "or RAY_TMPDIR a directory that can be written to",
+            directory,
+        ) from None
+
+
+def _check_limits(capacity):
+    """RuntimeError if a limit of this process is below the heap's capacity in bytes."""
+    # Not by the module `resource`: a program may have one of its own beside it.
+    with open("/proc/self/limits") as file:
+        limits = {line[:26].strip(): line[26:].split()[0] for line in file}
+    for name, row, option in (("address space", "Max address space", "-v"), ("the size of files", "Max file size", "-f")):
+        limit = limits.get(row, "unlimited")
+        if limit != "unlimited" and int(limit) < capacity:
+            raise RuntimeError(
+                f"init: the limit on {name} of this process is {limit} bytes (ulimit {option}), and the shared memory needs addresses for {capacity}; "
+                f"of memory it takes what is used. Raise the limit: `ulimit {option} unlimited`"
+            )
 
 
 def _framed(config):

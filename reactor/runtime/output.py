@@ -5,7 +5,8 @@ Each worker's stdout and stderr are pipes to the zygote, which cuts them into li
 
 import struct
 
-_FRAME = struct.Struct("<BIHI")  # stream (1 or 2), pid, length of label, length of line
+_FRAME = struct.Struct("<BIHI")  # stream (1, 2 or LOST), pid, length of label, length of line
+LOST = 3  # in the place of the stream: the text is of a failed call whose result nobody has seen
 LONGEST = 1 << 20  # bytes of a line
 LABEL = b"\x1e:label:"  # a worker's line with this start renames it; see reactor.runtime.worker
 

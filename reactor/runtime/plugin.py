@@ -3,6 +3,7 @@
     install(settings, role)       set the core's hooks (context.h) in this process; role: driver, inline, zygote, actor, task
     begin(settings, facts, gpus, setting)  in a worker, after the fork; facts is what the creator told of the actor, None: task
                                   worker; setting is what its tasks asked for when their demand was registered, None: nothing
+    lost_text(state, value)       in the zygote: what the driver is told of a failed call whose result nobody has seen, None: nothing
     died(facts)                   in the zygote: the value stored as the reason of a death (see reactor.runtime.supervisor)
 
 An actor is made by `link.create((cls, *args), kwargs)`; its methods are the public ones in alphabetical order.
@@ -29,6 +30,10 @@ def begin(settings, facts, gpus, setting):
 
 def died(facts):
     return facts
+
+
+def lost_text(state, value):
+    return None
 
 
 def failure(error, what, is_argument):

@@ -11,7 +11,7 @@ from collections import deque
 from time import monotonic
 
 from reactor import _core
-from reactor.runtime import control, output, worker
+from reactor.runtime import control, descendants, output, worker
 from reactor.runtime.gpus import GpuShares
 from reactor.runtime.reservations import Reservations
 from reactor.runtime.zygote import preload
@@ -22,8 +22,9 @@ _OPEN_SECONDS = 0.3  # that a line without an end, as of a progress bar, is wait
 _OUTPUT_LIMIT = 8 << 20  # bytes of output kept for a driver that does not read; beyond it the workers' pipes fill
 _RETRY_SECONDS = 0.2  # before another try to start a task worker where none could be started
 _STILLBORN_LIMIT = 3
+_KILLED = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # somebody else has ended the process
 _BURIED = 1000  # dead actors of which something is still known
-_ANSWERED = ("demand", "named", "names", "life", "kill", "state", "gpus", "reserve", "reserved", "release", "reservations", "posted")  # requests whose last argument is where the answer goes
+_ANSWERED = ("demand", "named", "names", "life", "kill", "said", "state", "gpus", "reserve", "reserved", "release", "reservations", "posted")  # requests whose last argument is where the answer goes
 
 
 class Actor:
@@ -72,6 +73,7 @@ class Supervisor:
         self.pipes = {}  # descriptor -> LineCutter
         self.actors = {}  # offset -> Actor
         self.names = {}  # (namespace, name) -> Actor
+        self.said = {}  # see on_say_once
         self.buried = deque(maxlen=_BURIED)  # dead actors, as `on_state` tells of them
         self.waiting = []  # actors without resources
         self.demands = {(frozenset({("CPU", 10000)}), None): 0, (frozenset(), None): 1}
@@ -88,7 +90,10 @@ class Supervisor:
             from reactor.runtime.hosting import Hosting
 
             self.hosting = Hosting(config["packed"], self._start_packed)
-        self.stillborn = 0  # task workers in a row that died before they ran anything
+        self.stillborn = 0  # task workers in a row that died by themselves before they ran anything
+        self.killed_unborn = 0  # those in a row that were killed before they ran anything
+        self.groups = {}  # process group of a dead worker in which something still runs -> when that is killed
+        self.orphaned = False  # the driver has died
         self.open, self.open_until = False, 0.0  # some worker has printed the beginning of a line; when it is shown
         self.full = []  # descriptors of pipes that are not read because the driver does not read
         self.poll = select.epoll()
@@ -97,12 +102,19 @@ class Supervisor:
         wake_read, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._driver_died)
         self.poll.register(wake_read, select.EPOLLIN)
         self.poll.register(self.control, select.EPOLLIN)
         self.poll.register(self.line, select.EPOLLRDHUP | select.EPOLLHUP)
+        _core.set_hook("lost", lambda state, value: self.on_lost(self.plugin.lost_text(state, value)))
         _core.set_ready()
         while not self.stopping:
-            events = self.poll.poll(_RETRY_SECONDS if self.retry_spawn else _OPEN_SECONDS if self.open else None)
+            waits = ((_RETRY_SECONDS, self.retry_spawn), (_OPEN_SECONDS, self.open), (descendants.GRACE_SECONDS, self.groups))
+            events = self.poll.poll(min((seconds for seconds, on in waits if on), default=None))
+            if self.orphaned:
+                self._end_all(flush=False)
+            if self.groups:
+                self._kill_groups()
             if self.open and monotonic() > self.open_until:
                 self._show_open()
             if self.retry_spawn and not events:
@@ -176,7 +188,7 @@ class Supervisor:
             facts["label"] = self.hosting.name(facts)
         actor = Actor(offset, facts)
         try:
-            actor.demand = self._demand(facts["demand"], facts["class_name"], facts.get("within"))
+            actor.demand = self._demand(facts["demand"], facts.get("made_as", facts["class_name"]), facts.get("within"))
         except ValueError as error:
             self._kill_unstarted(actor, f"it could not be placed: {error}")
             if reply is not None:
@@ -195,9 +207,9 @@ class Supervisor:
         if reply is not None:
             _core.reply(reply, (True, None))
 
-    def on_demand(self, resources, within, setting, reply):
-        """The number of a task's demand. Its workers are born with `setting` (hashable, for the plugin); None: plain ones."""
-        _core.reply(reply, (True, self._demand(resources, "a task", within, setting)))
+    def on_demand(self, whose, resources, within, setting, reply):
+        """The number of a demand of `whose` task. Its workers are born with `setting` (hashable, for the plugin); None: plain ones."""
+        _core.reply(reply, (True, self._demand(resources, whose, within, setting)))
 
     def on_reserve(self, key, facts, wanted, offered, reply):
         """See `Reservations`; made as soon as the resources are free."""
@@ -282,6 +294,20 @@ class Supervisor:
         """A worker has something to tell the user, outside of its own output."""
         self._tell(text)
 
+    def on_say_once(self, key, text, advice):
+        """The same, the first time that this key comes, with the advice at the first key of all. `on_said` lists the keys and how often each came."""
+        if key not in self.said:
+            self._tell(text if self.said else text + advice)
+        self.said[key] = self.said.get(key, 0) + 1
+
+    def on_said(self, reply):
+        _core.reply(reply, (True, list(self.said.items())))
+
+    def on_lost(self, text):
+        """A call has failed, and nobody has seen it or can any more: `text` is for the driver's user; None: no need to tell."""
+        if text is not None:
+            self._send([output.frame(output.LOST, "", os.getpid(), text.encode(errors="replace"))])
+
     def on_signal(self, slot, number):
         for w in self.workers.values():
             if w.slot == slot:
@@ -329,7 +355,7 @@ class Supervisor:
             there = _core.resources()
             lacking = [f"{v / 10000:g} of {k}, of which there are {there[k][0] / 10000:g}" for k, v in sorted(amounts) if v > there[k][0]]
             if lacking:
-                self._tell(f"{whose} asks for {'; '.join(lacking)}: it will wait for ever")
+                self._tell(f"{whose} asks for {'; '.join(lacking)}: it will wait for ever. Ask for less, or start with more (init(num_cpus=, num_gpus=, resources=))")
         return self.demands[key]
 
     def _start_waiting(self):
@@ -378,13 +404,16 @@ class Supervisor:
         return w
 
     def _fork(self, slot, actor, label, setting=0, birth=None):
-        pipes = [os.pipe2(os.O_CLOEXEC) for _ in range(2)]
+        pipes = []
         facts = actor.facts if actor else None if birth is None else worker.HOST
         birth = birth or (self.tasks_started if actor is None else actor.facts["ordinal"])
         parent = os.getpid()
         try:
+            for _ in range(2):
+                pipes.append(os.pipe2(os.O_CLOEXEC))
             pid = os.fork()
         except OSError:
+            _core.free_proc(slot)
             for pair in pipes:
                 for fd in pair:
                     os.close(fd)
@@ -392,6 +421,10 @@ class Supervisor:
         if pid == 0:
             worker.main(parent, slot, facts, actor and actor.gpus, self.settings[setting], birth, [w for _, w in pipes],
                         self.config, self.plugin)
+        try:
+            os.setpgid(pid, pid)  # whoever of the two is first
+        except OSError:
+            pass  # it was the child, which may have ended
         self.tasks_started += facts is None
         cutters = {}
         for stream, (read, write) in enumerate(pipes, 1):
@@ -405,16 +438,31 @@ class Supervisor:
     # ---- ending
 
     def _reap_children(self):
-        while self.workers:
+        while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
                 return
-            if pid == 0:
+            if ended is None:
                 return
-            w = self.workers.pop(pid, None)
+            w = self.workers.pop(ended.si_pid, None)
             if w is not None:
+                _end_group(w.pid, signal.SIGTERM)  # while its number cannot be another's
+            _, status = os.waitpid(ended.si_pid, 0)
+            if w is not None:
+                if _end_group(w.pid, 0):
+                    self.groups[w.pid] = monotonic() + descendants.GRACE_SECONDS
                 self._bury(w, status)
+
+    def _kill_groups(self):
+        for group, when in list(self.groups.items()):
+            if monotonic() > when:
+                del self.groups[group]
+                if not os.path.exists(f"/proc/{group}"):  # else the group has ended, and the number is another process's
+                    _end_group(group, signal.SIGKILL)
+
+    def _driver_died(self, *_):
+        self.orphaned = True
 
     def _bury(self, w, status):
         for fd in list(w.cutters):
@@ -454,8 +502,18 @@ class Supervisor:
             self._start_waiting()
 
     def _task_worker_died(self, w, info, facts):
-        # One that never ran anything died of its own birth. If that goes on, tasks would wait for ever and forks never end.
-        self.stillborn = 0 if info["executed"] or info["exit_reason"] else self.stillborn + 1
+        # One that never ran anything died of its own birth. If that goes on, tasks would wait for ever and forks never end. One that
+        # was killed says nothing of the next.
+        born = info["executed"] or info["exit_reason"]
+        killed = not born and os.WIFSIGNALED(facts["status"]) and os.WTERMSIG(facts["status"]) in _KILLED
+        self.killed_unborn = self.killed_unborn + 1 if killed else 0
+        self.stillborn = 0 if born else self.stillborn + (not killed)
+        if self.killed_unborn >= _STILLBORN_LIMIT:
+            if self.killed_unborn == _STILLBORN_LIMIT:
+                self._tell(f"task workers are killed (signal {os.WTERMSIG(facts['status'])}) before they can run anything; the tasks wait, and others "
+                           "are started. If nobody kills them, the machine may be out of memory")
+            self.retry_spawn = True  # a little later
+            return
         if self.stillborn >= _STILLBORN_LIMIT:
             self._tell("task workers die before they can run anything; see their output. The tasks that wait fail")
             _core.fail_tasks(_core.put(self.plugin.died(facts)), setting=w.setting)
@@ -563,11 +621,13 @@ class Supervisor:
         for pid in self.workers:
             os.kill(pid, signal.SIGKILL)
         if not flush:
+            self._end_descendants()
             os._exit(0)
         for w in list(self.workers.values()):
             os.waitpid(w.pid, 0)
             for fd in list(w.cutters):
                 self._read_pipe(fd)
+        self._end_descendants()
         self.line.setblocking(True)
         self.line.settimeout(5)
         try:
@@ -576,6 +636,19 @@ class Supervisor:
         except OSError:
             pass  # the driver does not read any more
         os._exit(0)
+
+    def _end_descendants(self):
+        """Ends all that the workers, which are killed, have started; orphans have become this process's children."""
+
+        def reap():
+            try:
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+                return True
+            except ChildProcessError:
+                return False
+
+        descendants.end(lambda: descendants.of(os.getpid()), reap)
 
     # ---- output
 
@@ -634,3 +707,12 @@ class Supervisor:
             self.full = []
         wanted = select.EPOLLRDHUP | select.EPOLLHUP | (select.EPOLLOUT if self.outgoing else 0)
         self.poll.modify(self.line, wanted)
+
+
+def _end_group(group, number):
+    """Sends a signal to a process group; whether there is one."""
+    try:
+        os.killpg(group, number)
+        return True
+    except (ProcessLookupError, PermissionError):
+        return False

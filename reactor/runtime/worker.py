@@ -1,6 +1,7 @@
 """A worker, from its birth by fork to its end."""
 
 import _thread
+import faulthandler
 import functools
 import io
 import os
@@ -10,7 +11,7 @@ import sys
 import time
 
 from reactor import _core
-from reactor.runtime import control, output, stacks
+from reactor.runtime import control, descendants, output, stacks
 from reactor.runtime.descriptors import FIRST_OTHER_FD, SEND_FD
 from reactor.runtime.seeding import reseed
 
@@ -84,9 +85,11 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
     """
     status = 1
     try:
+        os.setpgid(0, 0)  # what it starts belongs to its group, and ends with it
         _core.die_with_parent()
         if os.getppid() != parent:
             os._exit(0)  # it ended before the line above, and an orphan's new parent need not be process 1
+        os.setpgid(0, 0)  # a signal that the program sends to its process group is for what it has started, not for other workers
         for target, pipe in enumerate(pipes, 1):
             os.dup2(pipe, target)
         os.closerange(FIRST_OTHER_FD, 1 << 20)
@@ -106,6 +109,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
         _core.attach_worker(slot, SEND_FD)
         if role == "packed":
             _core.begin_packed()
+        faulthandler.enable()  # a crash in native code shows its Python stack
         stacks.offer()
         reseed(config["settings"].get("seed"), f"{role} {birth}")
         _core.set_hook("exit_kind", exit_kind)
@@ -157,12 +161,27 @@ def exit_kind(error, reason):
     return 0
 
 
+def _end_processes_of_multiprocessing():
+    """Its exit function would wait for them; they end with this worker in any case."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is None:
+        return
+    for end in ("terminate", "kill"):
+        children = multiprocessing.active_children()
+        for child in children:
+            getattr(child, end)()
+        deadline = time.monotonic() + descendants.GRACE_SECONDS
+        for child in children:
+            child.join(max(0.0, deadline - time.monotonic()))
+
+
 def leave(reason):
     """Ends the process in an orderly way."""
     _core.set_exit_reason(reason)
     if reason in (INTENDED, OUT_OF_SCOPE, SYSTEM_EXIT, FINISHED, DRAINED):
         import atexit
 
+        _end_processes_of_multiprocessing()
         atexit._run_exitfuncs()
     flush()
     os._exit(0)

@@ -13,17 +13,24 @@ import sys
 
 def main():
     from reactor import _core
-    from reactor.runtime.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, SEND_FD, SPILL_FD
+    from reactor.runtime.descriptors import ALL, CONTROL_FD, HEAP_FD, LINE_FD, SEND_FD, SPILL_FD
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's; it decides what ends
-    null = os.open(os.devnull, os.O_RDONLY)
+    null = os.open(os.devnull, os.O_RDWR)
+    while null <= 2:  # the driver had closed it
+        null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.close(null)
     config = _read_config(LINE_FD)
     if config["die_with_parent"]:
-        _core.die_with_parent()
-    sys.path[:] = config["path"]
-    os.chdir(config["cwd"])
+        _core.die_with_parent(signal.SIGTERM)
+    _core.adopt_orphans()
+    for fd in ALL:
+        if fd != SPILL_FD or config["spilling"]:
+            os.set_inheritable(fd, False)  # what a worker starts must not keep the run's memory
+    sys.path[:] = config["own_path"]
+    if config["cwd"] is not None:
+        os.chdir(config["cwd"])
     _core.attach_supervisor(HEAP_FD, SEND_FD, SPILL_FD if config["spilling"] else -1)
 
     import importlib
@@ -39,6 +46,7 @@ def main():
     from reactor.runtime.supervisor import Supervisor
 
     _raise_descriptor_limit()
+    sys.path[:] = config["path"]  # from here on modules are the program's
     gc.collect()
     gc.freeze()  # the collector would otherwise touch, and so copy, every page shared with the workers
     Supervisor(config, plugin, CONTROL_FD, LINE_FD).run()

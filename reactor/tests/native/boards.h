@@ -81,11 +81,10 @@ inline void boards() {
         end(*l, child);
       }
     } else {  // the actor
-      std::vector<Blocker> blockers;
       for (uint64_t t = 2;; ++t) {
         while (t > made.load() && !over.load()) std::this_thread::yield();
         if (t > made.load()) return;
-        while (!order.may_start(kActor, {t, nullptr, 0}, blockers)) std::this_thread::yield();
+        while (!order.may_start(kActor, {t, nullptr, 0})) std::this_thread::yield();
         CHECK(jobs[t - 1].sent.load());
         CHECK(!jobs[t - 1].has_child.load() || jobs[t - 1].child_sent.load());
         checked.store(t);
@@ -101,6 +100,40 @@ inline void tags() {
   TagView a{5, one, 0}, a1{5, one, 1}, a12{5, one, 2}, a13{5, two, 2}, b{6, one, 0};
   CHECK(compare(a, a1) < 0 && compare(a1, a12) < 0 && compare(a12, a13) < 0 && compare(a13, b) < 0 && compare(a12, a12) == 0);
   CHECK(!strictly_before(a, a12) && !strictly_before(a1, a13) && strictly_before(a12, a13) && strictly_before(a13, b) && !strictly_before(b, a));
+}
+
+// Tags of calls whose number needs two words, and of calls nested deeper than a tag has room for.
+inline void long_tags() {
+  auto child = [](const Tag& caller, uint64_t number) {
+    Tag t;
+    t.root = caller.root;
+    t.depth = extended_depth(caller, number);
+    CHECK(t.depth <= kMaxTag);
+    extend(caller, number, t.tail);
+    return t;
+  };
+  auto same = [](TagView a, TagView b) { return compare(a, b) == 0; };
+  Tag top;
+  top.root = 7;
+  top.depth = 0;
+  uint64_t before = 0;
+  for (uint64_t n : std::initializer_list<uint64_t>{1, (1ull << 31) - 1, 1ull << 31, (1ull << 31) + 1, (1ull << 32) - 1, 1ull << 32, (1ull << 32) + 1, 1ull << 40, (1ull << 59) + 3}) {
+    Tag t = child(top, n), inner = child(t, n);
+    CHECK(last_number(t.tail, t.depth) == 0 && same({t.root, inner.tail, last_number(inner.tail, inner.depth)}, t));
+    CHECK(!strictly_before(t, inner) && compare(t, inner) < 0);
+    if (before) CHECK(compare(child(top, before), t) < 0 && strictly_before(child(child(top, before), n), t));
+    before = n;
+  }
+  for (uint64_t big : std::initializer_list<uint64_t>{1, 1ull << 33}) {
+    Tag deep = top;
+    for (int i = 0; i < 200; ++i) {
+      Tag a = child(deep, big), b = child(deep, big + 1);
+      CHECK(compare(a, b) < 0 && !same(a, deep) && !same(b, deep));
+      CHECK(same({a.root, a.tail, last_number(a.tail, a.depth)}, {b.root, b.tail, last_number(b.tail, b.depth)}));
+      CHECK(!same(child(a, 1), child(b, 1)));
+      deep = i % 2 ? a : b;
+    }
+  }
 }
 
 }  // namespace stress

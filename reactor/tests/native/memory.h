@@ -139,4 +139,26 @@ inline void pages_not_lost() {
   fprintf(stderr, "%llu rounds\n", static_cast<unsigned long long>(rounds));
 }
 
+// A process that frees a block has read who owns its page; until it goes on the owner dies and another process gets its slot.
+inline void allocator_successor() {
+  World world;
+  Heap* h = world.heap.get();
+  auto first = world.process();
+  const uint32_t slot = first->slot;
+  const Off off = first->alloc.alloc(64);
+  Proc& p = h->procs[slot];
+  ++p.generation;
+  for (auto& list : p.remote_free) list.store(empty_list(owner_of(h, slot)));
+  Local second(h, slot, false);
+  auto other = world.process();
+  other->alloc.free(off);
+  for (auto& list : p.remote_free) CHECK(list.load() == empty_list(owner_of(h, slot)));
+  for (int i = 0; i < 4; ++i) CHECK(second.alloc.alloc(64) != off);
+
+  const Off own = second.alloc.alloc(64);
+  other->alloc.free(own);
+  CHECK((p.remote_free[0].load() & kOffMask) == own);
+  CHECK(second.alloc.alloc(64) == own);
+}
+
 }  // namespace stress

@@ -13,6 +13,7 @@ constexpr stress::Test kTests[] = {
     {"allocator", stress::allocator},
     {"allocator_cold", stress::allocator_cold},
     {"allocator_deaths", stress::allocator_deaths},
+    {"allocator_successor", stress::allocator_successor},
     {"pages_not_lost", stress::pages_not_lost},
     {"channel", stress::channel},
     {"channel_grows", stress::channel_grows},
@@ -31,6 +32,7 @@ constexpr stress::Test kTests[] = {
     {"resources", stress::resources},
     {"spilling", stress::spilling},
     {"tags", stress::tags},
+    {"long_tags", stress::long_tags},
     {"boards", stress::boards},
 };
 

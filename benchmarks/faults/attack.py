@@ -1,0 +1,167 @@
+"""Runs one program in a process of its own, kills what it is told to kill, and looks at what is left afterwards."""
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.faults import trace, victims
+from benchmarks.faults.lag import Lag
+from benchmarks.machine import REPOSITORY
+from compat_tests import processes
+
+HANG_SECONDS = 12.0  # without a step, until the driver is asked where it is, and ended
+LEFT_SECONDS = 2.0  # after the driver's end, for its processes to be gone
+START_SECONDS = 20.0
+
+
+@dataclass
+class Run:
+    """What one run gave. `events`: the trace; `left`: what its end left behind, sentences; `hung`: after which step, or None."""
+
+    events: list = field(default_factory=list)
+    stderr: str = ""
+    status: int | None = None
+    driver: int = 0
+    hung: int | None = None
+    left: list = field(default_factory=list)
+    lag: Lag | None = None
+    seconds: float = 0.0
+
+
+def run(program, lag, module="benchmarks.faults.driver"):
+    """Runs `program` in the driver `module`, under attack."""
+    directory = Path(tempfile.mkdtemp(prefix="rayshim-faults-"))
+    try:
+        return _run_in(directory, program, lag, module)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _run_in(directory, program, lag, module):
+    for name in ("cwd", "tmp"):
+        (directory / name).mkdir()
+    mark = directory.name
+    path = directory / "trace"
+    steps, steps_in = os.pipe()
+    environment = {
+        **os.environ,
+        trace.PATH: str(path),
+        processes.MARK: mark,
+        "TMPDIR": str(directory / "tmp"),
+        "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "PYTHONFAULTHANDLER": "1",
+        "RAY_IGNORE_UNHANDLED_ERRORS": "1",  # of failures that the program does not look at; those that it gets are checked
+    }
+    trace.begin(path)
+    start = time.monotonic()
+    with open(directory / "err", "wb") as err:
+        driver = subprocess.Popen(
+            [sys.executable, "-m", module, str(program.seed), program.placement, str(steps_in)],
+            cwd=directory / "cwd", stdin=subprocess.DEVNULL, stdout=err, stderr=err, env=environment, pass_fds=[steps_in],
+            start_new_session=True,
+        )  # fmt: skip
+    os.close(steps_in)
+    others = {*victims.children(os.getpid())} - {driver.pid}
+    found = Run(driver=driver.pid, lag=lag)
+    try:
+        found.hung = _Attack(program, driver, steps).run()
+        found.status = driver.wait(HANG_SECONDS)
+    except subprocess.TimeoutExpired:
+        found.hung = -1
+    finally:
+        os.close(steps)
+        if driver.poll() is None:
+            driver.kill()
+            driver.wait()
+        found.left = _left(mark, directory, lag, others)
+    found.events = trace.read(path) if path.exists() else []
+    found.stderr = (directory / "err").read_text(errors="replace")
+    found.seconds = time.monotonic() - start
+    return found
+
+
+class _Attack:
+    """Follows the driver's steps and strikes at those that the program says."""
+
+    def __init__(self, program, driver, steps):
+        self.driver, self.steps = driver, steps
+        self.strikes = [strike for strike in program.strikes if not strike.inside]
+
+    def run(self):
+        """The last step, if the driver hangs after it; None when it has ended."""
+        step, deadline, told = -2, time.monotonic() + START_SECONDS, False
+        poll = select.poll()
+        poll.register(self.steps, select.POLLIN)
+        while True:
+            if not poll.poll(100):
+                if time.monotonic() < deadline:
+                    continue
+                if told:
+                    return step
+                # It writes on stderr who waits for whom.
+                os.kill(self.driver.pid, signal.SIGUSR1)
+                told, deadline = True, time.monotonic() + 2
+                continue
+            data = os.read(self.steps, 4)
+            if not data:
+                return None
+            step = int.from_bytes(data, "little") - 1
+            told, deadline = False, time.monotonic() + HANG_SECONDS
+            self.strike(step)
+
+    def strike(self, step):
+        start = time.perf_counter()
+        while self.strikes and self.strikes[0].at <= step:
+            strike = self.strikes.pop(0)
+            while (rest := start + strike.delay - time.perf_counter()) > 0:
+                if rest > 0.001:
+                    time.sleep(rest / 2)
+            victims.strike(strike, self.driver.pid)
+
+
+def _left(mark, directory, lag, others):
+    """What is left of the run; ends it. `others`: children of this process that are none of the run."""
+    start, deadline = time.monotonic(), time.monotonic() + LEFT_SECONDS
+    while left := _present(mark, others):
+        if time.monotonic() > deadline + lag.between(start, time.monotonic()):
+            break
+        time.sleep(0.002)
+    found = [f"process {processes.describe([pid])}" for pid in left]
+    for pid in left:
+        _end(pid)
+    for name in ("cwd", "tmp"):
+        found += [f"file {path.relative_to(directory)}" for path in (directory / name).rglob("*")]
+    return found
+
+
+def _present(mark, others):
+    """Processes of the run: they bear its mark, or they are orphans that came to this process, which adopts them."""
+    orphans = []
+    for pid in set(victims.children(os.getpid())) - others:
+        if processes.alive(pid):
+            orphans.append(pid)
+        else:
+            _reap(pid)
+    return sorted({*orphans, *processes.marked(mark)})
+
+
+def _reap(pid):
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        pass
+
+
+def _end(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass

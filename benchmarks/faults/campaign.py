@@ -1,0 +1,83 @@
+"""Random programs under kill -9 of their workers, zygote and driver: results are right or legal exceptions, nothing hangs, nothing stays."""
+
+import argparse
+import itertools
+import json
+import random
+import time
+from pathlib import Path
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks.faults import attack, report
+from benchmarks.faults.lag import Lag
+from benchmarks.faults.oracle import judge
+from benchmarks.faults.program import PLACEMENTS, program
+from rayshim.comparing.processes import adopt_orphans
+
+_KEPT = Path(__file__).parents[1] / "results" / "faults"
+
+
+def arguments_from(given):
+    parser = argparse.ArgumentParser(prog="python -m benchmarks faults", description=__doc__)
+    parser.add_argument("--kills", type=int, default=10_000, metavar="N", help="kills to make (default 10000)")
+    parser.add_argument("--minutes", type=float, metavar="M", help="time after which no further program is begun")
+    parser.add_argument("--first", type=int, metavar="S", help="seed of the first program, the next has the next (default: drawn)")
+    parser.add_argument("--seed", type=int, metavar="S", help="run this one program, once")
+    parser.add_argument("--placement", choices=PLACEMENTS, help="of all programs (default: drawn for each)")
+    parser.add_argument("--stop", action="store_true", help="end at the first wrong run")
+    wanted = parser.parse_args(given)
+    if wanted.kills < 1:
+        parser.error(f"--kills {wanted.kills}: at least 1")
+    return wanted
+
+
+def seeds(wanted):
+    """The seeds of the programs to run, without end unless it is one."""
+    if wanted.seed is not None:
+        return iter([wanted.seed])
+    return itertools.count(wanted.first if wanted.first is not None else random.SystemRandom().randrange(10**6) * 1000)
+
+
+def main(arguments=()):
+    """Runs the campaign and shows the table; 1 if a run was wrong, else 0."""
+    wanted = arguments_from(arguments)
+    adopt_orphans()  # so that a process that outlives its run is seen here
+    screen = report.console()
+    numbers = seeds(wanted)
+    first = next(numbers)
+    screen.print(f"seed of the first program: {first}")
+    totals = campaign(itertools.chain([first], numbers), wanted, screen)
+    report.show(screen, totals)
+    return 1 if totals.wrong else 0
+
+
+def campaign(numbers, wanted, screen, module="benchmarks.faults.driver"):
+    """The Totals of the programs of these seeds, up to the kills and minutes that are wanted."""
+    totals = report.Totals()
+    deadline = time.monotonic() + 60 * wanted.minutes if wanted.minutes else float("inf")
+    columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total} kills"), TimeElapsedColumn()]
+    with Lag() as lag, Progress(*columns, console=screen, refresh_per_second=2, disable=not screen.is_terminal) as progress:
+        bar = progress.add_task("", total=wanted.kills)
+        for seed in numbers:
+            one = program(seed, wanted.placement)
+            progress.update(bar, description=f"seed {seed}, {one.placement}; {len(totals.wrong)} wrong")
+            run = attack.run(one, lag, module)
+            verdict = judge(one, run)
+            totals.add(one, run, verdict)
+            progress.update(bar, completed=sum(totals.kills.values()))
+            if verdict.wrong:
+                report.show_wrong(screen, one, run, verdict)
+                _keep(one, run)
+                if wanted.stop:
+                    break
+            if sum(totals.kills.values()) >= wanted.kills or time.monotonic() > deadline:
+                break
+    return totals
+
+
+def _keep(one, run):
+    """The trace and the standard error of a wrong run."""
+    _KEPT.mkdir(parents=True, exist_ok=True)
+    (_KEPT / f"{one.seed}.trace").write_text("".join(json.dumps(event) + "\n" for event in run.events))
+    (_KEPT / f"{one.seed}.err").write_text(run.stderr)

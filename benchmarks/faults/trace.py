@@ -1,0 +1,31 @@
+"""What happened in a run, told by all its processes: one file, a line for each event, each written whole by one write.
+
+An event is [kind, seconds (time.monotonic, the same clock for all processes), pid, ...]. The oracle says what the kinds mean.
+"""
+
+import json
+import os
+import time
+
+PATH = "FAULTS_TRACE"
+_fd = None
+
+
+def begin(path):
+    """From now on this process writes to the file `path`; others are told of it by the environment."""
+    global _fd
+    if _fd is not None:
+        os.close(_fd)
+    _fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC)
+
+
+def write(kind, *facts):
+    if _fd is None:
+        begin(os.environ[PATH])
+    os.write(_fd, json.dumps([kind, time.monotonic(), os.getpid(), *facts]).encode() + b"\n")
+
+
+def read(path):
+    """The events in the order in which they were written."""
+    with open(path) as file:
+        return [json.loads(line) for line in file]

@@ -1,0 +1,85 @@
+"""A call for which the shared heap has no room: a MemoryError, and nothing stays of it."""
+
+import numpy as np
+import pytest
+
+import rayshim
+from reactor.runtime import driver
+
+HEAP = 96 << 20
+
+
+@pytest.fixture
+def start(monkeypatch):
+    def start(placement, **how):
+        monkeypatch.setattr(driver, "_heap_capacity", lambda store_limit: HEAP)
+        rayshim.init(num_cpus=2, placement=placement, logging_level="ERROR", replay_plans=False,
+                     _system_config={"automatic_object_spilling_enabled": False}, **how)
+
+    yield start
+    rayshim.shutdown()
+
+
+def filled():
+    """Refs to small values that leave no room for another."""
+    refs = []
+    with pytest.raises(MemoryError, match="no room in the shared heap: let go of refs and arrays"):
+        while True:
+            refs.append(rayshim.put(1))
+    return refs
+
+
+@rayshim.remote(num_returns=1000)
+def thousand(*args):
+    return range(1000)
+
+
+@rayshim.remote
+def one(*args):
+    return 1
+
+
+@rayshim.remote
+class Actor:
+    @rayshim.method(num_returns=1000)
+    def thousand(self, *args):
+        return range(1000)
+
+    def one(self, *args):
+        return 1
+
+
+@pytest.mark.parametrize("placement", ["isolated", "packed", "inline"])
+def test_results_without_room_are_given_back(start, placement):
+    start(placement, object_store_memory=4 * HEAP)
+    actor = Actor.remote()
+    assert rayshim.get([actor.one.remote(), one.remote(), actor.thousand.remote()[0], thousand.remote()[0]]) == [1, 1, 0, 0]
+    refs = filled()
+    argument = refs[0]
+    del refs[-300:]  # room for some of the results
+    held = argument.holds
+    for many in (thousand, actor.thousand):
+        for _ in range(20):
+            with pytest.raises(MemoryError, match="no room in the shared heap"):
+                many.remote(argument, 2)
+    assert argument.holds == held
+    assert len([rayshim.put(1) for _ in range(200)]) == 200
+    del refs[:]
+    assert rayshim.get([actor.one.remote(2), one.remote(argument)]) == [1, 1]
+    assert rayshim.get(actor.thousand.remote())[-1] == rayshim.get(thousand.remote(3))[-1] == 999
+
+
+@pytest.mark.parametrize("placement", ["isolated", "inline"])
+def test_large_arguments_without_room_are_given_back(start, placement):
+    start(placement, object_store_memory=24 << 20)
+    actor, inner = Actor.remote(), rayshim.put("inner")
+    assert rayshim.get([actor.one.remote(), one.remote()]) == [1, 1]
+    kept = rayshim.put(np.zeros(20 << 20, np.uint8))
+    held = inner.holds
+    for call in (actor.one, one):
+        with pytest.raises(rayshim.exceptions.ObjectStoreFullError, match="Failed to put an object of 8454144 bytes"):
+            call.remote(np.ones(8 << 20, np.uint8), [inner], inner)
+    assert inner.holds == held
+    del kept
+    for call in (actor.one, one):
+        assert rayshim.get(call.remote(np.ones(8 << 20, np.uint8), [inner], inner)) == 1

@@ -1,0 +1,233 @@
+"""What order may cost: pairs of callers and holders, and places of `wait`, that give way to arrival, and those that do not."""
+
+import math
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+import rayshim as ray
+
+
+@pytest.fixture(params=["isolated", "packed"])
+def placement(request):
+    return request.param
+
+
+@pytest.fixture
+def start(placement):
+    def init(**way):
+        ray.init(num_cpus=8, placement=placement, logging_level="ERROR", **way)
+
+    yield init
+    ray.shutdown()
+
+
+@ray.remote
+class Store:
+    def __init__(self):
+        self.n, self.asked, self.seen = 0, 0, []
+
+    def get(self):
+        self.asked += 1
+        return self.n
+
+    def is_over(self):
+        return self.n > 0
+
+    def was_asked(self):
+        return self.asked
+
+    def set(self, n):
+        self.n = n
+
+    def note(self, who):
+        self.seen.append(who)
+
+    def noted(self):
+        return self.seen
+
+    def serve(self, seconds):
+        time.sleep(seconds)
+
+
+@ray.remote
+class Loop:
+    def until(self, store, n):
+        """Asks until the store has `n`; returns how often it did."""
+        asked = 0
+        while ray.get(store.get.remote()) < n:
+            asked += 1
+        return asked
+
+    def flood(self, store, seconds):
+        """Keeps ten calls of the store at work until it is over; returns how many have been served."""
+        refs, served = [store.serve.remote(seconds) for _ in range(10)], 0
+        while not ray.get(store.is_over.remote()):
+            ray.get(refs.pop(0))
+            refs.append(store.serve.remote(seconds))
+            served += 1
+        return served
+
+    def note(self, store, who, times):
+        for i in range(times):
+            store.note.remote((who, i))
+            time.sleep(0.001)
+
+
+def arrivals():
+    return [entry["what"] for entry in ray.report().to_dict()["arrivals"]]
+
+
+def test_the_driver_is_answered_while_a_loop_that_calls_the_same_actor_goes_on(start):
+    start()
+    store, loop = Store.remote(), Loop.remote()
+    asked = loop.until.remote(store, 1)
+    while ray.get(store.was_asked.remote()) < 20:
+        pass
+    assert not ray.wait([asked], timeout=0)[0]
+    ray.get(store.set.remote(1))
+    assert ray.get(asked) > 0
+    assert arrivals() == ["Store.was_asked called by the driver"]
+
+
+def test_a_call_that_nobody_waits_for_ends_the_loop_that_waits_for_its_effect(start):
+    start()
+    store, loops = Store.remote(), [Loop.remote() for _ in range(3)]
+    asked = [loop.until.remote(store, 1) for loop in loops]
+    store.set.remote(1)
+    assert all(isinstance(n, int) for n in ray.get(asked, timeout=50))
+
+
+def test_a_later_caller_has_its_turn_beside_an_earlier_one_that_never_lets_the_actor_rest(start):
+    start()
+    store, first, second = Store.remote(), Loop.remote(), Loop.remote()
+    flood = first.flood.remote(store, 0.002)
+    ray.get(store.note.remote(0))
+    asked = second.until.remote(store, 1)
+    while ray.get(store.was_asked.remote()) < 30:
+        pass
+    ray.get(store.set.remote(1))
+    assert ray.get(flood) > 0 and ray.get(asked) > 0
+
+
+def test_within_the_budget_the_order_is_the_serial_run_s(start):
+    start(patience=math.inf)
+    store, loops = Store.remote(), [Loop.remote() for _ in range(3)]
+    ended = [loop.note.remote(store, who, 100) for who, loop in enumerate(loops)]
+    seen = ray.get(store.noted.remote())
+    assert seen == [(who, i) for who in range(3) for i in range(100)]
+    ray.get(ended)
+    assert arrivals() == []
+
+
+def test_each_caller_keeps_its_own_order_when_it_is_served_by_arrival(start):
+    start(patience=0)
+    store, loops = Store.remote(), [Loop.remote() for _ in range(3)]
+    ray.get([loop.note.remote(store, who, 100) for who, loop in enumerate(loops)])
+    seen = ray.get(store.noted.remote())
+    assert sorted(seen) == [(who, i) for who in range(3) for i in range(100)]
+    for who in range(3):
+        assert [i for w, i in seen if w == who] == list(range(100))
+
+
+def test_a_pair_that_has_given_way_does_not_take_others_with_it(start):
+    start(patience=2)
+    store, loop, other, beside = Store.remote(), Loop.remote(), Store.remote(), Loop.remote()
+    ray.get(beside.note.remote(other, 0, 0))
+    asked = loop.until.remote(store, 1)
+    ray.get(store.get.remote())  # the driver is served by arrival beside Loop.until from now on
+    notes = beside.note.remote(other, 0, 30)
+    assert ray.get(other.noted.remote()) == [(0, i) for i in range(30)]
+    ray.get([store.set.remote(1), asked, notes])
+
+
+@ray.remote
+class Worker:
+    def work(self, seconds):
+        time.sleep(seconds)
+        return seconds
+
+
+def test_wait_does_not_stay_with_the_slow_one(start):
+    start()
+    workers = [Worker.remote() for _ in range(4)]
+    seconds = [1.0, 0.001, 0.001, 0.001]
+    ray.get([w.work.remote(0) for w in workers])
+    at_work = {w.work.remote(s): i for i, (w, s) in enumerate(zip(workers, seconds))}
+    done = [0] * 4
+    while done[0] < 1:
+        (ref,), _ = ray.wait(list(at_work))
+        i = at_work.pop(ref)
+        done[i] += 1
+        at_work[workers[i].work.remote(seconds[i])] = i
+    assert sum(done) > 40  # one each in the order of the list
+    (site,) = arrivals()
+    assert site.startswith(f"wait() at {__file__}:")
+
+
+def test_wait_is_ordered_without_limit_where_patience_is_infinite(start):
+    start(patience=math.inf)
+    workers = [Worker.remote() for _ in range(4)]
+    for _ in range(3):
+        refs = [w.work.remote(s) for w, s in zip(workers, (0.3, 0, 0, 0))]
+        assert ray.wait(refs, num_returns=2)[0] == refs[:2]
+    assert arrivals() == []
+
+
+@pytest.mark.parametrize("patience", [None, 0, 0.5, 3, "25%", " 0 % ", "12.5%", math.inf, "0.5"])
+def test_budgets_that_are_understood(patience):
+    ray.init(num_cpus=1, placement="inline", patience=patience)
+    ray.shutdown()
+
+
+@pytest.mark.parametrize("patience", [-1, "long", "-5%", "%", math.nan, True, [1], (1, 2)])
+def test_budgets_that_are_refused(patience):
+    with pytest.raises(ValueError, match="patience=.*a number of seconds"):
+        ray.init(patience=patience)
+    assert not ray.is_initialized()
+
+
+def test_the_budget_comes_from_the_environment_too(monkeypatch):
+    monkeypatch.setenv("RAYSHIM_PATIENCE", "soon")
+    with pytest.raises(ValueError, match="RAYSHIM_PATIENCE"):
+        ray.init()
+
+
+PROGRAM = textwrap.dedent(
+    """
+    import sys
+    import rayshim as ray
+    from rayshim.tests.test_patience import Loop, Store
+    ray.init(num_cpus=8, logging_level="ERROR", **eval(sys.argv[1]))
+    store, loops = Store.remote(), [Loop.remote() for _ in range(2)]
+    asked = [loop.until.remote(store, 5) for loop in loops]
+    seen = []
+    for n in range(1, 6):
+        seen.append(ray.get(store.get.remote()))
+        ray.get(store.set.remote(n))
+    print(seen, ray.get(asked))
+    """
+)
+
+
+def run(way):
+    shown = subprocess.run([sys.executable, "-c", PROGRAM, repr(way)], capture_output=True, text=True, timeout=50)
+    assert shown.returncode == 0, shown.stderr
+    return shown
+
+
+def test_a_recorded_run_with_arrivals_is_repeated_exactly(tmp_path):
+    recorded = run({"record": str(tmp_path / "run")})
+    assert run({"replay": str(tmp_path / "run")}).stdout == recorded.stdout
+
+
+def test_each_is_said_once_while_it_happens_and_once_at_the_end():
+    lines = run({}).stderr.splitlines()
+    said = [line for line in lines if "Store.get called by the driver is served in the order of arrival from now on, because calls made" in line]
+    assert len(said) == 1 and "(Loop.until)" in said[0]
+    assert sum("rayshim run --record" in line for line in lines) == 1
+    (end,) = [line for line in lines if line.startswith("rayshim: served in the order of arrival in this run: ")]
+    assert end.count("Store.get called by the driver") == 1

@@ -1,0 +1,38 @@
+#include "failures.h"
+#include "codec.h"
+#include <utility>
+
+namespace reactor {
+
+PyObject* failure_value(Object* o) {
+  State s = o->state.load(memory_order_acquire);
+  if (s == State::Error) return decode_object(o);
+  Off reason = 0;
+  if (s == State::Died) memcpy(&reason, o->body, sizeof reason);
+  return reason ? decode_object(ctx->heap->at<Object>(reason)) : Py_NewRef(Py_None);
+}
+
+void keep_failure(Local& l, Object* o) {
+  mark_seen(o);
+  take_hold(o);
+  if (ctx->failures.empty()) Py_AddPendingCall([](void*) { return tell_failures(), 0; }, nullptr);
+  ctx->failures.emplace_back(o, l.journal.add(l.heap->off(o), Entry::Hold));
+}
+
+void tell_failures_now() {
+  PyObject *type, *exc, *trace;
+  PyErr_Fetch(&type, &exc, &trace);
+  const uint32_t mine = epoch;
+  for (auto [o, note] : std::exchange(ctx->failures, {})) {
+    PyObject* value = hooks.lost ? failure_value(o) : nullptr;
+    PyObject* told = value ? PyObject_CallFunction(hooks.lost, "iN", int(o->state.load(memory_order_relaxed)), value) : nullptr;
+    if (!told && PyErr_Occurred()) PyErr_WriteUnraisable(hooks.lost);
+    Py_XDECREF(told);
+    if (epoch != mine) break;  // the hook has ended the run
+    ctx->local.journal.clear(note);
+    drop_hold(ctx->local, o);
+  }
+  PyErr_Restore(type, exc, trace);
+}
+
+}  // namespace reactor

@@ -1,0 +1,19 @@
+// Failures that nobody asked for. The result of a call that raised, and that nobody has seen (Object::kind, kSeen) when its last hold goes,
+// is not destroyed at once: it is kept until Python code may run, told to the hook `lost`, and destroyed then.
+//
+// Seen is a result that get() has raised, or would have with the others of its list, that wait() has given as ready, or that a call has
+// been given as its argument.
+#pragma once
+#include "context.h"
+
+namespace reactor {
+
+void keep_failure(Local& l, Object* o);  // Local::failure_unseen
+void tell_failures_now();
+inline void tell_failures() {            // where the core has nothing half done; keeps the current Python error
+  if (ctx && !ctx->failures.empty()) tell_failures_now();
+}
+// What the error hook takes of a call that did not end well: the value stored for it, or the reason of a death. Null: Python error set.
+PyObject* failure_value(Object* o);
+
+}  // namespace reactor

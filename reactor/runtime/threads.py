@@ -1,0 +1,125 @@
+"""How many threads the numeric libraries of this process use.
+
+A library reads its environment variable when it is loaded. A worker is forked from a process that has loaded some already, and a task
+worker runs tasks with different numbers of CPUs: what the variables say then has to be told to the libraries.
+"""
+
+import ctypes
+import os
+import re
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+OPENMP = "OMP_NUM_THREADS"
+VARIABLES = frozenset((OPENMP, "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "BLIS_NUM_THREADS"))
+
+
+class _Kind(NamedTuple):
+    """Libraries whose file name begins with `file`, a regular expression: the names under which they may have their two functions,
+    the variables that they read, the strongest first, and how many threads they take at most (a function)."""
+
+    file: str
+    get: tuple
+    set: tuple
+    variables: tuple
+    most: Callable
+
+
+class Library(NamedTuple):
+    """A loaded library: its variables, the most threads that it takes, and C functions that get and set their number (of OpenMP
+    that is the calling thread's number)."""
+
+    variables: tuple
+    most: int
+    get: Callable
+    set: Callable
+
+    def told(self):
+        """The number of threads that the environment asks for; None: it says nothing."""
+        for name in self.variables:
+            value = _environ.get(os.fsencode(name))  # os.environ.get() takes ten times as long for what is not there
+            if value is not None and (value := value.split(b",")[0].strip()).isdigit() and int(value):
+                return min(int(value), self.most)
+        return None
+
+    def default(self):
+        """The number without such a variable."""
+        return min(self.most, _cores())
+
+
+def follow():
+    """Has each loaded library use as many threads as the environment says, as if it were loaded now."""
+    for library in libraries():
+        library.set(library.told() or library.default())
+
+
+def variables():
+    """What the environment says now, to be compared."""
+    return {name: os.environ.get(name) for name in VARIABLES}
+
+
+def libraries():
+    """The loaded libraries as Library, torch last: it sets what is below it."""
+    global _known
+    if _known is None or _known[0] != len(sys.modules):
+        paths = _loaded()
+        _known = len(sys.modules), [found for kind in _KINDS for path in paths if (found := _library(kind, path))]
+    return _known[1]
+
+
+_UNLIMITED = 1 << 30
+_environ = os.environ._data  # bytes to bytes
+_known = None  # (number of modules, libraries loaded then)
+
+
+@cache
+def _cores():
+    return len(os.sched_getaffinity(0))
+
+
+@cache
+def _physical_cores():
+    """The number of cores that this process may use; hardware threads of one core count once, as MKL does it."""
+    cores = set()
+    for cpu in os.sched_getaffinity(0):
+        try:
+            with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") as file:
+                cores.add(file.read())
+        except OSError:
+            cores.add(cpu)
+    return len(cores)
+
+
+def _openblas(what):
+    return tuple(f"{prefix}openblas_{what}_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "_64", ""))
+
+
+_KINDS = (
+    _Kind(r"lib(gomp|omp|iomp5)[-.]", ("omp_get_max_threads",), ("omp_set_num_threads",), (OPENMP,), lambda: _UNLIMITED),
+    _Kind(r"lib\w*openblas", _openblas("get"), _openblas("set"), ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", OPENMP), _cores),
+    _Kind(r"libblis", ("bli_thread_get_num_threads",), ("bli_thread_set_num_threads",), ("BLIS_NUM_THREADS", OPENMP), lambda: _UNLIMITED),
+    _Kind(r"libmkl_rt", ("MKL_Get_Max_Threads",), ("MKL_Set_Num_Threads",), ("MKL_NUM_THREADS", OPENMP), _physical_cores),
+    _Kind(r"libtorch_cpu", ("_ZN2at15get_num_threadsEv",), ("_ZN2at15set_num_threadsEi",), ("MKL_NUM_THREADS", OPENMP), _physical_cores),
+)
+
+
+def _loaded():
+    """Paths of the shared libraries of this process."""
+    with open("/proc/self/maps") as file:
+        return sorted({line.split(maxsplit=5)[-1].strip() for line in file if ".so" in line})
+
+
+def _library(kind, path):
+    if not re.match(kind.file, os.path.basename(path)):
+        return None
+    try:
+        handle = ctypes.PyDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+    except OSError:
+        return None  # replaced on the disk meanwhile
+    get, put = (next((getattr(handle, name) for name in names if hasattr(handle, name)), None) for names in (kind.get, kind.set))
+    if get is None or put is None:
+        return None
+    get.restype, get.argtypes, put.restype, put.argtypes = ctypes.c_int, [], None, [ctypes.c_int]
+    return Library(kind.variables, kind.most(), get, put)
