@@ -15,7 +15,7 @@ from collections import deque
 
 from reactor import _core
 
-from rayshim import awaiting, concurrency
+from rayshim import awaiting, concurrency, record_format, recorded_turns  # noqa: F401  the runtime's own locks are made before `know_locks`
 
 _CANCEL_SECONDS = 0.1  # who waits for the reader of a stream looks so often whether it was cancelled
 _sleep, _monotonic = time.sleep, time.monotonic
@@ -100,7 +100,7 @@ class Lock:
         self._lock, self._waiting = allocate_lock(), deque()
 
     def acquire(self, blocking=True, timeout=-1):
-        hand = _here.hand()
+        hand = _here and _here.hand()
         if hand is None or not blocking or (timeout != -1 and not 0 < timeout <= threading.TIMEOUT_MAX):
             return self._lock.acquire(blocking, timeout)
         if self._lock.acquire(False):
@@ -119,7 +119,8 @@ class Lock:
                 return False
 
     def release(self):
-        _here.hand()
+        if _here is not None:
+            _here.hand()
         self._lock.release()
         try:
             hand = self._waiting.popleft()
@@ -168,8 +169,17 @@ def outside(function):
     return function() if _here is None else _here.outside(function)
 
 
+def know_locks():
+    """Before the modules of a program are imported, so that a lock which one of them makes then is known, too: of one that is not, the record can not
+    tell who gets it."""
+    _thread.allocate_lock = _thread.allocate = threading.Lock = threading._allocate_lock = Lock
+    threading._CRLock = None  # RLock() is made of the above
+    _thread.LockType = Lock
+    queue.SimpleQueue = queue._PySimpleQueue
+
+
 def install(turns):
-    """From now on what threads of this process wait in is known to `turns`."""
+    """From now on what threads of this process wait in is known to `turns`; its locks were since `know_locks`."""
     global _here
     _here = turns
     hands = weakref.WeakKeyDictionary()  # Thread -> Hand
@@ -233,14 +243,10 @@ def install(turns):
     real_watch_for, awaiting._watch_for = awaiting._watch_for, watch_for
     done, awaiting._done = awaiting._done, lambda refs: turns.hand() is None and done(refs)
     time.sleep = sleep
-    _thread.allocate_lock = _thread.allocate = threading.Lock = threading._allocate_lock = Lock
-    threading._CRLock = None  # RLock() is made of the above
-    _thread.LockType = Lock
     time.monotonic = threading._time = queue.time = subprocess._time = turns.clock
     select, selectors.DefaultSelector.select = selectors.DefaultSelector.select, look
     for name in ("wait", "communicate"):
         setattr(subprocess.Popen, name, beside(getattr(subprocess.Popen, name)))
-    queue.SimpleQueue = queue._PySimpleQueue
     for name in ("start_new_thread", "start_new", "start_joinable_thread"):
         if hasattr(_thread, name):
             setattr(_thread, name, start(getattr(_thread, name)))

@@ -47,6 +47,11 @@ def install(settings, role):
         import rayshim.exceptions  # noqa: F401
         import rayshim.function  # noqa: F401
 
+        if settings["kept"]:
+            from rayshim import recorded_threads
+
+            recorded_threads.know_locks()
+
 
 def observe(settings):
     """Turns recording and tracing on or off in this process."""

@@ -236,6 +236,13 @@ def test_whatever_its_threads_wait_for(tmp_path, way):
         assert outcome(program, replay=tmp_path / "run") == recorded
 
 
+@pytest.mark.parametrize("way", ["with_threads_of_its_own", "with_timeouts_of_executors"])
+def test_locks_of_modules_that_workers_have_from_birth(tmp_path, way):
+    import torch  # noqa: F401  what the driver has imported of it, workers have, too, and `concurrent.futures.thread` with it
+
+    test_whatever_its_threads_wait_for(tmp_path, way)
+
+
 def test_locks_are_those_of_python(tmp_path):
     def program(ray):
         @ray.remote(max_concurrency=2)

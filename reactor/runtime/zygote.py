@@ -39,9 +39,9 @@ def main():
 
     codec.install()
     codec.pickler_class()
-    preload(config["preload"])
     plugin = importlib.import_module(config["plugin"])
     plugin.install(config["settings"], "zygote")
+    preload(config["preload"])
 
     from reactor.runtime.supervisor import Supervisor
 
