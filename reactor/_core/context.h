@@ -293,6 +293,8 @@ class Unlocked {
   PyThreadState* saved_;
 };
 
+// Sends a message to the supervisor and counts it; the two are one step for signal handlers of this process. Needs the GIL. Returns 0 or errno.
+int send_counted(int fd, const void* data, size_t size);
 void send_control(Control op, Off off);
 // For tests: with REACTOR_DELAYS=n in the environment, sleeps up to n µs before a call is sent and before it is run, half of the times.
 inline void delay() {

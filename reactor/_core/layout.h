@@ -195,7 +195,6 @@ struct Header {
   uint64_t patience_ns;                    // what order may cost, see patience.h; kForeverNs: anything
   double patience_share;
   atomic<Off> waited[kWaitedBuckets];      // lists of Waited, likewise
-  atomic<uint64_t> relaxed;                // pairs of caller and holder, and sites of `wait`, that are served by arrival
   atomic<Off> boards, notices;             // see order.h
   atomic<uint32_t> names;                  // there are actors that anybody can look up
   atomic<uint32_t> held;                   // processes that hold a message back

@@ -902,20 +902,10 @@ NB_MODULE(_core, m) {
   m.attr("DYNAMIC") = kDynamicResult;
   m.def("die_with_parent", [](int signal) { prctl(PR_SET_PDEATHSIG, signal); }, nb::arg("signal") = int(SIGKILL));
   m.def("adopt_orphans", [] { prctl(PR_SET_CHILD_SUBREAPER, 1); });
-  // Sends a message to the supervisor and counts it; the two are one step for signal handlers of this process. Returns 0 or errno.
   m.def("send_message", [](int fd, nb::bytes data) {
     std::optional<Inside> inside;  // the run's memory stays until the end of this
     if (ctx) inside.emplace();
-    atomic<uint64_t>* sent = ctx ? &ctx->header->control_sent : nullptr;
-    if (sent) sent->fetch_add(1, memory_order_seq_cst);
-    int error = 0;
-    if (send(fd, data.c_str(), data.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && (error = errno) == EAGAIN) {
-      nb::gil_scoped_release unlocked;  // the supervisor is busy and its socket full
-      do error = send(fd, data.c_str(), data.size(), MSG_NOSIGNAL) < 0 ? errno : 0;
-      while (error == EINTR);
-    }
-    if (error && sent) sent->fetch_sub(1, memory_order_seq_cst);
-    return error;
+    return send_counted(fd, data.c_str(), data.size());
   });
   m.def("control_done", [] { ctx->header->control_done.fetch_add(1, memory_order_seq_cst); }, nb::call_guard<Using>());
   m.def("logical", [] { return ctx && ctx->logical; });
