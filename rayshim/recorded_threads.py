@@ -2,6 +2,7 @@
 
 import _thread
 import concurrent.futures
+import functools
 import gc
 import os
 import queue
@@ -174,6 +175,7 @@ def know_locks():
     tell who gets it."""
     _thread.allocate_lock = _thread.allocate = threading.Lock = threading._allocate_lock = Lock
     threading._CRLock = None  # RLock() is made of the above
+    functools.RLock = threading.RLock
     _thread.LockType = Lock
     queue.SimpleQueue = queue._PySimpleQueue
 

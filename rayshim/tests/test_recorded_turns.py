@@ -1,6 +1,7 @@
 """Threaded actors of a recorded run: their threads take the same turns again."""
 
 import copy
+import functools
 import multiprocessing
 import os
 import queue
@@ -28,6 +29,19 @@ def later(n):
     return n
 
 
+def lazy(log):
+    """An object whose `value` takes its time when it is first read."""
+
+    class Lazy:
+        @functools.cached_property
+        def value(self):
+            time.sleep(0.01 + some_time())
+            log.append("made")
+            return len(log)
+
+    return Lazy()
+
+
 @rayshim.remote(max_concurrency=4)
 class Threaded:
     """Its log is what depends on the order of things."""
@@ -36,6 +50,7 @@ class Threaded:
         self.log, self.count, self.stopped = [], 0, False
         self.lock, self.reentrant, self.condition = threading.Lock(), threading.RLock(), threading.Condition()
         self.event, self.queue, self.pairs = threading.Event(), queue.Queue(3), [socket.socketpair() for _ in range(4)]
+        self.lazy = lazy(self.log)
         threading.Thread(target=self.background, daemon=True).start()
 
     def background(self):
@@ -157,6 +172,12 @@ class Threaded:
                 pass
             time.sleep(0.0001)
 
+    def with_cached_properties(self, n):
+        time.sleep(some_time())
+        self.log.append((n, self.lazy.value))
+        vars(self.lazy).pop("value", None)
+        self.log.append((n, self.lazy.value))
+
     def with_processes(self, n):
         child = multiprocessing.get_context("fork").Process(target=lambda: sum(k for k in range(50_000)))
         child.start()
@@ -237,9 +258,8 @@ def test_whatever_its_threads_wait_for(tmp_path, way):
 
 
 @pytest.mark.parametrize("way", ["with_threads_of_its_own", "with_timeouts_of_executors"])
-def test_locks_of_modules_that_workers_have_from_birth(tmp_path, way):
-    import torch  # noqa: F401  what the driver has imported of it, workers have, too, and `concurrent.futures.thread` with it
-
+def test_locks_of_modules_that_workers_have_from_birth(tmp_path, way, monkeypatch):
+    monkeypatch.setattr("rayshim.init_arguments.preload", lambda: ("concurrent.futures.thread",))  # torch would bring it, and slow down all tests after this
     test_whatever_its_threads_wait_for(tmp_path, way)
 
 
