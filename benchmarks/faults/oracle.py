@@ -38,6 +38,7 @@ SAID = tuple(
     )
 )
 IDLE = "ray::IDLE"  # title of a pool's worker without a task
+PACKED = "ray::packed"  # of a process that several actors share
 
 
 @dataclass
@@ -285,7 +286,12 @@ class _Judge:
     def deaths(self, actor, t, since=0.0):
         """How many deaths `actor` may have had."""
         pids = {pid for pid, _ in self.lives[actor].values()} & self.struck_actors
+        pids |= {pid for pid in self.struck_actors if self.titles[pid] == PACKED and self.may_begin_at(actor, self.strikes[pid])}
         return self.struck(pids | self.struck_unknown, since, t) + sum(when <= t for when, _ in self.killed[actor])
+
+    def may_begin_at(self, actor, t):
+        """Whether `actor` may have been in its constructor at the time `t`, in a process of others: none of its lives that had begun went on."""
+        return not any(begun <= t < self.strikes.get(pid, float("inf")) for pid, begun in self.lives[actor].values())
 
     def may_be_dead(self, actor, t):
         _, _, restarts, _, facts = self.actors[actor]

@@ -487,26 +487,30 @@ void forget_arguments() {
   drop_hold(ctx->local, last);
 }
 
-int send_counted(int fd, const void* data, size_t size) {
-  atomic<uint64_t>* sent = ctx ? &ctx->header->control_sent : nullptr;
-  if (sent) sent->fetch_add(1, memory_order_seq_cst);
+int send_to_supervisor(int fd, const void* data, size_t size) {
   int error = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
+  // The supervisor alone makes room there: it takes in what has come, and answers it later.
+  while (error == EAGAIN && ctx && ctx->proc == &ctx->heap->procs[1] && hooks.crowded) {
+    PyObject* taken = PyObject_CallNoArgs(hooks.crowded);
+    if (!taken) PyErr_WriteUnraisable(hooks.crowded);
+    Py_XDECREF(taken);
+    error = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
+  }
   if (error == EAGAIN) {
     Py_BEGIN_ALLOW_THREADS  // the supervisor is busy and its socket full
     do error = send(fd, data, size, MSG_NOSIGNAL) < 0 ? errno : 0;
     while (error == EINTR);
     Py_END_ALLOW_THREADS
   }
-  if (error && sent) sent->fetch_sub(1, memory_order_seq_cst);
   return error;
 }
 
 void send_control(Control op, Off off) {
-  if (!ctx || ctx->control < 0) return;
+  if (!ctx || ctx->heap->control < 0) return;
   uint8_t data[9];
   data[0] = uint8_t(op);
   memcpy(data + 1, &off, sizeof off);
-  send_counted(ctx->control, data, sizeof data);
+  send_to_supervisor(ctx->heap->control, data, sizeof data);
 }
 
 // Asks who follows a record of the run, who may say what the call's tag is to be.

@@ -49,6 +49,7 @@ struct Hooks {
   PyObject* executed = nullptr;   // (actor, name, tag, its digest, args, value or None, cancelled while it ran): a call has run here
   PyObject* ended = nullptr;      // (actor, tag): and its results are there
   PyObject* task_random = nullptr;  // (tag) before a task runs, (None) after: its random state
+  PyObject* crowded = nullptr;    // (): in the supervisor, the socket of its control messages is full, and it wants to send itself one
   PyObject* lost = nullptr;       // (state, value): as error; nobody has seen this failure, and nobody can ask for it any more
   PyObject* stuck = nullptr;      // (): this process has waited for a while -> exception to raise, or None
   PyObject* relaxed = nullptr;    // (actor, method, caller, its call's name or None, [(holder, name or None)], seconds, Outcome), Party each: see patience.h
@@ -182,7 +183,6 @@ struct Context {
   std::vector<Bell*> seats;               // bells on which threads other than the main one wait
   std::unordered_map<uint32_t, Off> inboxes;  // inline placement: actor -> inbox
   bool serving = false;
-  int control = -1;                       // datagram socket to the supervisor
   unsigned long main_thread = 0;          // sleeps on proc->bell; other threads have bells of their own
   std::vector<Off> spare_bells;
   std::vector<Off> spare_groups;
@@ -293,8 +293,7 @@ class Unlocked {
   PyThreadState* saved_;
 };
 
-// Sends a message to the supervisor and counts it; the two are one step for signal handlers of this process. Needs the GIL. Returns 0 or errno.
-int send_counted(int fd, const void* data, size_t size);
+int send_to_supervisor(int fd, const void* data, size_t size);  // with the GIL; 0 or errno
 void send_control(Control op, Off off);
 // For tests: with REACTOR_DELAYS=n in the environment, sleeps up to n µs before a call is sent and before it is run, half of the times.
 inline void delay() {

@@ -158,6 +158,7 @@ class Heap {
   }
 
   int fd;
+  int control = -1;  // of this process: the datagram socket to the supervisor
   uint64_t capacity;
   uint8_t* base;
   Header* header;

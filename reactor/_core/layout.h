@@ -199,7 +199,7 @@ struct Header {
   atomic<uint32_t> names;                  // there are actors that anybody can look up
   atomic<uint32_t> held;                   // processes that hold a message back
   atomic<uint64_t> finished;               // open calls that have ended while there were any
-  atomic<uint64_t> control_sent, control_done;  // messages to the supervisor
+  atomic<uint32_t> answering;              // the supervisor has, or may have, taken control messages that it has not answered
   atomic<Off> ended_recordings;            // list of EndedRecording
   Off ended_moved;                         // likewise, in the supervisor's blocks
   atomic<uint32_t> ended_busy;             // somebody takes from these

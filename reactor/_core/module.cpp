@@ -33,7 +33,7 @@ void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int 
   ctx->local.task_ready = task_ready;
   ctx->local.actor_unheld = actor_unheld;
   ctx->local.failure_unseen = keep_failure;
-  ctx->control = control;
+  h->control = control;
   ctx->main_thread = PyThread_get_thread_ident();
   if (inline_mode) ctx->states = new ActorStates(ActorStates::kDriver);
   Proc* p = ctx->proc;
@@ -102,7 +102,7 @@ void close_context() {
   // The next run in this process may be another plugin's.
   for (PyObject** hook : {&hooks.failure, &hooks.error, &hooks.create, &hooks.create_failed, &hooks.function, &hooks.exit_kind,
                           &hooks.store_full, &hooks.deferred, &hooks.generator, &hooks.gather, &hooks.switched, &hooks.unpicklable, &hooks.flush,
-                          &hooks.cancelled, &hooks.anew, &hooks.relaxed, &hooks.lost, &hooks.stuck, &hooks.makes, &hooks.made, &hooks.result, &hooks.began, &hooks.executed, &hooks.ended, &hooks.task_random, &hooks.left, &hooks.hosted,
+                          &hooks.cancelled, &hooks.anew, &hooks.relaxed, &hooks.crowded, &hooks.lost, &hooks.stuck, &hooks.makes, &hooks.made, &hooks.result, &hooks.began, &hooks.executed, &hooks.ended, &hooks.task_random, &hooks.left, &hooks.hosted,
                           &hooks.thread})
     Py_CLEAR(*hook);
 }
@@ -159,7 +159,7 @@ void set_hook(const char* name, nb::object f) {
                {"create_failed", &hooks.create_failed}, {"function", &hooks.function}, {"exit_kind", &hooks.exit_kind},
                {"store_full", &hooks.store_full}, {"deferred", &hooks.deferred}, {"switched", &hooks.switched},
                {"generator", &hooks.generator}, {"gather", &hooks.gather}, {"stale", &hooks.stale},
-               {"unpicklable", &hooks.unpicklable}, {"flush", &hooks.flush}, {"cancelled", &hooks.cancelled}, {"anew", &hooks.anew}, {"relaxed", &hooks.relaxed}, {"lost", &hooks.lost}, {"stuck", &hooks.stuck}, {"makes", &hooks.makes}, {"made", &hooks.made},
+               {"unpicklable", &hooks.unpicklable}, {"flush", &hooks.flush}, {"cancelled", &hooks.cancelled}, {"anew", &hooks.anew}, {"relaxed", &hooks.relaxed}, {"crowded", &hooks.crowded}, {"lost", &hooks.lost}, {"stuck", &hooks.stuck}, {"makes", &hooks.makes}, {"made", &hooks.made},
                {"result", &hooks.result}, {"began", &hooks.began}, {"executed", &hooks.executed}, {"ended", &hooks.ended},
                {"task_random", &hooks.task_random},
                {"left", &hooks.left}, {"hosted", &hooks.hosted}, {"thread", &hooks.thread}};
@@ -727,7 +727,7 @@ NB_MODULE(_core, m) {
   m.def("attached", [] { return ctx != nullptr; });
   m.def("inside", [] { return Inside::own != 0; });
   m.def("epoch", [] { return epoch; });
-  m.def("set_control", [](int fd) { ctx->control = fd; });
+  m.def("set_control", [](int fd) { ctx->heap->control = fd; });
   m.def("attach_supervisor", &attach_supervisor, nb::arg("fd"), nb::arg("control"), nb::arg("spill") = -1);
   m.def("attach_worker", &attach_worker, nb::arg("slot"), nb::arg("control"));
   m.def("set_hook", &set_hook, nb::arg("name"), nb::arg("function").none());
@@ -905,9 +905,9 @@ NB_MODULE(_core, m) {
   m.def("send_message", [](int fd, nb::bytes data) {
     std::optional<Inside> inside;  // the run's memory stays until the end of this
     if (ctx) inside.emplace();
-    return send_counted(fd, data.c_str(), data.size());
+    return send_to_supervisor(fd, data.c_str(), data.size());
   });
-  m.def("control_done", [] { ctx->header->control_done.fetch_add(1, memory_order_seq_cst); }, nb::call_guard<Using>());
+  m.def("set_answering", [](bool is) { ctx->header->answering.store(is, memory_order_seq_cst); }, nb::call_guard<Using>());
   m.def("logical", [] { return ctx && ctx->logical; });
   m.def("set_ready", [] { ctx->proc->executed.store(1, memory_order_release); });
   m.def("supervisor_ready", [] { return ctx && ctx->heap->procs[1].executed.load(memory_order_acquire) != 0; });

@@ -3,6 +3,7 @@
 One thread, one poll loop over: control messages, children's deaths, workers' output, the driver's end.
 """
 
+import contextlib
 import os
 import select
 import signal
@@ -96,6 +97,7 @@ class Supervisor:
         self.orphaned = False  # the driver has died
         self.open, self.open_until = False, 0.0  # some worker has printed the beginning of a line; when it is shown
         self.full = []  # descriptors of pipes that are not read because the driver does not read
+        self.unread = deque()  # control messages that were taken in while there was no room for one of its own
         self.poll = select.epoll()
 
     def run(self):
@@ -107,18 +109,21 @@ class Supervisor:
         self.poll.register(self.control, select.EPOLLIN)
         self.poll.register(self.line, select.EPOLLRDHUP | select.EPOLLHUP)
         _core.set_hook("lost", lambda state, value: self.on_lost(self.plugin.lost_text(state, value)))
+        _core.set_hook("crowded", self._take_in)
         _core.set_ready()
         while not self.stopping:
             waits = ((_RETRY_SECONDS, self.retry_spawn), (_OPEN_SECONDS, self.open), (descendants.GRACE_SECONDS, self.groups))
-            events = self.poll.poll(min((seconds for seconds, on in waits if on), default=None))
+            events = self.poll.poll(0 if self.unread else min((seconds for seconds, on in waits if on), default=None))
             if self.orphaned:
                 self._end_all(flush=False)
             if self.groups:
                 self._kill_groups()
             if self.open and monotonic() > self.open_until:
                 self._show_open()
-            if self.retry_spawn and not events:
+            if self.retry_spawn and not events and not self.unread:
                 self._answer_spawn()
+            if self.unread:
+                self._read_control()
             for fd, event in events:
                 if fd == self.control.fileno():
                     self._read_control()
@@ -136,18 +141,25 @@ class Supervisor:
 
     # ---- requests
 
+    def _take_in(self):
+        _core.set_answering(True)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.unread.append(self.control.recv(control.LARGEST + 64))
+
     def _read_control(self):
+        _core.set_answering(True)
         for _ in range(256):
             try:
-                data = self.control.recv(control.LARGEST + 64)
+                data = self.unread.popleft() if self.unread else self.control.recv(control.LARGEST + 64)
             except BlockingIOError:
-                return
+                break
             request, *arguments = control.parse(data)
             if request == "shutdown":
                 self.stopping = True
                 return
             self._do(request, *arguments)
-            _core.control_done()
+        _core.set_answering(bool(self.unread))
 
     def _do(self, request, *arguments):
         if isinstance(request, int):
