@@ -185,21 +185,6 @@ def scripts(backend, cluster, tmp_path):
 
 
 @pytest.fixture
-def notebook(backend, cluster, tmp_path, monkeypatch):
-    """A Jupyter kernel that has imported and started the backend; none of its processes may outlive the test."""
-    pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
-    from compat_tests.notebooks import Notebook
-
-    cluster.stop()
-    for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
-        monkeypatch.setenv(variable, str(tmp_path / "jupyter"))
-    with _nothing_left_behind(seconds=20.0 if backend.is_ray else 5.0), Notebook(backend, tmp_path) as notebook:
-        notebook.run("IMPORT\nINIT;")
-        yield notebook
-
-
-@pytest.fixture
 def gate(tmp_path):
     """A closed gate for tasks that are to be busy; opened at the latest when the test ends."""
     gate = new_gate(tmp_path / "gate")
