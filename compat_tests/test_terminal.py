@@ -202,6 +202,7 @@ def test_a_script_ends_at_a_prompt_that_has_its_session(terminal, backend, tmp_p
     assert prompt.finish() == 0
 
 
+@pytest.mark.rayshim_only  # Ray has a debugger of its own, which waits for a client
 def test_the_debugger_stops_in_the_driver(terminal, backend, tmp_path):
     (tmp_path / "script.py").write_text(textwrap.dedent(f"""
         import ray
