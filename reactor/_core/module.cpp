@@ -871,6 +871,7 @@ NB_MODULE(_core, m) {
   m.def("counters", &counters, nb::call_guard<Using>());
   m.def("count_physical", [] { need_ctx(); ctx->proc->physical.fetch_add(1); });
   m.def("stats", &stats, nb::call_guard<Using>());
+  m.def("memory_page", &memory_page, "bytes of the pages that values are aligned for");
   m.def("store_used", [] { need_ctx(); return ctx->header->store_used.load(); });
   m.def("set_streams_window", [](uint32_t window) {
     need_ctx();
