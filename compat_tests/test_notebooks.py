@@ -286,3 +286,21 @@ def test_a_session_ends_and_another_begins_in_later_cells(notebook):
     with pytest.raises(CellFailed) as caught:
         notebook.run("INIT;")
     assert caught.value.name == "RuntimeError" and "twice" in caught.value.text
+
+
+@pytest.mark.rayshim_only
+def test_a_notebook_may_import_ray_and_have_rayshim(notebook):
+    notebook.run("ray.shutdown()")
+    assert result(notebook, """
+        from rayshim import alias
+        alias.install()
+        import ray as other
+        INIT
+
+        @other.remote
+        def name():
+            import ray
+            return ray.__name__
+
+        other.__name__, other is ray, other.get(name.remote())
+    """) == "('rayshim', True, 'rayshim')"
