@@ -3,6 +3,7 @@
 #              what fails is run once more, and listed as RERUN if it then passes
 # make test-ray   all compat_tests on real Ray, about half an hour; records what passed
 # make tsan    the tests of packed workers, threads and array memory with the core built for ThreadSanitizer, some 5 minutes
+# make pages   the tests of memory with cores built for memory pages of 16 and 64 KiB, some 10 minutes
 # Each makes .venv on first use; the native core is rebuilt when its sources change.
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +12,7 @@ PY := $(VENV)/bin/python
 PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER
 CORE := CMakeLists.txt $(wildcard reactor/_core/*.h reactor/_core/*.cpp)
 
-.PHONY: demo test test-ray tsan micro clean
+.PHONY: demo test test-ray tsan pages micro clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/built $(VENV)/ray
@@ -26,6 +27,10 @@ test-ray: $(VENV)/built $(VENV)/ray
 tsan: $(VENV)/built
 	reactor/tests/tsan.sh $(PY) -n $(WORKERS) --timeout 200 --backends isolated,packed $(or $(PYTEST_ARGS),rayshim/tests/test_packing.py \
 		rayshim/tests/test_array_memory.py rayshim/tests/test_shown_arguments.py rayshim/tests/test_recorded_loop.py compat_tests/test_concurrent_actors.py compat_tests/test_threads.py)
+
+pages: $(VENV)/built
+	reactor/tests/pages.sh $(PY) -n $(WORKERS) --timeout 200 --backends isolated,inline $(or $(PYTEST_ARGS),rayshim/tests/test_array_memory.py \
+		rayshim/tests/test_placed_values.py rayshim/tests/test_full_heap.py compat_tests/test_arrays.py compat_tests/test_spilling.py)
 
 micro: $(VENV)/built $(VENV)/ray
 	$(PY) -m benchmarks micro

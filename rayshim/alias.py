@@ -87,4 +87,4 @@ def _missing(name, ours):
     )
 
 
-_NOT_RAYS = ("tests", "__main__", "alias", "cli")
+_NOT_RAYS = ("tests", "__main__", "alias", "cli", "pytest_alias")

@@ -59,6 +59,10 @@ def _run(argv):
     from rayshim import alias, script
 
     alias.install()
+    if is_module and program == "pytest":
+        from rayshim import pytest_alias
+
+        pytest_alias.pass_on()
     try:
         (script.run_module if is_module else script.run_script)(program, args)
     except script.CannotStart as error:

@@ -8,7 +8,7 @@ _INTENDED, _CREATION_FAILED, _OUT_OF_SCOPE, _IDLE, _SYSTEM_EXIT, _DRAINED, _FINI
 
 def exception(facts):
     """ActorDiedError, WorkerCrashedError, or ActorUnavailableError for an actor that is made anew. `facts`: dict of reactor's
-    supervisor (pid, status, exit_reason, actor, killed; `beside` in packed placement), with `creation_error` if the constructor raised, `restarting` if the
+    supervisor (pid, status, exit_reason, actor, killed; `running`, the title of a task; `beside` in packed placement), with `creation_error` if the constructor raised, `restarting` if the
     actor is made anew; None if nothing is known."""
     from rayshim import exceptions
 
@@ -23,7 +23,7 @@ def exception(facts):
 
         return refusal(facts["released"], of_actor=actor is not None)
     if actor is None:
-        return exceptions.WorkerCrashedError(f"pid={facts['pid']}: {_how(facts['status'])}")
+        return exceptions.WorkerCrashedError(f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}")
     from rayshim.actor import actor_id
     from rayshim.actor_death import ActorDeath
 
@@ -44,6 +44,12 @@ def exception(facts):
             never_started=facts["pid"] == 0,
         )
     )
+
+
+def _function(facts):
+    """The task that ran when a task worker died, "f() in "; empty if it had not begun."""
+    name = facts.get("running", "").removeprefix("ray::")
+    return f"{name}() in " if name else ""
 
 
 def _why(facts):

@@ -4,6 +4,7 @@ import os
 import sys
 
 from rayshim import gpus
+from rayshim.sites import at, calling
 
 PLACEMENTS = ("isolated", "packed", "inline")
 ORDERINGS = ("logical", "strict", "arrival")
@@ -25,7 +26,7 @@ def check_order(ordering):
     """The ordering of the session. ValueError for what is none."""
     ordering = ordering or os.environ.get("RAYSHIM_ORDERING") or "logical"
     if ordering not in ORDERINGS:
-        raise ValueError(f"init(ordering={ordering!r}): must be one of {', '.join(map(repr, ORDERINGS))}")
+        raise ValueError(f"init(ordering={ordering!r}): must be one of {', '.join(map(repr, ORDERINGS))} (at {calling()})")
     return ordering
 
 
@@ -46,7 +47,7 @@ def budget(patience):
         seconds = share = -1.0
     if not (seconds >= 0 and 0 <= share <= 100):
         source = "the environment variable RAYSHIM_PATIENCE is" if patience is None else "init(patience=) got"
-        raise ValueError(f"{source} {given!r}: it must be a number of seconds, 0 or more (math.inf: no limit), or a share of the time such as '25%'")
+        raise ValueError(f"{source} {given!r}: it must be a number of seconds, 0 or more (math.inf: no limit), or a share of the time such as '25%' (at {calling()})")
     return seconds, share
 
 
@@ -55,28 +56,28 @@ def check(address, num_cpus, num_gpus, store, resources, labels, placement, acce
     check_address(address)
     unknown = [name for name in accepted if name not in ACCEPTED and not name.startswith("_")]
     if unknown:
-        raise RuntimeError(f"Unknown keyword argument(s): {', '.join(unknown)}")
+        raise RuntimeError(f"Unknown keyword argument(s): {', '.join(unknown)} ({at('init')}: see help(rayshim.init) for those there are)")
     for name, value in (("num_cpus", num_cpus), ("num_gpus", num_gpus), ("object_store_memory", store)):
         if value is not None and value < 0:
-            raise ValueError(f"init({name}={value!r}): must not be negative")
+            raise ValueError(f"init({name}={value!r}): must not be negative (at {calling()})")
     told = gpus.visible()
     if num_gpus is not None and told is not None and num_gpus > len(told):
-        raise ValueError(f"Attempting to start raylet with {num_gpus} GPU, but CUDA_VISIBLE_DEVICES contains {told}. Give init(num_gpus=) at most {len(told)}, or name more in that variable")
+        raise ValueError(f"Attempting to start raylet with {num_gpus} GPU, but CUDA_VISIBLE_DEVICES contains {told}. Give init(num_gpus=) at most {len(told)}, or name more in that variable (at {calling()})")
     if store is not None and store < 1 << 20:
-        raise ValueError(f"init(object_store_memory={store}): at least 1 MiB (1048576 bytes) is needed")
+        raise ValueError(f"init(object_store_memory={store}): at least 1 MiB (1048576 bytes) is needed (at {calling()})")
     for name, amount in (resources or {}).items():
         if name in ("CPU", "GPU"):
-            raise ValueError(f"init(resources=): use num_cpus and num_gpus instead of the resource '{name}'")
+            raise ValueError(f"init(resources=): use num_cpus and num_gpus instead of the resource '{name}' (at {calling()})")
         if amount < 0:
-            raise ValueError(f"init(resources={{{name!r}: {amount!r}}}): must not be negative")
+            raise ValueError(f"init(resources={{{name!r}: {amount!r}}}): must not be negative (at {calling()})")
     for name, value in (labels or {}).items():
         if not (isinstance(name, str) and isinstance(value, str)):
-            raise ValueError(f"init(labels={{{name!r}: {value!r}}}): names and values must be strings")
+            raise ValueError(f"init(labels={{{name!r}: {value!r}}}): names and values must be strings (at {calling()})")
     if placement not in PLACEMENTS:
         from rayshim.packing import packed
 
         if not isinstance(placement, packed):
-            raise ValueError(f"init(placement={placement!r}): must be one of {', '.join(map(repr, PLACEMENTS))}, or packed(n)")
+            raise ValueError(f"init(placement={placement!r}): must be one of {', '.join(map(repr, PLACEMENTS))}, or packed(n) (at {calling()})")
 
 
 def check_address(address):
@@ -84,11 +85,11 @@ def check_address(address):
     if address in (None, "", "local"):
         return
     if not isinstance(address, str) or not (address == "auto" or "://" in address or ":" in address):
-        raise ValueError(f"Invalid address format: {address}")
+        raise ValueError(f"Invalid address format: {address} ({at('init')}: leave it out; rayshim runs on this machine)")
     found = "Could not find any running Ray instance" if address == "auto" else f"ray.init(address={address!r}) cannot connect"
     raise ConnectionError(
         f"{found}: rayshim runs on this machine, inside this program; there is no cluster to join. Leave the address out "
-        "(and `ray start` away), or run the program with real Ray"
+        f"(and `ray start` away), or run the program with real Ray ({at('init')})"
     )
 
 

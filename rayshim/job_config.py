@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from rayshim.sites import at
+
 
 @dataclass
 class LoggingConfig:
@@ -14,7 +16,7 @@ class LoggingConfig:
 
     def __post_init__(self):
         if self.encoding not in ("TEXT", "JSON"):
-            raise ValueError(f"Invalid encoding type: {self.encoding}. Valid encoding types are: ['TEXT', 'JSON']")
+            raise ValueError(f"Invalid encoding type: {self.encoding}. Valid encoding types are: ['TEXT', 'JSON'] (LoggingConfig)")
 
     def apply(self):
         """Configures this process's root logger, which every worker does at its birth."""
@@ -75,7 +77,7 @@ class JobConfig:
     def __init__(self, jvm_options=None, code_search_path=None, runtime_env=None, _client_job=False, metadata=None,
                  ray_namespace=None, default_actor_lifetime="non_detached", _py_driver_sys_path=None):
         if default_actor_lifetime not in ("detached", "non_detached"):
-            raise ValueError(f"Default actor lifetime must be one of `detached`, `non_detached`, not {default_actor_lifetime!r}")
+            raise ValueError(f"Default actor lifetime must be one of `detached`, `non_detached`, not {default_actor_lifetime!r} ({at('JobConfig')})")
         self.jvm_options = jvm_options or []
         self.code_search_path = code_search_path or []
         self.runtime_env = runtime_env or {}

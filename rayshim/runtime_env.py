@@ -6,6 +6,7 @@ import sys
 from reactor.runtime import threads
 
 from rayshim import session
+from rayshim.sites import calling
 
 _HONOURED = ("env_vars", "working_dir", "py_modules", "worker_process_setup_hook")
 _IGNORED = ("config", "excludes", "_ray_commit", "_inject_current_ray")
@@ -65,7 +66,7 @@ def checked(env, where):
     if env is None:
         return {}
     if not isinstance(env, dict):
-        raise TypeError(f"{where}: runtime_env must be a dict or a RuntimeEnv, got {type(env)}")
+        raise TypeError(f"{where}: runtime_env must be a dict or a RuntimeEnv, got {type(env)} (at {calling()})")
     known = {name: value for name, value in env.items() if value is not None}
     for name, value in known.items():
         if name in _REFUSED and not (name in ("pip", "uv") and _installed(value)):
@@ -73,17 +74,17 @@ def checked(env, where):
 
             raise RuntimeEnvSetupError(
                 f"{where}: runtime_env={{{name!r}: {value!r}}} would install or start something; rayshim runs workers with this very "
-                "interpreter and installs nothing. Install it yourself, or leave it out"
+                f"interpreter and installs nothing. Install it yourself, or leave it out (at {calling()})"
             )
         if name not in _HONOURED + _IGNORED + _REFUSED:
-            raise ValueError(f"{where}: unknown field {name!r} in runtime_env. The fields are {', '.join(_HONOURED + _IGNORED + _REFUSED)}")
+            raise ValueError(f"{where}: unknown field {name!r} in runtime_env. The fields are {', '.join(_HONOURED + _IGNORED + _REFUSED)} (at {calling()})")
     if "env_vars" in known:
         known["env_vars"] = _variables(known["env_vars"])
     if "working_dir" in known:
         known["working_dir"] = _directory("working_dir", known["working_dir"], where)
     if "py_modules" in known:
         if not isinstance(known["py_modules"], list):
-            raise TypeError(f"{where}: `py_modules` must be a list of strings or modules, got {type(known['py_modules'])}")
+            raise TypeError(f"{where}: `py_modules` must be a list of strings or modules, got {type(known['py_modules'])} (at {calling()})")
         known["py_modules"] = [_module_directory(item, where) for item in known["py_modules"]]
     hook = known.get("worker_process_setup_hook")
     if hook is not None and not isinstance(hook, (str, bytes)):
@@ -190,13 +191,13 @@ class Surroundings:
 
 def _variables(given):
     if not isinstance(given, dict):
-        raise TypeError(f"runtime_env['env_vars'] must be of type Dict[str, str], got {type(given)}")
+        raise TypeError(f"runtime_env['env_vars'] must be of type Dict[str, str], got {type(given)} (at {calling()})")
     for name, value in given.items():
         if not isinstance(name, str):
-            raise TypeError(f"runtime_env['env_vars'] must be of type Dict[str, str], but the key {name} is of type {type(name)}")
+            raise TypeError(f"runtime_env['env_vars'] must be of type Dict[str, str], but the key {name} is of type {type(name)} (at {calling()})")
         if not isinstance(value, str):
             raise TypeError(
-                f"runtime_env['env_vars'] must be of type Dict[str, str], but the value {value} for key {name} is of type {type(value)}"
+                f"runtime_env['env_vars'] must be of type Dict[str, str], but the value {value} for key {name} is of type {type(value)} (at {calling()})"
             )
     return dict(given)
 
@@ -204,9 +205,9 @@ def _variables(given):
 def _directory(field, path, where):
     path = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(path, str):
-        raise TypeError(f"{where}: `{field}` must be a string (a directory on this machine), got {type(path)}")
+        raise TypeError(f"{where}: `{field}` must be a string (a directory on this machine), got {type(path)} (at {calling()})")
     if not os.path.isdir(path):
-        raise ValueError(f"{where}: runtime_env={{{field!r}: {path!r}}}: must be a directory on this machine")
+        raise ValueError(f"{where}: runtime_env={{{field!r}: {path!r}}}: must be a directory on this machine (at {calling()}; looked from {os.getcwd()})")
     return os.path.abspath(path)
 
 
@@ -225,13 +226,13 @@ def _pickled_hook(hook):
     from rayshim.exceptions import RuntimeEnvSetupError
 
     if not callable(hook):
-        raise TypeError(f"worker_process_setup_hook must be a function or the name of one, got {type(hook)}")
+        raise TypeError(f"worker_process_setup_hook must be a function or the name of one, got {type(hook)} (at {calling()})")
     try:
         import cloudpickle
 
         return cloudpickle.dumps(hook)
     except Exception as error:
-        raise RuntimeEnvSetupError(f"Failed to export the setup function. {error}") from error
+        raise RuntimeEnvSetupError(f"Failed to export the setup function. {error} (worker_process_setup_hook at {calling()})") from error
 
 
 def _load_hook(hook):

@@ -12,6 +12,7 @@ from rayshim.dag.constants import (
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
 from rayshim.dag.input_node import InputNode
+from rayshim.sites import at, calling
 
 
 class ClassNode(DAGNode):
@@ -27,7 +28,8 @@ class ClassNode(DAGNode):
         if any(isinstance(node, InputNode) for node in self._upstream_nodes):
             raise ValueError(
                 "InputNode handles user dynamic input the DAG, and cannot be used as args, kwargs, or other_args_to_resolve "
-                "in ClassNode constructor because it is not available at class construction or binding time."
+                "in ClassNode constructor because it is not available at class construction or binding time. "
+                f"({at(f'{cls.__name__}.bind')}: give it to a method's bind() instead)"
             )
 
     def _copy_impl(self, new_args, new_kwargs, new_options, new_other_args_to_resolve):
@@ -42,7 +44,7 @@ class ClassNode(DAGNode):
         if name.startswith("__") or "_body" not in self.__dict__:  # protocols of Python, a copy in the making
             raise AttributeError(name)
         if name == "bind" and not hasattr(self._body, "bind"):
-            raise AttributeError(f".bind() cannot be used again on {type(self)} ")
+            raise AttributeError(f".bind() cannot be used again on {type(self)} (at {calling()}: bind one of its methods, node.method.bind())")
         getattr(self._body, name)  # AttributeError for a method that is not there
         return _UnboundMethod(self, name)
 
@@ -68,7 +70,8 @@ class _UnboundMethod:
     def __getattr__(self, name):
         if name == "remote":
             raise AttributeError(
-                ".remote() cannot be used on ClassMethodNodes. Use .bind() instead to express an symbolic actor call."
+                ".remote() cannot be used on ClassMethodNodes. Use .bind() instead to express an symbolic actor call. "
+                f"({self._name}.remote at {calling()})"
             )
         raise AttributeError(name)
 

@@ -6,6 +6,7 @@ from typing import Any
 from rayshim.dag.class_node import ClassMethodNode, next_bind_index
 from rayshim.dag.constants import BIND_INDEX_KEY, COLLECTIVE_OPERATION_KEY, PARENT_CLASS_NODE_KEY
 from rayshim.dag.dag_node import DAGNode
+from rayshim.sites import calling
 
 
 class _CollectiveOperation:
@@ -25,7 +26,7 @@ class _CollectiveOperation:
         from rayshim.experimental.channel.communicator import Communicator
 
         if isinstance(transport, Communicator) and set(transport.get_actor_handles()) != set(self.actor_handles):
-            raise ValueError("Expected actor handles to match the custom communicator group")
+            raise ValueError(f"Expected actor handles to match the custom communicator group (at {calling()}: {len(self.actor_handles)} actors bound, {len(transport.get_actor_handles())} in the communicator)")
 
     def of(self, node):
         """(the Reduction that `node`'s actor does, the nodes that it takes): every actor takes the tensors of all of them, and adds
@@ -43,36 +44,36 @@ def _checked(inputs):
     for i, nodes in enumerate(inputs):
         where = f" at list at index {i}" if len(inputs) > 1 else ""
         if not nodes:
-            raise ValueError(f"Expected non-empty input list{where}.")
+            raise ValueError(f"Expected non-empty input list{where}. (at {calling()}: give the nodes whose tensors are reduced, one per actor)")
         if not all(isinstance(node, DAGNode) for node in nodes):
-            raise ValueError(f"Expected all input nodes to be DAGNode{where}, but got {nodes}.")
+            raise ValueError(f"Expected all input nodes to be DAGNode{where}, but got {nodes}. (at {calling()})")
         if len(set(nodes)) != len(nodes):
             twice = [node for node in nodes if nodes.count(node) > 1]
-            raise ValueError(f"Expected unique input nodes{where}, but found duplicates: {twice}")
+            raise ValueError(f"Expected unique input nodes{where}, but found duplicates: {twice} (at {calling()}: bind each node once)")
         these = [node._get_actor_handle() for node in nodes]
         if None in these:
-            raise ValueError(f"Expected an actor handle from the input node{where}")
+            raise ValueError(f"Expected an actor handle from the input node{where} (at {calling()}: nodes of actors that were made with Actor.remote())")
         if len(set(these)) != len(these):
             twice = [node for node, handle in zip(nodes, these) if these.count(handle) > 1]
-            raise ValueError(f"Expected unique actor handles{where}, but found duplicate actor handles from input nodes: {twice}")
+            raise ValueError(f"Expected unique actor handles{where}, but found duplicate actor handles from input nodes: {twice} (at {calling()}: one node of each actor)")
         handles.append(these)
     first = handles[0]
     for i, these in enumerate(handles):
         if len(these) != len(first):
             raise ValueError(
                 "Expected all input lists to have the same number of nodes. "
-                f"List at index 0 has length {len(first)}, but list at index {i} has length {len(these)}."
+                f"List at index 0 has length {len(first)}, but list at index {i} has length {len(these)}. (at {calling()})"
             )
         if set(these) != set(first):
             raise ValueError(
                 "Expected all input lists to have the same set of actor handles. "
-                f"List at index 0 has actors {set(first)}, but list at index {i} has actors {set(these)}."
+                f"List at index 0 has actors {set(first)}, but list at index {i} has actors {set(these)}. (at {calling()})"
             )
-        for at, (one, other) in enumerate(zip(first, these)):
+        for position, (one, other) in enumerate(zip(first, these)):
             if one != other:
                 raise ValueError(
                     "Expected all input lists to have the same order of actor handles. "
-                    f"List at index 0 has actor {one} at position {at}, but list at index {i} has actor {other} at position {at}."
+                    f"List at index 0 has actor {one} at position {position}, but list at index {i} has actor {other} at position {position}. (at {calling()})"
                 )
     return first
 
@@ -91,10 +92,10 @@ class Reduction:
         import torch
 
         if not all(isinstance(t, torch.Tensor) for t in tensors):
-            raise ValueError("Expected a torch tensor for each input node")
+            raise ValueError(f"Expected a torch tensor for each input node ({self.op}: got {[type(t).__name__ for t in tensors]}; the bound methods must return tensors)")
         lists = [tensors[i : i + self.world] for i in range(0, len(tensors), self.world)]
         if len({t.dtype for t in tensors}) > 1:
-            raise ValueError(f"Expected all input tensors to have the same dtype, but got {[t.dtype for t in tensors]}")
+            raise ValueError(f"Expected all input tensors to have the same dtype, but got {[t.dtype for t in tensors]} ({self.op}: have the bound methods return one dtype)")
         made = tuple(self.op.apply(list(given), self.rank) for given in lists)
         return made[0] if len(made) == 1 else made
 
@@ -113,7 +114,7 @@ class CollectiveOutputNode(ClassMethodNode):
         return self._collective_op
 
     def _execute_impl(self, *args, **kwargs):
-        raise NotImplementedError("CollectiveOutputNode is only supported with dag.experimental_compile()")
+        raise NotImplementedError(f"CollectiveOutputNode is only supported with dag.experimental_compile() (execute() at {calling()})")
 
 
 def bind(inputs, op, name, transport):

@@ -19,6 +19,7 @@ from rayshim.exceptions import (
 )
 from rayshim.experimental.compiled_dag_ref import CompiledDAGFuture, CompiledDAGRef
 from rayshim.refs import ObjectRef
+from rayshim.sites import at, calling
 
 _SHORT = 1000  # bytes up to which a text is sent with each call that takes it
 
@@ -125,16 +126,18 @@ class CompiledDAG:
         taken, RayChannelTimeoutError if the executions before do not come to an end, RayChannelError after the graph's end.
         """
         if self._enable_asyncio:
-            raise ValueError("Use execute_async if enable_asyncio=True")
-        self._check_open(RayChannelError("Channel closed."))
+            raise ValueError(f"Use execute_async if enable_asyncio=True ({at('execute')}: `await graph.execute_async(...)`, or compile it without enable_asyncio)")
+        if self._is_teardown:
+            raise RayChannelError(_closed())
         self._submit(args, kwargs)
         return self._handed(lambda channel: CompiledDAGRef(self, self._execution_index, channel))
 
     async def execute_async(self, *args, **kwargs):
         """As `execute`, for graphs that were compiled with `enable_asyncio`; gives CompiledDAGFutures, to be awaited once."""
         if not self._enable_asyncio:
-            raise ValueError("Use execute if enable_asyncio=False")
-        self._check_open(RuntimeError("DAG execution cancelled"))
+            raise ValueError(f"Use execute if enable_asyncio=False ({at('execute_async')}: or compile it with experimental_compile(enable_asyncio=True))")
+        if self._is_teardown:
+            raise RuntimeError(f"DAG execution cancelled ({at('execute_async')}: the graph has ended; compile it again)")
         import asyncio
 
         self._submit(args, kwargs)
@@ -143,10 +146,6 @@ class CompiledDAG:
 
     def _handed(self, make):
         return [make(channel) for channel in range(self._channels)] if self._returns_list else make(None)
-
-    def _check_open(self, error):
-        if self._is_teardown:
-            raise error
 
     def _submit(self, args, kwargs):
         self._check_inputs(args, kwargs)
@@ -174,10 +173,10 @@ class CompiledDAG:
     def _check_inputs(self, args, kwargs):
         wanted = self._graph.positional
         if len(args) != wanted:
-            raise ValueError(f"dag.execute() or dag.execute_async() must be called with {wanted} positional args, got {len(args)}")
+            raise ValueError(f"dag.execute() or dag.execute_async() must be called with {wanted} positional args, got {len(args)} (at {calling()})")
         for name in self._graph.keywords:
             if name not in kwargs:
-                raise ValueError(f"dag.execute() or dag.execute_async() must be called with kwarg `{name}`")
+                raise ValueError(f"dag.execute() or dag.execute_async() must be called with kwarg `{name}` (at {calling()}: got {sorted(kwargs)})")
 
     def _make_room(self):
         """Waits until another execution may be in flight, those counted that nobody can ask for."""
@@ -188,7 +187,8 @@ class CompiledDAG:
             raise RayCgraphCapacityExceeded(
                 f"The compiled graph can't have more than {self._max_inflight_executions} in-flight executions, and you "
                 f"currently have {waiting} in-flight executions. Retrieve an output using ray.get before submitting more "
-                "requests or increase `_max_inflight_executions`. `dag.experimental_compile(_max_inflight_executions=...)`"
+                "requests or increase `_max_inflight_executions`. `dag.experimental_compile(_max_inflight_executions=...)` "
+                f"(at {calling()})"
             )
         if self._draining and waiting + len(self._draining) >= self._max_inflight_executions:
             refs = list(dict.fromkeys(self._draining[0]))
@@ -202,7 +202,7 @@ class CompiledDAG:
         """Waits for the results of `execution`, at most `timeout` seconds (-1: without end); gives their list. Those of an
         execution that failed are all its error."""
         if execution not in self._pending:
-            raise self._death or RayChannelError("Channel closed.")  # torn down
+            raise self._death or RayChannelError(_closed())  # torn down
         refs = self._pending[execution]
         try:
             values = _core.get(refs, _seconds(timeout))
@@ -313,6 +313,10 @@ def _to_send(value, calls):
     return _core.put_recorded(value)
 
 
+def _closed():
+    return f"Channel closed. (at {calling()}: the graph was torn down, or an actor of it has died; compile it again)"
+
+
 def _seconds(timeout):
     return None if timeout == -1 else timeout
 
@@ -321,8 +325,8 @@ def _check(buffer_size, communicator):
     from rayshim.experimental.channel.communicator import Communicator
 
     if isinstance(communicator, str) and communicator != "create":
-        raise ValueError(f"The only allowed string for default_communicator is 'create', got {communicator}")
+        raise ValueError(f"The only allowed string for default_communicator is 'create', got {communicator} ({at('experimental_compile')})")
     if not (communicator is None or isinstance(communicator, (str, Communicator))):
-        raise ValueError(f"The default_communicator must be None, a string, or a Communicator, got {type(communicator)}")
+        raise ValueError(f"The default_communicator must be None, a string, or a Communicator, got {type(communicator)} ({at('experimental_compile')})")
     if not isinstance(buffer_size, int) or buffer_size <= 0:
-        raise ValueError(f"`buffer_size_bytes` must be a positive integer, found {buffer_size}")
+        raise ValueError(f"`buffer_size_bytes` must be a positive integer, found {buffer_size} ({at('experimental_compile')})")

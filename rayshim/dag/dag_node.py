@@ -5,6 +5,7 @@ from itertools import chain, count
 
 from rayshim.dag.base import DAGNodeBase
 from rayshim.dag.py_obj_scanner import _PyObjScanner
+from rayshim.sites import at, calling
 
 _bound = count()  # numbers the nodes in the order in which they are bound, which is that of the graph's serial run
 
@@ -146,7 +147,7 @@ class DAGNode(DAGNodeBase):
                 if compiled is not None:
                     raise ValueError(
                         "The DAG was compiled more than once. The following two nodes call `experimental_compile`: "
-                        f"(1) {compiled}, (2) {node}"
+                        f"(1) {compiled}, (2) {node} ({at('experimental_compile')}: compile one node that has all outputs, a MultiOutputNode)"
                     )
                 compiled = node
             fn(node)
@@ -159,7 +160,8 @@ class DAGNode(DAGNodeBase):
             if not isinstance(arg, DAGNode) and (inside := _PyObjScanner().find_nodes(arg)):
                 raise ValueError(
                     f"Found {len(inside)} DAGNodes from the arg {arg} in {self}. Please ensure that the argument is a single "
-                    "DAGNode and that a DAGNode is not allowed to be placed inside any type of container."
+                    "DAGNode and that a DAGNode is not allowed to be placed inside any type of container. "
+                    f"({at('experimental_compile')}: pass each node as an argument of its own)"
                 )
 
     def _find_root(self):
@@ -170,7 +172,8 @@ class DAGNode(DAGNodeBase):
         while not isinstance(node, InputNode):
             if not node._upstream_nodes:
                 raise ValueError(
-                    f"No InputNode found in the DAG: when traversing upwards, no upstream node was found for {node}."
+                    f"No InputNode found in the DAG: when traversing upwards, no upstream node was found for {node}. "
+                    f"({at('experimental_compile')}: bind the first call to `inp` of `with InputNode() as inp`)"
                 )
             node = node._upstream_nodes[0]
         return node
@@ -222,7 +225,8 @@ class DAGNode(DAGNodeBase):
         if self.is_cgraph_output_node:
             raise ValueError(
                 "It is not allowed to call `experimental_compile` on the same DAG object multiple times no matter whether "
-                "`teardown` is called or not. Please reuse the existing compiled DAG or create a new one."
+                "`teardown` is called or not. Please reuse the existing compiled DAG or create a new one. "
+                f"({at('experimental_compile')})"
             )
         self.is_cgraph_output_node = True
         return CompiledDAG(
@@ -249,10 +253,10 @@ class DAGNode(DAGNodeBase):
 
     def __getattr__(self, name):
         if name == "bind":
-            raise AttributeError(f".bind() cannot be used again on {type(self)} ")
+            raise AttributeError(f".bind() cannot be used again on {type(self)} (at {calling()})")
         if name == "remote":
             raise AttributeError(
-                f".remote() cannot be used on {type(self)}. To execute the task graph for this node, use .execute()."
+                f".remote() cannot be used on {type(self)}. To execute the task graph for this node, use .execute(). (at {calling()})"
             )
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
@@ -276,7 +280,7 @@ class _Once:
 
         if isinstance(node, InputNode):
             if self._input not in (None, node._stable_uuid):
-                raise AssertionError("Each DAG should only have one unique InputNode.")
+                raise AssertionError("Each DAG should only have one unique InputNode. (found a second one; bind all nodes to the one of a single `with InputNode() as inp`)")
             self._input = node._stable_uuid
         if node._stable_uuid not in self.cache:
             self.cache[node._stable_uuid] = self._fn(node)

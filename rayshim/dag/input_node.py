@@ -2,6 +2,7 @@
 
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
+from rayshim.sites import at, calling
 
 IN_CONTEXT_MANAGER = "__in_context_manager__"
 
@@ -15,7 +16,7 @@ class InputNode(DAGNode):
 
     def __init__(self, *args, input_type=None, _other_args_to_resolve=None, **kwargs):
         if args or kwargs:
-            raise ValueError("InputNode should not take any args or kwargs.")
+            raise ValueError(f"InputNode should not take any args or kwargs. ({at('InputNode')}: the arguments are those of execute())")
         self.input_attribute_nodes = {}
         self.input_type = input_type
         super().__init__([], {}, {}, other_args_to_resolve=_other_args_to_resolve)
@@ -27,7 +28,7 @@ class InputNode(DAGNode):
         if not self._in_context_manager():
             raise AssertionError(
                 "InputNode is a singleton instance that should be only used in context manager for dag building and execution. "
-                "Write `with InputNode() as inp:` and bind inside of it."
+                f"Write `with InputNode() as inp:` and bind inside of it. (execute() at {calling()})"
             )
         if len(args) == 1 and not kwargs:
             return args[0]
@@ -53,7 +54,7 @@ class InputNode(DAGNode):
 
     def __getitem__(self, key):
         if not isinstance(key, (str, int)):
-            raise AssertionError("Please only use int index or str as first-level key to access fields of dag input.")
+            raise AssertionError(f"Please only use int index or str as first-level key to access fields of dag input. (at {calling()}: {key!r})")
         return self._part(key, "__getitem__")
 
     def _part(self, key, accessor):
@@ -102,4 +103,4 @@ class DAGInputData:
             return self._args[key]
         if isinstance(key, str):
             return self._kwargs[key]
-        raise ValueError("Please only use int index or str as first-level key to access fields of dag input.")
+        raise ValueError(f"Please only use int index or str as first-level key to access fields of dag input. (at {calling()}: {key!r})")

@@ -9,6 +9,7 @@ from rayshim.dag.function_node import FunctionNode
 from rayshim.dag.input_node import InputAttributeNode, InputNode
 from rayshim.dag.output_node import MultiOutputNode
 from rayshim.dag.plan import Constant, Operation, Value
+from rayshim.sites import at
 
 _MIXED_INPUT = "All tasks must either use InputNode() directly, or they must index to specific args or kwargs."
 
@@ -36,7 +37,7 @@ def read(output):
     ends = list(output.get_args()) if returns_list else [output]
     for end in ends:
         if not isinstance(end, ClassMethodNode):
-            raise AssertionError(f"The result of a Compiled Graph must be that of an actor's method. Found:\n{end}")
+            raise AssertionError(f"The result of a Compiled Graph must be that of an actor's method. Found:\n{end}\n({at('experimental_compile')})")
     positional, keywords = _inputs(nodes)
     _check_unused_parts(nodes, output)
     _check_leaves(nodes, output)
@@ -53,13 +54,13 @@ def _calls(nodes):
 
 def _check_kind(node):
     if isinstance(node, FunctionNode):
-        raise NotImplementedError("Compiled DAGs currently only support actor method nodes")
+        raise NotImplementedError(f"Compiled DAGs currently only support actor method nodes ({at('experimental_compile')}: found the task {node}; make it a method of an actor)")
     if not isinstance(node, (InputNode, InputAttributeNode, MultiOutputNode, ClassMethodNode)):
-        raise ValueError(f"Found unsupported node of type {type(node)}")
+        raise ValueError(f"Found unsupported node of type {type(node)} ({at('experimental_compile')})")
     if isinstance(node, ClassMethodNode) and node._get_actor_handle() is None:
-        raise ValueError("Compiled DAGs can only bind methods to an actor that is already created with Actor.remote()")
+        raise ValueError(f"Compiled DAGs can only bind methods to an actor that is already created with Actor.remote() ({at('experimental_compile')}: {node.get_method_name()} is bound to a class)")
     if any(isinstance(value, DAGNode) for value in node.get_kwargs().values()):
-        raise ValueError("Compiled DAG currently does not support binding to other DAG nodes as kwargs")
+        raise ValueError(f"Compiled DAG currently does not support binding to other DAG nodes as kwargs ({at('experimental_compile')}: {node}; bind them by position)")
 
 
 def _inputs(nodes):
@@ -68,7 +69,7 @@ def _inputs(nodes):
     parts = list(dict.fromkeys(arg.key for arg in taken if isinstance(arg, InputAttributeNode)))
     if any(isinstance(arg, InputNode) for arg in taken):
         if parts:
-            raise ValueError(_MIXED_INPUT)
+            raise ValueError(f"{_MIXED_INPUT} ({at('experimental_compile')})")
         return 1, []
     positional = [part for part in parts if isinstance(part, int)]
     return max(positional, default=-1) + 1, [part for part in parts if isinstance(part, str)]
@@ -89,7 +90,7 @@ def _check_unused_parts(nodes, output):
         raise ValueError(
             f"Compiled Graph expects input to be accessed using all of attributes {', '.join(map(str, parts))}, but "
             f"{', '.join(unused)} {'is' if len(unused) == 1 else 'are'} unused. Ensure all input attributes are used and "
-            "contribute to the computation of the Compiled Graph output."
+            f"contribute to the computation of the Compiled Graph output. ({at('experimental_compile')})"
         )
 
 
@@ -104,7 +105,7 @@ def _check_leaves(nodes, output):
     if leaves:
         raise ValueError(
             "Compiled DAG doesn't support leaf nodes, i.e., nodes that don't have downstream nodes and are not output nodes. "
-            f"There are {len(leaves)} leaf nodes in the DAG. Please add the outputs of {leaves} to the the MultiOutputNode."
+            f"There are {len(leaves)} leaf nodes in the DAG. Please add the outputs of {leaves} to the the MultiOutputNode. ({at('experimental_compile')})"
         )
 
 
@@ -114,7 +115,7 @@ def _check_inputs(operations, nodes):
         if not operation.inputs:
             raise ValueError(
                 "Compiled DAGs require each task to take a ray.dag.InputNode or at least one other DAGNode as an input. "
-                f"Invalid task node:\n{by_number[operation.number]}\nPlease bind the task to proper DAG nodes."
+                f"Invalid task node:\n{by_number[operation.number]}\nPlease bind the task to proper DAG nodes. ({at('experimental_compile')})"
             )
 
 

@@ -1,6 +1,7 @@
 """Which results of a compiled graph have been fetched, taken or given up."""
 
 from rayshim.exceptions import RayCgraphCapacityExceeded
+from rayshim.sites import calling
 
 
 class Results:
@@ -25,7 +26,7 @@ class Results:
                 f"The compiled graph can't have more than {self._most_buffered} buffered results, and you currently have "
                 f"{len(self.buffer)} buffered results. Call `ray.get()` on CompiledDAGRef's (or await on CompiledDAGFuture's) "
                 "to retrieve results, or increase `_max_buffered_results` if buffering is desired, note that this will "
-                "increase driver memory usage."
+                f"increase driver memory usage. (at {calling()})"
             )
         oldest = self.finished + 1
         if not self._give_up(oldest):

@@ -1,5 +1,7 @@
 """Results of a compiled graph's executions."""
 
+from rayshim.sites import calling
+
 
 class _Result:
     """What CompiledDAGRef and CompiledDAGFuture have in common: they cannot be copied, sent or waited for."""
@@ -14,13 +16,13 @@ class _Result:
         )
 
     def __copy__(self):
-        raise ValueError(f"{type(self).__name__} cannot be copied.")
+        raise ValueError(f"{type(self).__name__} cannot be copied. (at {calling()}: `get` its value, and copy that)")
 
     def __deepcopy__(self, memo):
-        raise ValueError(f"{type(self).__name__} cannot be deep copied.")
+        raise ValueError(f"{type(self).__name__} cannot be deep copied. (at {calling()}: `get` its value, and copy that)")
 
     def __reduce__(self):
-        raise ValueError(f"{type(self).__name__} cannot be pickled.")
+        raise ValueError(f"{type(self).__name__} cannot be pickled. (at {calling()}: `get` its value in the process that called execute(), and pass that on)")
 
     def __del__(self):
         if not (self._is_used or self._dag.is_teardown):
@@ -38,7 +40,7 @@ class CompiledDAGRef(_Result):
         Raises the execution's error, RayChannelTimeoutError, or ValueError if it has been called before.
         """
         if self._is_used:
-            raise ValueError("ray.get() can only be called once on a CompiledDAGRef, and it was already called.")
+            raise ValueError(f"ray.get() can only be called once on a CompiledDAGRef, and it was already called. (at {calling()}: keep the value of the first)")
         self._is_used = True
         return self._dag.result(self._execution_index, self._channel_index, timeout)
 
@@ -58,7 +60,7 @@ class CompiledDAGFuture(_Result):
         import asyncio
 
         if self._is_used:
-            raise ValueError("CompiledDAGFuture can only be awaited upon once, and it has already been awaited upon.")
+            raise ValueError(f"CompiledDAGFuture can only be awaited upon once, and it has already been awaited upon. (at {calling()}: keep the value of the first)")
         task, self._task = self._task, None
         # Shielded: who stops waiting for one result does not end the others.
         try:

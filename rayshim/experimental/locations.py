@@ -3,6 +3,7 @@
 from reactor import _core
 
 from rayshim import session
+from rayshim.sites import calling
 
 
 def get_object_locations(obj_refs, timeout_ms=-1):
@@ -11,7 +12,7 @@ def get_object_locations(obj_refs, timeout_ms=-1):
     RuntimeError without a session.
     """
     if session.current is None:
-        raise RuntimeError("Ray hasn't been initialized.")
+        raise RuntimeError(f"Ray hasn't been initialized. (at {calling()}: call init() first)")
     return {ref: _location(ref) for ref in obj_refs}
 
 

@@ -8,6 +8,8 @@ import threading
 import time
 import warnings
 
+from rayshim.sites import calling
+
 RAY_TQDM_MAGIC = "__ray_tqdm_magic_token__"
 _START = f'{{"__magic_token__": "{RAY_TQDM_MAGIC}"'  # how a worker's line begins that is a bar's state
 
@@ -87,7 +89,7 @@ class tqdm:
 
     def __iter__(self):
         if self._iterable is None:
-            raise ValueError("No iterable provided")
+            raise ValueError(f"No iterable provided (at {calling()}: `tqdm(iterable)`; without one, call update() and do not iterate)")
         for item in self._iterable:
             self.update(1)
             yield item

@@ -89,3 +89,121 @@ def test_what_asks_for_more_than_there_is_is_named(capfd):
         rayshim.shutdown()
     assert re.search(rf"the task render \(called at {re.escape(__file__)}:\d+\) asks for 1000 of CPU, of which there are 2: it will wait for ever\. Ask for less", told)
     assert re.search(rf"the actor Env \(made at {re.escape(__file__)}:\d+\) asks for 999 of CPU, of which there are 2", told)
+
+
+def _graph(ray):
+    from rayshim.dag import InputNode
+
+    with InputNode() as given:
+        return render.bind(given)
+
+
+def _pool(ray, *calls):
+    from rayshim.util import ActorPool
+
+    pool = ActorPool([Env.remote(1)])
+    for call in calls:
+        call(pool)
+
+
+def _metric(kind, *arguments, **named):
+    from rayshim.util import metrics
+
+    return getattr(metrics, kind)(*arguments, **named)
+
+
+def _iterator(ray):
+    from rayshim.util import iter as iterators
+
+    return iterators.from_range(4, num_shards=2)
+
+
+def _strategy(name, *arguments, **named):
+    from rayshim.util import scheduling_strategies
+
+    return getattr(scheduling_strategies, name)(*arguments, **named)
+
+
+def _collective(name, *arguments):
+    from rayshim.util import collective
+
+    return getattr(collective, name)(*arguments)
+
+
+# Of what is around the core: Ray's words, and what is added to them.
+AROUND = {
+    "pool, order": (lambda ray: _pool(ray, *2 * [lambda p: p.submit(lambda a, x: a.step.remote(x), 1)], lambda p: p.get_next_unordered(), lambda p: (p._results.pop(p._next_return_index, None), p.get_next())), ValueError, "It is not allowed to call get_next() after get_next_unordered().", "go on with get_next_unordered()"),
+    "queue, timeout": (lambda ray: ray.util.queue.Queue().get(timeout=-1), ValueError, "'timeout' must be a non-negative number", "timeout=-1"),
+    "queue, items": (lambda ray: ray.util.queue.Queue().put_nowait_batch(3), TypeError, "Argument 'items' must be an Iterable", "<class 'int'>"),
+    "iterator": (lambda ray: list(_iterator(ray)), TypeError, "You must use it.gather_sync() or it.gather_async()", "from_range"),
+    "shards": (lambda ray: _iterator(ray).get_shard(2), ValueError, "Shard index out of range", "2, of 2 shards"),
+    "metric, tags": (lambda ray: _metric("Gauge", "size", tag_keys=("who",)).set(1), ValueError, "Missing value for tag key(s): who.", "metric size"),
+    "metric, growth": (lambda ray: _metric("Counter", "steps").inc(-1), ValueError, "value must be >0, got -1", "use a Gauge"),
+    "group, bundles": (lambda ray: ray.util.placement_group([]), ValueError, "Bundles must be a non-empty list of resource dictionaries.", "placement_group() at"),
+    "group, strategy": (lambda ray: ray.util.placement_group([{"CPU": 1}], strategy="NEAR"), ValueError, "Invalid placement group strategy NEAR.", "placement_group() at"),
+    "group, name": (lambda ray: ray.util.get_placement_group("none"), ValueError, "Failed to look up placement group with name: none", "namespace"),
+    "strategy, node": (lambda ray: _strategy("NodeAffinitySchedulingStrategy", "zz", soft=False), ValueError, "Invalid node_id 'zz'.", "ray.nodes()"),
+    "strategy, labels": (lambda ray: _strategy("NodeLabelSchedulingStrategy", {}), ValueError, "cannot both be empty.", "give one a map"),
+    "collective, outside": (lambda ray: _collective("init_collective_group", 2, 0), RuntimeError, "The collective APIs shall be only used inside a Ray actor or task.", "create_collective_group"),
+    "collective, ranks": (lambda ray: _collective("create_collective_group", [Env.remote(1)], 1, [0, 1]), RuntimeError, "Each actor should correspond to one rank. Got '2' ranks but '1' actors", "create_collective_group() at"),
+    "dag, bind": (lambda ray: _graph(ray).bind(), AttributeError, ".bind() cannot be used again on", "FunctionNode"),
+    "dag, tasks": (lambda ray: _graph(ray).experimental_compile(), NotImplementedError, "Compiled DAGs currently only support actor method nodes", "make it a method of an actor"),
+    "dag, outputs": (lambda ray: ray.dag.MultiOutputNode(3), ValueError, "Invalid input type for `args`, <class 'int'>.", "a list of nodes"),
+    "environment, variables": (lambda ray: render.options(runtime_env={"env_vars": {"A": 1}}).remote(1), TypeError, "runtime_env['env_vars'] must be of type Dict[str, str], but the value 1 for key A is of type <class 'int'>", "at"),
+    "environment, directory": (lambda ray: render.options(runtime_env={"working_dir": "/no/such"}).remote(1), ValueError, "must be a directory on this machine", "looked from"),
+    "environment, packages": (lambda ray: render.options(runtime_env={"conda": "other"}).remote(1), rayshim.exceptions.RuntimeEnvSetupError, "would install or start something", "Install it yourself, or leave it out"),
+    "init, address": (lambda ray: (ray.shutdown(), ray.init(address="there")), ValueError, "Invalid address format: there", "leave it out"),
+    "init, cluster": (lambda ray: (ray.shutdown(), ray.init(address="auto")), ConnectionError, "Could not find any running Ray instance", "or run the program with real Ray"),
+    "init, argument": (lambda ray: (ray.shutdown(), ray.init(num_cpu=1)), RuntimeError, "Unknown keyword argument(s): num_cpu", "help(rayshim.init)"),
+    "init, ordering": (lambda ray: (ray.shutdown(), ray.init(ordering="none")), ValueError, "init(ordering='none'): must be one of", "'logical'"),
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_what_is_around_the_core_keeps_rays_words_and_names_the_place(ray, name):
+    import rayshim.dag
+    import rayshim.util.queue  # noqa: F401
+
+    call, kind, words, told = AROUND[name]
+    with pytest.raises(kind) as caught:
+        call(ray)
+    text = str(caught.value)
+    assert words in text and told in text
+    assert re.search(rf"at {re.escape(__file__)}:\d+", text), text
+
+
+def test_a_task_whose_worker_died_is_named():
+    import os
+
+    rayshim.init(num_cpus=1, logging_level="ERROR")
+    try:
+        @rayshim.remote(max_retries=0)
+        def leave():
+            os._exit(3)
+
+        @rayshim.remote
+        def stay():
+            return 1
+
+        for text in (r"leave\(\) in pid=\d+: it exited with code 3", r"a name\(\) in pid=\d+: it exited with code 3"):
+            assert rayshim.get(stay.remote()) == 1
+            with pytest.raises(rayshim.exceptions.WorkerCrashedError, match=text):
+                rayshim.get((leave if "leave" in text else leave.options(name="a name")).remote())
+    finally:
+        rayshim.shutdown()
+
+
+def test_what_ends_a_worker_before_its_task_begins_names_no_other_task():
+    import os
+
+    class Ends:
+        def __reduce__(self):
+            return os._exit, (4,)
+
+    rayshim.init(num_cpus=1, logging_level="ERROR")
+    try:
+        assert rayshim.get(render.remote(1)) == 1
+        with pytest.raises(rayshim.exceptions.WorkerCrashedError, match=r"this task\. pid=\d+: it exited with code 4"):
+            rayshim.get(render.options(max_retries=0).remote(Ends()))
+    finally:
+        rayshim.shutdown()

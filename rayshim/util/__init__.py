@@ -33,9 +33,11 @@ def __getattr__(name):
         value = globals()[name] = import_module(f"{__name__}.{_SUBMODULES[name]}")
         return value
     if name not in _MODULES:
+        from rayshim.sites import calling
+
         raise AttributeError(
             f"module 'rayshim.util' has no attribute '{name}': rayshim does not provide ray.util.{name}. "
-            f"It provides {', '.join(__all__)}."
+            f"It provides {', '.join(__all__)}. (at {calling()})"
         )
     from importlib import import_module
 

@@ -1,5 +1,7 @@
 """A fixed set of actors that share a queue of work."""
 
+from rayshim.sites import at, calling
+
 
 class ActorPool:
     """Gives each piece of work to an actor that is free, and the results back in order or as they come.
@@ -75,11 +77,12 @@ class ActorPool:
         if not self.has_next():
             raise StopIteration("No more results to get")
         if self._next_return_index >= self._next_task_index or self._next_return_index not in self._results:
-            raise ValueError("It is not allowed to call get_next() after get_next_unordered().")
+            raise ValueError(f"It is not allowed to call get_next() after get_next_unordered(). ({at('ActorPool.get_next')}: the next result in order has been taken already; "
+                "go on with get_next_unordered())")
         result = self._results[self._next_return_index]
         timed_out = timeout is not None and not _ready([_key(result)], timeout)
         if timed_out and not ignore_if_timedout:
-            raise TimeoutError("Timed out waiting for result")
+            raise TimeoutError(f"Timed out waiting for result ({at('ActorPool.get_next')}: it was not there within {timeout:g} s, and can be asked for again)")
         return self._take(_key(result), timed_out)
 
     def get_next_unordered(self, timeout=None, ignore_if_timedout=False):
@@ -89,7 +92,7 @@ class ActorPool:
         keys = list(self._busy)
         key = _ready(keys, timeout)
         if key is None and not ignore_if_timedout:
-            raise TimeoutError("Timed out waiting for result")
+            raise TimeoutError(f"Timed out waiting for result ({at('ActorPool.get_next_unordered')}: none of {len(keys)} was there within {timeout:g} s; ask again)")
         return self._take(keys[0] if key is None else key, key is None)
 
     def _take(self, key, timed_out):
@@ -98,7 +101,7 @@ class ActorPool:
         self._next_return_index = max(self._next_return_index, number + 1)
         if timed_out:
             self._return_actor(actor)
-            raise TimeoutError(f"Timed out waiting for result. The task {result} has been ignored.")
+            raise TimeoutError(f"Timed out waiting for result. The task {result} has been ignored. (asked for at {calling()} with ignore_if_timedout=True)")
 
         import rayshim
         from rayshim.exceptions import ActorDiedError
@@ -133,7 +136,7 @@ class ActorPool:
     def push(self, actor):
         """Adds an actor. ValueError if the pool has it already."""
         if actor in self._idle_actors or any(actor == busy for _, busy in self._busy.values()):
-            raise ValueError("Actor already belongs to current ActorPool")
+            raise ValueError(f"Actor already belongs to current ActorPool ({at('ActorPool.push')}: {actor!r}; push each actor once)")
         self._return_actor(actor)
 
 

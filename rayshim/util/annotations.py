@@ -4,6 +4,8 @@ import functools
 import inspect
 import warnings
 
+from rayshim.sites import at, calling
+
 
 class RayDeprecationWarning(DeprecationWarning):
     """Something deprecated was used."""
@@ -15,7 +17,7 @@ def PublicAPI(*args, **kwargs):
         return PublicAPI(stability="stable")(args[0])
     stability = kwargs.get("stability", "stable")
     if stability not in ("stable", "beta", "alpha"):
-        raise AssertionError(f"PublicAPI(stability={stability!r}): must be 'stable', 'beta' or 'alpha'")
+        raise AssertionError(f"PublicAPI(stability={stability!r}): must be 'stable', 'beta' or 'alpha' (at {calling()})")
     return _marker("PublicAPI")
 
 
@@ -29,7 +31,7 @@ def Deprecated(*args, **kwargs):
     if len(args) == 1 and not kwargs and callable(args[0]):
         return _marker("Deprecated")(args[0])
     if unknown := kwargs.keys() - {"message", "warning"}:
-        raise ValueError(f"Unknown kwargs: {unknown}")
+        raise ValueError(f"Unknown kwargs: {unknown} ({at('Deprecated')}: it takes message= and warning=)")
     return functools.partial(_deprecate, message=kwargs.get("message", ""), warn=kwargs.get("warning", False))
 
 

@@ -5,6 +5,7 @@
 
 import collections
 
+from rayshim.sites import at, calling
 from rayshim.util.iter_local import LocalIterator, _NextValueNotReady
 from rayshim.util.iter_metrics import MetricsContext, SharedMetrics
 from rayshim.util.iter_worker import ParallelIteratorWorker
@@ -84,7 +85,7 @@ class ParallelIterator:
         self.parent_iterators = parent_iterators  # after a repartition: kept, so that their actors stay
 
     def __iter__(self):
-        raise TypeError("You must use it.gather_sync() or it.gather_async() to iterate over the results of a ParallelIterator.")
+        raise TypeError(f"You must use it.gather_sync() or it.gather_async() to iterate over the results of a ParallelIterator. ({self.name}, at {calling()})")
 
     def __repr__(self):
         return f"ParallelIterator[{self.name}]"
@@ -101,7 +102,7 @@ class ParallelIterator:
     def for_each(self, fn, max_concurrency=1, resources=None):
         """See `LocalIterator.for_each`."""
         if max_concurrency < 0:
-            raise AssertionError("max_concurrency must be non-negative.")
+            raise AssertionError(f"max_concurrency must be non-negative. ({at('ParallelIterator.for_each')}: {max_concurrency})")
         return self._then(lambda items: items.for_each(fn, max_concurrency, resources), ".for_each()")
 
     def filter(self, fn):
@@ -181,9 +182,9 @@ class ParallelIterator:
         """The items as they become ready. `num_async` requests are under way to each actor; each brings what the actor makes in
         `batch_ms` milliseconds (0: one item)."""
         if num_async < 1:
-            raise ValueError("queue depth must be positive")
+            raise ValueError(f"queue depth must be positive ({at('ParallelIterator.gather_async')}: num_async={num_async})")
         if batch_ms < 0:
-            raise ValueError("batch time must be positive")
+            raise ValueError(f"batch time must be positive ({at('ParallelIterator.gather_async')}: batch_ms={batch_ms})")
 
         def stream(timeout=None):
             def came_from(actor):
@@ -216,7 +217,7 @@ class ParallelIterator:
     def union(self, other):
         """A ParallelIterator over the shards of both."""
         if not isinstance(other, ParallelIterator):
-            raise TypeError(f"other must be of type ParallelIterator, got {type(other)}")
+            raise TypeError(f"other must be of type ParallelIterator, got {type(other)} ({at('ParallelIterator.union')})")
         return ParallelIterator(
             [*self.actor_sets, *other.actor_sets],
             f"ParallelUnion[{self}, {other}]",
@@ -226,13 +227,13 @@ class ParallelIterator:
     def select_shards(self, shards_to_keep):
         """A ParallelIterator over the shards of these numbers."""
         if len(self.actor_sets) > 1:
-            raise ValueError("select_shards() is not allowed after union()")
+            raise ValueError(f"select_shards() is not allowed after union() ({at('ParallelIterator.select_shards')}: select the shards of each, then unite them)")
         if not shards_to_keep:
-            raise ValueError("at least one shard must be selected")
+            raise ValueError(f"at least one shard must be selected ({at('ParallelIterator.select_shards')}: give the numbers of those to keep)")
         old = self.actor_sets[0]
         kept = [actor for i, actor in enumerate(old.actors) if i in shards_to_keep]
         if len(kept) != len(shards_to_keep):
-            raise AssertionError(f"Invalid actor index: {shards_to_keep} of {len(old.actors)} shards")
+            raise AssertionError(f"Invalid actor index: {shards_to_keep} of {len(old.actors)} shards ({at('ParallelIterator.select_shards')}: they are numbered from 0, each named once)")
         return ParallelIterator(
             [_ActorSet(kept, old.transforms)], f"{self}.select_shards({len(shards_to_keep)} total)", self.parent_iterators
         )
@@ -247,12 +248,12 @@ class ParallelIterator:
     def get_shard(self, shard_index, batch_ms=0, num_async=1):
         """A picklable LocalIterator over one shard; the other arguments as in `gather_async`."""
         if num_async < 1:
-            raise ValueError("num async must be positive")
+            raise ValueError(f"num async must be positive ({at('ParallelIterator.get_shard')}: num_async={num_async})")
         if batch_ms < 0:
-            raise ValueError("batch time must be positive")
+            raise ValueError(f"batch time must be positive ({at('ParallelIterator.get_shard')}: batch_ms={batch_ms})")
         shards = [(actor, actor_set.transforms) for actor_set in self.actor_sets for actor in actor_set.actors]
         if not 0 <= shard_index < len(shards):
-            raise ValueError("Shard index out of range", shard_index, len(shards))
+            raise ValueError(f"Shard index out of range ({at('ParallelIterator.get_shard')}: {shard_index}, of {len(shards)} shards numbered from 0)")
         actor, transforms = shards[shard_index]
 
         def stream(timeout=None):

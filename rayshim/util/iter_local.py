@@ -4,6 +4,7 @@ import collections
 import random
 import threading
 
+from rayshim.sites import at
 from rayshim.util.iter_metrics import SharedMetrics
 
 _GREEDY = 100  # items that a union takes at once from a parent of weight "*"
@@ -42,7 +43,7 @@ class LocalIterator:
         """The MetricsContext of the running chain. ValueError outside of an iterator's function."""
         metrics = getattr(LocalIterator.thread_local, "metrics", None)
         if metrics is None:
-            raise ValueError("Cannot access context outside an iterator.")
+            raise ValueError(f"Cannot access context outside an iterator. ({at('LocalIterator.get_metrics')}: call it in a function given to for_each() or filter())")
         return metrics
 
     def __iter__(self):
@@ -181,7 +182,7 @@ class LocalIterator:
         def pair(item):
             actor = LocalIterator.get_metrics().current_actor
             if actor is None:
-                raise ValueError("Could not identify source actor of item")
+                raise ValueError("Could not identify source actor of item (zip_with_source_actor(): use it directly after gather_async())")
             return actor, item
 
         made = self.for_each(pair)
@@ -193,7 +194,7 @@ class LocalIterator:
     def duplicate(self, n):
         """A list of `n` iterators over the same items. One that is ahead gives _NextValueNotReady until the others have caught up."""
         if n < 2:
-            raise ValueError("Number of copies must be >= 2")
+            raise ValueError(f"Number of copies must be >= 2 ({at('LocalIterator.duplicate')}: {n})")
         waiting = [collections.deque() for _ in range(n)]
 
         def copy(mine):
@@ -226,11 +227,14 @@ class LocalIterator:
         """
         for other in others:
             if not isinstance(other, LocalIterator):
-                raise ValueError(f"other must be of type LocalIterator, got {type(other)}")
+                raise ValueError(f"other must be of type LocalIterator, got {type(other)} ({at('LocalIterator.union')})")
         parents = [self, *others]
         if round_robin_weights:
             if len(round_robin_weights) != len(parents):
-                raise ValueError("Length of round robin weights must equal number of iterators total.")
+                raise ValueError(
+                    "Length of round robin weights must equal number of iterators total. "
+                    f"({at('LocalIterator.union')}: {len(round_robin_weights)} weights, {len(parents)} iterators)"
+                )
             weights = list(round_robin_weights)
             timeouts = [0 if weight == "*" else None for weight in weights]
         else:

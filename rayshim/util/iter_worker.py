@@ -43,7 +43,7 @@ class ParallelIteratorWorker:
     def par_iter_next(self):
         """The next item; StopIteration after the last."""
         if self.local_it is None:
-            raise AssertionError("must call par_iter_init()")
+            raise AssertionError("must call par_iter_init() (before the first item is asked for)")
         return next(self.local_it)
 
     def par_iter_next_batch(self, batch_ms):
@@ -53,7 +53,7 @@ class ParallelIteratorWorker:
     def par_iter_slice(self, step, start):
         """The next of those items whose number modulo `step` is `start`. What lies between is kept for the other starts."""
         if self.local_it is None:
-            raise AssertionError("must call par_iter_init()")
+            raise AssertionError("must call par_iter_init() (before the first item is asked for)")
         if self.next_ith_buffer is None:
             self.next_ith_buffer = collections.defaultdict(collections.deque)
         mine = self.next_ith_buffer[start]

@@ -8,6 +8,8 @@ import re
 import threading
 import warnings
 
+from rayshim.sites import at, calling
+
 __all__ = ["Counter", "Histogram", "Gauge", "prometheus_text"]
 
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
@@ -28,7 +30,7 @@ class Metric:
 
     def __init__(self, name, description="", tag_keys=None):
         if not name:
-            raise ValueError("Empty name is not allowed. Please provide a metric name.")
+            raise ValueError(f"Empty name is not allowed. Please provide a metric name. ({at(type(self).__name__)})")
         self._discard_metric = not _NAME.fullmatch(name)
         if self._discard_metric:
             warnings.warn(
@@ -38,10 +40,10 @@ class Metric:
                 stacklevel=3,
             )
         if not isinstance(tag_keys, (tuple, type(None))):
-            raise TypeError(f"tag_keys should be a tuple type, got: {type(tag_keys)}")
+            raise TypeError(f"tag_keys should be a tuple type, got: {type(tag_keys)} (metric {name} at {calling()}: write (\"key\",) for one)")
         for key in tag_keys or ():
             if not isinstance(key, str):
-                raise TypeError(f"Tag keys must be str, got {type(key)}.")
+                raise TypeError(f"Tag keys must be str, got {type(key)}. (metric {name} at {calling()}: {key!r})")
         self._name, self._description, self._tag_keys = name, description, tag_keys or ()
         self._default_tags = {}
 
@@ -49,9 +51,9 @@ class Metric:
         """Tags for values that are recorded without them; returns the metric."""
         for key, value in default_tags.items():
             if key not in self._tag_keys:
-                raise ValueError(f"Unrecognized tag key {key}.")
+                raise ValueError(f"Unrecognized tag key {key}. (metric {self._name}, set_default_tags() at {calling()}: its tag_keys are {self._tag_keys})")
             if not isinstance(value, str):
-                raise TypeError(f"Tag values must be str, got {type(value)}.")
+                raise TypeError(f"Tag values must be str, got {type(value)}. (metric {self._name}, set_default_tags() at {calling()}: {key}={value!r})")
         self._default_tags = default_tags
         return self
 
@@ -67,14 +69,14 @@ class Metric:
 
     def _record(self, value, tags, update, boundaries=()):
         if not isinstance(value, (int, float)):
-            raise TypeError(f"value must be int or float, got {type(value)}.")
+            raise TypeError(f"value must be int or float, got {type(value)}. (metric {self._name} at {calling()})")
         for tag in (tags or {}).values():
             if not isinstance(tag, str):
-                raise TypeError(f"Tag values must be str, got {type(tag)}.")
+                raise TypeError(f"Tag values must be str, got {type(tag)}. (metric {self._name} at {calling()}: {tag!r})")
         tags = {**self._default_tags, **(tags or {})}
         missing = [key for key in self._tag_keys if key not in tags]
         if missing:
-            raise ValueError(f"Missing value for tag key(s): {','.join(missing)}.")
+            raise ValueError(f"Missing value for tag key(s): {','.join(missing)}. (metric {self._name} at {calling()}: give them in tags=, or once by set_default_tags())")
         if self._discard_metric:
             return
         key = (type(self).__name__, self._name)
@@ -97,7 +99,7 @@ class Counter(Metric):
     def inc(self, value=1.0, tags=None):
         """Adds `value`, which must be above 0."""
         if isinstance(value, (int, float)) and value <= 0:
-            raise ValueError(f"value must be >0, got {value}")
+            raise ValueError(f"value must be >0, got {value} (counter {self._name}, {at('inc')}: for a number that falls, use a Gauge)")
         self._record(value, tags, lambda old: (old or 0) + value)
 
 
@@ -118,11 +120,12 @@ class Histogram(Metric):
         if not boundaries:
             raise ValueError(
                 'boundaries argument should be provided when using the Histogram class. e.g., Histogram("name", boundaries=[1.0, 2.0])'
+                f" (histogram {name} at {calling()})"
             )
         for i, boundary in enumerate(boundaries):
             if boundary <= 0:
                 raise ValueError(
-                    f"Invalid `boundaries` argument at index {i}, {boundaries}. Use positive values for the arguments."
+                    f"Invalid `boundaries` argument at index {i}, {boundaries}. Use positive values for the arguments. (histogram {name} at {calling()})"
                 )
         self.boundaries = boundaries
 

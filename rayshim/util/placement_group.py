@@ -7,6 +7,7 @@ from reactor import _core
 
 from rayshim import placement, session
 from rayshim.ids import PlacementGroupID
+from rayshim.sites import at, calling
 
 VALID_PLACEMENT_GROUP_STRATEGIES = {"PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"}
 _STATES = {"PENDING": "PENDING", "MADE": "CREATED", "RELEASED": "REMOVED"}
@@ -93,7 +94,7 @@ def placement_group(
     if name and _named(name, s.namespace) is not None:
         from rayshim.exceptions import RaySystemError
 
-        raise RaySystemError(f"Failed to create placement group because name '{name}' already exists.")
+        raise RaySystemError(f"Failed to create placement group because name '{name}' already exists. ({at('placement_group')}: give another name, remove that group first, or find it by get_placement_group('{name}'))")
     bundles = [{kind: float(amount) for kind, amount in bundle.items()} for bundle in bundles]
     group = PlacementGroup(PlacementGroupID.of(_job()), bundles)
     key = group.id.hex()
@@ -103,7 +104,11 @@ def placement_group(
             total[kind] = total.get(kind, 0) + amount
     apart = strategy == "STRICT_SPREAD" and len(bundles) > 1
     if apart:
-        warnings.warn("a placement group of several bundles with STRICT_SPREAD needs several machines: it waits for ever", stacklevel=2)
+        warnings.warn(
+            f"placement_group{f' {name!r}' if name else ''}: {len(bundles)} bundles with STRICT_SPREAD need as many machines, and there is one: it waits for ever, "
+            "and what is to run in it, too. Use SPREAD",
+            stacklevel=2,
+        )
     facts = {
         "name": name or "",
         "namespace": s.namespace,
@@ -137,7 +142,7 @@ def _placed_by_labels(selectors):
 def remove_placement_group(placement_group):
     """Ends the group: what runs in it is killed, what waits for it fails, and its resources are free again."""
     if placement_group is None:
-        raise AssertionError("remove_placement_group: a PlacementGroup is needed, not None")
+        raise AssertionError(f"remove_placement_group: a PlacementGroup is needed, not None (at {calling()})")
     s = session.ensure()
     key = placement_group.id.hex()
     if not s.inline:
@@ -155,11 +160,11 @@ def remove_placement_group(placement_group):
 def get_placement_group(placement_group_name):
     """The PlacementGroup of that name in this namespace. ValueError if there is none."""
     if not placement_group_name:
-        raise ValueError("Please supply a non-empty value to get_placement_group")
+        raise ValueError(f"Please supply a non-empty value to get_placement_group ({at('get_placement_group')}: the name given to placement_group(name=))")
     namespace = session.ensure().namespace
     found = _named(placement_group_name, namespace)
     if found is None:
-        raise ValueError(f"Failed to look up placement group with name: {placement_group_name}")
+        raise ValueError(f"Failed to look up placement group with name: {placement_group_name} ({at('get_placement_group')}: none of that name is in namespace {namespace!r}, or it was removed)")
     return found
 
 
@@ -218,7 +223,7 @@ def _facts(key):
     for known, facts, state in _table():
         if known == key:
             return facts, state
-    raise ValueError(f"there is no placement group {key} in this session")
+    raise ValueError(f"there is no placement group {key} in this session (asked for at {calling()}): it belongs to an earlier init(), or was made from an id alone. Make it again")
 
 
 def _decided(key, made, released, is_error):
@@ -236,11 +241,11 @@ def check_placement_group_index(placement_group, bundle_index):
     """ValueError unless the group has that bundle; -1 is any."""
     if placement_group.is_empty:
         if bundle_index != -1:
-            raise ValueError("If placement group is not set, the value of bundle index must be -1.")
+            raise ValueError(f"If placement group is not set, the value of bundle index must be -1. (at {calling()}: placement_group_bundle_index={bundle_index})")
     elif not -1 <= bundle_index < placement_group.bundle_count:
         raise ValueError(
             f"placement group bundle index {bundle_index} is invalid. Valid placement group indexes: "
-            f"0-{placement_group.bundle_count}"
+            f"0-{placement_group.bundle_count} (at {calling()}: it has {placement_group.bundle_count} bundles, numbered from 0; -1 is any)"
         )
 
 
@@ -251,36 +256,36 @@ def validate_placement_group(
     if topology_strategy is not None and strategy is not None:
         raise ValueError(
             "`strategy` and `topology_strategy` cannot both be specified. Pass node-level packing via "
-            "`topology_strategy['ray.io/node-id']`."
+            f"`topology_strategy['ray.io/node-id']`. ({at('placement_group')})"
         )
     for given in [strategy, *(topology_strategy or {}).values()]:
         if given is not None and given not in VALID_PLACEMENT_GROUP_STRATEGIES:
             raise ValueError(
-                f"Invalid placement group strategy {given}. Supported strategies are: {VALID_PLACEMENT_GROUP_STRATEGIES}."
+                f"Invalid placement group strategy {given}. Supported strategies are: {VALID_PLACEMENT_GROUP_STRATEGIES}. ({at('placement_group')})"
             )
     if _soft_target_node_id and strategy != "STRICT_PACK":
-        raise ValueError(f"_soft_target_node_id currently only works with STRICT_PACK but got {strategy}")
+        raise ValueError(f"_soft_target_node_id currently only works with STRICT_PACK but got {strategy} ({at('placement_group')})")
     _validate_bundles(bundles)
     if bundle_label_selector is not None and len(bundles) != len(bundle_label_selector):
         raise ValueError(
             f"Invalid bundle label selector {bundle_label_selector}. The length of `bundle_label_selector` should equal the "
-            "length of `bundles`."
+            f"length of `bundles`. ({at('placement_group')}: {len(bundle_label_selector)} selectors, {len(bundles)} bundles)"
         )
     if lifetime not in (None, "detached"):
-        raise ValueError(f"Placement group `lifetime` argument must be either `None` or 'detached'. Got {lifetime}.")
+        raise ValueError(f"Placement group `lifetime` argument must be either `None` or 'detached'. Got {lifetime}. ({at('placement_group')})")
 
 
 def _validate_bundles(bundles):
     if not isinstance(bundles, list):
-        raise ValueError(f"Placement group bundles must be a list, got {type(bundles)}.")
+        raise ValueError(f"Placement group bundles must be a list, got {type(bundles)}. ({at('placement_group')})")
     if not bundles:
-        raise ValueError(f"Bundles must be a non-empty list of resource dictionaries. {_EXAMPLE} Got empty list instead.")
+        raise ValueError(f"Bundles must be a non-empty list of resource dictionaries. {_EXAMPLE} Got empty list instead. ({at('placement_group')})")
     for bundle in bundles:
         if not isinstance(bundle, dict) or not all(
             isinstance(kind, str) and isinstance(amount, (int, float)) for kind, amount in bundle.items()
         ):
-            raise ValueError(f"Bundles must be a non-empty list of resource dictionaries. {_EXAMPLE}")
+            raise ValueError(f"Bundles must be a non-empty list of resource dictionaries. {_EXAMPLE} ({at('placement_group')}: found {bundle!r})")
         if not any(bundle.values()):
-            raise ValueError(f"Bundles cannot be an empty dictionary or resources with only 0 values. Bundles: {bundles}")
+            raise ValueError(f"Bundles cannot be an empty dictionary or resources with only 0 values. Bundles: {bundles} ({at('placement_group')})")
         if any(amount < 0 for amount in bundle.values()):
-            raise ValueError(f"Bundles cannot have negative amounts of resources. Bundles: {bundles}")
+            raise ValueError(f"Bundles cannot have negative amounts of resources. Bundles: {bundles} ({at('placement_group')})")

@@ -4,6 +4,8 @@ import asyncio
 import queue
 from collections.abc import Iterable
 
+from rayshim.sites import at, calling
+
 
 class Empty(queue.Empty):
     """There is nothing (or not enough) to get."""
@@ -84,7 +86,7 @@ class Queue:
     def put_nowait_batch(self, items):
         """Adds all of the items in their order, or raises Full and adds none."""
         if not isinstance(items, Iterable):
-            raise TypeError("Argument 'items' must be an Iterable")
+            raise TypeError(f"Argument 'items' must be an Iterable ({at('Queue.put_nowait_batch')}: got {type(items)})")
         _get(self.actor.put_nowait_batch.remote(list(items)))
 
     def get_nowait(self):
@@ -94,9 +96,9 @@ class Queue:
     def get_nowait_batch(self, num_items):
         """A list of the oldest `num_items`, or raises Empty and takes none."""
         if not isinstance(num_items, int):
-            raise TypeError("Argument 'num_items' must be an int")
+            raise TypeError(f"Argument 'num_items' must be an int ({at('Queue.get_nowait_batch')}: got {type(num_items)})")
         if num_items < 0:
-            raise ValueError("'num_items' must be nonnegative")
+            raise ValueError(f"'num_items' must be nonnegative ({at('Queue.get_nowait_batch')}: {num_items})")
         return _get(self.actor.get_nowait_batch.remote(num_items))
 
     def shutdown(self, force=False, grace_period_s=5):
@@ -118,7 +120,7 @@ def _get(ref):
 
 def _check(timeout):
     if timeout is not None and timeout < 0:
-        raise ValueError("'timeout' must be a non-negative number")
+        raise ValueError(f"'timeout' must be a non-negative number (Queue at {calling()}: timeout={timeout})")
 
 
 class _Held:
@@ -141,23 +143,23 @@ class _Held:
         try:
             self.queue.put_nowait(item)
         except asyncio.QueueFull:
-            raise Full from None
+            raise Full(f"the queue has its {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize") from None
 
     def get_nowait(self):
         try:
             return self.queue.get_nowait()
         except asyncio.QueueEmpty:
-            raise Empty from None
+            raise Empty("the queue has no item: put one first, or wait longer") from None
 
     def put_nowait_batch(self, items):
         if self.maxsize > 0 and len(items) + self.qsize() > self.maxsize:
-            raise Full(f"Cannot add {len(items)} items to queue of size {self.qsize()} and maxsize {self.maxsize}.")
+            raise Full(f"Cannot add {len(items)} items to queue of size {self.qsize()} and maxsize {self.maxsize}. None was added")
         for item in items:
             self.queue.put_nowait(item)
 
     def get_nowait_batch(self, num_items):
         if num_items > self.qsize():
-            raise Empty(f"Cannot get {num_items} items from queue of size {self.qsize()}.")
+            raise Empty(f"Cannot get {num_items} items from queue of size {self.qsize()}. None was taken")
         return [self.queue.get_nowait() for _ in range(num_items)]
 
 
@@ -166,13 +168,13 @@ class _QueueActor(_Held):
         try:
             await asyncio.wait_for(self.queue.put(item), timeout)
         except asyncio.TimeoutError:
-            raise Full from None
+            raise Full(f"the queue has its {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize") from None
 
     async def get(self, timeout=None):
         try:
             return await asyncio.wait_for(self.queue.get(), timeout)
         except asyncio.TimeoutError:
-            raise Empty from None
+            raise Empty("the queue has no item: put one first, or wait longer") from None
 
 
 class _SerialQueueActor(_Held):

@@ -1,6 +1,7 @@
 """Where a task or actor is to run: values of the option `scheduling_strategy`."""
 
 from rayshim.ids import NodeID
+from rayshim.sites import at, calling
 
 
 class PlacementGroupSchedulingStrategy:
@@ -33,12 +34,12 @@ class NodeAffinitySchedulingStrategy:
         if not known:
             raise ValueError(
                 f"Invalid node_id '{self.node_id}'. Node ID must be a valid hex string. To get a list of all nodes and their IDs in "
-                "your cluster, use ray.nodes()."
+                f"your cluster, use ray.nodes(). ({at('NodeAffinitySchedulingStrategy')})"
             )
         if _spill_on_unavailable and not soft:
-            raise ValueError("_spill_on_unavailable cannot be set when soft is False. Please set soft to True to use _spill_on_unavailable.")
+            raise ValueError(f"_spill_on_unavailable cannot be set when soft is False. Please set soft to True to use _spill_on_unavailable. (at {calling()})")
         if _fail_on_unavailable and soft:
-            raise ValueError("_fail_on_unavailable cannot be set when soft is True. Please set soft to False to use _fail_on_unavailable.")
+            raise ValueError(f"_fail_on_unavailable cannot be set when soft is True. Please set soft to False to use _fail_on_unavailable. (at {calling()})")
 
 
 class _Values:
@@ -46,13 +47,13 @@ class _Values:
         name = type(self).__name__
         if not values:
             raise ValueError(
-                f'The variadic parameter of the {name} operator must be a non-empty tuple: e.g. {name}("value1", "value2").'
+                f'The variadic parameter of the {name} operator must be a non-empty tuple: e.g. {name}("value1", "value2"). (at {calling()})'
             )
         for i, value in enumerate(values):
             if not isinstance(value, str):
                 raise ValueError(
                     f'Type of value in position {i} for the {name} operator must be str (e.g. {name}("value1", "value2")) '
-                    f"but got {value} of type {type(value)}."
+                    f"but got {value} of type {type(value)}. (at {calling()})"
                 )
         self.values = list(values)
 
@@ -116,24 +117,24 @@ class NodeLabelSchedulingStrategy:
         self.hard = _expressions(hard, "hard")
         self.soft = _expressions(soft, "soft")
         if not (self.hard or self.soft):
-            raise ValueError("The `hard` and `soft` parameter of NodeLabelSchedulingStrategy cannot both be empty.")
+            raise ValueError(f"The `hard` and `soft` parameter of NodeLabelSchedulingStrategy cannot both be empty. (at {calling()}: give one a map such as {{\"key\": In(\"value\")}})")
 
 
 def _expressions(given, parameter):
     if given is None:
         return []
     if not isinstance(given, dict):
-        raise ValueError(f'The {parameter} parameter must be a map (e.g. {{"key1": In("value1")}}) but got type {type(given)}.')
+        raise ValueError(f'The {parameter} parameter must be a map (e.g. {{"key1": In("value1")}}) but got type {type(given)}. (at {calling()})')
     for key, value in given.items():
         if not isinstance(key, str):
             raise ValueError(
                 f'The map key of the {parameter} parameter must be of type str (e.g. {{"key1": In("value1")}}) '
-                f"but got {key} of type {type(key)}."
+                f"but got {key} of type {type(key)}. (at {calling()})"
             )
         if not isinstance(value, (In, NotIn, Exists, DoesNotExist)):
             raise ValueError(
                 f"The map value for key {key} of the {parameter} parameter must be one of the `In`, `NotIn`, `Exists` or "
-                f'`DoesNotExist` operator (e.g. {{"key1": In("value1")}}) but got {value} of type {type(value)}.'
+                f'`DoesNotExist` operator (e.g. {{"key1": In("value1")}}) but got {value} of type {type(value)}. (at {calling()})'
             )
     return [_LabelMatchExpression(key, value) for key, value in given.items()]
 

@@ -3,6 +3,8 @@
 import time
 from collections import deque
 
+from rayshim.sites import calling
+
 
 class _Timer:
     """Times a block, `with timer: ...`; not for several threads.
@@ -20,7 +22,7 @@ class _Timer:
 
     def __enter__(self):
         if self._started is not None:
-            raise AssertionError("concurrent updates not supported")
+            raise AssertionError(f"concurrent updates not supported (this timer is entered again at {calling()} before its block has ended; give each block its own)")
         self._started = time.time()
 
     def __exit__(self, kind, error, traceback):

@@ -1,5 +1,7 @@
 """Results as they come."""
 
+from rayshim.sites import at, calling
+
 
 def as_completed(refs, *, chunk_size=10, yield_obj_refs=False, **kwargs):
     """Yields the results of `refs` (or the refs themselves) as soon as `chunk_size` of those left are ready.
@@ -18,7 +20,7 @@ def map_unordered(fn, items, *, backpressure_size=100, chunk_size=10, yield_obj_
     At most `backpressure_size` calls are under way (None: all at once). Else as `as_completed`.
     """
     if backpressure_size is not None and backpressure_size <= 0:
-        raise ValueError("backpressure_size must be positive.")
+        raise ValueError(f"backpressure_size must be positive. ({at('map_unordered')}: {backpressure_size}; None is no limit)")
     _check(chunk_size, kwargs, "chunk_size")
     refs = []
     for item in items:
@@ -31,9 +33,9 @@ def map_unordered(fn, items, *, backpressure_size=100, chunk_size=10, yield_obj_
 
 def _check(chunk_size, kwargs, argument):
     if chunk_size < 1:
-        raise ValueError("`chunk_size` must be >= 1")
+        raise ValueError(f"`chunk_size` must be >= 1 (at {calling()}: {argument}={chunk_size})")
     if "num_returns" in kwargs:
-        raise ValueError(f"Use the `{argument}` argument instead of `num_returns`.")
+        raise ValueError(f"Use the `{argument}` argument instead of `num_returns`. (at {calling()})")
 
 
 def _next_chunk(refs, chunk_size, yield_obj_refs, kwargs):

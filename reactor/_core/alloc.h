@@ -73,7 +73,7 @@ inline int size_class(uint64_t n) {
 }
 
 inline void punch(Heap* h, uint32_t page, uint32_t n) {
-  fallocate(h->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(h->page_at(page)), off_t(n) * off_t(kPage));
+  h->give_back(h->page_at(page), uint64_t(n) * kPage);
 }
 
 // Pages from `page` on were freed (their states are stored): searches must come by again.

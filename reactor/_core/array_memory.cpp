@@ -47,6 +47,7 @@ struct Lender {
     auto it = lent.find(off);
     if (it == lent.end()) return;
     // A child keeps the addresses: what malloc put there would be taken for the heap's.
+    // If it fails, the child keeps memory that it does not use, until it ends.
     if (forked) madvise(heap->at<uint8_t>(off), it->second, MADV_DONTNEED);
     else alloc->free(off);
     lent.erase(it);
@@ -99,14 +100,20 @@ void in_parent() {
   lender->lock.unlock();
 }
 
+[[noreturn]] void give_up() {
+  dprintf(2, "reactor: a forked child (pid %d) cannot have its own copies of the parent's arrays (%s), and ends. Fork before the arrays are made, or free some memory\n", int(getpid()),
+          strerror(errno));
+  abort();
+}
+
 void in_child() {
   if (!lender->copied->load(memory_order_relaxed)) {
     for (auto [off, size] : lender->lent) {
       uint8_t* at = lender->heap->at<uint8_t>(off);
       void* copy = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      if (copy == MAP_FAILED) abort();  // the child would write to its parent's arrays
+      if (copy == MAP_FAILED) give_up();  // the child would write to its parent's arrays
       memcpy(copy, at, size);
-      if (mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) abort();
+      if (mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) give_up();
       lender->copied->fetch_add(2, memory_order_relaxed);
     }
     lender->copied->fetch_add(1, memory_order_release);

@@ -455,7 +455,7 @@ PyObject* stale_error(const char* what) {
 
 void set_aborted_error() {
   PyErr_SetString(PyExc_RuntimeError,
-                  "the runtime's processes are gone: the zygote was killed, and its workers with it. Call shutdown() and init() to go on");
+                  "the runtime's processes are gone: the zygote was killed, or failed (then stderr says how), and its workers with it. Call shutdown() and init() to go on");
 }
 
 PyObject* tag_tuple(TagView tag) {

@@ -92,7 +92,9 @@ class Heap {
   }
 
   static Heap* attach(int fd) {
-    uint64_t capacity = uint64_t(lseek(fd, 0, SEEK_END));
+    const off_t end = lseek(fd, 0, SEEK_END);
+    if (end < 0) throw std::runtime_error(std::string("attaching the shared heap: ") + strerror(errno));
+    const auto capacity = uint64_t(end);
     Heap* h = new Heap(fd, capacity);
     if (h->header->magic != kMagic) {
       delete h;
@@ -128,7 +130,7 @@ class Heap {
   static constexpr size_t kShadows = 16;
   uint8_t* shadow(size_t which) {
     uint8_t*& shadow = shadows_[which];
-    if (!shadow) {
+    if (!shadow && is_own()) {
       void* p = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
       if (p != MAP_FAILED) shadow = static_cast<uint8_t*>(p);
     }
@@ -154,7 +156,25 @@ class Heap {
   }
   void punch_file(Off at, uint64_t bytes) const {
     int file = spill_file();
+    // A file system that makes no holes keeps the room for the next value at this place, and the file ends with the run: nothing to tell.
     if (file >= 0) fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(at), off_t(bytes));
+  }
+
+  // Whether the descriptor is still the heap's.
+  bool is_own() const {
+    struct stat s;
+    return fstat(fd, &s) == 0 && s.st_dev == device_ && s.st_ino == inode_;
+  }
+
+  // Gives the memory behind these bytes of the heap back to the system. By address: a program may close descriptors that are not its
+  // own, and the hole would be made in the file that has the number now. By descriptor, if it is still the heap's, where memory is
+  // locked (mlockall). False: neither works. The bytes then stay in memory until they are used again, and nothing is lost; that a
+  // kernel never gives any back is found out, and told, when the heap is made.
+  bool give_back(Off at, uint64_t bytes) const {
+    static const auto page = uint64_t(sysconf(_SC_PAGESIZE));
+    const Off first = align_up(at, page);
+    if (first >= at + bytes || madvise(base + first, at + bytes - first, MADV_REMOVE) == 0) return true;
+    return is_own() && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(at), off_t(bytes)) == 0;
   }
 
   int fd;
@@ -172,6 +192,8 @@ class Heap {
   Heap(int fd, uint64_t capacity) : fd(fd), capacity(capacity) {
     void* p = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (p == MAP_FAILED) throw std::runtime_error(std::string("mapping the shared heap: ") + strerror(errno));
+    struct stat s {};
+    if (fstat(fd, &s) == 0) device_ = s.st_dev, inode_ = s.st_ino;
     base = static_cast<uint8_t*>(p);
     header = reinterpret_cast<Header*>(base);
   }
@@ -183,6 +205,8 @@ class Heap {
   }
   uint8_t* shadows_[kShadows] = {};
   int spill_fd_ = -1;
+  dev_t device_ = 0;  // of the heap's file
+  ino_t inode_ = 0;
 };
 
 }  // namespace reactor

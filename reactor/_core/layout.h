@@ -108,6 +108,7 @@ struct alignas(64) Proc {
   atomic<uint64_t> executed;   // messages and tasks run
   atomic<uint32_t> recording_round;  // the last request for its recording that it has answered
   atomic<Off> recording;             // Object with the recording, held by this entry
+  char running[96];                  // title of the task that a task worker runs, cut; empty between tasks. Read when it has died
 
   std::array<atomic<uint64_t>*, kCounters> counters() {
     return {&bytes_native, &bytes_pickled, &calls, &replayed, &wakes, &sleeps, &physical, &digest};

@@ -50,6 +50,12 @@ void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int 
 int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, int spill, int64_t spill_note, int ordering,
            std::pair<double, double> patience, int digesting, bool keeping) {
   Heap* h = Heap::create(capacity, store_limit, cores);
+  if (!h->give_back(h->page_at(0), kPage) &&
+      PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "init: this kernel takes no memory back from the object store (%s): the run keeps the most that it has ever "
+                       "used, also of values that were moved to the disk. Give init(object_store_memory=) less than there is", strerror(errno)) != 0) {
+    delete h;
+    throw nb::python_error();
+  }
   h->take_spill_file(spill);
   h->header->spill_note.store(spill_note);
   h->header->ordering = Ordering(ordering);
@@ -865,6 +871,7 @@ NB_MODULE(_core, m) {
   m.def("counters", &counters, nb::call_guard<Using>());
   m.def("count_physical", [] { need_ctx(); ctx->proc->physical.fetch_add(1); });
   m.def("stats", &stats, nb::call_guard<Using>());
+  m.def("memory_page", &memory_page, "bytes of the pages that values are aligned for");
   m.def("store_used", [] { need_ctx(); return ctx->header->store_used.load(); });
   m.def("set_streams_window", [](uint32_t window) {
     need_ctx();

@@ -347,6 +347,7 @@ nb::dict proc_info(uint32_t slot) {
   d["exit_reason"] = int(p.exit_reason.load());
   d["executed"] = p.executed.load();
   d["demand"] = p.demand.load();
+  d["running"] = nb::steal(PyUnicode_DecodeUTF8(p.running, Py_ssize_t(strnlen(p.running, sizeof p.running)), "ignore"));  // a cut may be inside of a letter
   return d;
 }
 

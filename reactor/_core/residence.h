@@ -45,7 +45,7 @@ inline uint64_t placed_at(Place p, uint64_t rest = 0) { return uint64_t(p) << kP
 inline bool in_memory(uint64_t word) { return place_of(word) <= Place::Leaving; }
 inline bool moving(uint64_t word) { return place_of(word) == Place::Leaving || place_of(word) == Place::Dropping; }
 
-// The part of a value that stays in memory. (Where pages are larger than this, the rest of the first one is only cleared.)
+// The part of a value that stays in memory. (Where pages are larger than this, the rest of the first one stays, too.)
 inline uint64_t head_bytes(const ValueHeader* v) {
   return align_up(sizeof(ValueHeader) + 8 * (uint64_t(v->deps) + v->refs) + sizeof(BufferEntry) * uint64_t(v->buffers), 4096);
 }
@@ -84,8 +84,8 @@ inline void count_away(Header* h, int64_t bytes) {
 // Gives back the memory of a value that is complete in the file.
 inline void drop_memory(Heap* h, uint32_t page, uint32_t pages) {
   auto* v = h->at<ValueHeader>(h->page_at(page));
-  auto head = off_t(head_bytes(v));
-  fallocate(h->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(h->page_at(page)) + head, off_t(pages) * off_t(kPage) - head);
+  const uint64_t head = head_bytes(v);
+  h->give_back(h->page_at(page) + head, uint64_t(pages) * kPage - head);
   count_away(h->header, gain_of(v, pages));
 }
 

@@ -516,6 +516,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
       Py_DECREF(tag);
     }
     if (!deferred) titles.run(callable, kind == MessageKind::Create, title);
+    if (kind == MessageKind::Task) titles.leave(ctx->proc->running, sizeof ctx->proc->running);
     if (ctx->host) ctx->host->method_begins();
     uint64_t started = ctx->tracing ? now_ns() : 0;
     const bool may_begin = kind == MessageKind::Create || tell_of_call(hooks.began, kind == MessageKind::Task ? 0 : actor, error_type ? 2 : int(deferred));
@@ -615,6 +616,7 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
     if (ctx->host) ctx->host->regain();
     if (rec) rec->leave(outer_caller);
     titles.idle();
+    if (kind == MessageKind::Task) ctx->proc->running[0] = 0;
     if (seeded && ctx->inline_mode) Py_XDECREF(PyObject_CallOneArg(hooks.task_random, Py_None));
     if (ctx->unflushed && hooks.flush) {
       ctx->unflushed = false;

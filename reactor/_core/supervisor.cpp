@@ -221,6 +221,7 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
     p.physical.store(0);
     p.digest.store(0);
     p.executed.store(0);
+    p.running[0] = 0;
     p.state.store(ProcState::Starting, memory_order_release);
     uint32_t high = h->header->proc_high.load();
     if (slot >= high) h->header->proc_high.store(slot + 1);

@@ -5,6 +5,7 @@
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -32,6 +33,13 @@ class Titles {
   }
   void idle() {
     if (start_) show(idle_);
+  }
+  // The title of the call that was begun last, for who survives this process.
+  void leave(char* where, size_t room) const {
+    if (!start_) return;
+    size_t n = std::min(strnlen(start_, room_), room - 1);
+    memcpy(where, start_, n);
+    where[n] = 0;
   }
 
  private:

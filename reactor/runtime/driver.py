@@ -244,8 +244,13 @@ def _path_without_the_programs():
     """`sys.path` without the directories of the program's own modules, and with the standard library's first: what the runtime's processes
     import for themselves, the program may have a module of the same name as."""
     main = getattr(sys.modules.get("__main__"), "__file__", None)
-    programs = {"", ".", _current_directory(), main and os.path.dirname(os.path.realpath(main))}
     library = os.path.dirname(os.__file__)
+    programs = {"", ".", _current_directory()}
+    if main:
+        directory = os.path.dirname(os.path.realpath(main))
+        # Under `python -m doctest` or `-m cProfile` the main module is a library's.
+        if directory != os.path.realpath(library) and os.path.basename(directory) not in ("site-packages", "dist-packages"):
+            programs.add(directory)
     rest = [path for path in sys.path if path not in programs]
     own = [path for path in rest if path in (library, os.path.join(library, "lib-dynload"))]
     return [*own, *(path for path in rest if path not in own), _ROOT]

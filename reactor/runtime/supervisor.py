@@ -487,6 +487,7 @@ class Supervisor:
             "actor": w.actor and w.actor.facts,
             "killed": w.actor and w.actor.killed,
             "released": w.released,
+            "running": info["running"],
         }
         unavailable = None
         if w.actor is not None and info["exit_reason"] not in worker.LASTING and self._may_restart(w.actor):

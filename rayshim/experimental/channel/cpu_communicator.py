@@ -1,6 +1,7 @@
 """CPUCommunicator: a group of actors whose tensors are in ordinary memory."""
 
 from rayshim.experimental.channel.communicator import Communicator
+from rayshim.sites import at
 
 
 class CPUCommunicator(Communicator):
@@ -18,5 +19,5 @@ class CPUCommunicator(Communicator):
     def get_rank(self, actor):
         """The actor's place in the group. ValueError if it is not of it."""
         if actor not in self._actor_handles:
-            raise ValueError("Actor is not in the CPUCommunicator group.")
+            raise ValueError(f"Actor is not in the CPUCommunicator group. ({at('get_rank')}: {actor!r}, of {len(self._actor_handles)} actors)")
         return self._actor_handles.index(actor)

@@ -2,6 +2,7 @@
 
 from rayshim.experimental.channel.communicator import Communicator
 from rayshim.experimental.util.types import Device
+from rayshim.sites import at
 
 
 class ChannelOutputType:
@@ -24,10 +25,11 @@ class TorchTensorType(ChannelOutputType):
         self.transport = self.ACCELERATOR if self._communicator is not None else transport
         if self.transport not in (self.AUTO, self.CPU, self.ACCELERATOR):
             raise ValueError(
-                "`transport` must be TorchTensorType.AUTO, TorchTensorType.ACCELERATOR or TorchTensorType.CPU"
+                "`transport` must be TorchTensorType.AUTO, TorchTensorType.ACCELERATOR or TorchTensorType.CPU "
+                f"({at('TorchTensorType')}: got {transport!r})"
             )
         if device == Device.CPU and self.transport == self.ACCELERATOR:
-            raise ValueError("accelerator transport is not supported with CPU target device.")
+            raise ValueError(f"accelerator transport is not supported with CPU target device. ({at('TorchTensorType')}: leave one of the two out)")
         self.device, self.static_shape, self.direct_return = device, _static_shape, _direct_return
 
     def requires_accelerator(self):
@@ -50,7 +52,7 @@ def tensor_hint(transport, device, static_shape, direct_return):
         device = Device(device)
     except ValueError:
         valid = ", ".join(f"'{d.value}'" for d in Device)
-        raise ValueError(f"Invalid device '{device}'. Valid options are: {valid}.") from None
+        raise ValueError(f"Invalid device '{device}'. Valid options are: {valid}. ({at('with_tensor_transport')})") from None
     if transport == "auto":
         return AutoTransportType(device, static_shape, direct_return)
     if transport == "shm":
@@ -60,6 +62,6 @@ def tensor_hint(transport, device, static_shape, direct_return):
     if not isinstance(transport, Communicator):
         raise ValueError(
             f"Invalid transport type: {transport}. Transport must be one of 'auto', 'nccl', 'shm', 'accelerator' or an "
-            "instance of Communicator type."
+            f"instance of Communicator type. ({at('with_tensor_transport')})"
         )
     return TorchTensorType(transport, device, static_shape, direct_return)

@@ -2,6 +2,7 @@
 
 from rayshim.dag.collective_node import bind
 from rayshim.experimental.util.types import AllGatherOp, AllReduceOp, ReduceOp, ReduceScatterOp
+from rayshim.sites import calling
 
 
 class AllGatherWrapper:
@@ -28,13 +29,13 @@ class ReduceScatterWrapper:
 
 def _checked(op):
     if not isinstance(op, ReduceOp):
-        raise ValueError(f"Unexpected operation: {op}")
+        raise ValueError(f"Unexpected operation: {op} (at {calling()}: give a ReduceOp, such as ReduceOp.SUM)")
     return op
 
 
 def _flat(nodes):
     if nodes and isinstance(nodes[0], list):
-        raise ValueError("Currently binding a nested list of dag nodes is only supported for allreduce")
+        raise ValueError(f"Currently binding a nested list of dag nodes is only supported for allreduce (at {calling()}: bind each list by itself)")
     return nodes
 
 

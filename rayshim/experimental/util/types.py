@@ -70,6 +70,7 @@ class ReduceScatterOp(_CollectiveOp):
     def apply(self, tensors, rank):
         if tensors[0].shape[0] % len(tensors):
             raise ValueError(
-                f"Expected the first dimension of the input tensor to be divisible by the world size {len(tensors)}"
+                f"Expected the first dimension of the input tensor to be divisible by the world size {len(tensors)} "
+                f"(reducescatter got a tensor of shape {tuple(tensors[0].shape)} from each actor)"
             )
         return self.reduceOp.of(tensors).chunk(len(tensors))[rank].clone()

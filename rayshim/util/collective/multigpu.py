@@ -1,10 +1,12 @@
 """The calls over several GPUs of one process. They need NCCL, which rayshim does not provide: each raises RuntimeError."""
 
+from rayshim.sites import calling
+
 
 def _refuse(name):
     def call(*args, **kwargs):
         raise RuntimeError(
-            f"{name}: Multigpu calls requires NCCL and Cupy. rayshim's collectives run on CPU tensors; within one process use torch"
+            f"{name}: Multigpu calls requires NCCL and Cupy. rayshim's collectives run on CPU tensors; within one process use torch (at {calling()})"
         )
 
     call.__name__ = call.__qualname__ = name

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 
+from rayshim.sites import calling
+
 unset_timeout_ms = timedelta(milliseconds=-1)
 
 
@@ -16,7 +18,7 @@ class Backend:
     def __new__(cls, name):
         known = {"NCCL": cls.NCCL, "GLOO": cls.GLOO, "TORCH_GLOO": cls.GLOO}
         if name.upper() not in known:
-            raise ValueError(f"Unrecognized backend: '{name}'. Only NCCL and GLOO are supported")
+            raise ValueError(f"Unrecognized backend: '{name}'. Only NCCL and GLOO are supported (at {calling()})")
         return known[name.upper()]
 
 

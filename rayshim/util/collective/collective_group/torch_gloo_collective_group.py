@@ -5,6 +5,7 @@ import time
 from datetime import timedelta
 
 from rayshim import session
+from rayshim.sites import at, calling
 from rayshim.util.collective import types
 from rayshim.util.collective.collective_group.base_collective_group import BaseGroup
 
@@ -22,7 +23,7 @@ class TorchGLOOGroup(BaseGroup):
         if s.inline and world_size > 1:
             raise RuntimeError(
                 f"the collective group '{group_name}' of {world_size} needs as many processes; in inline placement there is one. "
-                "Use the isolated placement"
+                f"Use the isolated placement (at {calling()})"
             )
         timeout = timedelta(milliseconds=gloo_timeout or 30000)
         self._store = self._meet(dist, s, timeout)
@@ -47,7 +48,7 @@ class TorchGLOOGroup(BaseGroup):
             if time.monotonic() > deadline:
                 raise TimeoutError(
                     f"rank {self.rank} of the collective group '{self.group_name}' did not meet rank 0 within "
-                    f"{timeout.total_seconds():g} s: every rank must call init_collective_group or an operation of the group"
+                    f"{timeout.total_seconds():g} s: every rank must call init_collective_group or an operation of the group (at {calling()})"
                 )
             time.sleep(0.01)
 
@@ -105,7 +106,7 @@ class TorchGLOOGroup(BaseGroup):
         output, parts = _tensor(tensor[0]), [_tensor(t, read=True).clone() for t in tensor_list[0]]
         mine = parts[self.rank]
         if output.shape != mine.shape:
-            raise ValueError(f"Output tensor has wrong shape {tuple(output.shape)}, expected {tuple(mine.shape)}")
+            raise ValueError(f"Output tensor has wrong shape {tuple(output.shape)}, expected {tuple(mine.shape)} ({at('reducescatter')}, group '{self.group_name}')")
         for part in parts:
             self._sum_up(part, reducescatter_options.reduceOp)
         output.copy_(mine)
@@ -131,9 +132,9 @@ def _tensor(value, read=False):
     if isinstance(value, torch.Tensor):
         return value
     if not isinstance(value, np.ndarray):
-        raise ValueError(f"torch_gloo group only accepts torch.Tensor or numpy.ndarray, received {type(value)}")
+        raise ValueError(f"torch_gloo group only accepts torch.Tensor or numpy.ndarray, received {type(value)} (at {calling()})")
     if value.flags.writeable:
         return torch.from_numpy(value)
     if read:
         return torch.from_numpy(value.copy())
-    raise ValueError("the result of a collective operation cannot be written into a read-only array, as `get` gives: pass a copy")
+    raise ValueError(f"the result of a collective operation cannot be written into a read-only array, as `get` gives: pass a copy (at {calling()})")
