@@ -86,10 +86,14 @@ void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<
     failed.insert(off);
     drop_hold(ctx->local, ctx->heap->at<Object>(off));
   }
+  bool shown = false;  // a result can be seen: then all are stored, and the others are shown, too
+  for (uint32_t i = 0; i < m->results; ++i) shown |= is_done(ctx->heap->at<Object>(m->result_at(i)));
   for (uint32_t i = 0; i < m->results; ++i) {
     Off off = m->result_at(i);
     auto* o = ctx->heap->at<Object>(off);
+    const State stored = o->state.load(memory_order_acquire);
     if (is_done(o)) finish_walk(o);
+    else if (shown && !(m->flags & kStreaming) && (stored == State::Value || stored == State::Error)) complete(ctx->local, o, stored);
     else forget_value(o, freed);
     again = again && !is_done(o);
     failed.insert(off);
