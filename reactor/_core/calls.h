@@ -25,10 +25,13 @@ struct Fresh {
   Fresh(const Fresh&) = delete;
   Fresh& operator=(const Fresh&) = delete;
   ~Fresh() {
-    if (object && epoch == epoch_) ctx->local.alloc.free(ctx->heap->off(object));
+    if (!object || epoch != epoch_) return;
+    ctx->local.journal.clear(note);
+    ctx->local.alloc.free(ctx->heap->off(object));
   }
   Object* keep() { return std::exchange(object, nullptr); }
   Object* object;
+  uint32_t note = kNoEntry;  // the journal's entry of it, if it has one; whoever keeps it takes that, too
   const uint32_t epoch_ = epoch;
 };
 PyObject* put_value(PyObject* value, bool recorded = false);  // recorded: it is an operation of the user's

@@ -538,13 +538,12 @@ Object* ref_object(PyObject* ref) {
   return nullptr;
 }
 
-PyObject* new_ref(Object* o, bool take) {
+PyObject* new_ref(Object* o, bool take, uint32_t note) {
   auto* r = reinterpret_cast<PyRef*>(ref_class->tp_alloc(ref_class, 0));
   if (!r) return nullptr;
-  uint32_t note;
   if (take) take_hold(o);  // before it is noted: who is killed in between has one too many, and not one too few
   try {
-    note = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);
+    if (note == kNoEntry) note = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);
   } catch (std::bad_alloc&) {
     if (take) drop_hold(ctx->local, o);
     Py_DECREF(r);  // it is of no object yet

@@ -86,10 +86,14 @@ void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<
     failed.insert(off);
     drop_hold(ctx->local, ctx->heap->at<Object>(off));
   }
+  bool shown = false;  // a result can be seen: then all are stored, and the others are shown, too
+  for (uint32_t i = 0; i < m->results; ++i) shown |= is_done(ctx->heap->at<Object>(m->result_at(i)));
   for (uint32_t i = 0; i < m->results; ++i) {
     Off off = m->result_at(i);
     auto* o = ctx->heap->at<Object>(off);
+    const State stored = o->state.load(memory_order_acquire);
     if (is_done(o)) finish_walk(o);
+    else if (shown && !(m->flags & kStreaming) && (stored == State::Value || stored == State::Error)) complete(ctx->local, o, stored);
     else forget_value(o, freed);
     again = again && !is_done(o);
     failed.insert(off);
@@ -266,6 +270,7 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
 
   std::unordered_set<Off> failed;  // results that are settled, and their message's hold given back
   std::unordered_set<Off> freed;   // blocks of values
+  std::unordered_set<Off> held;    // those that an object which the dead process held has by now
   std::vector<uint64_t> entries;
   std::vector<Off> chunks;
   for (Off off = p.journal.load(memory_order_acquire); off;) {
@@ -329,6 +334,10 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
       if (tag_of(v) == Entry::Trying && o->runner.load() != kNoProc) continue;  // an old claim of the same memory
       retry_or_fail(off_of(v), why, p.cancel.load(), failed, freed);
     }
+  // The block of a value that was just being stored goes with the object if that has it already.
+  for (uint64_t v : entries)
+    if (tag_of(v) == Entry::Hold)
+      if (Off block = h->at<Object>(off_of(v))->block) held.insert(block);
   for (uint64_t v : entries) {
     Off off = off_of(v);
     switch (tag_of(v)) {
@@ -359,7 +368,7 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
     }
   }
   for (uint64_t v : entries) {
-    if (tag_of(v) != Entry::Block || !freed.insert(off_of(v)).second) continue;
+    if (tag_of(v) != Entry::Block || held.count(off_of(v)) || !freed.insert(off_of(v)).second) continue;
     uint32_t state = h->page_state[h->page_of(off_of(v))].load();
     if (state == kSlab || state == kRun) ctx->local.alloc.free(off_of(v));  // else it was being filled: reap_memory
   }

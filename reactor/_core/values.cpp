@@ -14,8 +14,10 @@ PyObject* put_value(PyObject* value, bool recorded) {
     if (put.begin()) put.look_up();
   }
   Object* o = nullptr;
+  uint32_t hold = kNoEntry;  // noted before the value is there: who is killed from here on leaves nothing behind
   if (uint32_t room = put.room()) {
     Fresh fresh(new_object(ctx->local, 1));
+    hold = fresh.note = ctx->local.journal.add(ctx->heap->off(fresh.object), Entry::Hold);
     if (place_into(value, fresh.object, room)) o = fresh.keep();
   }
   if (!o) {
@@ -24,6 +26,7 @@ PyObject* put_value(PyObject* value, bool recorded) {
     if (!e->item(value)) return nullptr;
     if (epoch != mine) return stale_error("runtime");  // pickling it has ended the run
     Fresh fresh(new_object(ctx->local, 1));
+    hold = fresh.note = ctx->local.journal.add(ctx->heap->off(fresh.object), Entry::Hold);
     if (!encode_into(*e.encoder, fresh.object)) return nullptr;
     o = fresh.keep();
     put.set_room(*e.encoder);
@@ -33,7 +36,7 @@ PyObject* put_value(PyObject* value, bool recorded) {
     }
   }
   complete(ctx->local, o, State::Value);
-  PyObject* ref = new_ref(o, false);
+  PyObject* ref = new_ref(o, false, hold);
   put.mark(ref);
   return ref;
 }
