@@ -155,34 +155,6 @@ def test_what_workers_print_is_shown_while_the_prompt_waits(prompt):
         """, r"\(speak pid=\d+\).* spoken$")
 
 
-@pytest.mark.needs_concurrency
-def test_ctrl_c_ends_the_wait_and_not_the_session(prompt, tmp_path):
-    prompt.type("""\
-        @ray.remote
-        def stay():
-            import time
-            open("running", "w").close()
-            while True:
-                time.sleep(0.01)
-
-        @ray.remote
-        class Counter:
-            n = 0
-            def add(self, k):
-                self.n += k
-                return self.n
-
-        counter = Counter.remote()
-        ray.get(counter.add.remote(1)); ref = stay.remote(); ray.get(ref)
-        """)
-    processes.wait_until(lambda: (tmp_path / "running").exists(), 60, "the task runs")
-    prompt.answer("\x03", "^KeyboardInterrupt")
-    prompt.answer("'is', ray.get(counter.add.remote(1)), ray.wait([ref], timeout=0)[0]\n", r"\('is', 2, \[\]\)$")
-    prompt.answer("ray.cancel(ref); ray.get(ref)\n", "^.*TaskCancelledError")
-    prompt.type("\x04")
-    assert prompt.finish() == 0
-
-
 def test_a_script_ends_at_a_prompt_that_has_its_session(terminal, backend, tmp_path):
     (tmp_path / "script.py").write_text(textwrap.dedent(f"""
         import ray
