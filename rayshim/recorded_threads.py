@@ -101,7 +101,7 @@ class Lock:
         self._lock, self._waiting = allocate_lock(), deque()
 
     def acquire(self, blocking=True, timeout=-1):
-        hand = _here and _here.hand()
+        hand = None if _here is None else _here.hand()
         if hand is None or not blocking or (timeout != -1 and not 0 < timeout <= threading.TIMEOUT_MAX):
             return self._lock.acquire(blocking, timeout)
         if self._lock.acquire(False):

@@ -7,10 +7,7 @@ from reactor import _core, codec
 from reactor.runtime.seeding import reseed
 
 from rayshim import session
-from rayshim.sites import calling
-
-_SKIP = tuple(os.path.dirname(os.path.abspath(file)) for file in (__file__, _core.__file__, codec.__file__))  # in a source tree the core is elsewhere
-
+from rayshim.sites import OURS, calling
 
 _recorded = None  # in the zygote: path of the record
 
@@ -55,7 +52,7 @@ def install(settings, role):
 
 def observe(settings):
     """Turns recording and tracing on or off in this process."""
-    _core.set_own_directory(_SKIP[0] + os.sep)
+    _core.set_own_directory(OURS[0])
     _core.set_recording(settings["recording"])
     _core.set_tracing(settings["trace"])
     if settings["seed"] is not None:
@@ -323,7 +320,7 @@ def failure(error, what, is_argument):
         return exceptions.TaskCancelledError(RuntimeContext()._task_id()).to_bytes()
     name, actor_repr, actor_id = _name_of(what)
     made = exceptions.make_task_error(
-        name, error, os.getpid(), actor_repr, actor_id=actor_id, skip=_SKIP, dependency=is_argument, ip="127.0.0.1"
+        name, error, os.getpid(), actor_repr, actor_id=actor_id, skip=OURS, dependency=is_argument, ip="127.0.0.1"
     )
     return made.to_bytes()
 
@@ -384,7 +381,7 @@ def loads(data, buffers):
         from rayshim.exceptions import RaySystemError
         from rayshim.remote_traceback import format_remote
 
-        failed = RaySystemError(error, format_remote(error, _SKIP))
+        failed = RaySystemError(error, format_remote(error, OURS))
     raise failed
 
 

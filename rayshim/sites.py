@@ -7,12 +7,13 @@ from reactor import _core, codec
 
 from rayshim import session
 
-_OURS = tuple(os.path.dirname(os.path.abspath(module.__file__)) + os.sep for module in (_core, codec, session))
+#: Directories of rayshim and reactor, rayshim's first; in a source tree the core is elsewhere.
+OURS = tuple(os.path.dirname(os.path.abspath(module.__file__)) + os.sep for module in (session, _core, codec))
 
 
 def is_users(file):
     """Whether the code in `file` (str, a path) is the user's: not rayshim's nor reactor's, whose tests count as users."""
-    return not file.startswith(_OURS) or "/tests/" in file
+    return not file.startswith(OURS) or "/tests/" in file
 
 
 def at(function):

@@ -167,7 +167,28 @@ class ProcessTree:
         return killed
 
 
-class Sampler:
+class Periodic:
+    """A context manager that calls its `tick` every `period` seconds, in a thread of its own."""
+
+    def __init__(self, period):
+        self._period = period
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self):
+        while not self._stop.wait(self._period):
+            self.tick()
+
+
+class Sampler(Periodic):
     """Watches a tree from a thread of its own: processor time often, memory rarely.
 
     Reading the memory of a tree makes the kernel walk its page tables, tens of milliseconds for Ray's, which
@@ -180,30 +201,20 @@ class Sampler:
     MEMORY_SHARE = 0.02
 
     def __init__(self, tree):
+        super().__init__(self.CPU_PERIOD)
         self.tree = tree
         self.peak_memory = 0
         self._memory_due = 0.0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error):
-        self._stop.set()
-        self._thread.join()
 
     def look(self):
         """Read the memory at the next sample: something has just been built."""
         self._memory_due = 0.0
 
-    def _run(self):
-        while not self._stop.wait(self.CPU_PERIOD):
-            start = time.monotonic()
-            if start < self._memory_due:
-                self.tree.scan()
-                continue
-            self.peak_memory = max(self.peak_memory, self.tree.memory())
-            spent = time.monotonic() - start
-            self._memory_due = start + max(self.MEMORY_PERIOD, spent / self.MEMORY_SHARE)
+    def tick(self):
+        start = time.monotonic()
+        if start < self._memory_due:
+            self.tree.scan()
+            return
+        self.peak_memory = max(self.peak_memory, self.tree.memory())
+        spent = time.monotonic() - start
+        self._memory_due = start + max(self.MEMORY_PERIOD, spent / self.MEMORY_SHARE)
