@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import signal
 import subprocess
 import sys
 import termios
@@ -26,12 +27,17 @@ class Terminal:
         self._master, slave = os.openpty()
         self.process = subprocess.Popen(
             [sys.executable, *arguments], stdin=slave, stdout=slave, stderr=slave, cwd=directory, start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=self._as_a_terminal_starts_it,
             env={**os.environ, "TERM": "dumb", "PYTHON_BASIC_REPL": "1", "IPYTHONDIR": str(directory / "ipython")})
         os.close(slave)
         self._output = bytearray()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
+
+    @staticmethod
+    def _as_a_terminal_starts_it():
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # what a shell starts in the background ignores it, and so would its descendants
 
     def _read(self):
         while True:
@@ -153,6 +159,34 @@ def test_what_workers_print_is_shown_while_the_prompt_waits(prompt):
 
         ref = speak.remote('ken')
         """, r"\(speak pid=\d+\).* spoken$")
+
+
+@pytest.mark.needs_concurrency
+def test_ctrl_c_ends_the_wait_and_not_the_session(prompt, tmp_path):
+    prompt.type("""\
+        @ray.remote
+        def stay():
+            import time
+            open("running", "w").close()
+            while True:
+                time.sleep(0.01)
+
+        @ray.remote
+        class Counter:
+            n = 0
+            def add(self, k):
+                self.n += k
+                return self.n
+
+        counter = Counter.remote()
+        ray.get(counter.add.remote(1)); ref = stay.remote(); ray.get(ref)
+        """)
+    processes.wait_until(lambda: (tmp_path / "running").exists(), 60, "the task runs")
+    prompt.answer("\x03", "^KeyboardInterrupt")
+    prompt.answer("'is', ray.get(counter.add.remote(1)), ray.wait([ref], timeout=0)[0]\n", r"\('is', 2, \[\]\)$")
+    prompt.answer("ray.cancel(ref); ray.get(ref)\n", "^.*TaskCancelledError")
+    prompt.type("\x04")
+    assert prompt.finish() == 0
 
 
 def test_a_script_ends_at_a_prompt_that_has_its_session(terminal, backend, tmp_path):

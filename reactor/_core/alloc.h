@@ -28,9 +28,11 @@
 // generation of its process: who would push to the list of a dead owner, whose slot a successor has by now, only counts. (The
 // generation wraps after 65536 processes of one slot, all between two instructions of the pusher.)
 //
-// Killed on the way: between push and count in slab_free, the page stays (64 KiB); inside free_pages, the run's pages
-// not yet stored stay; between the swaps of claim() and its count of warm_free, or between publish()'s count and its
-// states, those totals are off by that run. Each costs memory that is not used again, never memory in use.
+// Killed on the way. A publication first says in Proc::counting which run it counts: if the supervisor finds that run still
+// claimed, it takes the count back. Pages whose memory is given back, which takes long, are claimed meanwhile. What is left are
+// moments of a few instructions: between push and count in slab_free the page stays (64 KiB), before free_pages has stored the
+// states of a run its pages stay, between the swaps of claim() and its count of warm_free that total is off by the run, and between
+// the count of a small value and its object store_used is off by it. Each costs memory that is not used again, never memory in use.
 #pragma once
 #include <new>
 #include <vector>
@@ -86,19 +88,21 @@ inline void note_free(Header* hdr, uint32_t page) {
   } while (!hdr->low_page.compare_exchange_weak(low, noted, memory_order_release, memory_order_relaxed));
 }
 
-// `cold`: their memory is not worth keeping.
-inline void free_pages(Heap* h, uint32_t page, uint32_t n, bool cold = false) {
+// By the process `slot`, or for it. `cold`: their memory is not worth keeping.
+inline void free_pages(Heap* h, uint32_t slot, uint32_t page, uint32_t n, bool cold = false) {
   Header* hdr = h->header;
-  uint32_t to = kWarm;
-  if (cold) {
-    punch(h, page, n);
-    to = kCold;
-  } else if (hdr->warm_free.fetch_add(int64_t(n) * int64_t(kPage), memory_order_relaxed) > hdr->warm_limit) {
+  auto become = [&](uint32_t state) {
+    for (uint32_t i = 0; i < n; ++i) h->page_state[page + i].store(state, memory_order_release);
+  };
+  if (!cold && hdr->warm_free.fetch_add(int64_t(n) * int64_t(kPage), memory_order_relaxed) > hdr->warm_limit) {
     hdr->warm_free.fetch_sub(int64_t(n) * int64_t(kPage), memory_order_relaxed);
-    punch(h, page, n);
-    to = kCold;
+    cold = true;
   }
-  for (uint32_t i = 0; i < n; ++i) h->page_state[page + i].store(to, memory_order_release);
+  if (cold) {
+    become(kClaim + slot);  // who is killed now leaves them to the supervisor
+    punch(h, page, n);
+  }
+  become(cold ? kCold : kWarm);
   note_free(hdr, page);
 }
 
@@ -107,28 +111,28 @@ inline void count_run(Heap* h, uint32_t pages, int sign) {
   h->header->runs_used.fetch_add(sign * int64_t(pages) * int64_t(kPage), memory_order_relaxed);
 }
 // Frees a published value, now or when its mover is through with it.
-inline void free_run(Heap* h, uint32_t page) {
+inline void free_run(Heap* h, uint32_t slot, uint32_t page) {
   uint32_t n = h->page_run[page].load(memory_order_relaxed);
   bool away = false;
   if (!release_run(h, page, n, away)) return;
   count_run(h, n, -1);
-  free_pages(h, page, n, away);
+  free_pages(h, slot, page, n, away);
 }
 
 // The end of a move, by the mover or for a dead one.
-inline void finish_move(Heap* h, uint32_t page, Place to) {
+inline void finish_move(Heap* h, uint32_t slot, uint32_t page, Place to) {
   atomic<uint64_t>& at = h->residence[page].word;
   uint64_t word = at.load(memory_order_acquire);
   while (!at.compare_exchange_weak(word, placed_at(to, kFiled | (word & kPins)), memory_order_acq_rel, memory_order_acquire)) {}
-  if (word & kDoomed) free_run(h, page);
+  if (word & kDoomed) free_run(h, slot, page);
 }
 // For a run whose mover may have been the dead process `slot`.
 inline void heal(Heap* h, uint32_t page, uint32_t slot) {
   uint64_t word = h->residence[page].word.load(memory_order_acquire);
   if (!moving(word) || mover_of(word) != slot) return;
-  if (place_of(word) == Place::Leaving) return finish_move(h, page, Place::Here);
+  if (place_of(word) == Place::Leaving) return finish_move(h, slot, page, Place::Here);
   drop_memory(h, page, h->page_run[page].load(memory_order_relaxed));
-  finish_move(h, page, Place::Away);
+  finish_move(h, slot, page, Place::Away);
 }
 
 class Allocator {
@@ -141,19 +145,32 @@ class Allocator {
     int c = size_class(n);
     return c >= 0 ? slab_alloc(c) : run_alloc(n);
   }
-  void publish(Off off, uint32_t as = kRun) {
+  // Between the steps it asks whether it is `alive`: tests kill it there. Values are published under the GIL: one at a time.
+  template <class Alive>
+  void publish(Off off, uint32_t as, Alive&& alive) {
     uint32_t page = heap_->page_of(off);
     if (heap_->page_state[page].load(memory_order_relaxed) != kClaim + slot_) return;
     uint32_t n = heap_->page_run[page].load(memory_order_relaxed);
-    if (as == kRun) count_run(heap_, n, 1);
-    for (uint32_t i = 0; i < n; ++i) heap_->page_state[page + i].store(as, memory_order_release);
+    atomic<uint32_t>& counting = heap_->procs[slot_].counting;
+    if (as == kRun) {
+      counting.store(page + 1, memory_order_release);
+      count_run(heap_, n, 1);
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+      if (!alive()) return;
+      heap_->page_state[page + i].store(as, memory_order_release);
+    }
+    if (as == kRun) counting.store(0, memory_order_release);
+  }
+  void publish(Off off, uint32_t as = kRun) {
+    publish(off, as, [] { return true; });
   }
   void free(Off off) {
     uint32_t page = heap_->page_of(off);
     uint32_t state = heap_->page_state[page].load(memory_order_acquire);
     if (state == kSlab) return slab_free(off);
-    if (state == kRun) return free_run(heap_, page);
-    free_pages(heap_, page, heap_->page_run[page].load(memory_order_relaxed));
+    if (state == kRun) return free_run(heap_, slot_, page);
+    free_pages(heap_, slot_, page, heap_->page_run[page].load(memory_order_relaxed));
   }
   static uint64_t run_bytes(uint64_t n) { return align_up(n, kPage); }
   // What a block of n bytes takes of the store.
@@ -200,7 +217,7 @@ class Allocator {
       } while (!list.compare_exchange_weak(head, empty | off, memory_order_release, memory_order_relaxed));
     }
     // From here on the slot is not ours; the page stays until it is counted down.
-    if (page->used.fetch_sub(1, memory_order_acq_rel) == 1) free_pages(heap_, heap_->page_of(heap_->off(page)), 1);
+    if (page->used.fetch_sub(1, memory_order_acq_rel) == 1) free_pages(heap_, slot_, heap_->page_of(heap_->off(page)), 1);
   }
   void collect(int c) {
     atomic<Off>& list = heap_->procs[slot_].remote_free[c];
@@ -297,6 +314,9 @@ class Allocator {
 // Gives back what a dead process had: pages that it was filling, values that it was moving, and its slab pages once they are
 // empty. Supervisor only.
 inline void reap_memory(Heap* h, uint32_t slot) {
+  uint32_t counted = h->procs[slot].counting.exchange(0, memory_order_acq_rel);
+  if (counted && h->page_state[counted - 1].load(memory_order_acquire) == kClaim + slot)
+    count_run(h, h->page_run[counted - 1].load(memory_order_relaxed), -1);
   bool moves = h->header->moves.load(memory_order_acquire) != 0;
   uint32_t high = h->header->high_page.load(memory_order_acquire);
   for (uint32_t i = 0; i < high; ++i) {
@@ -304,7 +324,7 @@ inline void reap_memory(Heap* h, uint32_t slot) {
     if (s == kClaim + slot) {
       if (moves && (h->residence[i].word.exchange(0) & kFiled))
         h->punch_file(h->page_at(i), uint64_t(h->page_run[i].load(memory_order_relaxed)) * kPage);
-      free_pages(h, i, 1);
+      free_pages(h, slot, i, 1);
     } else if (s == kRun && moves) {
       heal(h, i, slot);
     } else if (s == kSlab) {
@@ -312,7 +332,7 @@ inline void reap_memory(Heap* h, uint32_t slot) {
       if (!h->page_run[i].compare_exchange_strong(owner, kAbandoned, memory_order_acq_rel)) continue;
       SlabPage* page = h->at<SlabPage>(h->page_at(i));
       page->owner.store(kAbandoned, memory_order_release);
-      if (page->used.fetch_sub(1, memory_order_acq_rel) == 1) free_pages(h, i, 1);
+      if (page->used.fetch_sub(1, memory_order_acq_rel) == 1) free_pages(h, slot, i, 1);
     }
   }
 }

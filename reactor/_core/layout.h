@@ -97,6 +97,7 @@ struct alignas(64) Proc {
   atomic<Off> host_notes;      // of a packed worker: list of HostNote, newest first
   atomic<Off> journal;         // first journal chunk (journal.h)
   uint32_t generation;         // processes that had this entry before
+  atomic<uint32_t> counting;   // first page + 1 of the large value that it publishes, 0 for none (alloc.h)
   atomic<Off> remote_free[kClasses];  // slab slots freed by others, see alloc.h
   // counters, shown by the runtime's report
   atomic<uint64_t> bytes_native, bytes_pickled;  // of values written

@@ -72,19 +72,19 @@ Left leave(Heap* h, uint32_t slot, int file, uint32_t page, Alive&& alive) {
   auto* v = h->at<ValueHeader>(at);
   int64_t gain = gain_of(v, pages);
   if (gain <= 0) {
-    finish_move(h, page, Place::None);
+    finish_move(h, slot, page, Place::None);
     return Left::InUse;
   }
   uint64_t end = value_end(v);
   bool filed = disk_has(file, end) && write_all(file, h->at<uint8_t>(at), end, at);
   if (!alive()) return Left::InUse;
   if (!filed || !r.word.compare_exchange_strong(mine, placed_at(Place::Dropping, rest), memory_order_acq_rel)) {
-    finish_move(h, page, Place::Here);
+    finish_move(h, slot, page, Place::Here);
     return filed ? Left::InUse : Left::NoDisk;
   }
   if (!alive()) return Left::InUse;
   drop_memory(h, page, pages);
-  finish_move(h, page, Place::Away);
+  finish_move(h, slot, page, Place::Away);
   hdr->spilled.fetch_add(gain, memory_order_relaxed);
   hdr->spilled_values.fetch_add(1, memory_order_relaxed);
   hdr->spilled_ns.fetch_add(int64_t(now_ns() - began), memory_order_relaxed);

@@ -90,7 +90,8 @@ inline void exchange_blocks(bool mortal, int64_t warm_limit) {
         if (Off other = exchange->swap(r, off)) free_block(h, *l, claims, other);
       }
       if (mortal && r.below(8) == 0 && dead[i].load(memory_order_relaxed) == 0 && world.next_slot < 16000) {
-        l->alloc.alloc(kSlabMax + 1 + r.below(4 * kPage));  // killed while it fills these
+        Off unfinished = l->alloc.alloc(kSlabMax + 1 + r.below(4 * kPage));  // killed while it fills these, or publishes them
+        if (unfinished && r.below(2)) l->alloc.publish(unfinished, kRun, [] { return false; });
         uint32_t slot = l->slot;
         l = world.process();
         dead[i].store(slot, memory_order_release);
