@@ -53,26 +53,29 @@ def main(arguments=()):
 
 
 def campaign(numbers, wanted, screen, module="benchmarks.faults.driver"):
-    """The Totals of the programs of these seeds, up to the kills and minutes that are wanted."""
+    """The Totals of the programs of these seeds, up to the kills and minutes that are wanted, or to Ctrl-C."""
     totals = report.Totals()
     deadline = time.monotonic() + 60 * wanted.minutes if wanted.minutes else float("inf")
     columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total} kills"), TimeElapsedColumn()]
     with Lag() as lag, Progress(*columns, console=screen, refresh_per_second=2, disable=not screen.is_terminal) as progress:
         bar = progress.add_task("", total=wanted.kills)
-        for seed in numbers:
-            one = program(seed, wanted.placement)
-            progress.update(bar, description=f"seed {seed}, {one.placement}; {len(totals.wrong)} wrong")
-            run = attack.run(one, lag, module)
-            verdict = judge(one, run)
-            totals.add(one, run, verdict)
-            progress.update(bar, completed=sum(totals.kills.values()))
-            if verdict.wrong:
-                report.show_wrong(screen, one, run, verdict)
-                _keep(one, run)
-                if wanted.stop:
+        try:
+            for seed in numbers:
+                one = program(seed, wanted.placement)
+                progress.update(bar, description=f"seed {seed}, {one.placement}; {len(totals.wrong)} wrong")
+                run = attack.run(one, lag, module)
+                verdict = judge(one, run)
+                totals.add(one, run, verdict)
+                progress.update(bar, completed=sum(totals.kills.values()))
+                if verdict.wrong:
+                    report.show_wrong(screen, one, run, verdict)
+                    _keep(one, run)
+                    if wanted.stop:
+                        break
+                if sum(totals.kills.values()) >= wanted.kills or time.monotonic() > deadline:
                     break
-            if sum(totals.kills.values()) >= wanted.kills or time.monotonic() > deadline:
-                break
+        except KeyboardInterrupt:
+            screen.print("interrupted; so far:")
     return totals
 
 

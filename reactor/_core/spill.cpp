@@ -87,17 +87,13 @@ Mapping* Mapping::open(Heap* h, Off block) {
 }
 
 Reading::Reading(Object* o) : object_(o), value_(value_of(ctx->heap, o)) {
+  Residence* r = in_run(o) ? residence_of(ctx->heap, o) : nullptr;
   take_hold(o);
-  if (!in_run(o)) return;
-  Residence* r = residence_of(ctx->heap, o);
-  if (pin(ctx->heap, r)) {
-    pinned_ = r;
-    note_ = ctx->local.journal.add(ctx->heap->off(o), Entry::View);
-  } else {
-    note_ = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);
-    mapping_ = Mapping::open(ctx->heap, o->block);
-    value_ = mapping_ ? mapping_->base() : nullptr;
-  }
+  if (r && pin(ctx->heap, r)) pinned_ = r;
+  note_ = ctx->local.journal.add(ctx->heap->off(o), pinned_ ? Entry::View : Entry::Hold);  // decoding runs code of the program's: it may end here
+  if (!r || pinned_) return;
+  mapping_ = Mapping::open(ctx->heap, o->block);
+  value_ = mapping_ ? mapping_->base() : nullptr;
 }
 
 PyObject* Reading::view(uint8_t* data, uint64_t size, bool last) {
@@ -106,7 +102,7 @@ PyObject* Reading::view(uint8_t* data, uint64_t size, bool last) {
   if (!v) return nullptr;
   v->mapping = mapping_;
   v->pinned = pinned_ != nullptr;
-  v->note = note_ != kNoEntry ? note_ : ctx->local.journal.add(ctx->heap->off(object_), Entry::Hold);
+  v->note = note_;
   object_ = nullptr;
   return reinterpret_cast<PyObject*>(v);
 }
