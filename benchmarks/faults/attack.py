@@ -64,7 +64,7 @@ def _run_in(directory, program, lag, module):
     start = time.monotonic()
     with open(directory / "err", "wb") as err:
         driver = subprocess.Popen(
-            [sys.executable, "-m", module, str(program.seed), program.placement, str(steps_in)],
+            [sys.executable, "-m", module, str(program.seed), program.placement, str(steps_in), *(["stepping"] if program.stepping else [])],
             cwd=directory / "cwd", stdin=subprocess.DEVNULL, stdout=err, stderr=err, env=environment, pass_fds=[steps_in],
             start_new_session=True,
         )  # fmt: skip

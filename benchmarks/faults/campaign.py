@@ -25,6 +25,7 @@ def arguments_from(given):
     parser.add_argument("--first", type=int, metavar="S", help="seed of the first program, the next has the next (default: drawn)")
     parser.add_argument("--seed", type=int, metavar="S", help="run this one program, once")
     parser.add_argument("--placement", choices=PLACEMENTS, help="of all programs (default: drawn for each)")
+    parser.add_argument("--stepping", action="store_true", help="lead each worker through a random number of machine instructions before it is killed")
     parser.add_argument("--stop", action="store_true", help="end at the first wrong run")
     wanted = parser.parse_args(given)
     if wanted.kills < 1:
@@ -61,7 +62,7 @@ def campaign(numbers, wanted, screen, module="benchmarks.faults.driver"):
         bar = progress.add_task("", total=wanted.kills)
         try:
             for seed in numbers:
-                one = program(seed, wanted.placement)
+                one = program(seed, wanted.placement, wanted.stepping)
                 progress.update(bar, description=f"seed {seed}, {one.placement}; {len(totals.wrong)} wrong")
                 run = attack.run(one, lag, module)
                 verdict = judge(one, run)

@@ -276,9 +276,9 @@ def warm_up():
 
 
 def main():
-    seed, placement, steps_fd = sys.argv[1:4]
+    seed, placement, steps_fd, *stepping = sys.argv[1:]
     os.set_inheritable(int(steps_fd), False)
-    program = p.program(int(seed), placement)
+    program = p.program(int(seed), placement, bool(stepping))
     driver = Driver(program, int(steps_fd))
     trace.write("begin")
     try:

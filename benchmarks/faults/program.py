@@ -1,10 +1,11 @@
 """Random programs and what is to be killed while they run: a pure function of a seed."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 PLACEMENTS = ("isolated", "packed", "inline")
 MEGABYTE = 1 << 20
+MOST_STEPS = 4000
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,8 @@ class Loop:
 class Strike:
     """`kill -9` after step `at` has begun (`inside`: by the driver itself, right after it) and `delay` more seconds.
 
-    `whom`: a worker ("any", "newest", "oldest"), "all" workers, the "zygote" or the "driver"; `pick` draws among several.
+    `whom`: a worker ("any", "newest", "oldest"), "all" workers, the "zygote" or the "driver"; `pick` draws among several. `steps`: machine
+    instructions through which a worker is led before.
     """
 
     at: int
@@ -159,6 +161,7 @@ class Strike:
     whom: str
     pick: float
     inside: bool = False
+    steps: int = 0
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,7 @@ class Program:
     store: int  # bytes
     steps: tuple
     strikes: tuple
+    stepping: bool
 
     @property
     def actors(self):
@@ -181,8 +185,8 @@ def length(steps):
     return sum(1 + step.times * length(step.body) if isinstance(step, Loop) else 1 for step in steps)
 
 
-def program(seed, placement=None):
-    """The program of this seed. `placement`: None draws one."""
+def program(seed, placement=None, stepping=False):
+    """The program of this seed. `placement`: None draws one. `stepping`: workers are led to a random instruction before they are killed."""
     rng = random.Random(seed)
     drawn = rng.choices(PLACEMENTS, (60, 32, 8))[0]
     placement = placement or drawn
@@ -195,7 +199,8 @@ def program(seed, placement=None):
         num_cpus=rng.choice((1, 2, 2, 4)),
         store=(80 if small else 512) * MEGABYTE,
         steps=steps,
-        strikes=_strikes(rng, placement, length(steps)),
+        strikes=_led(seed, _strikes(rng, placement, length(steps))) if stepping else _strikes(rng, placement, length(steps)),
+        stepping=stepping,
     )
 
 
@@ -209,6 +214,11 @@ def _strikes(rng, placement, steps):
     if fate == "driver" or (fate == "zygote" and placement != "inline"):
         strikes.append(Strike(rng.randrange(-1, steps), _delay(rng), fate, 0.0))
     return tuple(sorted(strikes, key=lambda strike: (strike.at, strike.delay)))
+
+
+def _led(seed, strikes):
+    rng = random.Random(f"steps of {seed}")
+    return tuple(replace(one, steps=round(MOST_STEPS ** rng.random())) if one.whom in ("any", "newest", "oldest") else one for one in strikes)
 
 
 def _delay(rng):

@@ -54,7 +54,8 @@ def show_wrong(screen, program, run, verdict):
     screen.print(f"  its standard error, the last of {len(lines)} lines:" if lines else "  it wrote nothing to standard error")
     for line in lines[-_TRACE_LINES:]:
         screen.print(f"    {line}", style="dim", markup=False)
-    screen.print(f"  again: python -m benchmarks faults --seed {program.seed} --placement {program.placement}", markup=False)
+    stepping = " --stepping" if program.stepping else ""
+    screen.print(f"  again: python -m benchmarks faults --seed {program.seed} --placement {program.placement}{stepping}", markup=False)
 
 
 def show(screen, totals):

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from benchmarks.faults import trace
+from benchmarks.faults import stepping, trace
 
 BIRTH_SECONDS = 0.005  # that a strike waits for somebody to be there
 
@@ -50,6 +50,6 @@ def strike(strike, driver):
         time.sleep(0.0002)
     for pid in pids:
         trace.write("strike", pid, strike.whom, title(pid))
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError), stepping.led(pid, strike.steps):
             os.kill(pid, signal.SIGKILL)
     return len(pids)

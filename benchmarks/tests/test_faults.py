@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +13,7 @@ pytest.importorskip("rich")
 
 from rich.console import Console
 
-from benchmarks.faults import attack, campaign, oracle
+from benchmarks.faults import attack, campaign, oracle, stepping
 from benchmarks.faults import program as p
 from benchmarks.machine import REPOSITORY
 
@@ -225,3 +226,27 @@ def test_a_short_campaign_finds_nothing_wrong():
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "wrong runs" in done.stdout
+
+
+# ---- kills between two instructions
+
+
+def test_a_worker_is_led_through_instructions_before_it_is_killed():
+    process = subprocess.Popen([sys.executable, "-c", "print('begun', flush=True)\nwhile True: pass"], stdout=subprocess.PIPE)
+    try:
+        process.stdout.readline()
+        with stepping.led(process.pid, 1000):
+            assert "\nState:\tt" in open(f"/proc/{process.pid}/status").read()  # stopped by who traces it
+            process.kill()
+        assert not os.path.exists(f"/proc/{process.pid}")
+    finally:
+        process.kill()
+        process.stdout.close()
+
+
+def test_only_single_workers_are_led_and_each_seed_tells_how_far():
+    one = p.program(9, stepping=True)
+    assert one == p.program(9, stepping=True)
+    assert [replace(strike, steps=0) for strike in one.strikes] == list(p.program(9).strikes)
+    assert {bool(strike.steps) for strike in one.strikes if strike.whom in ("any", "newest", "oldest")} == {True}
+    assert not any(strike.steps for strike in one.strikes if strike.whom in ("all", "zygote", "driver"))
