@@ -1,5 +1,6 @@
 """`import ray` means rayshim: the same module objects under both names, real Ray installed or not."""
 
+import os
 import sys
 
 OURS, THEIRS = "rayshim", "ray"
@@ -8,8 +9,9 @@ OURS, THEIRS = "rayshim", "ray"
 def install():
     """From now on `import ray`, `import ray.util`, `from ray.util import ActorPool` ... give rayshim's own modules.
 
-    Submodules are loaded when first asked for. Calling it again changes nothing. Raises ImportError if real Ray has
-    been imported in this process: its objects and ours cannot be mixed.
+    This holds in this process and in those that it starts with `multiprocessing`, by spawn and forkserver, too. What it starts by
+    another command (`subprocess`) is another program. Submodules are loaded when first asked for. Calling it again changes nothing.
+    Raises ImportError if real Ray has been imported in this process: its objects and ours cannot be mixed.
     """
     there = sys.modules.get(THEIRS)
     if there is not None and there is not sys.modules.get(OURS):
@@ -20,6 +22,8 @@ def install():
         )
     if not is_installed():
         sys.meta_path.insert(0, _Finder())
+        if any(name in sys.modules for name in _STARTERS):
+            _pass_on()
 
 
 def is_installed():
@@ -31,6 +35,8 @@ class _Finder:
     """Finds `ray` and `ray.*`; the rest is left to the other finders."""
 
     def find_spec(self, name, path=None, target=None):
+        if name in _STARTERS:
+            _pass_on()
         if name != THEIRS and not name.startswith(THEIRS + "."):
             return None
         ours = OURS + name[len(THEIRS) :]
@@ -85,6 +91,31 @@ def _missing(name, ours):
         f"No module named '{name}': rayshim stands in for Ray here and does not provide it. "
         f"It provides these modules of {told}: {', '.join(inside) if inside else 'none'}."
     )
+
+
+_STARTERS = ("multiprocessing.popen_spawn_posix", "multiprocessing.forkserver")  # each begins interpreters that are told what to run with -c
+_IN_CHILD = "import sys; sys.path.append({root!r}); from rayshim import alias; sys.path.remove({root!r}); alias.install(); "
+
+
+def _pass_on():
+    """From now on the interpreters that `multiprocessing` starts here have the alias before they import anything of the program."""
+    from multiprocessing import util
+
+    start = util.spawnv_passfds
+    if getattr(start, "has_alias", False):
+        return
+
+    def spawnv_passfds(path, args, passfds):
+        return start(path, [_with_alias(argument) for argument in args], passfds)
+
+    spawnv_passfds.has_alias = True
+    util.spawnv_passfds = spawnv_passfds
+
+
+def _with_alias(argument):
+    if not isinstance(argument, str) or not argument.startswith(tuple(f"from {name} import " for name in ("multiprocessing.spawn", _STARTERS[1]))):
+        return argument
+    return _IN_CHILD.format(root=os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + argument
 
 
 _NOT_RAYS = ("tests", "__main__", "alias", "cli", "pytest_alias")

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -106,3 +107,61 @@ def test_an_error_inside_a_module_is_not_hidden(tmp_path):
         "try:\n    import ray.util.broken\nexcept ModuleNotFoundError as error:\n    print(error.name)"
     )
     assert run(code, tmp_path) == "surely_not_there"
+
+
+CHILDREN = """
+import sys, multiprocessing, concurrent.futures
+import ray
+
+def told(x):
+    return [x, hasattr(ray, "REAL"), sys.modules["ray"].__name__]
+
+def told_by_grandchild(x):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.map(told, [x])[0]
+
+class Rows:
+    def __len__(self):
+        return 1
+    def __getitem__(self, i):
+        return told(i)
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    context.set_forkserver_preload(["ray"])
+    if sys.argv[2] == "pool":
+        with context.Pool(1) as pool:
+            print(pool.map(told, [1]))
+    elif sys.argv[2] == "executor":
+        with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+            print(list(pool.map(told_by_grandchild, [1])))
+    else:
+        from torch.utils.data import DataLoader
+        print(list(DataLoader(Rows(), num_workers=1, multiprocessing_context=context, batch_size=None)))
+"""
+
+
+@pytest.mark.parametrize("what", ["pool", "executor", "loader"])
+@pytest.mark.parametrize("how", ["spawn", "forkserver"])
+@pytest.mark.parametrize("as_module", [False, True])
+def test_children_of_multiprocessing_import_rayshim(tmp_path, real_ray, how, what, as_module):
+    if what == "loader" and (find_spec("torch") is None or as_module or how == "forkserver"):
+        pytest.skip("torch is not installed, or would take seconds for what the other two show")
+    (tmp_path / "script.py").write_text(CHILDREN)
+    path = os.pathsep.join([str(real_ray), *filter(None, sys.path)])
+    program = ["-m", "script"] if as_module else ["script.py"]
+    done = subprocess.run([sys.executable, "-m", "rayshim", *program, how, what], env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == f"[[{0 if what == 'loader' else 1}, False, 'rayshim']]\n", done.stderr
+
+
+def test_children_find_rayshim_where_only_the_program_has_it_on_its_path(tmp_path):
+    (tmp_path / "script.py").write_text(
+        f"import sys; sys.path += {[path for path in sys.path if path]!r}\n"
+        "import rayshim.alias; rayshim.alias.install(); sys.path.remove(sys.path[-1])\n"
+        "import multiprocessing.popen_spawn_posix\n"
+        "def told():\n    import ray; print(ray.__name__)\n"
+        "if __name__ == '__main__':\n"
+        "    child = multiprocessing.get_context('spawn').Process(target=told); child.start(); child.join()\n"
+    )
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "rayshim\n", done.stderr
