@@ -10,8 +10,9 @@ def install():
     """From now on `import ray`, `import ray.util`, `from ray.util import ActorPool` ... give rayshim's own modules.
 
     This holds in this process and in those that it starts with `multiprocessing`, by spawn and forkserver, too. What it starts by
-    another command (`subprocess`) is another program. Submodules are loaded when first asked for. Calling it again changes nothing.
-    Raises ImportError if real Ray has been imported in this process: its objects and ours cannot be mixed.
+    another command (`subprocess`) is another program. Called in a driver, also after `init`, it holds in the workers, those that live
+    included; one that may have imported real Ray by then is told of in a RuntimeWarning. Submodules are loaded when first asked for.
+    Calling it again changes nothing. Raises ImportError if real Ray has been imported in this process: its objects and ours cannot be mixed.
     """
     there = sys.modules.get(THEIRS)
     if there is not None and there is not sys.modules.get(OURS):
@@ -24,11 +25,57 @@ def install():
         sys.meta_path.insert(0, _Finder())
         if any(name in sys.modules for name in _STARTERS):
             _pass_on()
+        _tell_workers()
 
 
 def is_installed():
     """Whether `import ray` gives rayshim in this process."""
     return any(type(finder) is _Finder for finder in sys.meta_path)
+
+
+def install_when_driver_does():
+    """In the workers of a driver that has not called `install` at `init`: each asks, when it imports `ray`, whether it has since."""
+    sys.meta_path.insert(0, _Asking())
+
+
+class _Asking:
+    """Finds `ray` as _Finder does if the driver has called `install`, else leaves it to the other finders and lets the driver know."""
+
+    def find_spec(self, name, path=None, target=None):
+        from rayshim import session
+
+        if name != THEIRS or session.current is None or is_installed():
+            return None
+        control = session.current.control
+        if (_TOPIC, _INSTALLED) in control.ask("posted", _TOPIC):
+            install()
+            return _Finder().find_spec(name)
+        from importlib.machinery import PathFinder
+
+        if PathFinder.find_spec(name) is not None:
+            control.tell("post", (_TOPIC, os.getpid()), True)
+        return None
+
+
+_TOPIC, _INSTALLED = "alias", 0  # posted with the supervisor: (topic, 0) by the driver, (topic, pid) by workers that have real Ray
+
+
+def _tell_workers():
+    session = sys.modules.get(f"{OURS}.session")
+    current = session and session.current
+    if current is None or current.driver is None or current.inline:
+        return
+    current.control.tell("post", (_TOPIC, _INSTALLED), True)
+    late = sorted(pid for _, pid in current.control.ask("posted", _TOPIC) if pid != _INSTALLED and os.path.exists(f"/proc/{pid}"))
+    if late:
+        import warnings
+
+        warnings.warn(
+            f"rayshim.alias.install() after init(): `import ray` has been run before in {'worker' if len(late) == 1 else 'workers'} "
+            f"{', '.join(map(str, late))} (pid) and found real Ray there, which goes on to be `ray` in what runs there. Call "
+            "rayshim.alias.install() before init(), or start the program with `python -m rayshim script.py`.",
+            RuntimeWarning, stacklevel=3,
+        )
 
 
 class _Finder:

@@ -21,6 +21,10 @@ def install(settings, role):
         from rayshim import alias
 
         alias.install()
+    elif role == "zygote":
+        from rayshim import alias
+
+        alias.install_when_driver_does()
     for name, hook in (("failure", failure), ("error", error), ("create", create), ("create_failed", create_failed),
                        ("function", load_function), ("loads", loads), ("store_full", store_full), ("deferred", deferred),
                        ("generator", generators.ObjectRefGenerator), ("gather", generators.gather), ("stale", stale),

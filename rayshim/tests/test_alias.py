@@ -165,3 +165,41 @@ def test_children_find_rayshim_where_only_the_program_has_it_on_its_path(tmp_pat
     )
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == "rayshim\n", done.stderr
+
+
+LATE = """
+import warnings
+import rayshim
+from rayshim import alias
+
+rayshim.init(num_cpus=4, log_to_driver=False, configure_logging=False, placement=PLACEMENT)
+
+@rayshim.remote
+class Actor:
+    def told(self):
+        try:
+            import ray.util
+        except ModuleNotFoundError:
+            return "none"
+        return "real" if hasattr(ray, "REAL") else ray.util.__name__
+
+early, other = Actor.remote(), Actor.remote()
+rayshim.get(other.__ray_ready__.remote())
+print(rayshim.get(early.told.remote()))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    alias.install()
+print(len(caught), *[str(one.message).split(":")[0] for one in caught])
+print(rayshim.get([actor.told.remote() for actor in (early, other, Actor.remote())]))
+"""
+
+
+@pytest.mark.parametrize("placement", ["isolated", "packed"])
+def test_installing_after_init_reaches_workers(tmp_path, placement):
+    code = LATE.replace("PLACEMENT", repr(placement)).replace("print(rayshim.get(early.told.remote()))", "rayshim.get(early.__ray_ready__.remote())")
+    assert run(code, tmp_path).split("\n") == ["0", "['rayshim.util', 'rayshim.util', 'rayshim.util']"]
+
+
+def test_a_worker_that_has_imported_real_ray_is_told_of(tmp_path, real_ray):
+    assert run(LATE.replace("PLACEMENT", "'isolated'"), tmp_path, real_ray).split("\n") == [
+        "real", "1 rayshim.alias.install() after init()", "['real', 'rayshim.util', 'rayshim.util']"]
