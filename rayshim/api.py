@@ -14,7 +14,7 @@ from rayshim.function import RemoteFunction
 from rayshim.generators import ObjectRefGenerator
 from rayshim.generators import wait as wait_with_generators
 from rayshim.refs import ObjectRef
-from rayshim.sites import at
+from rayshim.sites import at, calling
 from rayshim.timeouts import seconds
 
 _LAST_SECONDS = 0.5
@@ -113,7 +113,8 @@ def init(
             return RayContext(session.current)
         raise RuntimeError(
             "Maybe you called ray.init twice by accident? This error can be suppressed by passing in "
-            "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'."
+            "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'. "
+            f"({at('init')}: a session is running)"
         )
     from rayshim import init_arguments as arguments
     from rayshim import num_threads
@@ -127,7 +128,7 @@ def init(
 
         kept, replayed, seed, order = rerun.prepare(record, replay, seed, order)
     if digest not in (True, False, "full"):
-        raise ValueError(f"init(digest={digest!r}): must be True, False or 'full'")
+        raise ValueError(f"init(digest={digest!r}) at {calling()}: must be True, False or 'full'")
     arguments.check(address, num_cpus, num_gpus, object_store_memory, resources, labels, placement, accepted)
     if local_mode:
         placement = "inline"
@@ -140,6 +141,8 @@ def init(
         placement = "packed"
     env = arguments.environment(runtime_env, job_config, accepted.get("_skip_env_hook"))
     logging_config = logging_config or (job_config.py_logging_config if job_config is not None else None)
+    if logging_config is not None:
+        logging_config.check()
     amounts, store = arguments.amounts(num_cpus, num_gpus, resources, object_store_memory)
     node = os.urandom(28).hex()
     settings = {
@@ -473,7 +476,8 @@ def digest(seconds=60.0):
     """
     s = session.current
     if s is None or not s.settings["digest"]:
-        raise RuntimeError("digest(): no session is running" if s is None else "digest(): it was turned off by init(digest=False)")
+        found = "no session is running. Call it between init() and shutdown()" if s is None else "init(digest=False) turned it off. Leave that out"
+        raise RuntimeError(f"{at('digest')}: {found}")
     import time
 
     until, quiet = time.monotonic() + seconds, 0
@@ -597,7 +601,7 @@ def timeline(filename=None):
 
 def _session():
     if session.current is None:
-        raise RuntimeError("there is no session: call init() first, and this before shutdown()")
+        raise RuntimeError(f"there is no session: call init() first, and this before shutdown() (at {calling()})")
     return session.current
 
 
