@@ -183,7 +183,7 @@ def init(
     )
     driver.start()
     # What does not need to be there before is imported beside the zygote's start.
-    from rayshim import logs, serving, stuck, unhandled, worker_lines
+    from rayshim import logs, serving, stuck, termination, unhandled, worker_lines
 
     if configure_logging:
         try:
@@ -199,6 +199,7 @@ def init(
     made = session.begin(session.Session(driver.control, settings, driver))
     made.screen = screen
     stuck.offer_picture()
+    termination.begin()
     if logging_config is not None:
         logging_config.apply()
     if inline:
@@ -222,9 +223,11 @@ def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
             tell()
         except Exception as error:  # the program's own end goes on
             print(f"rayshim: {tell.__name__}: {error}", file=sys.stderr)
+    from rayshim import termination
     from rayshim.stuck import withdraw_picture
 
     withdraw_picture()
+    termination.end()
     orders.say_at_end()
     ended = session.end()
     ended.driver.stop()
