@@ -241,3 +241,56 @@ def test_a_missing_script_is_named(scripts):
     driver = scripts.start("missing.py")
     assert driver.finish() != 0
     assert "missing.py" in driver.err
+
+
+@pytest.mark.parametrize("how", ["spawn", "forkserver"])
+def test_a_child_by_multiprocessing_has_the_same_ray_and_may_use_it(scripts, how):
+    out = scripts.run(f"""
+        import concurrent.futures, multiprocessing
+        import ray
+
+        @ray.remote
+        def double(x):
+            return 2 * x
+
+        @ray.remote
+        class Counter:
+            def add(self, x):
+                return x + 1
+
+        def use(x):
+            INIT
+            return ray.__file__, ray.get([double.remote(x), Counter.remote().add.remote(x)])
+
+        if __name__ == "__main__":
+            with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context({how!r})) as pool:
+                file, results = pool.submit(use, 20).result()
+            print(file == ray.__file__, results)
+        """)
+    assert out == "True [40, 21]\n"
+
+
+@pytest.mark.rayshim_only  # Ray's worker looks for them in its own main module
+def test_functions_and_classes_of_the_script_travel_from_a_child_by_multiprocessing(scripts):
+    out = scripts.run("""
+        import multiprocessing
+        import ray
+
+        class Point:
+            def __init__(self, x):
+                self.x = x
+
+        def moved(point):
+            return Point(point.x + 1)
+
+        def use():
+            INIT
+            result = ray.get(ray.remote(moved).remote(Point(1)))
+            print(type(result) is Point, result.x)
+
+        if __name__ == "__main__":
+            child = multiprocessing.get_context("spawn").Process(target=use)
+            child.start()
+            child.join()
+        """)
+    assert out == "True 2\n"

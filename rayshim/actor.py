@@ -102,7 +102,8 @@ class ActorClass:
     def __mro_entries__(self, bases):
         raise ActorClassInheritanceException(
             f"Attempted to define a subclass of actor class '{self.__name__}'. Inheriting from actor classes is not currently "
-            "supported. You can instead inherit from a non-actor base class and make the derived class an actor class (with @ray.remote)."
+            "supported. You can instead inherit from a non-actor base class and make the derived class an actor class (with @ray.remote). "
+            f"(at {calling()})"
         )
 
     def __getattr__(self, name):

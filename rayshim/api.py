@@ -14,7 +14,7 @@ from rayshim.function import RemoteFunction
 from rayshim.generators import ObjectRefGenerator
 from rayshim.generators import wait as wait_with_generators
 from rayshim.refs import ObjectRef
-from rayshim.sites import at
+from rayshim.sites import at, calling
 from rayshim.timeouts import seconds
 
 _LAST_SECONDS = 0.5
@@ -113,7 +113,8 @@ def init(
             return RayContext(session.current)
         raise RuntimeError(
             "Maybe you called ray.init twice by accident? This error can be suppressed by passing in "
-            "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'."
+            "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'. "
+            f"({at('init')}: a session is running)"
         )
     from rayshim import init_arguments as arguments
     from rayshim import num_threads
@@ -127,7 +128,7 @@ def init(
 
         kept, replayed, seed, order = rerun.prepare(record, replay, seed, order)
     if digest not in (True, False, "full"):
-        raise ValueError(f"init(digest={digest!r}): must be True, False or 'full'")
+        raise ValueError(f"init(digest={digest!r}) at {calling()}: must be True, False or 'full'")
     arguments.check(address, num_cpus, num_gpus, object_store_memory, resources, labels, placement, accepted)
     if local_mode:
         placement = "inline"
@@ -140,6 +141,8 @@ def init(
         placement = "packed"
     env = arguments.environment(runtime_env, job_config, accepted.get("_skip_env_hook"))
     logging_config = logging_config or (job_config.py_logging_config if job_config is not None else None)
+    if logging_config is not None:
+        logging_config.check()
     amounts, store = arguments.amounts(num_cpus, num_gpus, resources, object_store_memory)
     node = os.urandom(28).hex()
     settings = {
@@ -180,7 +183,7 @@ def init(
     )
     driver.start()
     # What does not need to be there before is imported beside the zygote's start.
-    from rayshim import logs, serving, stuck, unhandled, worker_lines
+    from rayshim import logs, serving, stuck, termination, unhandled, worker_lines
 
     if configure_logging:
         try:
@@ -196,6 +199,7 @@ def init(
     made = session.begin(session.Session(driver.control, settings, driver))
     made.screen = screen
     stuck.offer_picture()
+    termination.begin()
     if logging_config is not None:
         logging_config.apply()
     if inline:
@@ -219,9 +223,11 @@ def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
             tell()
         except Exception as error:  # the program's own end goes on
             print(f"rayshim: {tell.__name__}: {error}", file=sys.stderr)
+    from rayshim import termination
     from rayshim.stuck import withdraw_picture
 
     withdraw_picture()
+    termination.end()
     orders.say_at_end()
     ended = session.end()
     ended.driver.stop()
@@ -473,7 +479,8 @@ def digest(seconds=60.0):
     """
     s = session.current
     if s is None or not s.settings["digest"]:
-        raise RuntimeError("digest(): no session is running" if s is None else "digest(): it was turned off by init(digest=False)")
+        found = "no session is running. Call it between init() and shutdown()" if s is None else "init(digest=False) turned it off. Leave that out"
+        raise RuntimeError(f"{at('digest')}: {found}")
     import time
 
     until, quiet = time.monotonic() + seconds, 0
@@ -597,7 +604,7 @@ def timeline(filename=None):
 
 def _session():
     if session.current is None:
-        raise RuntimeError("there is no session: call init() first, and this before shutdown()")
+        raise RuntimeError(f"there is no session: call init() first, and this before shutdown() (at {calling()})")
     return session.current
 
 

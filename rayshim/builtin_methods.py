@@ -110,7 +110,7 @@ class _GraphStages:
         if key not in self._graphs:
             from rayshim.exceptions import RayChannelError
 
-            raise RayChannelError("the actor has been restarted since the graph was compiled: compile it anew")
+            raise RayChannelError("execute() of a compiled graph: the actor has been restarted since the graph was compiled. Compile it again")
         return self._graphs[key].run(stage, execution, taken, self)
 
     def _bring(self, stages, profile):

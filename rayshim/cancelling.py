@@ -44,3 +44,4 @@ def listen():
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupted)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # the program may have blocked it for itself

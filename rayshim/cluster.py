@@ -5,6 +5,7 @@ import os
 from reactor import _core
 
 from rayshim import session
+from rayshim.sites import at
 
 
 def _amounts(which):
@@ -31,7 +32,8 @@ def nodes():
     if s is None:
         from rayshim.exceptions import RaySystemError
 
-        raise RaySystemError("Ray has not been started yet. Trying to use state API before ray.init() has been called.")
+        raise RaySystemError("Ray has not been started yet. Trying to use state API before ray.init() has been called. "
+                             f"({at('nodes')}: call init() first)")
     return [
         {
             "NodeID": s.settings["node"],

@@ -24,7 +24,7 @@ class RemoteFunction:
         if getattr(function, "__code__", None) and function.__code__.co_flags & 0x80:  # CO_COROUTINE
             raise ValueError(
                 "'async def' should not be used for remote tasks. You can wrap the async function with `asyncio.run(f())`. See more "
-                "at: https://docs.ray.io/en/latest/ray-core/actors/async_api.html"
+                f"at: https://docs.ray.io/en/latest/ray-core/actors/async_api.html ({getattr(function, '__qualname__', function)} at {calling()})"
             )
         self._function = function
         self._options = options

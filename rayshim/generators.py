@@ -5,6 +5,8 @@ from collections import deque
 
 from reactor import _core
 
+from rayshim.sites import at, calling
+
 PENDING, CLOSING, ITEM, END, FAILED = range(5)  # _core.item_state; see StreamState in reactor/_core/stream.h
 
 
@@ -79,27 +81,32 @@ class ObjectRefGenerator:
         return state == END or (state == FAILED and self._failure_given)
 
     def send(self, value):
-        raise NotImplementedError("`gen.send` is not supported.")
+        raise _unsupported("send")
 
     def throw(self, value):
-        raise NotImplementedError("`gen.throw` is not supported.")
+        raise _unsupported("throw")
 
     def close(self):
-        raise NotImplementedError("`gen.close` is not supported.")
+        raise _unsupported("close")
 
     async def asend(self, value):
-        raise NotImplementedError("`gen.asend` is not supported.")
+        raise _unsupported("asend")
 
     async def athrow(self, value):
-        raise NotImplementedError("`gen.athrow` is not supported.")
+        raise _unsupported("athrow")
 
     async def aclose(self):
-        raise NotImplementedError("`gen.aclose` is not supported.")
+        raise _unsupported("aclose")
 
     def __getstate__(self):
         raise TypeError(
-            "You cannot return or pass a generator to other task. Serializing a ObjectRefGenerator is not allowed."
+            "You cannot return or pass a generator to other task. Serializing a ObjectRefGenerator is not allowed. "
+            f"(at {calling()}: pass the refs that it gives, or have the other task call the generator function)"
         )
+
+
+def _unsupported(name):
+    return NotImplementedError(f"`gen.{name}` is not supported. (at {calling()}: refs are taken with next() or a loop; ray.cancel ends the task)")
 
 
 class DynamicObjectRefGenerator:
@@ -153,9 +160,9 @@ def wait(waitables, num_returns, timeout):
     """`ray.wait` of a list that has generators among its refs: one is ready when `next` would not wait."""
     for w in waitables:
         if not isinstance(w, (ObjectRefGenerator, _core.Ref)):
-            raise TypeError(f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing {type(w)}")
+            raise TypeError(f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing {type(w)} ({at('wait')})")
     if len({id(w) if isinstance(w, ObjectRefGenerator) else w.uid for w in waitables}) < len(waitables):
-        raise ValueError("Wait requires a list of unique ray_waitables.")
+        raise ValueError(f"Wait requires a list of unique ray_waitables. ({at('wait')}: one is there more than once; leave it out)")
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         missing = [_missing(w) for w in waitables]

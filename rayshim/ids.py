@@ -6,6 +6,8 @@ task's id ends with the id of the actor that runs it (the nil actor for a plain 
 
 from os import urandom
 
+from rayshim.sites import calling
+
 
 class BaseID:
     """An id of `SIZE` bytes; the base of all ids.
@@ -19,9 +21,9 @@ class BaseID:
 
     def __init__(self, data):
         if not isinstance(data, bytes):
-            raise TypeError(f"Unsupported type: {type(data)}, expected bytes")
+            raise TypeError(f"Unsupported type: {type(data)}, expected bytes ({type(self).__name__} at {calling()})")
         if len(data) != self.SIZE:
-            raise ValueError(f"ID string needs to have length {self.SIZE}, got {len(data)}")
+            raise ValueError(f"ID string needs to have length {self.SIZE}, got {len(data)} ({type(self).__name__} at {calling()})")
         self._data = data
 
     @classmethod
@@ -35,7 +37,7 @@ class BaseID:
         if isinstance(hex_id, bytes):
             hex_id = hex_id.decode("ascii", "replace")
         if not isinstance(hex_id, str):
-            raise TypeError(f"Unsupported type: {type(hex_id)}, expected str or bytes")
+            raise TypeError(f"Unsupported type: {type(hex_id)}, expected str or bytes ({cls.__name__}.from_hex() at {calling()})")
         if len(hex_id) != 2 * cls.SIZE:
             return cls.nil()
         try:
@@ -131,7 +133,7 @@ class JobID(BaseID):
     def from_int(cls, value):
         """The job of that number. AssertionError (Ray's choice) above 2**32 - 1, OverflowError below 0."""
         if value > 0xFFFFFFFF:
-            raise AssertionError("Maximum JobID integer is 2**32 - 1.")
+            raise AssertionError(f"Maximum JobID integer is 2**32 - 1. (JobID.from_int({value}) at {calling()})")
         return cls(value.to_bytes(4, "little"))
 
     def int(self):

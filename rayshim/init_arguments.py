@@ -173,9 +173,9 @@ def _json_variable(name):
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise ValueError(f"the environment variable {name} must be a JSON object, not {text!r}: {error}") from None
+        raise ValueError(f"the environment variable {name} must be a JSON object, not {text!r}: {error} (init() at {calling()}: mend or unset it)") from None
     if not isinstance(value, dict):
-        raise ValueError(f"the environment variable {name} must be a JSON object, not {text!r}")
+        raise ValueError(f"the environment variable {name} must be a JSON object, not {text!r} (init() at {calling()}: mend or unset it)")
     return value
 
 

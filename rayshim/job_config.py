@@ -8,7 +8,8 @@ from rayshim.sites import at
 @dataclass
 class LoggingConfig:
     """How the program and its workers log: `encoding` "TEXT" or "JSON", `log_level` a name, further standard attributes of a
-    log record to be in each line. ValueError for another encoding."""
+    log record to be in each line. ValueError for another encoding
+    and for an attribute that log records do not have."""
 
     encoding: str = "TEXT"
     log_level: str = "INFO"
@@ -16,7 +17,19 @@ class LoggingConfig:
 
     def __post_init__(self):
         if self.encoding not in ("TEXT", "JSON"):
-            raise ValueError(f"Invalid encoding type: {self.encoding}. Valid encoding types are: ['TEXT', 'JSON'] (LoggingConfig)")
+            raise ValueError(f"Invalid encoding type: {self.encoding}. Valid encoding types are: ['TEXT', 'JSON'] ({at('LoggingConfig')})")
+        for name in self.additional_log_standard_attrs:
+            if name not in _STANDARD:
+                raise ValueError(f"Unknown python logging standard attribute: {name}. The valid attributes are: {_STANDARD} ({at('LoggingConfig')})")
+
+    def check(self):
+        """In `init`: ValueError for a level that `logging` does not know, TypeError for what is none."""
+        import logging
+
+        try:
+            logging.Handler().setLevel(self.log_level)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"{error} ({at('init')}: log_level of its LoggingConfig; give a name such as 'INFO', in capitals, or a number)") from None
 
     def apply(self):
         """Configures this process's root logger, which every worker does at its birth."""
@@ -30,8 +43,16 @@ class LoggingConfig:
             extra = "".join(f" {name}=%({name})s" for name in self.additional_log_standard_attrs)
             handler.setFormatter(logging.Formatter(f"%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s{extra}"))
         root = logging.getLogger()
-        root.handlers[:] = [handler]
+        if _applied:
+            root.removeHandler(_applied.pop())
+        _applied.append(handler)
+        root.addHandler(handler)
         root.setLevel(self.log_level)
+
+
+_applied = []  # the root logger's handler of the last configuration
+_STANDARD = ["args", "asctime", "created", "exc_info", "exc_text", "filename", "funcName", "levelname", "levelno", "lineno", "message", "module", "msecs", "msg", "name",
+             "pathname", "process", "processName", "relativeCreated", "stack_info", "taskName", "thread", "threadName"]
 
 
 class _Json:

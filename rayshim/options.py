@@ -199,7 +199,7 @@ def task_options(given, in_options=False, is_generator=None):
     """
     checked = _check(given, _TASK, "remote functions")
     if in_options and "max_calls" in checked:
-        raise ValueError("Setting 'max_calls' is not supported in '.options()'.")
+        raise ValueError(f"Setting 'max_calls' is not supported in '.options()'. (at {calling()}: give it to @ray.remote)")
     _check_placement(checked)
     if is_generator is not None and checked.get("num_returns") is not None:
         check_num_returns(checked["num_returns"], is_generator)
@@ -210,13 +210,13 @@ def actor_options(given, in_options=False):
     """The options of a remote class, checked; as `task_options`."""
     checked = _check(given, _ACTOR, "actors")
     if in_options and "concurrency_groups" in checked:
-        raise ValueError("Setting 'concurrency_groups' is not supported in '.options()'.")
+        raise ValueError(f"Setting 'concurrency_groups' is not supported in '.options()'. (at {calling()}: give it to @ray.remote)")
     if checked.get("get_if_exists") and not checked.get("name"):
-        raise ValueError("The actor name must be specified to use `get_if_exists`.")
+        raise ValueError(f"The actor name must be specified to use `get_if_exists`. (at {calling()}: give name=, too)")
     if checked.get("name") == "":
-        raise ValueError("Actor name cannot be an empty string.")
+        raise ValueError(f"Actor name cannot be an empty string. (at {calling()}: give another name=, or leave it out)")
     if checked.get("namespace") == "":
-        raise ValueError('"" is not a valid namespace. Pass None to not specify a namespace.')
+        raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. (at {calling()})')
     _check_placement(checked)
     return checked
 
@@ -226,7 +226,7 @@ def method_options(given, is_generator=None):
     for name in given:
         if name not in _METHOD:
             raise AssertionError(
-                f"Unexpected keyword argument to @ray.method: '{name}'. The supported keyword arguments are {list(_METHOD)}"
+                f"Unexpected keyword argument to @ray.method: '{name}'. The supported keyword arguments are {list(_METHOD)} (at {calling()})"
             )
     return _check_method(given, _METHOD, is_generator)
 
@@ -236,7 +236,7 @@ def call_options(given, is_generator=None):
     for name in given:
         if name not in _CALL:
             raise TypeError(
-                f"ActorMethod._remote() got an unexpected keyword argument '{name}'. Valid ones are {list(_CALL)}."
+                f"ActorMethod._remote() got an unexpected keyword argument '{name}'. Valid ones are {list(_CALL)}. (at {calling()})"
             )
     return _check_method(given, _CALL, is_generator)
 
@@ -244,11 +244,11 @@ def call_options(given, is_generator=None):
 def check_num_returns(num_returns, is_generator):
     """Returns None, or raises the ValueError for a number of results that this kind of function cannot give."""
     if isinstance(num_returns, int) and num_returns < 0:
-        raise ValueError(f"num_returns must be >= 0, but got {num_returns}.")
+        raise ValueError(f"num_returns must be >= 0, but got {num_returns}. (at {calling()})")
     if num_returns in ("streaming", "dynamic") and not is_generator:
         raise ValueError(
             f"num_returns='{num_returns}' can only be used with generator functions (functions that use 'yield'). "
-            "The decorated function is not a generator function."
+            f"The decorated function is not a generator function. (at {calling()}: write it with `yield`, or leave num_returns out)"
         )
 
 
@@ -294,9 +294,9 @@ def _resources(options):
     wanted = dict(options.get("resources") or {})
     message = _quantities("resources", wanted)
     if message:
-        raise ValueError(message)
+        raise ValueError(f"{message} (resources={wanted!r:.80} at {calling()})")
     if "memory" in wanted or "object_store_memory" in wanted:
-        raise ValueError("The resources dictionary must not contain the key 'memory' or 'object_store_memory'")
+        raise ValueError(f"The resources dictionary must not contain the key 'memory' or 'object_store_memory' (at {calling()}: they are options of their own)")
     for option, resource in (
         ("num_cpus", "CPU"),
         ("num_gpus", "GPU"),
@@ -312,7 +312,7 @@ def _resources(options):
         amount = wanted.get(resource, 0)
         if amount > 1 and amount != int(amount):
             raise ValueError(
-                f"{resource} resource quantities >1 must be whole numbers. The specified quantity {amount} is invalid."
+                f"{resource} resource quantities >1 must be whole numbers. The specified quantity {amount} is invalid. (at {calling()})"
             )
     return wanted
 
@@ -325,10 +325,7 @@ def _check(given, table, whom):
     for name, value in given.items():
         if name not in table:
             raise ValueError(f"Invalid option keyword {name} for {whom}. Valid ones are {list(table)}. (at {calling()})")
-        try:
-            _check_value(name, value, *table[name][:2])
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{error} ({name}={value!r:.80} for {whom} at {calling()})") from None
+        _check_value(name, value, table, whom)
     return dict(given)
 
 
@@ -336,13 +333,20 @@ def _check_method(given, table, is_generator):
     for name, value in given.items():
         if name == "num_returns" and not isinstance(value, str):
             check_num_returns(value, is_generator)
-        _check_value(name, value, *table[name][:2])
+        _check_value(name, value, table, "actor methods")
         if name == "num_returns" and is_generator is not None:
             check_num_returns(value, is_generator)
     return dict(given)
 
 
-def _check_value(name, value, types, rule):
+def _check_value(name, value, table, whom):
+    try:
+        _check_rule(name, value, *table[name][:2])
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} ({name}={value!r:.80} for {whom} at {calling()})") from None
+
+
+def _check_rule(name, value, types, rule):
     plain = tuple(t for t in types if isinstance(t, type))
     if not isinstance(value, plain) and not any(
         f"{base.__module__}.{base.__qualname__}" in types for base in type(value).__mro__
@@ -359,5 +363,5 @@ def _check_placement(options):
     if options.get("placement_group", "default") not in ("default", None) and options.get("scheduling_strategy"):
         raise ValueError(
             "Placement groups should be specified via the scheduling_strategy option. "
-            "The placement_group option is deprecated."
+            f"The placement_group option is deprecated. (at {calling()}: both are given; leave placement_group out)"
         )

@@ -64,7 +64,7 @@ class RecordedThreads(concurrency.Threads):
             return call.method(*call.args, **call.kwargs)
         values = call.values()
         if not hasattr(values, "__next__"):
-            raise ValueError(f'a call with num_returns="streaming" must return a generator, not {type(values).__name__}')
+            raise ValueError(f'a call with num_returns="streaming" must return a generator, not {type(values).__name__}. Write the method with `yield`, or leave num_returns out')
         self._turns.physically(lambda: _let_on(call.completion))
         for value in values:
             ticket = call.completion.item(value)

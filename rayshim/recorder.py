@@ -271,5 +271,5 @@ def graph(session):
     from rayshim.reporting import RecordedGraph
 
     if not session.settings["recording"]:
-        raise RuntimeError("nothing is recorded: the session was started with init(replay_plans=False)")
+        raise RuntimeError("nothing is recorded: the session was started with init(replay_plans=False). Leave that out")
     return RecordedGraph(recording(session))

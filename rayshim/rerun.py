@@ -162,12 +162,12 @@ def prepare(record, replay, seed, ordering):
     Raises ValueError for both at once, a directory that is not empty, what is no record; ReplayError for a damaged one.
     """
     if record and replay:
-        raise ValueError("init(record=, replay=): one of the two; a replay is not recorded")
+        raise ValueError("init(record=, replay=): both were given, and a replay is not recorded. Give one of the two")
     if record:
         path = os.path.abspath(record)
         os.makedirs(path, exist_ok=True)
         if os.listdir(path):
-            raise ValueError(f"init(record={record!r}): the directory is not empty; each record has one of its own")
+            raise ValueError(f"init(record={record!r}): the directory is not empty; each record has one of its own. Give another path, or remove what is there")
         if seed is None:
             seed = int.from_bytes(os.urandom(4), "little")
         record_format.write_run(path, {"format": _FORMAT, "argv": sys.argv, "python": sys.version, "seed": seed, "ordering": ordering})
@@ -176,13 +176,13 @@ def prepare(record, replay, seed, ordering):
     try:
         run = record_format.read_run(path)
     except OSError as error:
-        raise ValueError(f"init(replay={replay!r}): no record of a run is there ({error})") from None
+        raise ValueError(f"init(replay={replay!r}): no record of a run is there ({error}). init(record=...) makes one") from None
     if run.get("format") != _FORMAT:
-        raise ValueError(f"init(replay={replay!r}): the record is of another version of rayshim (format {run.get('format')}, not {_FORMAT})")
+        raise ValueError(f"init(replay={replay!r}): the record is of another version of rayshim (format {run.get('format')}, not {_FORMAT}). Record the run again")
     for _ in record_format.lines(path):  # each process reads it again: damage is told here, and once
         pass
     if seed not in (None, run["seed"]):
-        raise ValueError(f"init(seed={seed}, replay={replay!r}): the recorded run had the seed {run['seed']}")
+        raise ValueError(f"init(seed={seed}, replay={replay!r}): the recorded run had the seed {run['seed']}. Leave the seed out")
     return path, True, run["seed"], run["ordering"]
 
 

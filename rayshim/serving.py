@@ -1,5 +1,6 @@
 """rayshim's hooks in the runtime (see reactor.runtime.plugin): making actors, running functions, errors in both directions."""
 
+import contextlib
 import os
 import sys
 
@@ -21,6 +22,10 @@ def install(settings, role):
         from rayshim import alias
 
         alias.install()
+    elif role == "zygote":
+        from rayshim import alias
+
+        alias.install_when_driver_does()
     for name, hook in (("failure", failure), ("error", error), ("create", create), ("create_failed", create_failed),
                        ("function", load_function), ("loads", loads), ("store_full", store_full), ("deferred", deferred),
                        ("generator", generators.ObjectRefGenerator), ("gather", generators.gather), ("stale", stale),
@@ -83,6 +88,7 @@ def begin(settings, record, own_gpus, setting):
     from rayshim import cancelling
 
     cancelling.listen()
+    _take_place_among_processes()
     observe(settings)
     if settings["logging"] is not None:
         settings["logging"].apply()
@@ -94,6 +100,14 @@ def begin(settings, record, own_gpus, setting):
     s.gpus_told = gpus.visible()
     if s.gpus or "GPU" in settings["resources"]:
         gpus.show(gpus.names(s.gpus, s.gpus_told))
+
+
+def _take_place_among_processes():
+    """As in Ray: where memory runs out, the system kills workers before anything else; RAY_worker_niceness is added to the niceness."""
+    with contextlib.suppress(OSError, ValueError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write(str(min(max(int(os.environ.get("RAY_worker_oom_score_adjustment") or 1000), 0), 1000)))
+    with contextlib.suppress(OSError, ValueError):
+        os.nice(int(os.environ.get("RAY_worker_niceness") or 0))
 
 
 def _cpus(facts):

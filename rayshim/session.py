@@ -193,7 +193,7 @@ def ensure():
     session = current
     if session is None:
         if _core.inside():  # pickling an argument, for instance; who ends the session waits for this thread
-            raise RuntimeError("the session was shut down while this thread was using it")
+            raise RuntimeError("the session was shut down while this thread was using it. Join the thread before shutdown()")
         with _changing:
             session = current
             if session is None:
@@ -205,7 +205,7 @@ def _start_default():
     if os.environ.get("RAY_ENABLE_AUTO_CONNECT") == "0":
         from rayshim.exceptions import RaySystemError
 
-        raise RaySystemError("Ray has not been started yet. You can start Ray with 'ray.init()'.")
+        raise RaySystemError("Ray has not been started yet. You can start Ray with 'ray.init()'. (RAY_ENABLE_AUTO_CONNECT=0 forbids that it starts by itself)")
     from rayshim.api import init
 
     init()

@@ -130,9 +130,11 @@ def _parameters(function, skip_self):
         found = _of_inspect(function)
     if skip_self:
         if not found:
+            from rayshim.sites import calling
+
             raise ValueError(
                 "Methods must take a 'self' argument, but the method "
-                f"'{getattr(function, '__name__', function)}' does not have one."
+                f"'{getattr(function, '__name__', function)}' does not have one. (at {calling()})"
             )
         if found[0][1] <= _POSITIONAL:
             found = found[1:]

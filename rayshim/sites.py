@@ -24,6 +24,11 @@ def at(function):
 def calling():
     """Where the user's program is in its call of rayshim, for an error: "file.py:line", or "?" if no frame is the user's."""
     frame = sys._getframe(1)
-    while frame is not None and not is_users(frame.f_code.co_filename):
+    while frame is not None and (not is_users(frame.f_code.co_filename) or _is_made_for_us(frame)):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
+
+
+def _is_made_for_us(frame):
+    """Whether the frame is of a function that Python made for a class of ours, a dataclass's constructor say, and that is in no file."""
+    return frame.f_code.co_filename == "<string>" and frame.f_globals.get("__name__", "").startswith("rayshim.")

@@ -1,7 +1,7 @@
 """The pickle side of the codec: everything that the core does not encode itself.
 
 Pickle protocol 5 with out-of-band buffers, so that arrays and tensors inside any value are copied once into shared memory and
-read there without a copy. Classes and functions of `__main__` travel by value (cloudpickle).
+read there without a copy. Classes and functions of `__main__` travel by value (cloudpickle), also where it has another name.
 """
 
 import io
@@ -60,6 +60,10 @@ def _register_libraries():
         cls = loaded and getattr(loaded, name, None)  # None: still being imported
         if cls is not None and cls not in reducers:
             reducers[cls] = reduce
+    if _MAIN_OF_SPAWNED in sys.modules:
+        import cloudpickle
+
+        cloudpickle.register_pickle_by_value(sys.modules[_MAIN_OF_SPAWNED])  # a worker cannot import it
 
 
 def _reduce_tensor(tensor):
@@ -85,6 +89,7 @@ def _reduce_state(state):
     return type(state), (state._state,)  # its __getattr__ would ask itself for ever while it is unpickled
 
 
+_MAIN_OF_SPAWNED = "__mp_main__"  # multiprocessing runs the script under this name in the interpreters that it starts
 _LIBRARIES = {"torch": ("Tensor", _reduce_tensor), "starlette.datastructures": ("State", _reduce_state)}
 
 

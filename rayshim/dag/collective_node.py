@@ -26,7 +26,7 @@ class _CollectiveOperation:
         from rayshim.experimental.channel.communicator import Communicator
 
         if isinstance(transport, Communicator) and set(transport.get_actor_handles()) != set(self.actor_handles):
-            raise ValueError(f"Expected actor handles to match the custom communicator group (at {calling()}: {len(self.actor_handles)} actors bound, {len(transport.get_actor_handles())} in the communicator)")
+            raise ValueError(f"Expected actor handles to match the custom communicator group (at {calling()}: {len(self.actor_handles)} actors bound, {len(transport.get_actor_handles())} in the communicator; bind one node of each of its actors, or leave transport out)")
 
     def of(self, node):
         """(the Reduction that `node`'s actor does, the nodes that it takes): every actor takes the tensors of all of them, and adds
@@ -46,7 +46,7 @@ def _checked(inputs):
         if not nodes:
             raise ValueError(f"Expected non-empty input list{where}. (at {calling()}: give the nodes whose tensors are reduced, one per actor)")
         if not all(isinstance(node, DAGNode) for node in nodes):
-            raise ValueError(f"Expected all input nodes to be DAGNode{where}, but got {nodes}. (at {calling()})")
+            raise ValueError(f"Expected all input nodes to be DAGNode{where}, but got {nodes}. (at {calling()}: give what the bind() of actor methods gave)")
         if len(set(nodes)) != len(nodes):
             twice = [node for node in nodes if nodes.count(node) > 1]
             raise ValueError(f"Expected unique input nodes{where}, but found duplicates: {twice} (at {calling()}: bind each node once)")
@@ -62,18 +62,18 @@ def _checked(inputs):
         if len(these) != len(first):
             raise ValueError(
                 "Expected all input lists to have the same number of nodes. "
-                f"List at index 0 has length {len(first)}, but list at index {i} has length {len(these)}. (at {calling()})"
+                f"List at index 0 has length {len(first)}, but list at index {i} has length {len(these)}. (at {calling()}: give each list one node per actor)"
             )
         if set(these) != set(first):
             raise ValueError(
                 "Expected all input lists to have the same set of actor handles. "
-                f"List at index 0 has actors {set(first)}, but list at index {i} has actors {set(these)}. (at {calling()})"
+                f"List at index 0 has actors {set(first)}, but list at index {i} has actors {set(these)}. (at {calling()}: bind nodes of the same actors in each list)"
             )
         for position, (one, other) in enumerate(zip(first, these)):
             if one != other:
                 raise ValueError(
                     "Expected all input lists to have the same order of actor handles. "
-                    f"List at index 0 has actor {one} at position {position}, but list at index {i} has actor {other} at position {position}. (at {calling()})"
+                    f"List at index 0 has actor {one} at position {position}, but list at index {i} has actor {other} at position {position}. (at {calling()}: give each list its nodes in the same order of actors)"
                 )
     return first
 
@@ -107,14 +107,14 @@ class CollectiveOutputNode(ClassMethodNode):
         super().__init__(method_name, method_args, method_kwargs, method_options, other_args_to_resolve)
         self._collective_op = other_args_to_resolve.get(COLLECTIVE_OPERATION_KEY)
         if self._collective_op is None and not self._is_class_method_output:
-            raise ValueError("Expected a collective operation")
+            raise ValueError(f"Expected a collective operation (CollectiveOutputNode at {calling()}: none was given; make such nodes with allreduce.bind() and the like)")
 
     @property
     def collective_op(self):
         return self._collective_op
 
     def _execute_impl(self, *args, **kwargs):
-        raise NotImplementedError(f"CollectiveOutputNode is only supported with dag.experimental_compile() (execute() at {calling()})")
+        raise NotImplementedError(f"CollectiveOutputNode is only supported with dag.experimental_compile() (execute() at {calling()}: compile the graph, then execute what that gives)")
 
 
 def bind(inputs, op, name, transport):

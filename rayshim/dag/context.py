@@ -3,6 +3,8 @@
 import os
 from dataclasses import dataclass, field
 
+from rayshim.sites import at
+
 
 def _from_environment(name, kind, default):
     return field(default_factory=lambda: kind(os.environ.get(f"RAY_CGRAPH_{name}", default)))
@@ -38,7 +40,7 @@ class DAGContext:
         if self.read_iteration_timeout > self.get_timeout:
             raise ValueError(
                 f"RAY_CGRAPH_read_iteration_timeout_s ({self.read_iteration_timeout}) must be less than or equal to "
-                f"RAY_CGRAPH_get_timeout ({self.get_timeout})"
+                f"RAY_CGRAPH_get_timeout ({self.get_timeout}) ({at('DAGContext')}: set one of these environment variables, or the argument, to another number of seconds)"
             )
 
     @staticmethod

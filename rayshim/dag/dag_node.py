@@ -226,7 +226,7 @@ class DAGNode(DAGNodeBase):
             raise ValueError(
                 "It is not allowed to call `experimental_compile` on the same DAG object multiple times no matter whether "
                 "`teardown` is called or not. Please reuse the existing compiled DAG or create a new one. "
-                f"({at('experimental_compile')})"
+                f"({at('experimental_compile')}: {self} ends a graph that has been compiled)"
             )
         self.is_cgraph_output_node = True
         return CompiledDAG(
@@ -253,7 +253,7 @@ class DAGNode(DAGNodeBase):
 
     def __getattr__(self, name):
         if name == "bind":
-            raise AttributeError(f".bind() cannot be used again on {type(self)} (at {calling()})")
+            raise AttributeError(f".bind() cannot be used again on {type(self)} (at {calling()}: give the node to the bind() of another method)")
         if name == "remote":
             raise AttributeError(
                 f".remote() cannot be used on {type(self)}. To execute the task graph for this node, use .execute(). (at {calling()})"

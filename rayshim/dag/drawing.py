@@ -2,6 +2,7 @@
 
 from rayshim.dag.input_node import InputAttributeNode, InputNode
 from rayshim.dag.output_node import MultiOutputNode
+from rayshim.sites import at
 
 _WIDTH = 30  # of a column of the text
 
@@ -17,7 +18,8 @@ def drawn(graph, filename, format, view, channel_details):
         import graphviz
     except ImportError:
         raise ImportError(
-            "Please install graphviz to visualize the compiled graph. You can install it by running `pip install graphviz`."
+            "Please install graphviz to visualize the compiled graph. You can install it by running `pip install graphviz`. "
+            f"({at('visualize')}: it cannot be imported here; format=\"ascii\" needs nothing)"
         ) from None
     source = _dot(graph, channel_details)
     graphviz.Source(source).render(filename, format=format, view=view)

@@ -70,7 +70,7 @@ class Graph:
             try:
                 method = getattr(self._instance, step.method) if isinstance(step.method, str) else step.method
                 made = method(*arguments, **step.keywords)
-                _check_parts(made, step.stores)
+                _check_parts(made, step.stores, step.name)
             except Exception as error:
                 made = _Failed(error, step.name)
         clock.append(time.perf_counter())
@@ -102,10 +102,10 @@ class Graph:
             )
 
 
-def _check_parts(made, stores):
+def _check_parts(made, stores, name):
     if len(stores) < 2:
         return
     if not isinstance(made, tuple):
-        raise ValueError(f"Expected a tuple of {len(stores)} outputs, but got {type(made)}")
+        raise ValueError(f"Expected a tuple of {len(stores)} outputs, but got {type(made)} (from {name}, whose num_returns is {len(stores)}, in a compiled graph: return a tuple)")
     if len(made) != len(stores):
-        raise ValueError(f"Expected {len(stores)} outputs, but got {len(made)} outputs")
+        raise ValueError(f"Expected {len(stores)} outputs, but got {len(made)} outputs (from {name} in a compiled graph: return as many values as its num_returns says)")

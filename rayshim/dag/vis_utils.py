@@ -5,6 +5,7 @@ import os
 from rayshim.dag.class_node import ClassMethodNode
 from rayshim.dag.input_node import InputAttributeNode, InputNode
 from rayshim.dag.output_node import MultiOutputNode
+from rayshim.sites import at
 
 
 def plot(dag, to_file=None):
@@ -28,11 +29,11 @@ def _check_pydot_and_graphviz():
     try:
         import pydot
     except ImportError:
-        raise ImportError("pydot is required to plot DAG, install it with `pip install pydot`.") from None
+        raise ImportError(f"pydot is required to plot DAG, install it with `pip install pydot`. ({at('plot')}: it cannot be imported here)") from None
     try:
         pydot.Dot.create(pydot.Dot())
-    except (OSError, pydot.InvocationException):
-        raise ImportError("graphviz is required to plot DAG, download it from https://graphviz.gitlab.io/download/") from None
+    except (OSError, pydot.InvocationException) as error:
+        raise ImportError(f"graphviz is required to plot DAG, download it from https://graphviz.gitlab.io/download/ ({at('plot')}: its program `dot` could not be run: {error})") from None
 
 
 def _get_nodes_and_edges(dag):

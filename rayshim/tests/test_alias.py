@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -106,3 +107,99 @@ def test_an_error_inside_a_module_is_not_hidden(tmp_path):
         "try:\n    import ray.util.broken\nexcept ModuleNotFoundError as error:\n    print(error.name)"
     )
     assert run(code, tmp_path) == "surely_not_there"
+
+
+CHILDREN = """
+import sys, multiprocessing, concurrent.futures
+import ray
+
+def told(x):
+    return [x, hasattr(ray, "REAL"), sys.modules["ray"].__name__]
+
+def told_by_grandchild(x):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.map(told, [x])[0]
+
+class Rows:
+    def __len__(self):
+        return 1
+    def __getitem__(self, i):
+        return told(i)
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    context.set_forkserver_preload(["ray"])
+    if sys.argv[2] == "pool":
+        with context.Pool(1) as pool:
+            print(pool.map(told, [1]))
+    elif sys.argv[2] == "executor":
+        with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+            print(list(pool.map(told_by_grandchild, [1])))
+    else:
+        from torch.utils.data import DataLoader
+        print(list(DataLoader(Rows(), num_workers=1, multiprocessing_context=context, batch_size=None)))
+"""
+
+
+@pytest.mark.parametrize("what", ["pool", "executor", "loader"])
+@pytest.mark.parametrize("how", ["spawn", "forkserver"])
+@pytest.mark.parametrize("as_module", [False, True])
+def test_children_of_multiprocessing_import_rayshim(tmp_path, real_ray, how, what, as_module):
+    if what == "loader" and (find_spec("torch") is None or as_module or how == "forkserver"):
+        pytest.skip("torch is not installed, or would take seconds for what the other two show")
+    (tmp_path / "script.py").write_text(CHILDREN)
+    path = os.pathsep.join([str(real_ray), *filter(None, sys.path)])
+    program = ["-m", "script"] if as_module else ["script.py"]
+    done = subprocess.run([sys.executable, "-m", "rayshim", *program, how, what], env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == f"[[{0 if what == 'loader' else 1}, False, 'rayshim']]\n", done.stderr
+
+
+def test_children_find_rayshim_where_only_the_program_has_it_on_its_path(tmp_path):
+    (tmp_path / "script.py").write_text(
+        f"import sys; sys.path += {[path for path in sys.path if path]!r}\n"
+        "import rayshim.alias; rayshim.alias.install(); sys.path.remove(sys.path[-1])\n"
+        "import multiprocessing.popen_spawn_posix\n"
+        "def told():\n    import ray; print(ray.__name__)\n"
+        "if __name__ == '__main__':\n"
+        "    child = multiprocessing.get_context('spawn').Process(target=told); child.start(); child.join()\n"
+    )
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "rayshim\n", done.stderr
+
+
+LATE = """
+import warnings
+import rayshim
+from rayshim import alias
+
+rayshim.init(num_cpus=4, log_to_driver=False, configure_logging=False, placement=PLACEMENT)
+
+@rayshim.remote
+class Actor:
+    def told(self):
+        try:
+            import ray.util
+        except ModuleNotFoundError:
+            return "none"
+        return "real" if hasattr(ray, "REAL") else ray.util.__name__
+
+early, other = Actor.remote(), Actor.remote()
+rayshim.get(other.__ray_ready__.remote())
+print(rayshim.get(early.told.remote()))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    alias.install()
+print(len(caught), *[str(one.message).split(":")[0] for one in caught])
+print(rayshim.get([actor.told.remote() for actor in (early, other, Actor.remote())]))
+"""
+
+
+@pytest.mark.parametrize("placement", ["isolated", "packed"])
+def test_installing_after_init_reaches_workers(tmp_path, placement):
+    code = LATE.replace("PLACEMENT", repr(placement)).replace("print(rayshim.get(early.told.remote()))", "rayshim.get(early.__ray_ready__.remote())")
+    assert run(code, tmp_path).split("\n") == ["0", "['rayshim.util', 'rayshim.util', 'rayshim.util']"]
+
+
+def test_a_worker_that_has_imported_real_ray_is_told_of(tmp_path, real_ray):
+    assert run(LATE.replace("PLACEMENT", "'isolated'"), tmp_path, real_ray).split("\n") == [
+        "real", "1 rayshim.alias.install() after init()", "['real', 'rayshim.util', 'rayshim.util']"]

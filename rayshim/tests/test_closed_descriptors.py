@@ -1,5 +1,6 @@
 """A program that closes descriptors which are not its own, as daemons do, and opens files that then have their numbers."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -28,3 +29,23 @@ def test_no_hole_is_made_in_a_file_that_has_the_heaps_number():
     for placement in ("isolated", "inline"):
         ran = subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM.format(placement=placement))], capture_output=True, text=True, timeout=50)
         assert (ran.returncode, ran.stdout) == (0, "True\n"), (placement, ran.stdout, ran.stderr)
+
+
+def test_a_worker_that_reads_from_a_terminal_is_told_that_there_is_nothing(tmp_path):
+    (tmp_path / "script.py").write_text(
+        "import rayshim as ray\n"
+        "ray.init(num_cpus=1, logging_level='ERROR')\n"
+        "def read():\n"
+        "    try:\n"
+        "        return input()\n"
+        "    except EOFError:\n"
+        "        return 'nothing'\n"
+        "print(ray.get(ray.remote(read).remote(), timeout=30))\n"
+    )
+    ours, terminal = os.openpty()
+    try:
+        done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, stdin=terminal, capture_output=True, text=True)
+    finally:
+        os.close(ours)
+        os.close(terminal)
+    assert done.stdout == "nothing\n", done.stderr

@@ -130,6 +130,14 @@ def _collective(name, *arguments):
     return getattr(collective, name)(*arguments)
 
 
+def _generator():
+    return rayshim.remote(lambda: (yield 1)).remote()
+
+
+async def _waits():
+    pass
+
+
 # Of what is around the core: Ray's words, and what is added to them.
 AROUND = {
     "pool, order": (lambda ray: _pool(ray, *2 * [lambda p: p.submit(lambda a, x: a.step.remote(x), 1)], lambda p: p.get_next_unordered(), lambda p: (p._results.pop(p._next_return_index, None), p.get_next())), ValueError, "It is not allowed to call get_next() after get_next_unordered().", "go on with get_next_unordered()"),
@@ -155,6 +163,17 @@ AROUND = {
     "init, address": (lambda ray: (ray.shutdown(), ray.init(address="there")), ValueError, "Invalid address format: there", "leave it out"),
     "init, cluster": (lambda ray: (ray.shutdown(), ray.init(address="auto")), ConnectionError, "Could not find any running Ray instance", "or run the program with real Ray"),
     "init, argument": (lambda ray: (ray.shutdown(), ray.init(num_cpu=1)), RuntimeError, "Unknown keyword argument(s): num_cpu", "help(rayshim.init)"),
+    "logging, encoding": (lambda ray: ray.LoggingConfig(encoding="XML"), ValueError, "Invalid encoding type: XML. Valid encoding types are: ['TEXT', 'JSON']", "LoggingConfig() at"),
+    "logging, attribute": (lambda ray: ray.LoggingConfig(additional_log_standard_attrs=["size"]), ValueError, "Unknown python logging standard attribute: size. The valid attributes are: ", "LoggingConfig() at"),
+    "logging, level": (lambda ray: (ray.shutdown(), ray.init(logging_config=ray.LoggingConfig(log_level="LOUD"))), ValueError, "Unknown level: 'LOUD'", "in capitals"),
+    "dag, settings": (lambda ray: ray.dag.context.DAGContext(get_timeout=0), ValueError, "must be less than or equal to RAY_CGRAPH_get_timeout (0)", "another number of seconds"),
+    "dag, collective": (lambda ray: ray.experimental.collective.allreduce.bind([3]), ValueError, "Expected all input nodes to be DAGNode, but got [3]", "the bind() of actor methods"),
+    "option, of a method": (lambda ray: Env.remote(1).step.options(num_returns=1.5), TypeError, "The type of keyword 'num_returns' must be ", "num_returns=1.5 for actor methods"),
+    "option, placement": (lambda ray: render.options(max_calls=1), ValueError, "Setting 'max_calls' is not supported in '.options()'.", "give it to @ray.remote"),
+    "generator, passed": (lambda ray: _generator().send(1), NotImplementedError, "`gen.send` is not supported.", "with next() or a loop"),
+    "id": (lambda ray: rayshim.ActorID(b"1"), ValueError, "ID string needs to have length 16, got 1", "ActorID at"),
+    "async task": (lambda ray: ray.remote(_waits), ValueError, "'async def' should not be used for remote tasks.", "_waits"),
+    "multiprocessing": (lambda ray: ray.util.multiprocessing.Pool(1).join(), ValueError, "Pool is still running", "call close() or terminate() first"),
     "init, ordering": (lambda ray: (ray.shutdown(), ray.init(ordering="none")), ValueError, "init(ordering='none'): must be one of", "'logical'"),
 }
 
@@ -162,6 +181,9 @@ AROUND = {
 @pytest.mark.parametrize("name", AROUND)
 def test_what_is_around_the_core_keeps_rays_words_and_names_the_place(ray, name):
     import rayshim.dag
+    import rayshim.dag.context
+    import rayshim.experimental.collective
+    import rayshim.util.multiprocessing
     import rayshim.util.queue  # noqa: F401
 
     call, kind, words, told = AROUND[name]
@@ -205,5 +227,28 @@ def test_what_ends_a_worker_before_its_task_begins_names_no_other_task():
         assert rayshim.get(render.remote(1)) == 1
         with pytest.raises(rayshim.exceptions.WorkerCrashedError, match=r"this task\. pid=\d+: it exited with code 4"):
             rayshim.get(render.options(max_retries=0).remote(Ends()))
+    finally:
+        rayshim.shutdown()
+
+
+def test_too_few_results_in_a_compiled_graph_name_the_method():
+    @rayshim.remote
+    class Splits:
+        @rayshim.method(num_returns=2)
+        def split(self, x):
+            return (x,)
+
+        def step(self, x):
+            return x
+
+    from rayshim.dag import InputNode, MultiOutputNode
+
+    rayshim.init(num_cpus=2, logging_level="ERROR")
+    try:
+        with InputNode() as given:
+            actor = Splits.remote()
+            graph = MultiOutputNode(list(actor.split.bind(actor.step.bind(given)))).experimental_compile()
+        with pytest.raises(ValueError, match=r"Expected 2 outputs, but got 1 outputs \(from .*split in a compiled graph: return as many values"):
+            rayshim.get(graph.execute(1))
     finally:
         rayshim.shutdown()

@@ -75,7 +75,7 @@ class ActorPool:
         out of order before, and what the work raised.
         """
         if not self.has_next():
-            raise StopIteration("No more results to get")
+            raise StopIteration(f"No more results to get (at {calling()}: all that was submitted has been taken; has_next() tells)")
         if self._next_return_index >= self._next_task_index or self._next_return_index not in self._results:
             raise ValueError(f"It is not allowed to call get_next() after get_next_unordered(). ({at('ActorPool.get_next')}: the next result in order has been taken already; "
                 "go on with get_next_unordered())")
@@ -88,7 +88,7 @@ class ActorPool:
     def get_next_unordered(self, timeout=None, ignore_if_timedout=False):
         """The next result to become ready; else as `get_next`. What is given up on is the oldest."""
         if not self.has_next():
-            raise StopIteration("No more results to get")
+            raise StopIteration(f"No more results to get (at {calling()}: all that was submitted has been taken; has_next() tells)")
         keys = list(self._busy)
         key = _ready(keys, timeout)
         if key is None and not ignore_if_timedout:

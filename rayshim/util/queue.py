@@ -153,13 +153,13 @@ class _Held:
 
     def put_nowait_batch(self, items):
         if self.maxsize > 0 and len(items) + self.qsize() > self.maxsize:
-            raise Full(f"Cannot add {len(items)} items to queue of size {self.qsize()} and maxsize {self.maxsize}. None was added")
+            raise Full(f"Cannot add {len(items)} items to queue of size {self.qsize()} and maxsize {self.maxsize}. None was added: give fewer, take some out first, or give the queue a larger maxsize")
         for item in items:
             self.queue.put_nowait(item)
 
     def get_nowait_batch(self, num_items):
         if num_items > self.qsize():
-            raise Empty(f"Cannot get {num_items} items from queue of size {self.qsize()}. None was taken")
+            raise Empty(f"Cannot get {num_items} items from queue of size {self.qsize()}. None was taken: ask for fewer, or put some first")
         return [self.queue.get_nowait() for _ in range(num_items)]
 
 

@@ -115,6 +115,8 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
         _core.set_hook("exit_kind", exit_kind)
         _core.set_hook("flush", flush)
         plugin.install(config["settings"], role)
+        if role != "packed":  # the other actors of a packed worker must not be interrupted for one's sake
+            signal.signal(signal.SIGTERM, _Terminated())
         plugin.begin(config["settings"], facts, gpus, setting)
         if role == "packed":
             _host()
@@ -152,10 +154,47 @@ def _sleep_beside(sleep):
     return beside
 
 
+class _Terminated:
+    """Handler of SIGTERM: raises SystemExit in the running call, so that its `finally` blocks run; without one the process ends here."""
+
+    def __init__(self):
+        self.pid = os.getpid()
+
+    def __call__(self, number, frame):
+        own = os.getpid() == self.pid
+        if not own and not _is_child_of_multiprocessing():
+            _die_of(number)
+        if own and not any(_core.running()):
+            _end_by(number)
+        error = SystemExit(1)
+        error.signal = number if own else None
+        raise error
+
+
+def _is_child_of_multiprocessing():
+    """Whether this process, forked by a worker, has `multiprocessing`'s own frame around what it runs."""
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and process.parent_process() is not None
+
+
+def _end_by(number):
+    """Ends the process after its exit functions, by the signal itself, which its callers are then told of."""
+    _run_exit_functions()
+    _die_of(number)
+
+
+def _die_of(number):
+    signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+    os.kill(os.getpid(), number)
+
+
 def exit_kind(error, reason):
     """The core's question: with `reason` 0, whether the exception `error` ends the process (0: no); else: leave now."""
     if reason:
         leave(reason)
+    if getattr(error, "signal", None) and isinstance(error, SystemExit):
+        _end_by(error.signal)
     if isinstance(error, SystemExit):
         return INTENDED if getattr(error, "intended", False) else FINISHED if error.code == 0 else SYSTEM_EXIT
     return 0
@@ -179,9 +218,14 @@ def leave(reason):
     """Ends the process in an orderly way."""
     _core.set_exit_reason(reason)
     if reason in (INTENDED, OUT_OF_SCOPE, SYSTEM_EXIT, FINISHED, DRAINED):
-        import atexit
-
-        _end_processes_of_multiprocessing()
-        atexit._run_exitfuncs()
+        _run_exit_functions()
     flush()
     os._exit(0)
+
+
+def _run_exit_functions():
+    import atexit
+
+    _end_processes_of_multiprocessing()
+    atexit._run_exitfuncs()
+    flush()

@@ -19,7 +19,8 @@ def main():
     null = os.open(os.devnull, os.O_RDWR)
     while null <= 2:  # the driver had closed it
         null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
+    if os.isatty(0):
+        os.dup2(null, 0)  # a worker that reads from a terminal would be stopped: it is not in the foreground
     os.close(null)
     config = _read_config(LINE_FD)
     if config["die_with_parent"]:

@@ -31,7 +31,7 @@ class ReduceOp(Enum):
         import torch
 
         if len({t.shape for t in tensors}) > 1:
-            raise ValueError(f"Expected tensors of one shape from all actors, but got {[tuple(t.shape) for t in tensors]}")
+            raise ValueError(f"Expected tensors of one shape from all actors, but got {[tuple(t.shape) for t in tensors]} (reduction with {self}: have the bound methods return one shape)")
         made = tensors[0].clone()
         for t in tensors[1:]:
             if self in (ReduceOp.SUM, ReduceOp.AVG):
@@ -71,6 +71,6 @@ class ReduceScatterOp(_CollectiveOp):
         if tensors[0].shape[0] % len(tensors):
             raise ValueError(
                 f"Expected the first dimension of the input tensor to be divisible by the world size {len(tensors)} "
-                f"(reducescatter got a tensor of shape {tuple(tensors[0].shape)} from each actor)"
+                f"(reducescatter got a tensor of shape {tuple(tensors[0].shape)} from each actor; pad it, or use another number of actors)"
             )
         return self.reduceOp.of(tensors).chunk(len(tensors))[rank].clone()

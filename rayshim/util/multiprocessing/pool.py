@@ -2,6 +2,7 @@
 
 import warnings
 
+from rayshim.sites import at, calling
 from rayshim.util.multiprocessing.results import (
     AsyncResult,
     IMapIterator,
@@ -68,11 +69,11 @@ class Pool:
         cpus = int(rayshim.cluster_resources().get("CPU", 0))
         processes = cpus if processes is None else processes
         if processes <= 0:
-            raise ValueError("Processes in the pool must be >0.")
+            raise ValueError(f"Processes in the pool must be >0. ({at('Pool')}: processes={processes})")
         if cpus < processes:
             raise ValueError(
                 f"Tried to start a pool with {processes} processes on an existing ray cluster, but there are only {cpus} "
-                "CPUs in the ray cluster."
+                f"CPUs in the ray cluster. ({at('Pool')}: ask for fewer, or call init(num_cpus={processes}) first)"
             )
         self._closed = False
         self._limit = maxtasksperchild or None
@@ -158,7 +159,7 @@ class Pool:
 
     def _check_running(self):
         if self._closed:
-            raise ValueError("Pool not running")
+            raise ValueError(f"Pool not running (at {calling()}: it was closed before; make another Pool)")
 
     # ---- end
 
@@ -189,6 +190,6 @@ class Pool:
         import rayshim
 
         if not self._closed:
-            raise ValueError("Pool is still running")
+            raise ValueError(f"Pool is still running ({at('join')}: call close() or terminate() first)")
         if self._ending:
             rayshim.wait(self._ending, num_returns=len(self._ending))

@@ -5,6 +5,8 @@ import itertools
 import threading
 from multiprocessing import TimeoutError
 
+from rayshim.sites import at
+
 
 class PoolTaskError(Exception):
     """Stands for the result of a function that raised; `underlying` is what it raised."""
@@ -69,7 +71,7 @@ class AsyncResult:
     def successful(self):
         """Whether no function raised. ValueError before the results are there."""
         if not self.ready():
-            raise ValueError(f"{self!r} not ready")
+            raise ValueError(f"{self!r} not ready ({at('successful')}: call wait() or get() first)")
         return not any(isinstance(result, Exception) for result in self._results())
 
 

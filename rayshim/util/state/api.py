@@ -4,6 +4,7 @@ are accepted and have no meaning in one process's own session."""
 from collections import Counter
 
 from rayshim import session
+from rayshim.sites import calling
 from rayshim.util.state import sources
 
 
@@ -26,9 +27,9 @@ def _select(source, filters, limit, detail):
     found = source()
     for key, predicate, value in filters or ():
         if predicate not in ("=", "!="):
-            raise ValueError(f"Unsupported filter predicate {predicate} is given. Available predicates: =, !=.")
+            raise ValueError(f"Unsupported filter predicate {predicate} is given. Available predicates: =, !=. (at {calling()})")
         if found and key not in found[0].columns():
-            raise ValueError(f"Invalid filter key {key}. Available filter keys: {', '.join(sorted(found[0].columns()))}.")
+            raise ValueError(f"Invalid filter key {key}. Available filter keys: {', '.join(sorted(found[0].columns()))}. (at {calling()})")
         found = [record for record in found if _same(record[key], value) == (predicate == "=")]
     found = found[:limit]
     return found if detail else [record.brief() for record in found]
