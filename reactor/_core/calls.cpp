@@ -310,7 +310,10 @@ struct Outgoing {
     m->caller = ctx->host ? ctx->running_actor : ctx->caller;
     m->retries = 0;
     for (size_t i = 1; i < results.size(); ++i) m->more_results()[i - 1] = ctx->heap->off(results[i]);
-    if (value_size && !placed) encoding->write(m->value());
+    if (value_size && !placed) {
+      encoding->write(m->value());
+      encoding->take_holds();
+    }
   }
   // What the caller gets: one ref, a list, a stream, or None.
   PyObject* refs() {

@@ -29,8 +29,9 @@ class Encoder {
   uint64_t full_size() const { return size() + (shown_in_ ? uint64_t(buffers_[shown_].len) : 0); }
   uint64_t pickled_bytes() const { return pickled_; }
   std::string layout(uint32_t items) const;  // text, see recorder.h
-  bool write(uint8_t* to);          // also takes a hold of every ref inside; false: Python error set
+  bool write(uint8_t* to);          // false: Python error set
   Off write_before_array();         // the same into the run in which the value's array was made, which is then the value's; 0: not so
+  void take_holds();                // of every ref in what was written
   bool is(ValueHeader* value) const;  // whether that is what write() would write; needs no GIL
   void clear();
 
@@ -41,7 +42,6 @@ class Encoder {
   bool buffer(PyObject* bytes);
   bool seen(PyObject* o);
   void write_head(uint8_t* to);     // the holds come when all is written: who is killed before has taken none
-  void take_holds();
   void raw(const void* from, size_t n) {
     if (size_t(end_ - p_) < n && !grow(n)) return;
     memcpy(p_, from, n);

@@ -409,7 +409,6 @@ Off Encoder::write_before_array() {
   write_head(to);
   *value_buffers(reinterpret_cast<ValueHeader*>(to)) = {uint64_t(data - to), bytes};
   give_run_away(owner_);
-  take_holds();
   return run;
 }
 
@@ -444,15 +443,15 @@ bool Encoder::write(uint8_t* to) {
     copy();
     if (!unlocked.lock()) return false;
   }
-  take_holds();
   ctx->trace(started, Span::Copy, ctx->running_actor, total);
   return true;
 }
 
 namespace {
 
-// The encoded value is in the object: in its body, or in a block that becomes its own. `away`: in the spill file.
-void attach(Object* o, Off block, uint64_t n, uint32_t note, bool away = false) {
+// The encoded value is in the object: in its body, or in a block that becomes its own. `written`: by it, whose refs are held from now on; that comes
+// last, because the size tells the supervisor that they are. `away`: in the spill file.
+void attach(Object* o, Off block, uint64_t n, uint32_t note, Encoder* written = nullptr, bool away = false) {
   if (block) {
     ctx->local.alloc.publish(block);
     ctx->local.alloc.count_value(block, 1);
@@ -464,6 +463,7 @@ void attach(Object* o, Off block, uint64_t n, uint32_t note, bool away = false) 
     o->block = block;
     ctx->local.journal.clear(note);
   }
+  if (written) written->take_holds();
   o->size = n;
 }
 
@@ -502,11 +502,11 @@ bool encode_into(Encoder& e, Object* o, bool wide) {
   ctx->proc->count_bytes(n, e.pickled_bytes());
   if (n <= sizeof o->body) {
     if (!e.write(o->body)) return false;
-    attach(o, 0, n, kNoEntry);
+    attach(o, 0, n, kNoEntry, &e);
     return true;
   }
   if (Off run = e.write_before_array()) {
-    attach(o, run, n, ctx->local.journal.add(run, Entry::Block));
+    attach(o, run, n, ctx->local.journal.add(run, Entry::Block), &e);
     return true;
   }
   Room room = room_for_value(n);
@@ -514,7 +514,7 @@ bool encode_into(Encoder& e, Object* o, bool wide) {
   uint32_t note = ctx->local.journal.add(room.block, Entry::Block);
   if (!e.write(room.at)) return false;
   written(room);
-  attach(o, room.block, n, note, room.file != nullptr);
+  attach(o, room.block, n, note, &e, room.file != nullptr);
   return true;
 }
 
