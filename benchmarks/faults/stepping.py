@@ -27,9 +27,10 @@ def led(pid, steps):
     try:
         yield
     finally:
-        if attached:  # its parent hears of its end when the tracer has
+        if attached:  # its parent hears of its end when the tracer has; a last stop may be told before
             with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, _ALL_KINDS)
+                while os.WIFSTOPPED(os.waitpid(pid, _ALL_KINDS)[1]):
+                    pass
 
 
 def _lead(pid, steps):
