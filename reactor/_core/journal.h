@@ -23,6 +23,10 @@ class Journal {
   // Without a process entry (driver, tests) nothing is written: when the driver dies everything ends.
   Journal(Heap* h, Allocator* a, Proc* proc) : heap_(h), alloc_(a), proc_(proc) {}
 
+  // Makes room for the next entry, which takes long now and then: so it is called before a hold is taken that add() will note.
+  void reserve() {
+    if (proc_ && free_.empty()) grow();
+  }
   uint32_t add(Off off, Entry tag) {
     if (!proc_) return kNoEntry;
     if (free_.empty()) grow();

@@ -539,16 +539,11 @@ Object* ref_object(PyObject* ref) {
 }
 
 PyObject* new_ref(Object* o, bool take, uint32_t note) {
+  if (note == kNoEntry) ctx->local.journal.reserve();
   auto* r = reinterpret_cast<PyRef*>(ref_class->tp_alloc(ref_class, 0));
   if (!r) return nullptr;
   if (take) take_hold(o);  // before it is noted: who is killed in between has one too many, and not one too few
-  try {
-    if (note == kNoEntry) note = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);
-  } catch (std::bad_alloc&) {
-    if (take) drop_hold(ctx->local, o);
-    Py_DECREF(r);  // it is of no object yet
-    throw;
-  }
+  if (note == kNoEntry) note = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);
   r->object = o;
   r->uid = o->uid;
   r->epoch = epoch;
@@ -573,6 +568,7 @@ PyView* bare_view(Object* o, uint8_t* data, uint64_t size) {
 }
 
 PyObject* new_view(Object* o, uint8_t* data, uint64_t size, Mapping* mapping, bool writable) {
+  ctx->local.journal.reserve();
   PyView* v = bare_view(o, data, size);
   if (!v) return nullptr;
   take_hold(o);
@@ -599,6 +595,7 @@ void drop_weak(Local& l, Object* actor) {
 }
 
 PyObject* new_link(Object* o, bool take, bool weak) {
+  ctx->local.journal.reserve();
   auto* l = reinterpret_cast<PyLink*>(LinkType->tp_alloc(LinkType, 0));
   if (!l) return nullptr;
   if (take && weak) weak_count(o).fetch_add(1, memory_order_relaxed);

@@ -88,6 +88,7 @@ Mapping* Mapping::open(Heap* h, Off block) {
 
 Reading::Reading(Object* o) : object_(o), value_(value_of(ctx->heap, o)) {
   Residence* r = in_run(o) ? residence_of(ctx->heap, o) : nullptr;
+  ctx->local.journal.reserve();
   take_hold(o);
   if (r && pin(ctx->heap, r)) pinned_ = r;
   note_ = ctx->local.journal.add(ctx->heap->off(o), pinned_ ? Entry::View : Entry::Hold);  // decoding runs code of the program's: it may end here
