@@ -89,6 +89,7 @@ PROGRAMS = {
         _program("steady_state", "a task submitted as each one completes"),
         _program("watchers", "one player, two watchers, one store"),
         _program("work_queue", "workers that pull from a queue"),
+        _program("torch_actors", "six actors, each with a torch network"),
         _program("threads", "actors with threads of their own", _WAITS_FOR_LATER.format("an actor", "the learner")),
     )
 }

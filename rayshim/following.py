@@ -60,7 +60,10 @@ def halt(what, key=None):
     """Waits for the end that the running call, or this process, came to. `what` happens no more in the record, a sentence; `key`: of the actor,
     (ordinal, life)."""
     _, number = _core.running()
-    _tell_halted(number, what + _kept.end_told(key if key is not None or number not in _here else _here[number].key))
+    if key is None and number in _here:
+        key = _here[number].key
+    if key not in _kept.lives or _kept.lives[key].ended is None:  # else its end comes, and with it an answer for those who wait
+        _tell_halted(number, what + _kept.end_told(key))
     ref, _ = _core.request()
     try:
         _core.wait([ref], 1, None)
@@ -77,7 +80,7 @@ def _tell_halted(number, what):
 def all_halted(number):
     """Whether all event loops of the actor, or its threads, have come to the end of their record: the driver is to know."""
     follow = _here.get(number)
-    if follow is not None and follow.insides and all(inside.halted for inside in follow.insides):
+    if follow is not None and follow.life.ended is None and follow.insides and all(inside.halted for inside in follow.insides):
         _tell_halted(number, "an actor that runs several calls at once goes no further" + _kept.end_told(follow.key))
 
 

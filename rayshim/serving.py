@@ -103,11 +103,12 @@ def begin(settings, record, own_gpus, setting):
 
 
 def _take_place_among_processes():
-    """As in Ray: where memory runs out, the system kills workers before anything else; RAY_worker_niceness is added to the niceness."""
+    """As in Ray: where memory runs out, the system kills workers before anything else; where there are fewer cores than running processes, the
+    driver goes on and the workers wait. A learner in the driver beside four actors that compute on 2 cores is 2.5 times slower without."""
     with contextlib.suppress(OSError, ValueError), open("/proc/self/oom_score_adj", "w") as score:
         score.write(str(min(max(int(os.environ.get("RAY_worker_oom_score_adjustment") or 1000), 0), 1000)))
     with contextlib.suppress(OSError, ValueError):
-        os.nice(int(os.environ.get("RAY_worker_niceness") or 0))
+        os.nice(int(os.environ.get("RAY_worker_niceness") or 15))
 
 
 def _cpus(facts):

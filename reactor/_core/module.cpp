@@ -756,6 +756,7 @@ NB_MODULE(_core, m) {
   m.def("offer", &offer, nb::arg("link"), nb::arg("named") = false, nb::call_guard<Using>());
   m.def("take_retry", [] { return ctx && take_retry(ctx->running_message); });
   m.def("unwanted", [] { return ctx && ctx->running && ctx->heap->at<Object>(ctx->running)->unwanted.load() == 1; });
+  m.def("wake_on_signal", &wake_on_signal, nb::arg("number"));
   m.def("leave_after_task", [] { if (ctx) ctx->leave_after = true; });
   m.def("link_at", &link_at, nb::arg("offset"), nb::arg("take"), nb::arg("weak") = false, nb::call_guard<Using>());
   m.def("ref_at", &ref_at, nb::arg("offset"), nb::call_guard<Using>());

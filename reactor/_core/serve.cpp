@@ -1,4 +1,5 @@
 // The worker's side: which message or task runs next.
+#include <csignal>
 #include "packed.h"
 
 namespace reactor {
@@ -315,6 +316,23 @@ void was_given() {
   if (Served* s = served_of(ctx->serves)) actor_was_given(*s);
 }
 
+// A signal that comes while the main thread looks for work, and not in a system call, would be handled when it wakes the next time, perhaps never.
+// So its handler also bumps the bell's word, and a sleep that begins after it does not begin.
+static std::atomic<bool> signalled{false};
+static struct sigaction handled;
+static void note_signal(int number) {
+  handled.sa_handler(number);
+  signalled.store(true, memory_order_relaxed);
+  if (ctx) ctx->proc->bell.word.fetch_add(1, memory_order_release);
+}
+void wake_on_signal(int number) {
+  struct sigaction mine;
+  if (sigaction(number, nullptr, &mine) != 0 || mine.sa_flags & SA_SIGINFO || mine.sa_handler == SIG_DFL || mine.sa_handler == SIG_IGN || mine.sa_handler == note_signal) return;
+  handled = mine;
+  mine.sa_handler = note_signal;
+  sigaction(number, &mine, nullptr);
+}
+
 // Serves this process's inbox, or the task queues, until the process is told to end. Returns why it should leave; -1 with a
 // Python error when a signal handler raised.
 int serve(double idle_seconds) {
@@ -328,6 +346,7 @@ int serve(double idle_seconds) {
   if (ctx->header->settings.load()) kick_queues();  // another kind of worker may have been asked for meanwhile, in vain
   ctx->serving = true;
   for (;;) {
+    signalled.store(false, memory_order_relaxed);
     if (PyErr_CheckSignals() != 0) return -1;
     answer();
     if (ctx->leave_after && ctx->deferred_open == 0) return int(ExitReason::Drained);
@@ -339,7 +358,8 @@ int serve(double idle_seconds) {
     uint64_t deadline = in ? held_until(*served) : idle_seconds > 0 ? now_ns() + uint64_t(idle_seconds * 1e9) : UINT64_MAX;
     int e;
     Py_BEGIN_ALLOW_THREADS
-    e = wait_on(ctx->heap, &ctx->proc->bell, ctx->proc, ctx->spin, deadline, [&] { return in ? inbox_ready(*served) : runnable_task(); });
+    e = wait_on(ctx->heap, &ctx->proc->bell, ctx->proc, ctx->spin, deadline,
+                [&] { return signalled.load(memory_order_relaxed) || (in ? inbox_ready(*served) : runnable_task()); });
     Py_END_ALLOW_THREADS
     if (in && (e == ETIMEDOUT || e == EDEADLK)) {
       look_at_hold(*served, e == EDEADLK);

@@ -30,5 +30,6 @@ void drain(Object* actor);                              // fails what still arri
 bool free_actor(Object* actor);                         // true when it was freed (dead and nobody holds it)
 void forget_channels();
 int serve(double idle_seconds);
+void wake_on_signal(int number);                        // whose Python handler then runs at once in a worker without work
 
 }  // namespace reactor

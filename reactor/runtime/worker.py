@@ -117,6 +117,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
         plugin.install(config["settings"], role)
         if role != "packed":  # the other actors of a packed worker must not be interrupted for one's sake
             signal.signal(signal.SIGTERM, _Terminated())
+            _core.wake_on_signal(signal.SIGTERM)
         plugin.begin(config["settings"], facts, gpus, setting)
         if role == "packed":
             _host()
