@@ -1,5 +1,6 @@
 """Nothing grows with the number of calls or actors. Ray does grow, and is too slow for these numbers."""
 
+import contextlib
 import gc
 import os
 
@@ -18,7 +19,8 @@ def resident():
     gc.collect()
     total = 0
     for pid in [os.getpid(), *marked(os.environ[MARK])]:
-        with open(f"/proc/{pid}/smaps_rollup") as rollup:
+        # An actor's process may end meanwhile.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{pid}/smaps_rollup") as rollup:
             total += sum(int(line.split()[1]) for line in rollup if line.startswith(("Pss_Anon:", "Pss_Shmem:"))) << 10
     return total
 
