@@ -3,7 +3,6 @@
 import fcntl
 import os
 import re
-import signal
 import subprocess
 import sys
 import termios
@@ -27,17 +26,12 @@ class Terminal:
         self._master, slave = os.openpty()
         self.process = subprocess.Popen(
             [sys.executable, *arguments], stdin=slave, stdout=slave, stderr=slave, cwd=directory, start_new_session=True,
-            preexec_fn=self._as_a_terminal_starts_it,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
             env={**os.environ, "TERM": "dumb", "PYTHON_BASIC_REPL": "1", "IPYTHONDIR": str(directory / "ipython")})
         os.close(slave)
         self._output = bytearray()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
-
-    @staticmethod
-    def _as_a_terminal_starts_it():
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # what a shell starts in the background ignores it, and so would its descendants
 
     def _read(self):
         while True:

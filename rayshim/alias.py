@@ -42,9 +42,11 @@ class _Asking:
     """Finds `ray` as _Finder does if the driver has called `install`, else leaves it to the other finders and lets the driver know."""
 
     def find_spec(self, name, path=None, target=None):
+        if name != THEIRS or is_installed():
+            return None
         from rayshim import session
 
-        if name != THEIRS or session.current is None or is_installed():
+        if session.current is None:
             return None
         control = session.current.control
         if (_TOPIC, _INSTALLED) in control.ask("posted", _TOPIC):

@@ -12,6 +12,7 @@ from _thread import allocate_lock
 
 _SUM = b', "sum": "%08x"}\n'
 _SUM_SIZE = len(_SUM % 0)
+_DIGITS = slice(-len(b'00000000"}\n'), -len(b'"}\n'))  # of the checksum in a line
 _END = "end.json"
 
 
@@ -42,7 +43,10 @@ def _end_of(path):
         for line in file:
             if line.endswith(b"\n"):
                 count, last = count + 1, line
-    return [count, int(last[-_SUM_SIZE:][len(b', "sum": "'):][:8], 16) if last else 0]
+    try:
+        return [count, int(last[_DIGITS], 16) if last else 0]
+    except ValueError:
+        raise _damaged(path, count, f"was changed: {_shown(last)}") from None
 
 
 def write_run(path, run):
