@@ -33,9 +33,10 @@ Kept keep(Message* m, Receiver& from) {
   return {block, note};
 }
 
-void release_kept(Off block) {
-  release_message(ctx->local, ctx->heap->at<Message>(block));
-  ctx->local.alloc.free(block);
+void release_kept(Kept k) {
+  release_message(ctx->local, ctx->heap->at<Message>(k.block));
+  ctx->local.journal.clear(k.note);
+  ctx->local.alloc.free(k.block);
 }
 
 bool Aside::behind(const Channel* channel, int32_t lane, size_t end) const {

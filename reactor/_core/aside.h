@@ -26,7 +26,7 @@ struct Kept {
   uint32_t note = kNoEntry;
 };
 Kept keep(Message* m, Receiver& from);    // copies, notes, takes out of the channel
-void release_kept(Off block);             // gives back what the call held, after its note was cleared
+void release_kept(Kept k);                // gives back what the call or task held, and its block
 
 // Calls set aside until their arguments are there.
 class Aside {

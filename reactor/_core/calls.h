@@ -8,16 +8,22 @@ namespace reactor {
 inline ValueHeader* message_value(Heap* h, Message* m) {
   return reinterpret_cast<ValueHeader*>(m->args_object ? value_of(h, h->at<Object>(m->args_object)) : m->value());
 }
-inline bool holds_anything(Message* m) {
-  if (m->args_object || m->function) return true;
-  auto* v = reinterpret_cast<ValueHeader*>(m->value());
-  return v->deps + v->refs > 0;
-}
-// Gives back what a message held, after it was run or failed; its results are another matter.
+// Gives back what a message held, after it was run or failed; its results are another matter. Each hold leaves the message before
+// it is dropped [drop_hold releases], so the supervisor can go on with the message of a process that was killed in between.
 inline void release_message(Local& l, Message* m) {
-  if (m->args_object) drop_hold(l, l.heap->at<Object>(m->args_object));
-  else drop_value_refs(l, reinterpret_cast<ValueHeader*>(m->value()));
-  if (m->function) drop_hold(l, l.heap->at<Object>(m->function));
+  auto drop = [&](Off& held, Off gone) {
+    if (Off off = held; off && off != kLetGo) {
+      held = gone;
+      drop_hold(l, l.heap->at<Object>(off));
+    }
+  };
+  if (m->args_object) {
+    drop(m->args_object, kLetGo);
+  } else {
+    auto* v = reinterpret_cast<ValueHeader*>(m->value());
+    for (uint32_t i = 0; i < v->deps + v->refs; ++i) drop(value_refs(v)[i], 0);
+  }
+  drop(m->function, 0);
 }
 // An object that nobody has seen; its memory is given back unless it is kept.
 struct Fresh {

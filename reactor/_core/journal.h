@@ -8,7 +8,8 @@
 
 namespace reactor {
 
-enum class Entry : uint64_t { None = 0, Hold, Run, Block, Channel, Trying, Task, Weak, Call, View, Mask = 15 };
+// Finished: a Task or Call whose results are settled; the message's holds are being given back (release_message), its block after them.
+enum class Entry : uint64_t { None = 0, Hold, Run, Block, Channel, Trying, Task, Weak, Call, View, Finished, Mask = 15 };
 constexpr uint32_t kNoEntry = 0xffffffff;
 
 struct JournalChunk {
@@ -37,6 +38,9 @@ class Journal {
   }
   void set(uint32_t i, Off off, Entry tag) {
     if (i != kNoEntry) at(i).store(off | uint64_t(tag), memory_order_release);
+  }
+  void retag(uint32_t i, Entry tag) {
+    if (i != kNoEntry) at(i).store((at(i).load(memory_order_relaxed) & ~uint64_t(Entry::Mask)) | uint64_t(tag), memory_order_release);
   }
   void clear(uint32_t i) {
     if (i == kNoEntry) return;

@@ -322,6 +322,7 @@ struct CancelNote {
 
 // A call on its way. In a channel it is followed by the further results' offsets, the arguments' value, the time at which it was sent (of an
 // actor that may have several callers) and its tag's tail; a task lies in a block of its own.
+constexpr Off kLetGo = 1;
 struct Message {
   uint32_t size;             // whole record
   MessageKind kind;
@@ -334,7 +335,7 @@ struct Message {
   uint32_t args;             // positional
   uint16_t kwargs;
   uint16_t depth;            // length of the tag's tail
-  Off args_object;           // set when the arguments are too large for the channel
+  Off args_object;           // set when the arguments are too large for the channel; kLetGo: they were, see release_message
   Off function;              // Object of the task's function, or of what a call asks for around its method
   union {
     uint32_t demand;         // of a task: for what resources it asks

@@ -384,9 +384,9 @@ bool Host::remove_those_leaving() {
       auto* o = ctx->heap->at<Object>(m->result_at(r));
       if (!is_done(o)) complete_died(ctx->local, o, reason);
     }
-    ctx->local.journal.clear(k.note);
+    ctx->local.journal.retag(k.note, Entry::Finished);
     for (uint32_t r = 0; r < m->results; ++r) drop_hold(ctx->local, ctx->heap->at<Object>(m->result_at(r)));
-    release_kept(k.block);
+    release_kept(k);
   }
   for (auto& c : s.incoming)
     if (c->awaiting.missing) let_go(ctx->local, c->awaiting.node);

@@ -403,7 +403,7 @@ void completion_finish(PyCompletion* c) {
   finish_results(c->results->data(), c->notes->data(), uint32_t(c->results->size()), c->note);
   delete c->stream;
   c->stream = nullptr;
-  if (c->message) release_kept(ctx->heap->off(c->message));
+  if (c->message) release_kept({ctx->heap->off(c->message), c->note});
   c->message = nullptr;
   c->results->clear();
   c->notes->clear();

@@ -165,7 +165,7 @@ void DeadCalls::settle(bool anew, Off reason, std::unordered_set<Off>& failed, s
 
 void forget_creation(Inbox* in) {
   Off block = in->creation.exchange(0);
-  if (block) release_kept(block);
+  if (block) release_kept({block, kNoEntry});
 }
 
 }  // namespace reactor

@@ -304,18 +304,18 @@ void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependen
   Py_XDECREF(tb);
 }
 
-// `task_note`: the journal's entry of the task that they are of. It goes before the message's holds of them do, because the
-// supervisor gives those back for a task that is noted.
+// `task_note`: the journal's entry of the block that they are of, which is changed before the results' holds go: the supervisor gives
+// these back for a block that is noted as a task or a call.
 void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint32_t task_note) {
   for (uint32_t i = 0; i < n; ++i) {
     auto* o = ctx->heap->at<Object>(results[i]);
     complete(ctx->local, o, o->state.load(memory_order_relaxed));
-    ctx->local.journal.clear(notes[i]);
-    if (task_note == kNoEntry) drop_hold(ctx->local, o);
   }
-  if (task_note == kNoEntry) return;
-  ctx->local.journal.clear(task_note);
-  for (uint32_t i = 0; i < n; ++i) drop_hold(ctx->local, ctx->heap->at<Object>(results[i]));
+  ctx->local.journal.retag(task_note, Entry::Finished);
+  for (uint32_t i = 0; i < n; ++i) {
+    ctx->local.journal.clear(notes[i]);
+    drop_hold(ctx->local, ctx->heap->at<Object>(results[i]));
+  }
 }
 
 bool take_retry(Message* m) {
@@ -446,14 +446,10 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
   uint32_t nargs = m->args, actor = m->actor, method = m->method;
   Off function = m->function;
   PyObject* options = nullptr;  // keeps `function`, of a call that was not a task, until it is loaded
-  if (from) {
-    // What the message held is given back after the record: killed in between, it leaks; the other way round it would be
-    // given back twice. A task keeps its holds to the end: if this worker dies it is run again.
-    std::vector<uint64_t> mine;
+  if (from) {  // a task keeps its holds to the end: if this worker dies it is run again
     if (function) options = new_ref(ctx->heap->at<Object>(function), true);
-    if (holds_anything(m)) mine.assign(reinterpret_cast<uint64_t*>(m), reinterpret_cast<uint64_t*>(m) + m->size / 8);
+    release_message(ctx->local, m);
     from->pop(m);
-    if (!mine.empty()) release_message(ctx->local, reinterpret_cast<Message*>(mine.data()));
   }
 
   PyObject* callable = nullptr;

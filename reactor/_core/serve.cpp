@@ -111,7 +111,7 @@ bool inbox_has_work(Served& s) {
 
 // Runs a call that has a block of its own, which stays noted until it is done.
 void run_kept(const Kept& k) {
-  if (!run_message(ctx->heap->at<Message>(k.block), nullptr, k.note)) release_kept(k.block);
+  if (!run_message(ctx->heap->at<Message>(k.block), nullptr, k.note)) release_kept(k);
 }
 
 void run_next(Served& s, const Next& next) {
@@ -215,8 +215,7 @@ bool serve_tasks() {
     ctx->proc->running_class.store(0, memory_order_relaxed);
     ctx->depth = 0;
     ctx->children.clear();
-    release_message(ctx->local, m);
-    ctx->local.alloc.free(task);
+    release_kept({task, note});
     ctx->proc->demand.store(0, memory_order_relaxed);
     give_back(demand);
     if (ctx->leave_after) return true;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include "actor_states.h"
+#include "aside.h"
 #include "observe.h"
 #include "restarts.h"
 #include "spill.h"
@@ -334,6 +335,8 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
       if (tag_of(v) == Entry::Trying && o->runner.load() != kNoProc) continue;  // an old claim of the same memory
       retry_or_fail(off_of(v), why, p.cancel.load(), failed, freed);
     }
+  for (uint64_t v : entries)
+    if (tag_of(v) == Entry::Finished) release_kept({off_of(v), kNoEntry});
   // The block of a value that was just being stored goes with the object if that has it already.
   for (uint64_t v : entries)
     if (tag_of(v) == Entry::Hold)
