@@ -33,6 +33,7 @@ class Notebook:
         self._client = NotebookClient(
             self._format.new_notebook(), kernel_name="python3", resources={"metadata": {"path": str(directory)}}, allow_errors=True)
         self._loop = asyncio.new_event_loop()
+        self._late = {}  # what came when its cell had ended, by its stream
 
     def __enter__(self):
         self._kernel = self._client.async_setup_kernel()
@@ -62,13 +63,17 @@ class Notebook:
         await running
         return _shown(cells[-1].outputs)
 
-    def run_until_shown(self, stream, text):
-        """Run idle cells until one shows `text` in `stream`: the lines of workers may come after the end of their cell."""
-        for _ in range(300):
-            if any(text in output.text for cell in self._client.nb.cells for output in cell.outputs if output.get("name") == stream):
-                return
-            self.run("import time; time.sleep(0.05)")
-        raise AssertionError(f"no cell shows {text!r} in its {stream}: {self._client.nb.cells}")
+    def wait_until_shown(self, stream, text):
+        """Wait until some cell shows `text` in `stream`. The lines of workers may come when their cell has ended; nbclient drops those."""
+        shown = [output.text for cell in self._client.nb.cells for output in cell.outputs if output.get("name") == stream]
+        self._do(self._shown_late(stream, text, shown + self._late.setdefault(stream, [])))
+
+    async def _shown_late(self, stream, text, shown):
+        while not any(text in part for part in shown):
+            message = await self._client.kc.iopub_channel.get_msg(timeout=None)
+            if message["msg_type"] == "stream":
+                self._late.setdefault(message["content"]["name"], []).append(message["content"]["text"])
+                shown = self._late.get(stream, [])
 
     def _do(self, what):
         return self._loop.run_until_complete(asyncio.wait_for(what, self._seconds))
@@ -185,8 +190,8 @@ def test_what_workers_print_is_shown_by_a_cell(notebook):
 
         ray.get(speak.remote())
     """)
-    notebook.run_until_shown("stdout", "to the output")
-    notebook.run_until_shown("stderr", "to the errors")
+    notebook.wait_until_shown("stdout", "to the output")
+    notebook.wait_until_shown("stderr", "to the errors")
 
 
 def test_the_error_of_a_call_is_the_cells(notebook):
