@@ -1,4 +1,5 @@
 #include "observe.h"
+#include "patience.h"
 #include <map>
 #include <utility>
 #include <tuple>
@@ -332,6 +333,12 @@ nb::dict stats() {
       auto* page = ctx->heap->at<SlabPage>(ctx->heap->page_at(i));
       used += page->used.load() - (page->owner.load() == kAbandoned ? 0 : 1);
     }
+  uint64_t notices = 0, pairs = 0;  // what order keeps for as long as the run lasts
+  for (Off off = h->notices.load(memory_order_acquire); off; off = ctx->heap->at<Notice>(off)->next) ++notices;
+  for (auto& bucket : h->waited)
+    for (Off off = bucket.load(memory_order_acquire); off; off = ctx->heap->at<Waited>(off)->next) ++pairs;
+  d["notices"] = notices;
+  d["waited_pairs"] = pairs;
   d["slab_pages"] = slab;
   d["slab_slots_used"] = used;
   d["high_page"] = h->high_page.load();
