@@ -1,6 +1,5 @@
 """What each of several actors in one process has of its own, as if it had a process of its own."""
 
-import ctypes
 import os
 import random
 import sys
@@ -83,11 +82,11 @@ class ActorStates:
 
     def _find_libraries(self):
         for library in threads.libraries():
-            address = ctypes.cast(library.set, ctypes.c_void_p).value
+            get, put = library.addresses
             # What a stronger variable says is the same for all.
-            if address not in self._threads and not any(os.environ.get(name) for name in library.variables if name != threads.OPENMP):
-                self._threads.add(address)
-                _core.exchange_threads(ctypes.cast(library.get, ctypes.c_void_p).value, address, min(library.most, library.default()))
+            if put not in self._threads and not any(os.environ.get(name) for name in library.variables if name != threads.OPENMP):
+                self._threads.add(put)
+                _core.exchange_threads(get, put, min(library.most, library.default()))
 
     def switched(self, outer, inner):
         """The core's hook. Actor `inner` has its turn after `outer` (0: nobody), or `outer` is gone (FORGET), or has its turn and no

@@ -4,7 +4,6 @@ A library reads its environment variable when it is loaded. A worker is forked f
 worker runs tasks with different numbers of CPUs: what the variables say then has to be told to the libraries.
 """
 
-import ctypes
 import os
 import re
 import sys
@@ -29,12 +28,13 @@ class _Kind(NamedTuple):
 
 class Library(NamedTuple):
     """A loaded library: its variables, the most threads that it takes, and C functions that get and set their number (of OpenMP
-    that is the calling thread's number)."""
+    that is the calling thread's number), with their addresses."""
 
     variables: tuple
     most: int
     get: Callable
     set: Callable
+    addresses: tuple
 
     def told(self):
         """The number of threads that the environment asks for; None: it says nothing."""
@@ -114,6 +114,8 @@ def _loaded():
 def _library(kind, path):
     if not re.match(kind.file, os.path.basename(path)):
         return None
+    import ctypes  # 3 ms, which only who has loaded a numeric library pays
+
     try:
         handle = ctypes.PyDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
     except OSError:
@@ -122,4 +124,5 @@ def _library(kind, path):
     if get is None or put is None:
         return None
     get.restype, get.argtypes, put.restype, put.argtypes = ctypes.c_int, [], None, [ctypes.c_int]
-    return Library(kind.variables, kind.most(), get, put)
+    addresses = tuple(ctypes.cast(function, ctypes.c_void_p).value for function in (get, put))
+    return Library(kind.variables, kind.most(), get, put, addresses)
