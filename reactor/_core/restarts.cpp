@@ -36,12 +36,6 @@ template <class F> void each_call(Inbox* in, F f) {
   }
 }
 
-bool any_done(Message* m) {
-  for (uint32_t i = 0; i < m->results; ++i)
-    if (is_done(ctx->heap->at<Object>(m->result_at(i)))) return true;
-  return false;
-}
-
 // The results are as before the call; what the dead process had stored in them is freed by `forget`.
 void reset_results(Message* m) {
   for (uint32_t i = 0; i < m->results; ++i) {
@@ -135,11 +129,11 @@ void DeadCalls::settle(bool anew, Off reason, std::unordered_set<Off>& failed, s
       failed.insert(link);
       drop_hold(ctx->local, ctx->heap->at<Object>(link));
     }
-    bool run = anew && m->retries > 0 && !cancelled && !any_done(m);
+    const bool done = any_done(m);
+    bool run = anew && m->retries > 0 && !cancelled && !done;
     for (uint32_t i = 0; i < m->results; ++i) {
       auto* o = ctx->heap->at<Object>(m->result_at(i));
-      if (is_done(o)) finish_walk(o);
-      else forget_value(o, freed);
+      settle_stored(o, done && !(m->flags & kStreaming), freed);
       if (cancelled && !is_done(o)) complete(ctx->local, o, State::Cancelled);
       failed.insert(m->result_at(i));
     }

@@ -24,7 +24,8 @@ void forget_creation(Inbox* in);  // the actor will not be made anew
 
 // Of supervisor.cpp: a result that a dead process was to give.
 void fail_results(Message* m, Off reason, std::unordered_set<Off>* failed);
-void forget_value(Object* o, std::unordered_set<Off>& freed);
+bool any_done(Message* m);
+void settle_stored(Object* o, bool shown, std::unordered_set<Off>& freed);
 void finish_walk(Object* o);
 
 }  // namespace reactor

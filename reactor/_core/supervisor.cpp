@@ -35,6 +35,21 @@ void finish_walk(Object* o) {
   if (word != 1 && o->state.load(memory_order_acquire) != State::Cancelled) walk_waiters(ctx->local, o, word);
 }
 
+bool any_done(Message* m) {
+  for (uint32_t i = 0; i < m->results; ++i)
+    if (is_done(ctx->heap->at<Object>(m->result_at(i)))) return true;
+  return false;
+}
+
+// A result that a dead runner may have stored and not shown. `shown`: another result of the call can be seen; then all are stored, and this one
+// is shown, too. Else what was stored is forgotten.
+void settle_stored(Object* o, bool shown, std::unordered_set<Off>& freed) {
+  const State stored = o->state.load(memory_order_acquire);
+  if (is_done(o)) finish_walk(o);
+  else if (shown && kind_of(o) != kStreamLink && (stored == State::Value || stored == State::Error)) complete(ctx->local, o, stored);
+  else forget_value(o, freed);
+}
+
 namespace {
 
 Inbox* inbox_of(Object* actor) {
@@ -87,15 +102,11 @@ void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<
     failed.insert(off);
     drop_hold(ctx->local, ctx->heap->at<Object>(off));
   }
-  bool shown = false;  // a result can be seen: then all are stored, and the others are shown, too
-  for (uint32_t i = 0; i < m->results; ++i) shown |= is_done(ctx->heap->at<Object>(m->result_at(i)));
+  const bool shown = !(m->flags & kStreaming) && any_done(m);
   for (uint32_t i = 0; i < m->results; ++i) {
     Off off = m->result_at(i);
     auto* o = ctx->heap->at<Object>(off);
-    const State stored = o->state.load(memory_order_acquire);
-    if (is_done(o)) finish_walk(o);
-    else if (shown && !(m->flags & kStreaming) && (stored == State::Value || stored == State::Error)) complete(ctx->local, o, stored);
-    else forget_value(o, freed);
+    settle_stored(o, shown, freed);
     again = again && !is_done(o);
     failed.insert(off);
   }
@@ -341,16 +352,18 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
   for (uint64_t v : entries)
     if (tag_of(v) == Entry::Hold)
       if (Off block = h->at<Object>(off_of(v))->block) held.insert(block);
+  // The results of a call are shown one after the other while all are noted. (One that another call had stored is shown as well: it has run.)
+  bool shown = false;
+  for (uint64_t v : entries)
+    if (tag_of(v) == Entry::Run && !failed.count(off_of(v)) && kind_of(h->at<Object>(off_of(v))) != kStreamLink) shown |= is_done(h->at<Object>(off_of(v)));
   for (uint64_t v : entries) {
     Off off = off_of(v);
     switch (tag_of(v)) {
       case Entry::Run: {
         if (failed.count(off)) break;
         auto* o = h->at<Object>(off);
-        if (is_done(o)) {
-          finish_walk(o);
-        } else {
-          forget_value(o, freed);
+        settle_stored(o, shown, freed);
+        if (!is_done(o)) {
           if (o->unwanted.load() == 1) complete(ctx->local, o, State::Cancelled);
           else if (auto it = reasons.find(place_of(o->runner.load())); it != reasons.end()) complete_died(ctx->local, o, it->second);
           else complete_died(ctx->local, o, why);
