@@ -225,3 +225,51 @@ def test_the_context_of_init_is_a_mapping(bare_ray, backend):
     assert context["node_id"] == bare_ray.get_runtime_context().get_node_id()
     assert set(context.keys()) >= {"node_ip_address", "address", "gcs_address", "session_dir"}
     assert context.get("no such fact", 3) == 3
+
+
+def _names(ray):
+    context = ray.get_runtime_context()
+    return context.get_task_name(), context.get_task_function_name()
+
+
+def test_a_call_has_a_name_and_the_name_of_its_function(ray):
+    names = _names
+
+    @ray.remote
+    def work():
+        return names(ray)
+
+    @ray.remote
+    class Worker:
+        def __init__(self):
+            self.constructed = names(ray)
+
+        def work(self):
+            return names(ray)
+
+        def stream(self):
+            yield names(ray)
+
+        def born(self):
+            return self.constructed
+
+    @ray.remote
+    class Async:
+        async def work(self):
+            return names(ray)
+
+    module = __name__
+    assert ray.get(work.remote()) == ("work", f"{module}.work")
+    assert ray.get(work.options(name="other").remote()) == ("other", f"{module}.work")
+    worker = Worker.remote()
+    assert ray.get(worker.work.remote()) == ("Worker.work", f"{module}.Worker.work")
+    assert ray.get(worker.work.options(name="other").remote()) == ("other", f"{module}.Worker.work")
+    assert ray.get(next(worker.stream.options(num_returns="streaming").remote())) == ("Worker.stream", f"{module}.Worker.stream")
+    assert ray.get(worker.born.remote()) == ("Worker.__init__", f"{module}.Worker.__init__")
+    threaded = Worker.options(max_concurrency=2).remote()
+    assert ray.get(threaded.work.remote()) == ("Worker.work", f"{module}.Worker.work")
+    loop = Async.remote()
+    for name, method in ("Async.work", loop.work), ("other", loop.work.options(name="other")):
+        task, function = ray.get(method.remote())
+        assert task == name
+        assert function.startswith(module) and function.endswith("Async.work")  # Ray has the class's qualified name in between

@@ -14,7 +14,7 @@ from rayshim.function import _is_generator
 from rayshim.generators import num_returns_code, window
 from rayshim.refs import _run
 from rayshim.signature import Signature
-from rayshim.sites import at, calling
+from rayshim.sites import at, calling, module_of
 
 _FOREVER = 0xFFFFFFFF  # retries without end
 _NAMED = 4096  # actors that the report shows by name
@@ -29,6 +29,7 @@ class ClassInfo:
     def __init__(self, cls):
         self.name = cls.__name__
         self.module = cls.__module__
+        self.file_module = module_of(cls)
         self.qualname = cls.__qualname__
         self.is_async = False
         self.methods = {}  # name -> (index, number of results, min_args, max_args, Signature or None, options)

@@ -191,7 +191,7 @@ def init(
         except BaseException:
             driver.stop()
             raise
-    screen = worker_lines.Screen() if arguments.shows_output(log_to_driver) else None
+    screen = worker_lines.Screen(plain=logging_config is not None) if arguments.shows_output(log_to_driver) else None
     driver.show = screen and screen.show
     driver.lost = unhandled.report
     serving.install(settings, "inline" if inline else "driver")

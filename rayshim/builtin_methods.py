@@ -31,15 +31,16 @@ def retried(which):
 class Configured:
     """A method with what its options, or those of one call, ask for: a name, retries on exceptions, a concurrency group."""
 
-    __slots__ = ("method", "retry", "concurrency_group", "__name__", "__self__", "__title__")
+    __slots__ = ("method", "retry", "concurrency_group", "name", "__name__", "__self__", "__title__")
 
     def __init__(self, method, options):
         self.method = getattr(method, "method", method)
         self.retry = retried(options["retry_exceptions"]) if "retry_exceptions" in options else getattr(method, "retry", ())
         self.concurrency_group = options.get("concurrency_group")
-        if options.get("name"):
+        self.name = options.get("name")
+        if self.name:
             self.__title__ = f"ray::{options['name']}"  # of the process while it runs
-        self.__name__ = options.get("name") or getattr(method, "__name__", "")
+        self.__name__ = self.name or getattr(method, "__name__", "")
         self.__self__ = getattr(method, "__self__", None)
 
     def __call__(self, *args, **kwargs):

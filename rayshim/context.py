@@ -5,7 +5,8 @@ import os
 from reactor import _core
 
 from rayshim import gpus, placement, session
-from rayshim.sites import at, calling
+from rayshim.builtin_methods import Configured
+from rayshim.sites import at, calling, module_of
 
 
 def job_id():
@@ -44,14 +45,25 @@ class RuntimeContext:
         return TaskID(_id_bytes(uid)[:24])
 
     def get_task_name(self):
-        call = _handed_on()
-        name = call.name if call else _core.running_name()
-        if name is None:
+        """The running call's `options(name=)`; else the name of the function, or of class and method. None in the driver."""
+        function = _running_function()
+        if function is None:
             return None
+        return isinstance(function, Configured) and function.name or self._in_class(_name(function))
+
+    def get_task_function_name(self):
+        """Module (of a script: its file's name), class and function of the running call. None in the driver."""
+        function = _running_function()
+        if function is None:
+            return None
+        function = function.method if isinstance(function, Configured) else getattr(function, "_unnamed_", function)
+        facts = self._facts()
+        module = _core.get_one(_core.ref_at(facts["info"]), None).file_module if facts else module_of(function)
+        return f"{module}.{self._in_class(_name(function))}"
+
+    def _in_class(self, name):
         facts = self._facts()
         return f"{facts['class_name']}.{name}" if facts else name
-
-    get_task_function_name = get_task_name
 
     def get_actor_id(self):
         """The actor's, None outside of actors."""
@@ -182,6 +194,20 @@ class RuntimeContext:
     def get(self):
         """The basic ids as a dict."""
         return {"job_id": self.get_job_id(), "node_id": self.get_node_id(), "namespace": self.namespace}
+
+
+def _running_function():
+    """The function or method of the running call; object.__init__ while an actor is constructed; None where no call runs."""
+    call = _handed_on()
+    if call:
+        return call.function
+    if not _core.running()[0]:
+        return None
+    return _core.running_callable() or object.__init__
+
+
+def _name(function):
+    return getattr(function, "__name__", type(function).__name__)
 
 
 def _handed_on():

@@ -1,6 +1,6 @@
 """`JobConfig` and `LoggingConfig`: what `init` may be given as objects."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 
 from rayshim.sites import at
 
@@ -31,23 +31,33 @@ class LoggingConfig:
         except (ValueError, TypeError) as error:
             raise type(error)(f"{error} ({at('init')}: log_level of its LoggingConfig; give a name such as 'INFO', in capitals, or a number)") from None
 
+    def to_dict(self):
+        """The configuration as a dict that JSON can carry."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, d):
+        """The configuration of such a dict; keys that are none of its fields are left out."""
+        return cls(**{field.name: d[field.name] for field in fields(cls) if field.name in d})
+
     def apply(self):
-        """Configures this process's root logger, which every worker does at its birth."""
+        """Configures this process's root logger and the one named "ray", which every worker does at its birth."""
         import logging
         import sys
 
         handler = logging.StreamHandler(sys.stderr)
-        if self.encoding == "JSON":
-            handler.setFormatter(_Json(self.additional_log_standard_attrs))
-        else:
-            extra = "".join(f" {name}=%({name})s" for name in self.additional_log_standard_attrs)
-            handler.setFormatter(logging.Formatter(f"%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s{extra}"))
-        root = logging.getLogger()
+        handler.setLevel(self.log_level)
+        handler.setFormatter(_Formatter(self.encoding, self.additional_log_standard_attrs))
+        handler.addFilter(_add_context)
+        root, ray = logging.getLogger(), logging.getLogger("ray")
         if _applied:
             root.removeHandler(_applied.pop())
         _applied.append(handler)
-        root.addHandler(handler)
-        root.setLevel(self.log_level)
+        ray.handlers.clear()
+        ray.propagate = False
+        for logger in (root, ray):
+            logger.addHandler(handler)
+            logger.setLevel(self.log_level)
 
 
 _applied = []  # the root logger's handler of the last configuration
@@ -55,40 +65,48 @@ _STANDARD = ["args", "asctime", "created", "exc_info", "exc_text", "filename", "
              "pathname", "process", "processName", "relativeCreated", "stack_info", "taskName", "thread", "threadName"]
 
 
-class _Json:
-    """A logging formatter: one JSON object to a line."""
+def _add_context(record):
+    """A logging filter that keeps each record, and gives it what is known of the process and the call, under the names of Ray's CoreContextFilter."""
+    from rayshim import session
+    from rayshim.context import RuntimeContext
 
-    def __init__(self, attributes):
-        self.attributes = attributes
+    if session.current is None:
+        return True
+    context = RuntimeContext()
+    known = {"job_id": context.get_job_id(), "worker_id": context.get_worker_id(), "node_id": context.get_node_id()}
+    if session.current.driver is None or context.get_task_id():
+        known.update(actor_id=context.get_actor_id(), task_id=context.get_task_id(), task_name=context.get_task_name(),
+                     task_func_name=context.get_task_function_name(), actor_name=context.get_actor_name())
+    for name, value in known.items():
+        if value:
+            setattr(record, name, value)
+    return True
+
+
+class _Formatter:
+    """A logging formatter of LoggingConfig's encodings: a line of text or a JSON object, with the standard attributes that were asked for and all
+    others that the record has, among them those of `extra=`. Source: ray._common.formatters."""
+
+    def __init__(self, encoding, attributes):
+        self._encoding, self._attributes = encoding, attributes
 
     def format(self, record):
         import json
         import logging
         import time
 
-        from rayshim.context import RuntimeContext
-
+        added = {name: getattr(record, name, None) for name in self._attributes}
+        added.update((name, value) for name, value in vars(record).items() if name not in _STANDARD)
+        added["timestamp_ns"] = time.time_ns()
+        if self._encoding == "TEXT":
+            plain = logging.Formatter("%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s")
+            return " ".join([plain.format(record), *(f"{name}={value}" for name, value in added.items())])
         plain = logging.Formatter()
-        made = {
-            "asctime": plain.formatTime(record),
-            "levelname": record.levelname,
-            "message": record.getMessage(),
-            "filename": record.filename,
-            "lineno": record.lineno,
-            "process": record.process,
-            **{name: getattr(record, name, None) for name in self.attributes},
-        }
+        made = {"asctime": plain.formatTime(record), "levelname": record.levelname, "message": record.getMessage(), "filename": record.filename,
+                "lineno": record.lineno, "process": record.process}
         if record.exc_info:
-            made["exc_text"] = plain.formatException(record.exc_info)
-        from rayshim import session
-
-        if session.current is not None:
-            context = RuntimeContext()
-            known = {"job_id": context.get_job_id(), "worker_id": context.get_worker_id(), "node_id": context.get_node_id(),
-                     "actor_id": context.get_actor_id(), "task_id": context.get_task_id()}
-            made.update({name: value for name, value in known.items() if value})
-        made["timestamp_ns"] = time.time_ns()
-        return json.dumps(made)
+            made["exc_text"] = record.exc_text or plain.formatException(record.exc_info)
+        return json.dumps({**made, **added})
 
 
 class JobConfig:

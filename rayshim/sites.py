@@ -29,6 +29,17 @@ def calling():
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
 
 
+def module_of(named):
+    """The module of a function or class. Of the script that runs it is the name of its file, as in Ray's descriptors of functions."""
+    module = getattr(named, "__module__", None) or "?"
+    if module != "__main__":
+        return module
+    code = getattr(named, "__code__", None)
+    file = code.co_filename if code else getattr(sys.modules["__main__"], "__file__", "")
+    name, extension = os.path.splitext(os.path.basename(file))
+    return name if extension == ".py" else module
+
+
 def _is_made_for_us(frame):
     """Whether the frame is of a function that Python made for a class of ours, a dataclass's constructor say, and that is in no file."""
     return frame.f_code.co_filename == "<string>" and frame.f_globals.get("__name__", "").startswith("rayshim.")

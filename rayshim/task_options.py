@@ -15,8 +15,10 @@ def wrap(function, flags):
     A generator function stays one; what is around it lasts until it ends.
     """
     if flags.get("name"):
-        function = within(function, nullcontext)
-        function.__name__ = flags["name"]
+        named = within(function, nullcontext)
+        named.__name__ = flags["name"]
+        named._unnamed_ = function
+        function = named
     if flags.get("retry_exceptions"):
         function = _retrying(function, flags["retry_exceptions"])
     if flags.get("env"):

@@ -10,9 +10,11 @@ _HINT = " (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log
 
 
 class Screen:
-    """Prints lines, as `reactor.runtime.driver` hands them on: stream (1 or 2), label, pid, text."""
+    """Prints lines, as `reactor.runtime.driver` hands them on: stream (1 or 2), label, pid, text. `plain`: without "(label pid=...)" before
+    them, which structured logs ask for."""
 
-    def __init__(self):
+    def __init__(self, plain=False):
+        self._plain = plain or os.environ.get("RAY_DISABLE_WORKER_LOG_PREFIX", "").lower() in ("1", "true")
         # Imported here: lines are shown in a thread, beside whatever the program imports.
         from rayshim.experimental import tqdm_ray
 
@@ -23,21 +25,21 @@ class Screen:
         if stream == 1 and self._bars.take_line(line):
             return
         if self._merger is None:
-            return _print(stream, label, pid, line)
+            return self._print(stream, label, pid, line)
         for shown in self._merger.take(stream, label, pid, line, time.monotonic()):
-            _print(*shown)
+            self._print(*shown)
 
     def end(self):
         """At the session's end: what was held back."""
         for shown in self._merger.rest() if self._merger is not None else ():
-            _print(*shown)
+            self._print(*shown)
 
+    def _print(self, stream, label, pid, line):
+        from rayshim.experimental.tqdm_ray import safe_print  # between progress bars
 
-def _print(stream, label, pid, line):
-    from rayshim.experimental.tqdm_ray import safe_print  # between progress bars
-
-    # In one write: to an unbuffered stream `print` writes the end of a line by itself, and the program's own threads write there too.
-    safe_print(f"({label} pid={pid}) {line}\n", end="", file=sys.stdout if stream == 1 else sys.stderr, flush=True)
+        origin = "" if self._plain else f"({label} pid={pid}) "
+        # In one write: to an unbuffered stream `print` writes the end of a line by itself, and the program's own threads write there too.
+        safe_print(f"{origin}{line}\n", end="", file=sys.stdout if stream == 1 else sys.stderr, flush=True)
 
 
 class _Seen:

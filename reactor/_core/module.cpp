@@ -948,6 +948,9 @@ NB_MODULE(_core, m) {
     if (!ctx || !ctx->running_callable) return nb::none();
     return nb::getattr(nb::handle(ctx->running_callable), "__name__", nb::none());
   });
+  m.def("running_callable", []() -> nb::object {  // None, too, while an actor is constructed
+    return ctx && ctx->running_callable ? nb::borrow(nb::handle(ctx->running_callable)) : nb::none();
+  });
   m.def("cancel_wanted", [] { return ctx && ctx->running_uid && ctx->proc->cancel.load() == ctx->running_uid; });
   m.def("pool_surplus", [] { return ctx->header->pool_idle.load() > ctx->header->resource_total[0] / kUnit; });
   m.def("futex_ping_pong", &futex_ping_pong, nb::arg("rounds"));
