@@ -40,7 +40,7 @@ $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --upgrade pip
 	$(PY) -m pip install --quiet torch==2.13.0
-	$(PY) -m pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.4" "numpy>=2.0" ninja
+	$(PY) -m pip install --quiet "scikit-build-core>=1.0" "nanobind>=2.4" "numpy>=2.0" ninja
 	touch $@
 
 $(VENV)/built: $(VENV)/made pyproject.toml $(CORE)
