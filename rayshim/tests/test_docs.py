@@ -40,3 +40,13 @@ def test_block(program, output, tmp_path):
 def test_links_of_a_page_lead_somewhere(page):
     for target in re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+def test_each_name_of_the_map_of_a_call_stands_in_its_file():
+    table = (REPOSITORY / "docs" / "how-a-call-travels.md").read_text().partition("## Where it is in the code")[2]
+    rows = re.findall(r"^\| (.+) \| `([^`|]+)` \|$", table, re.MULTILINE)
+    assert len(rows) > 20
+    for names, path in rows:
+        text = (REPOSITORY / path).read_text()
+        for name in re.findall(r"`(\w+)`", names):
+            assert re.search(rf"\b{name}\b", text), f"{name} is not in {path}: correct the table in docs/how-a-call-travels.md"
