@@ -1,6 +1,8 @@
 """An actor and a task: the smallest program with both.
 
     python examples/first_actor.py
+
+A ref stands for a result that may not be there yet; `get` waits for its value.
 """
 
 import rayshim as ray
