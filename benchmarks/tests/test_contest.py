@@ -1,5 +1,7 @@
 """The runner and the report of the head-to-head workloads, on runs that are made up."""
 
+import json
+
 import pytest
 
 pytest.importorskip("rich")
@@ -149,6 +151,21 @@ def test_the_readme_shows_some_rows_of_the_summary():
         results[name] = {"title": f"Of {name}: time", "unit": None, "axis": None, "published": "", "machine": state, "floors": {}, "cases": [case]}
     told = publish.highlights(results)
     assert "| Of impala | 50 steps a trajectory | 3 s | 1 s | 3 | same |" in told and told.count("an unknown revision") == 1
+
+
+def test_publish_fills_the_pages_and_copies_the_plots(tmp_path, monkeypatch):
+    case = {"title": CASE.title, "options": CASE.options, **summary(ray=[made(30.0)], rayshim=[made(10.0)])}
+    state = {"cores": 2, "processor": "P", "memory": 1 << 30, "system": "Linux-6.1-x", "python": "3.11", "versions": {}}
+    state |= {"revision": None, "modified": None, "load": 0.0}
+    found = {"title": "Made up: time", "unit": None, "axis": None, "published": "", "machine": state, "floors": {}, "cases": [case]}
+    (tmp_path / "gymnasium.json").write_text(json.dumps(found))
+    page = tmp_path / "RESULTS.md"
+    page.write_text("# Results\n\n<!-- figures: gymnasium -->\nold\n<!-- end of figures -->\n")
+    monkeypatch.setattr(publish, "PAGES", (page,))
+    monkeypatch.setattr(publish, "PLOTS", tmp_path / "plots")
+    assert publish.main(["--json", str(tmp_path), "--publish"]) == 0
+    assert "| rayshim | 1 s ±0% | 3 |" in page.read_text() and "![gymnasium](plots/gymnasium.png)" in page.read_text()
+    assert (tmp_path / "plots" / "gymnasium.png").exists()
 
 
 def test_the_effort_is_the_usual_one_where_nothing_else_is_said():
