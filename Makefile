@@ -4,6 +4,7 @@
 # make test-ray   all compat_tests on real Ray, about half an hour; records what passed
 # make tsan    the tests of packed workers, threads and array memory with the core built for ThreadSanitizer, some 5 minutes
 # make pages   the tests of memory with cores built for memory pages of 16 and 64 KiB, some 10 minutes
+# make docs    the documentation, into build/site; a warning is an error
 # Each makes .venv on first use; the native core is rebuilt when its sources change.
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +13,7 @@ PY := $(VENV)/bin/python
 PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER
 CORE := CMakeLists.txt $(wildcard reactor/_core/*.h reactor/_core/*.cpp)
 
-.PHONY: demo test test-ray tsan pages micro clean
+.PHONY: demo test test-ray tsan pages micro docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/built $(VENV)/ray
@@ -35,12 +36,19 @@ pages: $(VENV)/built
 micro: $(VENV)/built $(VENV)/ray
 	$(PY) -m benchmarks micro
 
+docs: $(VENV)/docs
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
+
+$(VENV)/docs: $(VENV)/made pyproject.toml
+	$(PY) -m pip install --quiet "mkdocs-material>=9.5" "mkdocstrings[python]>=0.26"
+	touch $@
+
 # torch first: a range that any release satisfies would bring gigabytes of another build of it.
 $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --upgrade pip
 	$(PY) -m pip install --quiet torch==2.13.0
-	$(PY) -m pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.4" "numpy>=2.0" ninja
+	$(PY) -m pip install --quiet "scikit-build-core>=1.0" "nanobind>=2.4" "numpy>=2.0" ninja
 	touch $@
 
 $(VENV)/built: $(VENV)/made pyproject.toml $(CORE)

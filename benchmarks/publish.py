@@ -1,4 +1,4 @@
-"""Markdown and plots of all results, from their JSON alone: python -m benchmarks report [--json DIRECTORY] [--readme]"""
+"""Markdown and plots of all results, from their JSON alone: python -m benchmarks report [--json DIRECTORY] [--publish]"""
 
 import argparse
 import json
@@ -13,8 +13,17 @@ from benchmarks.experiments import WORKLOADS
 from benchmarks.report import three_digits
 
 REPOSITORY = machine.REPOSITORY
-READMES = (REPOSITORY / "README.md", REPOSITORY / "benchmarks" / "README.md")
+PAGES = (REPOSITORY / "benchmarks" / "RESULTS.md", REPOSITORY / "README.md")  # what --publish fills
 PLOTS = REPOSITORY / "benchmarks" / "plots"
+# (workload, case): from those that gain most to those that gain least.
+HIGHLIGHTS = (
+    ("gymnasium", "CartPole-v1"),
+    ("parameter-server", "sync"),
+    ("atari", "ALE/Pong-v5"),
+    ("impala", "50 steps a trajectory"),
+    ("qlearning", "minibatch 500"),
+)
+_HEAD = ("| workload | | Ray | rayshim | over Ray | results |", "| --- | --- | ---: | ---: | ---: | --- |")
 _TABLES = {"layers": layers, "order": order, "pace": pace_summary}
 _BLOCK = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 
@@ -41,39 +50,57 @@ def section(name, found, plots=False):
 
 def summary(results):
     """One table of all workloads, Ray's figure beside rayshim's; and what is not met."""
-    lines = ["| workload | | Ray | rayshim | over Ray | results |", "| --- | --- | ---: | ---: | ---: | --- |"]
-    missed = []
+    lines, missed, last = [], [], None
+    for name, case, line in _rows(results):
+        title = results[name]["title"].split(":")[0] if name != last else ""
+        lines.append(f"| {title} | {line}")
+        missed += [f"{name}, {case['title']}: {text}" for text, _ in standings.notes(case) if text.endswith("NOT MET")]
+        last = name
+    text = "\n".join([*_HEAD, *lines]) + "\n\n" + _machines(results)
+    if missed:
+        text += "\nNot reached:\n\n" + "\n".join(f"- {line}" for line in missed) + "\n"
+    return text
+
+
+def highlights(results):
+    """The rows of `summary` that the project's README shows; None if one of them was not measured."""
+    found = {(name, case["title"]): f"| {results[name]['title'].split(':')[0]} | {line}" for name, case, line in _rows(results)}
+    if any(row not in found for row in HIGHLIGHTS):
+        return None
+    return "\n".join([*_HEAD, *(found[row] for row in HIGHLIGHTS)]) + "\n\n" + _machines({name: results[name] for name, _ in HIGHLIGHTS})
+
+
+def _rows(results):
+    """(name of the workload, its case, the case's cells as the end of a line of the summary) of each case that both sides have run."""
     for name, found in results.items():
-        if name not in WORKLOADS:
-            continue
-        for number, case in enumerate(found["cases"]):
+        for case in found["cases"] if name in WORKLOADS else ():
             rows = {row["name"]: row for row in case["rows"]}
             if "ray" not in rows or "rayshim" not in rows:
                 continue
             cells = [standings.figure(rows[side], found) for side in ("ray", "rayshim")]
             ratio = rows["rayshim"]["over_ray"]
             same = {None: "", True: "same", False: "**different**"}[rows["rayshim"]["same"]]
-            title = found["title"].split(":")[0] if number == 0 else ""
-            lines.append(f"| {title} | {case['title']} | {' | '.join(cells)} | {three_digits(ratio) if ratio else ''} | {same} |")
-            missed += [f"{name}, {case['title']}: {text}" for text, _ in standings.notes(case) if text.endswith("NOT MET")]
-    # The load differs from one to the next, and stands with each.
+            yield name, case, f"{case['title']} | {' | '.join(cells)} | {three_digits(ratio) if ratio else ''} | {same} |"
+
+
+def _machines(results):
+    """A line for each machine and revision; the load differs from one result to the next, and stands with each."""
     words = sorted({machine.in_words(r["machine"]).rpartition("; load")[0] for name, r in results.items() if name in WORKLOADS})
-    text = "\n".join(lines) + "\n\n" + "\n\n".join(f"{line}." for line in words) + "\n"
-    if missed:
-        text += "\nNot reached:\n\n" + "\n".join(f"- {line}" for line in missed) + "\n"
-    return text
+    return "\n\n".join(f"{line}." for line in words) + "\n"
 
 
 def blocks(results, plots=False):
-    """{name of a README's block: its Markdown}."""
+    """{name of a block of RESULTS.md or README.md: its Markdown}."""
     found = {name: text for name, result in results.items() if (text := section(name, result, plots))}
     if any(name in WORKLOADS for name in results):
         found["summary"] = summary(results)
+    if shown := highlights(results):
+        found["highlights"] = shown
     return found
 
 
 def filled(text, made):
-    """A README's text with the blocks that there are figures for filled with them; the others stay."""
+    """A page's text with the blocks that there are figures for filled with them; the others stay."""
     return _BLOCK.sub(lambda m: f"{m[1]}{made[m[2]].strip()}\n{m[3]}" if m[2] in made else m[0], text)
 
 
@@ -82,7 +109,7 @@ def main(argv):
     parser.add_argument(
         "--json", type=Path, metavar="DIRECTORY", default=heads.RESULTS, help="where the results are (default: %(default)s)"
     )
-    parser.add_argument("--readme", action="store_true", help="also put the figures and plots into the READMEs")
+    parser.add_argument("--publish", action="store_true", help="also put the figures and plots into benchmarks/RESULTS.md and README.md")
     arguments = parser.parse_args(argv)
     console = Console()
     results = load(arguments.json)
@@ -100,12 +127,12 @@ def main(argv):
     path = arguments.json / "report.md"
     path.write_text("\n".join(parts))
     console.print(f"written: {path} and the plots beside it", highlight=False)
-    if arguments.readme:
+    if arguments.publish:
         PLOTS.mkdir(exist_ok=True)
         for name in set(results) & set(WORKLOADS):
             shutil.copy(arguments.json / f"{name}.png", PLOTS / f"{name}.png")
         made = blocks(results, plots=True)
-        for readme in READMES:
-            readme.write_text(filled(readme.read_text(), made))
-            console.print(f"written: {readme}", highlight=False)
+        for page in PAGES:
+            page.write_text(filled(page.read_text(), made))
+            console.print(f"written: {page}", highlight=False)
     return 0

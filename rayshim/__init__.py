@@ -34,15 +34,23 @@ from rayshim.ids import (
     WorkerID,
 )
 from rayshim.refs import ObjectRef
+from rayshim.version import VERSION as __version__  # rayshim.alias.install() puts Ray's here, for what looks at ray.__version__
 
 ObjectID = ObjectRef
-__version__ = "2.60.0"  # the version of Ray whose API this is
 SCRIPT_MODE, WORKER_MODE, LOCAL_MODE = 0, 1, 2
 
 
 # Loaded when first used: what is rayshim's own, so that `dir` shows Ray's names, and what few programs need.
 _MODULE_OF = {"graph": "api", "report": "api", "digest": "api", "exit_actor": "actor", "packed": "packing",
               "LoggingConfig": "job_config", "logger": "logs"}
+TYPE_CHECKING = False  # as typing has it, without the import
+if TYPE_CHECKING:
+    from rayshim.actor import exit_actor
+    from rayshim.api import digest, graph, report
+    from rayshim.job_config import LoggingConfig
+    from rayshim.logs import logger
+    from rayshim.packing import packed
+del TYPE_CHECKING
 _MODULES = ("util", "dag", "experimental", "runtime_env", "runtime_context", "job_config", "cloudpickle", "_raylet")
 
 

@@ -3,6 +3,8 @@
 import os
 import sys
 
+from rayshim.version import RAY_VERSION
+
 OURS, THEIRS = "rayshim", "ray"
 
 
@@ -23,6 +25,7 @@ def install():
         )
     if not is_installed():
         sys.meta_path.insert(0, _Finder())
+        sys.modules[OURS].__version__ = RAY_VERSION
         if any(name in sys.modules for name in _STARTERS):
             _pass_on()
         _tell_workers()

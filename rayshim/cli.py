@@ -2,6 +2,8 @@
 
 import sys
 
+from rayshim.version import VERSION
+
 _LOOKING = ("status", "stack", "memory")
 _WITH_VALUE = ("--ordering", "--patience", "--record", "--replay", "--graph", "--trace", "--placement", "--timeout")
 
@@ -169,7 +171,7 @@ def _parser():
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"rayshim {_version()}")
+    parser.add_argument("--version", action="version", version=f"rayshim {VERSION}")
     return parser
 
 
@@ -237,12 +239,3 @@ def _compare_parser():
     )
     parser.add_argument("--timeout", type=float, default=float("inf"), metavar="SECONDS", help="end a run that takes longer")
     return parser
-
-
-def _version():
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("rayshim")
-    except PackageNotFoundError:
-        return "(not installed, run from its source)"

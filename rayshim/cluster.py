@@ -6,6 +6,7 @@ from reactor import _core
 
 from rayshim import session
 from rayshim.sites import at
+from rayshim.version import RAY_VERSION
 
 
 def _amounts(which):
@@ -64,7 +65,7 @@ class RayContext:
 
         self.dashboard_url = ""
         self.python_version = "{}.{}.{}".format(*sys.version_info[:3])
-        self.ray_version = sys.modules["rayshim"].__version__
+        self.ray_version = RAY_VERSION
         self.ray_commit = ""
         self.address_info = {
             "node_ip_address": "127.0.0.1",

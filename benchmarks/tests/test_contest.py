@@ -1,5 +1,7 @@
 """The runner and the report of the head-to-head workloads, on runs that are made up."""
 
+import json
+
 import pytest
 
 pytest.importorskip("rich")
@@ -112,10 +114,20 @@ def test_figures_go_between_their_marks_only():
     assert publish.filled(publish.filled(text, {"one": "new"}), {"one": "newer"}) == text.replace("old", "newer")
 
 
-def test_every_result_has_a_place_in_a_readme():
-    text = "".join(path.read_text() for path in publish.READMES)
+def test_every_result_has_a_place_on_a_page():
+    results, readme = (path.read_text() for path in publish.PAGES)
     for name in [*WORKLOADS, "micro", "layers", "order", "pace", "summary"]:
-        assert f"<!-- figures: {name} -->" in text
+        assert f"<!-- figures: {name} -->" in results
+    assert "<!-- figures: highlights -->" in readme
+
+
+def test_the_figures_of_the_readme_stand_in_the_results():
+    results, readme = (path.read_text() for path in publish.PAGES)
+    shown = readme.partition("<!-- figures: highlights -->")[2].partition("<!-- end of figures -->")[0]
+    rows = [line for line in shown.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == len(publish.HIGHLIGHTS)
+    for row in rows:
+        assert row.split("|", 2)[2] in results  # the first cell, the workload, stands in the first of its rows only
 
 
 def test_tables_are_made_from_the_json_alone():
@@ -127,6 +139,33 @@ def test_tables_are_made_from_the_json_alone():
     assert "| rayshim | 1 s ±0% | 3 |" in told and "at least 3, found 3: met" in told
     assert "| Made up | small | 3 s | 1 s | 3 | same |" in publish.summary({"gymnasium": found})
     assert "NOT MET" in publish.summary({"gymnasium": found})
+    assert publish.highlights({"gymnasium": found}) is None
+
+
+def test_the_readme_shows_some_rows_of_the_summary():
+    state = {"cores": 2, "processor": "P", "memory": 1 << 30, "system": "Linux-6.1-x", "python": "3.11", "versions": {}}
+    state |= {"revision": None, "modified": None, "load": 0.0}
+    results = {}
+    for name, title in publish.HIGHLIGHTS:
+        case = {"title": title, "options": CASE.options, **summary(ray=[made(30.0)], rayshim=[made(10.0)])}
+        results[name] = {"title": f"Of {name}: time", "unit": None, "axis": None, "published": "", "machine": state, "floors": {}, "cases": [case]}
+    told = publish.highlights(results)
+    assert "| Of impala | 50 steps a trajectory | 3 s | 1 s | 3 | same |" in told and told.count("an unknown revision") == 1
+
+
+def test_publish_fills_the_pages_and_copies_the_plots(tmp_path, monkeypatch):
+    case = {"title": CASE.title, "options": CASE.options, **summary(ray=[made(30.0)], rayshim=[made(10.0)])}
+    state = {"cores": 2, "processor": "P", "memory": 1 << 30, "system": "Linux-6.1-x", "python": "3.11", "versions": {}}
+    state |= {"revision": None, "modified": None, "load": 0.0}
+    found = {"title": "Made up: time", "unit": None, "axis": None, "published": "", "machine": state, "floors": {}, "cases": [case]}
+    (tmp_path / "gymnasium.json").write_text(json.dumps(found))
+    page = tmp_path / "RESULTS.md"
+    page.write_text("# Results\n\n<!-- figures: gymnasium -->\nold\n<!-- end of figures -->\n")
+    monkeypatch.setattr(publish, "PAGES", (page,))
+    monkeypatch.setattr(publish, "PLOTS", tmp_path / "plots")
+    assert publish.main(["--json", str(tmp_path), "--publish"]) == 0
+    assert "| rayshim | 1 s ±0% | 3 |" in page.read_text() and "![gymnasium](plots/gymnasium.png)" in page.read_text()
+    assert (tmp_path / "plots" / "gymnasium.png").exists()
 
 
 def test_the_effort_is_the_usual_one_where_nothing_else_is_said():

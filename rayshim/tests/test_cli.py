@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 
 from rayshim.cli import split_program
+from rayshim.version import RAY_VERSION, VERSION
 
 LOOK = """
 import sys, os, ray, ray.exceptions, pickle, pprint
@@ -142,7 +144,14 @@ def test_help_shows_an_example(arguments, tmp_path):
 
 def test_version(tmp_path):
     done = start(["--version"], tmp_path)
-    assert done.returncode == 0 and done.stdout.startswith("rayshim ")
+    assert done.returncode == 0 and done.stdout == f"rayshim {VERSION}\n"
+
+
+def test_package_and_module_have_one_version_and_under_the_alias_it_is_rays(tmp_path):
+    assert metadata.version("rayshim") == VERSION
+    shows = "import rayshim; print(rayshim.__version__); from rayshim import alias; alias.install(); import ray; print(ray.__version__)"
+    done = subprocess.run([sys.executable, "-c", shows], cwd=tmp_path, text=True, capture_output=True, timeout=60)
+    assert done.stdout.split() == [VERSION, RAY_VERSION], done.stderr
 
 
 @pytest.mark.parametrize("arguments", [[], ["run"], ["--nonsense", "a.py"], ["run", "-m"]])

@@ -1,0 +1,52 @@
+"""The Python blocks of README.md and docs/ run, and print what the block after them says.
+
+A block is a program of its own. A fence `text title="output"` right after it has its output. A block that cannot run says so in its info
+string: `python title="not run: REASON"`.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+_FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```\n(?:\n*```text title=\"output\"\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+_NOT_RUN = re.compile(r'title="not run: (.+)"')
+
+
+def programs():
+    for page in PAGES:
+        text = page.read_text()
+        for found in _FENCE.finditer(text):
+            language, info, program, output = found.groups()
+            if language == "python":
+                place = f"{page.relative_to(REPOSITORY)}:{text.count(chr(10), 0, found.start()) + 2}"
+                yield pytest.param(program, output, marks=[pytest.mark.skip(m[1])] if (m := _NOT_RUN.search(info)) else [], id=place)
+
+
+@pytest.mark.parametrize(("program", "output"), [*programs()])
+def test_block(program, output, tmp_path):
+    (tmp_path / "block.py").write_text(program)
+    done = subprocess.run([sys.executable, "block.py"], cwd=tmp_path, text=True, capture_output=True, timeout=50)
+    assert done.returncode == 0, done.stderr
+    if output is not None:
+        assert done.stdout == output
+
+
+@pytest.mark.parametrize("page", [*PAGES, *(REPOSITORY / name for name in ("CHANGELOG.md", "CONTRIBUTING.md"))], ids=lambda page: page.name)
+def test_links_of_a_page_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_each_name_of_the_map_of_a_call_stands_in_its_file():
+    table = (REPOSITORY / "docs" / "how-a-call-travels.md").read_text().partition("## Where it is in the code")[2]
+    rows = re.findall(r"^\| (.+) \| `([^`|]+)` \|$", table, re.MULTILINE)
+    assert len(rows) > 20
+    for names, path in rows:
+        text = (REPOSITORY / path).read_text()
+        for name in re.findall(r"`(\w+)`", names):
+            assert re.search(rf"\b{name}\b", text), f"{name} is not in {path}: correct the table in docs/how-a-call-travels.md"
