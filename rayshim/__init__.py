@@ -2,9 +2,10 @@
 
 import rayshim.command_path  # noqa: F401, I001  before all others
 from rayshim import exceptions
-from rayshim.actor import ActorClass, ActorHandle, method
 from rayshim.api import (
+    available_resources,
     cancel,
+    cluster_resources,
     get,
     get_actor,
     get_gpu_ids,
@@ -12,17 +13,22 @@ from rayshim.api import (
     init,
     is_initialized,
     kill,
+    nodes,
     put,
     remote,
     shutdown,
     timeline,
     wait,
 )
+from rayshim.calls import binding
+from rayshim.calls.actor_class import ActorClass
+from rayshim.calls.class_info import method
+from rayshim.calls.generators import DynamicObjectRefGenerator, ObjectRefGenerator
+from rayshim.calls.handle import ActorHandle
+from rayshim.calls.refs import ObjectRef
 from rayshim.client_builder import client
-from rayshim.cluster import available_resources, cluster_resources, nodes
 from rayshim.cross_language import java_actor_class, java_function
-from rayshim.generators import DynamicObjectRefGenerator, ObjectRefGenerator
-from rayshim.ids import (
+from rayshim.session.ids import (
     ActorClassID,
     ActorID,
     FunctionID,
@@ -33,7 +39,6 @@ from rayshim.ids import (
     UniqueID,
     WorkerID,
 )
-from rayshim.refs import ObjectRef
 
 ObjectID = ObjectRef
 __version__ = "2.60.0"  # the version of Ray whose API this is
@@ -41,9 +46,9 @@ SCRIPT_MODE, WORKER_MODE, LOCAL_MODE = 0, 1, 2
 
 
 # Loaded when first used: what is rayshim's own, so that `dir` shows Ray's names, and what few programs need.
-_MODULE_OF = {"graph": "api", "report": "api", "digest": "api", "exit_actor": "actor", "packed": "packing",
-              "LoggingConfig": "job_config", "logger": "logs"}
-_MODULES = ("util", "dag", "experimental", "runtime_env", "runtime_context", "job_config", "cloudpickle", "_raylet")
+_MODULE_OF = {"graph": "api", "report": "api", "digest": "api", "exit_actor": "worker.exit", "packed": "placement.packing",
+              "LoggingConfig": "api.job_config", "logger": "errors.logs"}
+_MODULES = ("actor", "util", "dag", "experimental", "runtime_env", "runtime_context", "job_config", "cloudpickle", "_raylet")
 
 
 def __getattr__(name):
@@ -55,3 +60,6 @@ def __getattr__(name):
         value = globals()[name] = getattr(import_module(f"rayshim.{_MODULE_OF[name]}"), name)
         return value
     raise AttributeError(f"module 'rayshim' has no attribute '{name}': rayshim does not provide ray.{name}")
+
+
+binding.load = lambda: __getattr__("dag")

@@ -12,7 +12,7 @@ from rayshim.dag.constants import (
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
 from rayshim.dag.input_node import InputNode
-from rayshim.sites import at, calling
+from rayshim.errors.sites import at, calling
 
 
 class ClassNode(DAGNode):
@@ -36,7 +36,7 @@ class ClassNode(DAGNode):
         return ClassNode(self._body, new_args, new_kwargs, new_options, new_other_args_to_resolve)
 
     def _execute_impl(self, *args, **kwargs):
-        from rayshim.actor import ActorClass
+        from rayshim.calls.actor_class import ActorClass
 
         return ActorClass(self._body, self._bound_options).remote(*self._bound_args, **self._bound_kwargs)
 
@@ -124,7 +124,7 @@ class ClassMethodNode(DAGNode):
         return method.remote(*self._bound_args, **self._bound_kwargs)
 
     def _get_actor_handle(self):
-        from rayshim.actor import ActorHandle
+        from rayshim.calls.handle import ActorHandle
 
         return self._parent_class_node if isinstance(self._parent_class_node, ActorHandle) else None
 

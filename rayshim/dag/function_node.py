@@ -17,7 +17,7 @@ class FunctionNode(DAGNode):
 
     def _execute_impl(self, *args, **kwargs):
         if self._remote is None:
-            from rayshim.function import RemoteFunction
+            from rayshim.calls.function import RemoteFunction
 
             self._remote = RemoteFunction(self._body, self._bound_options)
         return self._remote.remote(*self._bound_args, **self._bound_kwargs)

@@ -1,6 +1,6 @@
 """The part of `ray.util` that rayshim provides; each name is loaded from its module when first used."""
 
-from rayshim.util.placement_group import placement_group  # now: its module, imported later, would take the name
+from rayshim.placement.groups import placement_group  # now: its module, imported later, would take the name
 
 _MODULES = {
     "ActorPool": "actor_pool",
@@ -33,7 +33,7 @@ def __getattr__(name):
         value = globals()[name] = import_module(f"{__name__}.{_SUBMODULES[name]}")
         return value
     if name not in _MODULES:
-        from rayshim.sites import calling
+        from rayshim.errors.sites import calling
 
         raise AttributeError(
             f"module 'rayshim.util' has no attribute '{name}': rayshim does not provide ray.util.{name}. "

@@ -8,7 +8,7 @@ import re
 import threading
 import warnings
 
-from rayshim.sites import at, calling
+from rayshim.errors.sites import at, calling
 
 __all__ = ["Counter", "Histogram", "Gauge", "prometheus_text"]
 
@@ -170,7 +170,7 @@ def report():
     """Tells the supervisor what has changed in this process."""
     import os
 
-    from rayshim import session
+    from rayshim.session import session
 
     s = session.current
     if s is None or s.control is None:
@@ -196,7 +196,7 @@ def prometheus_text():
     """
     import os
 
-    from rayshim import session
+    from rayshim.session import session
 
     s = session.current
     mine = {("metrics", os.getpid(), *key): _copy(series) for key, series in _series.items()}

@@ -45,6 +45,6 @@ def post_mortem():
 
 
 def _in_worker():
-    from rayshim import session
+    from rayshim.session import session
 
     return session.current is not None and session.current.driver is None

@@ -4,7 +4,8 @@ import os
 import sys
 from hashlib import sha256
 
-from rayshim import placement, session
+from rayshim.placement import bundles
+from rayshim.session import session
 from rayshim.util.state.exception import RayStateApiException
 from rayshim.util.state.records import ActorState, JobState, NodeState, PlacementGroupState, TaskState, WorkerState
 
@@ -19,9 +20,9 @@ def actors():
 
 
 def _actor(f):
-    from rayshim.actor import actor_id
+    from rayshim.session.ids import actor_id
 
-    demand = placement.plain({k: v / 10000 for k, v in f["demand"].items()})
+    demand = bundles.plain({k: v / 10000 for k, v in f["demand"].items()})
     return ActorState(
         actor_id=actor_id(f["number"]).hex(),
         class_name=f["class_name"],
@@ -43,8 +44,8 @@ def tasks():
     s = session.current
     if not s.settings["trace"]:
         raise RayStateApiException("list_tasks: ended calls are not kept. Start with init(trace=True), or use rayshim.report()")
-    from rayshim.actor import actor_id
-    from rayshim.tracing import timeline
+    from rayshim.plans.tracing import timeline
+    from rayshim.session.ids import actor_id
 
     found = []
     for event in timeline(s):
@@ -71,7 +72,7 @@ def tasks():
 
 
 def nodes():
-    from rayshim.cluster import cluster_resources
+    from rayshim.api.cluster import cluster_resources
 
     return [
         NodeState(
@@ -121,7 +122,7 @@ def workers():
 
 
 def placement_groups():
-    from rayshim.util.placement_group import placement_group_table
+    from rayshim.placement.groups import placement_group_table
 
     return [
         PlacementGroupState(
@@ -145,6 +146,6 @@ def _node():
 
 
 def _job():
-    from rayshim.context import job_id
+    from rayshim.session.ids import job_id
 
     return job_id().hex()
