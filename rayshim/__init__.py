@@ -1,7 +1,8 @@
 """Ray's core API on one machine: `import rayshim as ray`."""
 
 import rayshim.command_path  # noqa: F401, I001  before all others
-from rayshim import exceptions
+from rayshim import exceptions, runtime_env  # noqa: F401  cloudpickle takes a class by its name only where the module of that name is loaded
+from rayshim.actor import ActorClass, ActorHandle, method
 from rayshim.api import (
     available_resources,
     cancel,
@@ -21,10 +22,7 @@ from rayshim.api import (
     wait,
 )
 from rayshim.calls import binding
-from rayshim.calls.actor_class import ActorClass
-from rayshim.calls.class_info import method
 from rayshim.calls.generators import DynamicObjectRefGenerator, ObjectRefGenerator
-from rayshim.calls.handle import ActorHandle
 from rayshim.calls.refs import ObjectRef
 from rayshim.client_builder import client
 from rayshim.cross_language import java_actor_class, java_function
@@ -46,9 +44,9 @@ SCRIPT_MODE, WORKER_MODE, LOCAL_MODE = 0, 1, 2
 
 
 # Loaded when first used: what is rayshim's own, so that `dir` shows Ray's names, and what few programs need.
-_MODULE_OF = {"graph": "api", "report": "api", "digest": "api", "exit_actor": "worker.exit", "packed": "placement.packing",
-              "LoggingConfig": "api.job_config", "logger": "errors.logs"}
-_MODULES = ("actor", "util", "dag", "experimental", "runtime_env", "runtime_context", "job_config", "cloudpickle", "_raylet")
+_MODULE_OF = {"graph": "api", "report": "api", "digest": "api", "exit_actor": "actor", "packed": "placement.packing",
+              "LoggingConfig": "job_config", "logger": "errors.logs"}
+_MODULES = ("util", "dag", "experimental", "runtime_context", "job_config", "cloudpickle", "_raylet")
 
 
 def __getattr__(name):

@@ -3,6 +3,7 @@
 import os
 import sys
 
+from rayshim.calls import runtime_env as environments
 from rayshim.errors.sites import at, calling
 from rayshim.session import gpus
 
@@ -143,8 +144,6 @@ def node_labels(labels, node):
 
 def environment(runtime_env, job_config, skip_hook):
     """The session's runtime environment, checked, after the function that RAY_RUNTIME_ENV_HOOK names has seen it."""
-    from rayshim.calls import runtime_env as environments
-
     given = runtime_env or (job_config.runtime_env if job_config is not None else None)
     hook = os.environ.get("RAY_RUNTIME_ENV_HOOK")
     if hook and not skip_hook:

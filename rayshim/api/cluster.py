@@ -4,6 +4,7 @@ import os
 
 from reactor import _core
 
+from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.sites import at
 from rayshim.session import session
 
@@ -30,8 +31,6 @@ def nodes():
     """A list with this machine's entry, with the keys that Ray gives. RaySystemError without a session."""
     s = session.current
     if s is None:
-        from rayshim.errors.exceptions import RaySystemError
-
         raise RaySystemError("Ray has not been started yet. Trying to use state API before ray.init() has been called. "
                              f"({at('nodes')}: call init() first)")
     return [

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from rayshim.errors.sites import at
+from rayshim.session import session
 
 
 @dataclass
@@ -82,8 +83,6 @@ class _Json:
         }
         if record.exc_info:
             made["exc_text"] = plain.formatException(record.exc_info)
-        from rayshim.session import session
-
         if session.current is not None:
             context = RuntimeContext()
             known = {"job_id": context.get_job_id(), "worker_id": context.get_worker_id(), "node_id": context.get_node_id(),

@@ -1,12 +1,14 @@
 """`init` and `shutdown`: a session from its start to its end."""
 
 import os
+import selectors  # noqa: F401  now, as all that `init` needs: later a module of the program that is called "select" would be found
 import sys
 
 from reactor import _core
 
 from rayshim.errors.sites import at, calling
 from rayshim.ordering import order as orders
+from rayshim.placement import num_threads
 from rayshim.session import session
 
 _LAST_SECONDS = 0.5
@@ -109,7 +111,6 @@ def init(
             f"({at('init')}: a session is running)"
         )
     from rayshim.api import arguments as arguments
-    from rayshim.placement import num_threads
 
     placement = placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
     order, budget = arguments.check_order(ordering), arguments.budget(patience)

@@ -9,6 +9,7 @@ from rayshim.api.timeouts import seconds
 from rayshim.calls.generators import ObjectRefGenerator
 from rayshim.calls.generators import wait as wait_with_generators
 from rayshim.calls.refs import ObjectRef
+from rayshim.errors.exceptions import GetTimeoutError
 from rayshim.errors.sites import at
 from rayshim.ordering import order as orders
 from rayshim.session import session
@@ -72,7 +73,6 @@ _asking = threading.local()  # has `clock` while `get` asks for what goes into t
 
 def _get_kept(refs, timeout):
     """`get` with a timeout in a run that is recorded, or follows a record."""
-    from rayshim.errors.exceptions import GetTimeoutError
     from rayshim.journal import rerun
 
     got = []
@@ -126,8 +126,6 @@ def _unknown(refs):
 
 def _time_out(timeout, n):
     _core.count_physical()
-    from rayshim.errors.exceptions import GetTimeoutError
-
     raise GetTimeoutError(f"Get timed out: some object(s) not ready. ({n} asked for, {timeout:g} s waited, {at('get')}) Give it more "
                           "time, or `wait` for those that are done")
 

@@ -11,6 +11,7 @@ from rayshim.calls import runtime_env as environments
 from rayshim.calls.class_info import ClassInfo
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.signature import Signature
+from rayshim.errors.exceptions import ActorAlreadyExistsError
 from rayshim.errors.sites import calling
 from rayshim.placement import demands, num_threads
 from rayshim.placement.bundles import released
@@ -201,8 +202,6 @@ class _Optioned:
 
 
 def _taken(name, namespace):
-    from rayshim.errors.exceptions import ActorAlreadyExistsError
-
     return ActorAlreadyExistsError(
         f"The name {name} (namespace={namespace}) is already taken. Please use a different name or get the existing actor "
         f"using ray.get_actor('{name}', namespace='{namespace}') (at {calling()}; options(get_if_exists=True) does that in one call)"

@@ -1,4 +1,4 @@
-"""Cancelling a call: the asking side and, in the worker, the listening one."""
+"""Cancelling a call: the side that asks. The worker's is rayshim.worker.interrupts."""
 
 import signal
 import sys

@@ -24,8 +24,6 @@ class RemoteFunction:
     function, an ObjectRefGenerator at once, and raises TypeError if the arguments do not fit the function.
     """
 
-    __module__ = "rayshim.remote_function"
-
     def __init__(self, function, options):
         if getattr(function, "__code__", None) and function.__code__.co_flags & 0x80:  # CO_COROUTINE
             raise ValueError(

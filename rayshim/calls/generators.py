@@ -17,8 +17,6 @@ class ObjectRefGenerator:
     cancelled or whose worker died.
     """
 
-    __module__ = "rayshim._raylet"
-
     def __init__(self, completion, link):
         self._generator_ref = completion
         self._link = link  # ref of the object that leads to the next value
@@ -113,8 +111,6 @@ def _unsupported(name):
 
 class DynamicObjectRefGenerator:
     """The value of a call with num_returns="dynamic": the refs of all that its generator gave. Iterating takes them out."""
-
-    __module__ = "rayshim._raylet"
 
     def __init__(self, refs):
         self._refs = deque(refs)

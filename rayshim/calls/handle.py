@@ -9,6 +9,7 @@ from rayshim.calls import binding
 from rayshim.calls import options as opts
 from rayshim.calls.generators import num_returns_code, window
 from rayshim.calls.refs import _run
+from rayshim.errors.exceptions import PendingCallsLimitExceeded
 from rayshim.errors.sites import calling
 from rayshim.session import session
 from rayshim.session.ids import actor_id
@@ -102,8 +103,6 @@ class _Limited:
         if len(self._pending) >= self._limit:
             self._pending[:] = [ref for ref in self._pending if not ref.done()]
         if len(self._pending) >= self._limit:
-            from rayshim.errors.exceptions import PendingCallsLimitExceeded
-
             raise PendingCallsLimitExceeded(
                 f"{self._method!r}: {len(self._pending)} calls of this handle are pending, and max_pending_calls={self._limit}. Get "
                 f"some of their results first (at {calling()})"

@@ -3,23 +3,21 @@
 from reactor import _core
 from reactor.codec import import_ref
 
+from rayshim.errors.sites import calling
+from rayshim.session import session
+from rayshim.session.ids import TaskID
+
 
 class ObjectRef(_core.Ref):
     """The future of a value: a call's result or what was `put`. `get` gives the value; any process may hold the ref."""
-
-    __module__ = "rayshim._raylet"
 
     __slots__ = ()
 
     def __new__(cls, id):
         """The ref with these 28 bytes as its id: a name without an object, which compares and prints and cannot be gotten."""
         if not isinstance(id, bytes):
-            from rayshim.errors.sites import calling
-
             raise TypeError(f"Unsupported type: {type(id)}, expected bytes ({cls.__name__} at {calling()}: refs come from `.remote()` and `put`)")
         if len(id) != cls.size():
-            from rayshim.errors.sites import calling
-
             raise ValueError(f"ID string needs to have length {cls.size()}, got {len(id)} ({cls.__name__} at {calling()}: refs come from `.remote()` and `put`)")
         from hashlib import blake2b
 
@@ -74,8 +72,6 @@ class ObjectRef(_core.Ref):
 
     def task_id(self):
         """The TaskID of the call whose result this is."""
-        from rayshim.session.ids import TaskID
-
         return TaskID(self.binary()[:24])
 
     def job_id(self):
@@ -135,16 +131,12 @@ class _BareRef(ObjectRef):
 
 def _restore(offset, uid, run):
     if run != _run():
-        from rayshim.errors.sites import calling
-
         raise ValueError(f"this pickled ObjectRef is of a session that has ended: its value is gone (unpickled at {calling()}). Make it again after the new init()")
     return _core.ref_at(offset)
 
 
 def _run():
     """What tells the running session from all others; None without one."""
-    from rayshim.session import session
-
     return session.current and session.current.settings["node"]
 
 

@@ -2,6 +2,7 @@
 
 import os
 
+from rayshim.errors.exceptions import RuntimeEnvSetupError
 from rayshim.errors.sites import calling
 
 _HONOURED = ("env_vars", "working_dir", "py_modules", "worker_process_setup_hook")
@@ -70,8 +71,6 @@ def checked(env, where):
     known = {name: value for name, value in env.items() if value is not None}
     for name, value in known.items():
         if name in _REFUSED and not (name in ("pip", "uv") and _installed(value)):
-            from rayshim.errors.exceptions import RuntimeEnvSetupError
-
             raise RuntimeEnvSetupError(
                 f"{where}: runtime_env={{{name!r}: {value!r}}} would install or start something; rayshim runs workers with this very "
                 f"interpreter and installs nothing. Install it yourself, or leave it out (at {calling()})"
@@ -134,8 +133,6 @@ def _module_directory(item, where):
 
 
 def _pickled_hook(hook):
-    from rayshim.errors.exceptions import RuntimeEnvSetupError
-
     if not callable(hook):
         raise TypeError(f"worker_process_setup_hook must be a function or the name of one, got {type(hook)} (at {calling()})")
     try:

@@ -2,6 +2,9 @@
 
 import sys
 
+from rayshim import api
+from rayshim.session import session
+
 _LOOKING = ("status", "stack", "memory")
 _WITH_VALUE = ("--ordering", "--patience", "--record", "--replay", "--graph", "--trace", "--placement", "--timeout")
 
@@ -123,21 +126,13 @@ def _observe(wanted):
     """Has each session of the program tell, before it ends, what the options ask for."""
     import os
 
-    from rayshim.session import session
-
     def explain():
-        from rayshim import api
-
         print(api.report(), file=sys.stderr)
 
     def draw():
-        from rayshim import api
-
         api.graph().html(wanted.graph)
 
     def trace():
-        from rayshim import api
-
         api.timeline(wanted.trace)
 
     if wanted.placement:

@@ -6,6 +6,7 @@ from collections import deque
 
 from reactor import _core
 
+from rayshim.api.control import kill
 from rayshim.calls.refs import ObjectRef
 from rayshim.dag import dag_node, plan
 from rayshim.dag.context import DAGContext
@@ -276,8 +277,6 @@ class CompiledDAG:
             return
         for actor, key in keys.items():
             if kill_actors:
-                from rayshim.api.control import kill
-
                 kill(actor)
             elif actor._link.state == 0 and not actor._link.stale:
                 actor.__dag_stage__.remote(key, None, None)

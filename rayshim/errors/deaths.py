@@ -3,6 +3,9 @@
 import os
 import signal
 
+from rayshim.errors import exceptions
+from rayshim.errors.actor_death import ActorDeath
+
 NOWHERE = "a node that is not there"  # the key of a reservation that was never made
 _INTENDED, _CREATION_FAILED, _OUT_OF_SCOPE, _IDLE, _SYSTEM_EXIT, _DRAINED, _FINISHED = range(1, 8)
 
@@ -11,8 +14,6 @@ def exception(facts):
     """ActorDiedError, WorkerCrashedError, or ActorUnavailableError for an actor that is made anew. `facts`: dict of reactor's
     supervisor (pid, status, exit_reason, actor, killed; `running`, the title of a task; `beside` in packed placement), with `creation_error` if the constructor raised, `restarting` if the
     actor is made anew; None if nothing is known."""
-    from rayshim.errors import exceptions
-
     if facts is None:
         return exceptions.ActorDiedError()
     if facts.get("creation_error"):
@@ -23,8 +24,6 @@ def exception(facts):
         return refusal(facts["released"], of_actor=actor is not None)
     if actor is None:
         return exceptions.WorkerCrashedError(f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}")
-    from rayshim.errors.actor_death import ActorDeath
-
     if facts.get("restarting"):
         return exceptions.ActorUnavailableError(
             f"The actor is temporarily unavailable: {_why(facts)} It is made anew, and this call may not be run twice "
@@ -81,8 +80,6 @@ def _how(status):
 
 def refusal(key, of_actor):
     """The exception of a task or actor that was to run in a group that is gone, or on a node that is not there."""
-    from rayshim.errors import exceptions
-
     if key == NOWHERE:
         kind = exceptions.ActorUnschedulableError if of_actor else exceptions.TaskUnschedulableError
         return kind(

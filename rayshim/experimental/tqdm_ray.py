@@ -6,6 +6,7 @@ import time
 
 from rayshim.api.bars import RAY_TQDM_MAGIC, _BarManager, instance, plain_print, safe_print, take_line  # noqa: F401
 from rayshim.errors.sites import calling
+from rayshim.session import session
 
 
 class tqdm:
@@ -88,8 +89,6 @@ class tqdm:
         if not now and time.monotonic() - self._told < self._interval:
             return
         self._told = time.monotonic()
-        from rayshim.session import session
-
         if session.current is not None and session.current.driver is None:
             plain_print(json.dumps(self._state), flush=True)
         else:

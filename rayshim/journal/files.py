@@ -10,6 +10,8 @@ import os
 import zlib
 from _thread import allocate_lock
 
+from rayshim.errors.exceptions import ReplayError
+
 _SUM = b', "sum": "%08x"}\n'
 _SUM_SIZE = len(_SUM % 0)
 _DIGITS = slice(-len(b'00000000"}\n'), -len(b'"}\n'))  # of the checksum in a line
@@ -136,8 +138,6 @@ def _shown(data):
 
 
 def _damaged(path, number, what):
-    from rayshim.errors.exceptions import ReplayError
-
     where = path if number is None else f"{path}:{number}"
     return ReplayError(f"the record cannot be read: {where} {what}. Record the run again, or replay an undamaged copy")
 

@@ -8,6 +8,7 @@ from collections import deque
 
 from reactor import _core
 
+from rayshim.errors.exceptions import ReplayError
 from rayshim.journal.files import life
 from rayshim.session import session
 
@@ -98,8 +99,6 @@ def stopped(me):
 
 
 def _stopped(me):
-    from rayshim.errors.exceptions import ReplayError
-
     halted = {key: what for key, what in session.current.control.ask("posted", _HALTED, timeout=5).items() if what}
     if what := _reached(_core.waits(), me, {key[1]: what for key, what in halted.items()}):
         why = "the program no longer matches its record: it waits for what did not happen" if _kept.complete else "the record ends before what the program waits for"
@@ -168,8 +167,6 @@ def when_arrived(what, ref=None):
     deadline = time.monotonic() + _PATIENCE
     while not (ref is not None and ref.done()) and (_ARRIVED, what) not in session.current.control.ask("posted", _ARRIVED):
         if time.monotonic() > deadline:
-            from rayshim.errors.exceptions import ReplayError
-
             raise ReplayError(f"the program no longer matches its record: in {_PATIENCE:g} s what it ends here, {what}, did not come to where it was ended in the record")
         time.sleep(0.002)
 
@@ -220,8 +217,6 @@ def _makes_next(number, tags):
                 inside.finished = True
             look(number)
             halt("the actor made no further call", _here[number].key if number in _here else None)
-        from rayshim.errors.exceptions import ReplayError
-
         raise ReplayError("the program no longer matches its record: here the actor makes a further call"
                           + _kept.end_told(_here[number].key if number in _here else None))
     tag = tags.popleft()

@@ -18,6 +18,7 @@ import time
 from collections import deque
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from rayshim.errors.exceptions import ReplayError
 from rayshim.journal.inside import PATIENCE, Inside
 
 
@@ -248,8 +249,6 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
                 time.sleep(0.001)
 
     def _part(self, what):
-        from rayshim.errors.exceptions import ReplayError
-
         self._on_parted(ReplayError(f"the program no longer matches its record: in the actor's event loop, {what}"))
         self._halt()
 

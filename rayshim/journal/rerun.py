@@ -32,6 +32,7 @@ import sys
 
 from reactor import _core
 
+from rayshim.errors.exceptions import ReplayError
 from rayshim.errors.sites import is_users
 from rayshim.journal import files, following
 from rayshim.journal.files import life
@@ -139,8 +140,6 @@ class Kept:
             self.write({"asked": caller, "n": n, "kind": kind, "site": site, "answer": answer})
             return answer
         then = self.answers.get((caller, n))
-        from rayshim.errors.exceptions import ReplayError
-
         if then is None or (then["kind"], then["site"]) != (kind, site):
             was = f"{then['kind']} at {then['site']} ({then['where']})" if then else "nothing more was asked by this caller"
             raise ReplayError(f"the program no longer matches its record: here {kind} at {site}; in the record {was} (operation {n} of caller {list(caller)})"

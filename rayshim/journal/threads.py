@@ -16,7 +16,8 @@ from collections import deque
 
 from reactor import _core
 
-from rayshim.session import futures
+from rayshim.journal import files, turns  # noqa: F401  the runtime's own locks are made before `know_locks`
+from rayshim.session import futures 
 
 _sleep, _monotonic = time.sleep, time.monotonic
 _here = None  # the RecordedTurns of this process

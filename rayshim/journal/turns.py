@@ -30,6 +30,8 @@ from collections import deque
 
 from reactor import _core
 
+from rayshim.errors.exceptions import ReplayError
+from rayshim.errors.sites import is_users
 from rayshim.journal.inside import PATIENCE, Inside
 
 _SLICE = 0.005  # seconds of a turn that others wait for
@@ -388,8 +390,6 @@ class RecordedTurns(Inside):
         return self._turn > self._last
 
     def _part(self, what):
-        from rayshim.errors.exceptions import ReplayError
-
         self._halted = True
         self._on_parted(ReplayError(f"the program no longer matches its record: in the actor, {what}"))
         return False
@@ -463,8 +463,6 @@ _PACKAGES = tuple(os.path.realpath(sysconfig.get_path(name)) + os.sep for name i
 
 
 def _counts(file):
-    from rayshim.errors.sites import is_users
-
     path = os.path.realpath(file)
     return not file.startswith("<frozen ") and is_users(file) and (path.startswith(_PACKAGES) or not path.startswith(_LIBRARY))
 

@@ -9,6 +9,7 @@ from reactor import _core
 from reactor.runtime import stacks
 from reactor.waits import cycle
 
+from rayshim.errors.exceptions import DeadlockError
 from rayshim.errors.sites import is_users
 from rayshim.session import session
 
@@ -36,8 +37,6 @@ def stuck(me):
     if len(looks) < 2 or me != max(waiter for waiter, _ in found) and len(looks) < 6:
         return None
     del _last[me]
-    from rayshim.errors.exceptions import DeadlockError
-
     names = _names()
     lines = [f"  {_who(names, waits[waiter])} waits {_place(waits[waiter])} for a result of the next" for waiter, _ in found]
     lines[-1] = lines[-1].removesuffix("the next") + ("itself" if len(found) == 1 else "the first")

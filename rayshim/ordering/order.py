@@ -8,6 +8,8 @@ import time
 
 from reactor import _core
 
+from rayshim.errors.exceptions import OrderingError, ReplayError
+from rayshim.errors.sites import is_users
 from rayshim.session import session
 
 _TASKS = 1 << 31  # a party from here on is a function's tasks (Party in order.h), below it an actor's number; 0 is the driver
@@ -54,8 +56,6 @@ def wait(refs, num_returns, frame):
     _core.count_physical()
     where = _users_place(frame)
     if s.settings["ordering"] == "strict":
-        from rayshim.errors.exceptions import OrderingError
-
         raise OrderingError(
             f"wait() at {where}: the first {num_returns} of its {len(refs)} refs, which the program's serial run would give, cannot be done before this "
             'call returns, because nothing else can move. Use init(ordering="logical") or "arrival", or give wait() a timeout'
@@ -73,8 +73,6 @@ def wait(refs, num_returns, frame):
 
 def _users_place(frame):
     """file:line of the innermost frame that is the user's."""
-    from rayshim.errors.sites import is_users
-
     place = frame
     while place is not None and not is_users(place.f_code.co_filename):
         place = place.f_back
@@ -143,16 +141,12 @@ def relaxed(actor, method, caller, caller_name, holders, outcome):
     s = session.current
     called = f"{_party(actor, _core.method_name(actor, method) or '__init__')}"
     if outcome == 2:
-        from rayshim.errors.exceptions import ReplayError
-
         return ReplayError(f"the program no longer matches its record: {called} (actor {actor}) was called, and the record has another call there, "
                            "which does not come")
     whom = sorted({_party(*holder) for holder in holders})
     running = f"{', '.join(whom[:4])}{f' and {len(whom) - 4} more' if len(whom) > 4 else ''}"
     me = called.partition(".")[0]
     if outcome == 1:
-        from rayshim.errors.exceptions import OrderingError
-
         return OrderingError(
             f"{called} cannot be run in the order of the program's serial run: calls made before it ({running}) may still call {me}, and do not "
             "end, because nothing else can move before this one has run. Let the earlier calls end first (get their results before "

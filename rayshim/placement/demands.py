@@ -1,9 +1,9 @@
 """Where a task or actor is to run: its scheduling strategy, and the placement group that it is in."""
 
-from rayshim.errors.deaths import NOWHERE
 from rayshim.errors.sites import calling
 from rayshim.placement.bundles import capturing, within
 from rayshim.session import session
+from rayshim.session.ids import PlacementGroupID
 
 
 class Place:
@@ -59,7 +59,6 @@ def _group_of(options):
 
 def _by_id(key):
     from rayshim.placement.groups import PlacementGroup
-    from rayshim.session.ids import PlacementGroupID
 
     return PlacementGroup(PlacementGroupID.from_hex(key))
 
@@ -79,6 +78,8 @@ def _check_bundles(group, index, resources, whose):
 
 def _nowhere(s):
     """NOWHERE, reserved: what asks for a node that is not there is refused as what is in it."""
+    from rayshim.errors.deaths import NOWHERE
+
     facts = {"possible": False, "owner": None, "bundles": None}
     if NOWHERE not in s.reserved:
         s.reserved.add(NOWHERE)

@@ -5,8 +5,9 @@ import warnings
 
 from reactor import _core
 
+from rayshim.errors.exceptions import RaySystemError, TaskPlacementGroupRemoved
 from rayshim.errors.sites import at, calling
-from rayshim.placement import bundles as bundling
+from rayshim.placement.bundles import current, offered
 from rayshim.session import session
 from rayshim.session.ids import PlacementGroupID, job_id
 
@@ -36,8 +37,6 @@ class PlacementGroup:
     def ready(self):
         """A ref of the group itself, done when its resources are set aside. `get` of it raises TaskPlacementGroupRemoved if the
         group is removed before."""
-        from rayshim.errors.exceptions import TaskPlacementGroupRemoved
-
         if self.is_empty:
             session.ensure()
             return _core.put_recorded(self)
@@ -94,8 +93,6 @@ def placement_group(
     s = session.ensure()
     strategy = strategy or (topology_strategy or {}).get("ray.io/node-id", "PACK")
     if name and _named(name, s.namespace) is not None:
-        from rayshim.errors.exceptions import RaySystemError
-
         raise RaySystemError(f"Failed to create placement group because name '{name}' already exists. ({at('placement_group')}: give another name, remove that group first, or find it by get_placement_group('{name}'))")
     bundles = [{kind: float(amount) for kind, amount in bundle.items()} for bundle in bundles]
     group = PlacementGroup(PlacementGroupID.of(job_id()), bundles)
@@ -120,7 +117,7 @@ def placement_group(
         "owner": os.getpid() if s.record and lifetime != "detached" else None,
     }
     wanted = {kind: round(amount * 10000) for kind, amount in total.items() if amount}
-    names = {kind: round(amount * 10000) for kind, amount in bundling.offered(key, bundles).items()}
+    names = {kind: round(amount * 10000) for kind, amount in offered(key, bundles).items()}
     if s.inline:
         s.reservations.add(key, facts, wanted, names)
         s.reservations.advance()
@@ -174,7 +171,7 @@ def _named(name, namespace):
 def get_current_placement_group():
     """The PlacementGroup that the calling task or actor is in, or None."""
     session.ensure()
-    here = bundling.current()
+    here = current()
     return here and PlacementGroup(PlacementGroupID.from_hex(here[0]))
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from reactor import _core
 from reactor.record import CREATION, Divergence, Operation, Recording, Result, Segment, Source, Timing
 
+from rayshim.ordering import order
+
 _CALL, _CREATE, _TASK, _PUT = range(4)
 _ENDS = ("get", "wait", "end of task")
 _OLDER = 0xFFFFFFFF
@@ -254,7 +256,6 @@ def _short(site):
 
 def report(session):
     """See `rayshim.report`."""
-    from rayshim.ordering import order
     from rayshim.plans.reporting import Report
 
     names = _names(session)

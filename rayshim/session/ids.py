@@ -225,8 +225,3 @@ def actor_id(number):
 def job_id():
     """The JobID of every session here."""
     return JobID.from_int(1)
-
-
-for _made in (BaseID, UniqueID, NodeID, WorkerID, FunctionID, ActorClassID, JobID, ActorID, TaskID, PlacementGroupID):
-    _made.__module__ = "rayshim._raylet"  # where Ray's users find them
-del _made

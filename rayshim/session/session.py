@@ -8,6 +8,8 @@ import weakref
 
 from reactor import _core
 
+from rayshim.errors.exceptions import RaySystemError
+from rayshim.errors.sites import qualified
 from rayshim.session.environment import frozen
 from rayshim.session.gpus import visible
 
@@ -26,7 +28,6 @@ _LARGEST_EXPORT = 95 << 20  # bytes of a function or class; Ray's FUNCTION_SIZE_
 
 
 def _unpicklable(what, error):
-    from rayshim.errors.sites import qualified
     from rayshim.errors.unpicklable import told
 
     error.value = what
@@ -203,8 +204,6 @@ def ensure():
 
 def _start_default():
     if os.environ.get("RAY_ENABLE_AUTO_CONNECT") == "0":
-        from rayshim.errors.exceptions import RaySystemError
-
         raise RaySystemError("Ray has not been started yet. You can start Ray with 'ray.init()'. (RAY_ENABLE_AUTO_CONNECT=0 forbids that it starts by itself)")
     start()
     return current

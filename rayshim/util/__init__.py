@@ -1,6 +1,6 @@
 """The part of `ray.util` that rayshim provides; each name is loaded from its module when first used."""
 
-from rayshim.placement.groups import placement_group  # now: its module, imported later, would take the name
+from rayshim.util.placement_group import placement_group  # now: its module, imported later, would take the name
 
 _MODULES = {
     "ActorPool": "actor_pool",

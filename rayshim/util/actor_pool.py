@@ -1,5 +1,7 @@
 """A fixed set of actors that share a queue of work."""
 
+from rayshim import api
+from rayshim.errors.exceptions import ActorDiedError
 from rayshim.errors.sites import at, calling
 
 
@@ -103,9 +105,6 @@ class ActorPool:
             self._return_actor(actor)
             raise TimeoutError(f"Timed out waiting for result. The task {result} has been ignored. (asked for at {calling()} with ignore_if_timedout=True)")
 
-        from rayshim import api
-        from rayshim.errors.exceptions import ActorDiedError
-
         try:
             value = api.get(result)
         except ActorDiedError:
@@ -146,8 +145,6 @@ def _key(result):
 
 def _ready(keys, timeout):
     """The first of these works that is ready within `timeout` seconds, or None. A call's results are ready together."""
-    from rayshim import api
-
     by_ref = {(key[0] if isinstance(key, tuple) else key): key for key in keys}
     ready, _ = api.wait(list(by_ref), num_returns=1, timeout=timeout)
     return by_ref[ready[0]] if ready else None

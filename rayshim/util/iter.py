@@ -5,6 +5,7 @@
 
 import collections
 
+from rayshim import api
 from rayshim.errors.sites import at, calling
 from rayshim.util.iter_local import LocalIterator, _NextValueNotReady
 from rayshim.util.iter_metrics import MetricsContext, SharedMetrics
@@ -41,8 +42,6 @@ def from_range(n, num_shards=2, repeat=False):
 def from_iterators(generators, repeat=False, name=None):
     """A ParallelIterator with an actor for each of `generators`: iterables, or functions that return one (which, unlike a
     generator, can be pickled)."""
-    from rayshim import api
-
     worker = api.remote(ParallelIteratorWorker)
     actors = [worker.remote(generator, repeat) for generator in generators]
     return from_actors(actors, name or f"from_iterators[shards={len(actors)}{_suffix(repeat)}]")
@@ -65,8 +64,6 @@ class _ActorSet:
         self.transforms = transforms
 
     def init_actors(self):
-        from rayshim import api
-
         api.get([actor.par_iter_init.remote(self.transforms) for actor in self.actors])
 
     def with_transform(self, fn):
@@ -132,8 +129,6 @@ class ParallelIterator:
 
     def repartition(self, num_partitions, batch_ms=0):
         """The same items in `num_partitions` other actors: of each shard, the i-th goes to actor i modulo `num_partitions`."""
-        from rayshim import api
-
         actors = self._started()
 
         def partition(number):
@@ -158,8 +153,6 @@ class ParallelIterator:
         """Lists with the next item of each shard that still has one."""
 
         def stream(timeout=None):
-            from rayshim import api
-
             active = self._started()
             refs = [actor.par_iter_next.remote() for actor in active]
             while active:
@@ -257,8 +250,6 @@ class ParallelIterator:
         actor, transforms = shards[shard_index]
 
         def stream(timeout=None):
-            from rayshim import api
-
             api.get(actor.par_iter_init.remote(transforms))
             refs = collections.deque(actor.par_iter_next_batch.remote(batch_ms) for _ in range(num_async))
             while True:
@@ -280,8 +271,6 @@ class ParallelIterator:
 
 def _without_ended(active, refs):
     """Of actors that were asked for an item: (the items of those that had one, those actors)."""
-    from rayshim import api
-
     items, left = [], []
     for actor, ref in zip(active, refs):
         try:
@@ -294,8 +283,6 @@ def _without_ended(active, refs):
 
 def _as_they_come(actors, fetch, depth=1, timeout=None, came_from=lambda actor: None):
     """The items of the batches `fetch(actor)`, with `depth` requests to each actor, until all are at their end."""
-    from rayshim import api
-
     pending = {fetch(actor): actor for _ in range(depth) for actor in actors}
     while pending:
         refs = list(pending)

@@ -4,6 +4,7 @@ import collections
 import random
 import threading
 
+from rayshim import api
 from rayshim.errors.sites import at
 from rayshim.util.iter_metrics import SharedMetrics
 
@@ -287,8 +288,6 @@ def _late(item):
 
 def _calls_as_tasks(fn, limit, options):
     def stream(items):
-        from rayshim import api
-
         remote = api.remote(fn).options(**options) if options else api.remote(fn)
         pending = []
         for item in items:

@@ -4,7 +4,9 @@ import asyncio
 import queue
 from collections.abc import Iterable
 
+from rayshim import api
 from rayshim.errors.sites import at, calling
+from rayshim.session import session
 
 
 class Empty(queue.Empty):
@@ -27,9 +29,6 @@ class Queue:
     """
 
     def __init__(self, maxsize=0, actor_options=None):
-        from rayshim import api
-        from rayshim.session import session
-
         kind = _SerialQueueActor if session.ensure().inline else _QueueActor
         self.maxsize = maxsize
         self.actor = api.remote(kind).options(**(actor_options or {})).remote(maxsize)
@@ -103,8 +102,6 @@ class Queue:
 
     def shutdown(self, force=False, grace_period_s=5):
         """Ends the queue's actor: with `force` at once, else after what it still has to do, for which it has `grace_period_s`."""
-        from rayshim import api
-
         if self.actor is None:
             return
         if force or not api.wait([self.actor.__ray_terminate__.remote()], timeout=grace_period_s)[0]:
@@ -113,8 +110,6 @@ class Queue:
 
 
 def _get(ref):
-    from rayshim import api
-
     return api.get(ref)
 
 

@@ -1,5 +1,6 @@
 """Results as they come."""
 
+from rayshim import api
 from rayshim.errors.sites import at, calling
 
 
@@ -39,7 +40,5 @@ def _check(chunk_size, kwargs, argument):
 
 
 def _next_chunk(refs, chunk_size, yield_obj_refs, kwargs):
-    from rayshim import api
-
     ready, left = api.wait(refs, num_returns=min(chunk_size, len(refs)), **kwargs)
     return (ready if yield_obj_refs else api.get(ready)), left

@@ -4,6 +4,7 @@ from inspect import getattr_static, isgeneratorfunction
 
 from reactor import _core
 
+from rayshim.errors.exceptions import RayChannelError
 from rayshim.worker.retries import again, retried
 
 
@@ -72,8 +73,6 @@ class _GraphStages:
             self._graphs.pop(key, None)
             return None
         if key not in self._graphs:
-            from rayshim.errors.exceptions import RayChannelError
-
             raise RayChannelError("execute() of a compiled graph: the actor has been restarted since the graph was compiled. Compile it again")
         return self._graphs[key].run(stage, execution, taken, self)
 

@@ -11,6 +11,7 @@ import threading
 from reactor import _core
 
 from rayshim.calls.concurrency import has_threads, no_room
+from rayshim.errors.exceptions import TaskCancelledError
 from rayshim.worker.threads import Threads, leave, running
 
 SYSTEM_GROUP = "_ray_system"  # every actor has it: a call put there goes past what the actor is busy with
@@ -160,7 +161,6 @@ class _Call:
 
     def interrupted(self):
         """It was cancelled while it ran: that is its result, whatever it made of it."""
-        from rayshim.errors.exceptions import TaskCancelledError
         from rayshim.worker.context import RuntimeContext
 
         _in_work.pop(self.uid, None)

@@ -4,6 +4,9 @@ import os
 
 from reactor import _core
 
+from rayshim.calls.handle import _handle_from
+from rayshim.calls.refs import _id_bytes
+from rayshim.calls.runtime_env import RuntimeEnv
 from rayshim.errors.sites import at, calling
 from rayshim.placement import bundles
 from rayshim.session import gpus, session
@@ -12,8 +15,6 @@ from rayshim.session.ids import PlacementGroupID, TaskID, actor_id, job_id
 
 class RuntimeContext:
     """Facts of the calling driver, task or actor; ids are hex strings."""
-
-    __module__ = "rayshim.runtime_context"
 
     def get_job_id(self):
         return job_id().hex()
@@ -36,8 +37,6 @@ class RuntimeContext:
         uid = call.uid if call else _core.running()[0]
         if not uid:
             return None
-        from rayshim.calls.refs import _id_bytes
-
         return TaskID(_id_bytes(uid)[:24])
 
     def get_task_name(self):
@@ -74,8 +73,6 @@ class RuntimeContext:
         facts = self._facts()
         if not facts:
             raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
-        from rayshim.calls.handle import _handle_from
-
         link = _core.link_at(facts["offset"], True, weak=True)  # an actor does not keep itself alive
         return _handle_from(link, _core.ref_at(facts["info"]))
 
@@ -127,8 +124,6 @@ class RuntimeContext:
     @property
     def runtime_env(self):
         """The RuntimeEnv of the process that asks."""
-        from rayshim.calls.runtime_env import RuntimeEnv
-
         return RuntimeEnv(_validate=False, **session.current.runtime_env)
 
     @property

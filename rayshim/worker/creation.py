@@ -5,14 +5,17 @@ import sys
 
 from reactor import _core
 
-from rayshim.session import session
+from rayshim.calls.concurrency import has_threads
+from rayshim.errors import exceptions
+from rayshim.errors.exceptions import RaySystemError
+from rayshim.placement import bundles, num_threads
+from rayshim.session import gpus, session
+from rayshim.session.environment import thawed
 from rayshim.session.facts import public
 
 
 def cpus(facts):
     """The threads of the actor with these facts; of a worker of many: 1."""
-    from rayshim.placement import bundles, num_threads
-
     return num_threads.of({name: amount / 10000 for name, amount in bundles.plain(facts["demand"]).items()}) if facts else 1
 
 
@@ -24,8 +27,6 @@ def create(number, args, kwargs):
     if s.states is not None:
         s.states.seed(number, s.settings["seed"], f"actor {facts['ordinal']}")
     if s.inline:
-        from rayshim.placement import num_threads
-
         num_threads.begin_inline(s.settings, cpus(facts))
     if s.broken is not None:
         raise s.broken
@@ -37,15 +38,12 @@ def create(number, args, kwargs):
     info = _core.get_one(_info_ref(facts), None)
     side = None
     if s.settings["kept"] and not s.inline:
-        from rayshim.calls.concurrency import has_threads
-
         side = rerun.Side(facts, info.is_async, has_threads(how, info.is_async))  # before what it imports makes locks
     cls = _imported(cls_ref, f"actor with name {facts['class_name']}")
     s.imported(cls, cls_ref)
     make = lambda: cls(*args, **kwargs)  # noqa: E731
     handed_on, lanes, plain, around = False, [], lambda method: method, lambda method: method
     if s.inline and facts.get("env"):
-        from rayshim.session.environment import thawed
         from rayshim.worker.environment import Surroundings
 
         around = Surroundings(thawed(facts["env"])).around
@@ -80,7 +78,6 @@ def create(number, args, kwargs):
 
 def _seeing_gpus(s, own, around):
     """Inline placement: `around` with the actor's GPUs shown to the method."""
-    from rayshim.session import gpus
     from rayshim.worker.task_options import within
 
     return lambda method: within(around(method), lambda: gpus.shown(gpus.names(own, s.gpus_told)))
@@ -103,8 +100,6 @@ def create_failed(number, error_bytes, reason):
     s = session.current
     facts = s.record if not s.inline else number and s.inline_actors[number].facts
     if error_bytes:
-        from rayshim.errors import exceptions
-
         cause = exceptions.RayError.from_bytes(error_bytes)
         print(f"Exception raised in creation task: {exceptions.ActorDiedError(cause)}", file=sys.stderr, flush=True)
     return {"pid": os.getpid(), "status": 0, "exit_reason": reason, "killed": None, "creation_error": error_bytes,
@@ -131,8 +126,6 @@ def load_function(ref):
 
 def _imported(ref, what):
     """The exported class or function. RuntimeError, as in Ray, with the traceback if this process cannot import what it needs."""
-    from rayshim.errors.exceptions import RaySystemError
-
     try:
         return _core.get_one(ref, None)
     except RaySystemError as error:

@@ -6,6 +6,7 @@ import sys
 from reactor.runtime import threads
 
 from rayshim.calls.runtime_env import imported
+from rayshim.errors.exceptions import RuntimeEnvSetupError
 from rayshim.session import session
 
 
@@ -41,8 +42,6 @@ def run_hook(env):
         _load_hook(hook)()
     except Exception as error:
         from traceback import format_exc
-
-        from rayshim.errors.exceptions import RuntimeEnvSetupError
 
         raise RuntimeEnvSetupError(f"Failed to execute the setup hook method. Error: {error!r}\n{format_exc()}") from error
 

@@ -4,6 +4,8 @@ import os
 
 from reactor import _core, codec
 
+from rayshim.errors import exceptions
+from rayshim.errors.exceptions import ObjectStoreFullError, OutOfDiskError, RaySystemError
 from rayshim.errors.sites import OURS, calling
 from rayshim.session import session
 from rayshim.session.ids import actor_id
@@ -11,8 +13,6 @@ from rayshim.session.ids import actor_id
 
 def stale(what):
     """The exception for a ref or handle of an earlier session."""
-    from rayshim.errors import exceptions
-
     if what == "actor handle":
         return exceptions.ActorHandleNotFoundError(
             "ActorHandle objects are not valid across Ray sessions: this one belongs to an earlier init() that has been shut down. "
@@ -35,7 +35,6 @@ def unpicklable(error, check, name):
 
 def failure(error, what, is_argument):
     """The stored form of an exception that a call raised; `what` is the callable, None for a constructor."""
-    from rayshim.errors import exceptions
     from rayshim.worker.context import RuntimeContext
 
     if isinstance(error, KeyboardInterrupt):  # its own, or that of a cancelled call: the same to Ray
@@ -61,8 +60,6 @@ def _name_of(what):
 
 def error(state, value, ref):
     """The exception to raise for a result that is not a value: state 17 error, 18 died, 19 cancelled."""
-    from rayshim.errors import exceptions
-
     made = _error(state, value, ref)
     return made.as_instanceof_cause() if isinstance(made, exceptions.RayTaskError) else made
 
@@ -82,8 +79,6 @@ def lost_text(state, value):
 
 
 def _error(state, value, ref):
-    from rayshim.errors import exceptions
-
     if state == 17:
         return exceptions.RayError.from_bytes(value) if isinstance(value, bytes) else exceptions.RaySystemError(str(value))
     if state == 19:
@@ -98,7 +93,6 @@ def loads(data, buffers):
     try:
         return codec.loads(data, buffers)
     except Exception as error:
-        from rayshim.errors.exceptions import RaySystemError
         from rayshim.errors.tracebacks import format_remote
 
         failed = RaySystemError(error, format_remote(error, OURS))
@@ -106,8 +100,6 @@ def loads(data, buffers):
 
 
 def store_full(wanted, used, limit, disk):
-    from rayshim.errors.exceptions import ObjectStoreFullError, OutOfDiskError
-
     found = f"Failed to put an object of {wanted} bytes: the object store holds {used} of its {limit} bytes"
     what_to_do = "Let go of refs and of arrays over old values, or give init(object_store_memory=) more"
     if disk:

@@ -6,8 +6,11 @@ import os
 from reactor import _core
 from reactor.runtime.seeding import reseed
 
+from rayshim.calls.generators import ObjectRefGenerator
 from rayshim.errors.sites import OURS
-from rayshim.session import session
+from rayshim.placement import num_threads
+from rayshim.session import gpus, session
+from rayshim.session.environment import thawed
 from rayshim.session.facts import public
 from rayshim.worker import creation, failures
 from rayshim.worker.failures import lost_text  # noqa: F401  of the plugin, too
@@ -18,7 +21,6 @@ _recorded = None  # in the zygote: path of the record
 def install(settings, role):
     """Sets the core's hooks in this process: role is driver, inline, zygote, actor or task."""
     from rayshim.calls import refs  # noqa: F401  refs are made as ObjectRef from here on
-    from rayshim.calls.generators import ObjectRefGenerator
     from rayshim.ordering import deadlock, order
     from rayshim.worker import generators
 
@@ -49,7 +51,7 @@ def install(settings, role):
 
         from rayshim.calls import actor_class, function  # noqa: F401
         from rayshim.errors import exceptions  # noqa: F401
-        from rayshim.worker import builtin_methods, interrupts  # noqa: F401
+        from rayshim.worker import builtin_methods, concurrency, environment, interrupts  # noqa: F401
 
         if settings["kept"]:
             from rayshim.journal.threads import know_locks
@@ -78,9 +80,6 @@ def begin(settings, record, own_gpus, setting):
     from reactor.runtime.control import Sender
     from reactor.runtime.descriptors import SEND_FD
 
-    from rayshim.placement import num_threads
-    from rayshim.session import gpus
-    from rayshim.session.environment import thawed
     from rayshim.worker import environment
 
     own = (record or {}).get("env") if record else setting and setting[0]

@@ -2,6 +2,7 @@
 
 import os
 
+from rayshim.errors.exceptions import RayTaskError, UnserializableException, WorkerCrashedError
 from rayshim.errors.logs import logger
 from rayshim.session import session
 
@@ -22,8 +23,6 @@ def lost(error):
 
 def told(error):
     """What the user is told of `error`; None: nothing, as of cancelled calls and of those of dead actors."""
-    from rayshim.errors.exceptions import RayTaskError, UnserializableException, WorkerCrashedError
-
     return str(error)[:_LONGEST] if isinstance(error, (RayTaskError, UnserializableException, WorkerCrashedError)) else None
 
 

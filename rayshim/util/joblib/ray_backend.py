@@ -7,7 +7,9 @@ from joblib import parallel_backend
 from joblib._parallel_backends import FallbackToBackend, MultiprocessingBackend, SequentialBackend
 from joblib.parallel import BatchedCalls
 
+from rayshim import api
 from rayshim.calls.refs import ObjectRef
+from rayshim.session import session
 from rayshim.util.multiprocessing.pool import Pool
 
 _SMALL = 100  # bytes; what is smaller travels with each batch
@@ -32,9 +34,6 @@ class RayBackend(MultiprocessingBackend):
 
     def effective_n_jobs(self, n_jobs):
         """How many jobs run at once: for -1, as many as the session has CPUs."""
-        from rayshim import api
-        from rayshim.session import session
-
         allowed = super().effective_n_jobs(n_jobs)
         if n_jobs != -1:
             return allowed
@@ -61,8 +60,6 @@ class _SharingPool(Pool):
         return func, [self._put(arg) for arg in args], {name: self._put(arg) for name, arg in kwargs.items()}
 
     def _put(self, value):
-        from rayshim import api
-
         if isinstance(value, ObjectRef) or sys.getsizeof(value) < _SMALL:
             return value
         for known, ref in self._registry:
@@ -100,6 +97,4 @@ class _SharedCalls:
 
 
 def _value(arg):
-    from rayshim import api
-
     return api.get(arg) if isinstance(arg, ObjectRef) else arg

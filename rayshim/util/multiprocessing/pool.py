@@ -2,6 +2,7 @@
 
 import warnings
 
+from rayshim import api
 from rayshim.errors.sites import at, calling
 from rayshim.util.multiprocessing.results import (
     AsyncResult,
@@ -60,8 +61,6 @@ class Pool:
         ray_address=None,
         ray_remote_args=None,
     ):
-        from rayshim import api
-
         if context:
             warnings.warn("Pool(context=) has no meaning for actors; see rayshim.init for how workers are started", stacklevel=2)
         if not api.is_initialized():
@@ -179,16 +178,12 @@ class Pool:
 
     def terminate(self):
         """Ends the actors at once, whatever they are doing."""
-        from rayshim import api
-
         self.close()
         for actor in self._actors:
             api.kill(actor)
 
     def join(self):
         """Waits until the actors of a closed pool have ended. ValueError if it is not closed."""
-        from rayshim import api
-
         if not self._closed:
             raise ValueError(f"Pool is still running ({at('join')}: call close() or terminate() first)")
         if self._ending:

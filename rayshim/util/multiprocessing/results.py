@@ -5,6 +5,8 @@ import itertools
 import threading
 from multiprocessing import TimeoutError
 
+from rayshim import api
+from rayshim.errors.exceptions import RayError
 from rayshim.errors.sites import at
 
 
@@ -77,16 +79,11 @@ class AsyncResult:
 
 def _wait(refs, timeout):
     """Whether all of `refs` are done, after at most `timeout` seconds."""
-    from rayshim import api
-
     return not refs or not api.wait(refs, num_returns=len(refs), timeout=timeout)[1]
 
 
 def batch_of(ref):
     """The list of results of a batch; where its actor died, that error is its one result."""
-    from rayshim import api
-    from rayshim.errors.exceptions import RayError
-
     try:
         return api.get(ref)
     except RayError as error:
@@ -128,8 +125,6 @@ class IMapIterator:
 
     def next(self, timeout=None):
         """The next result. TimeoutError if it is not there within `timeout` seconds, StopIteration after the last."""
-        from rayshim import api
-
         while not self._ready:
             if not self._under_way:
                 raise StopIteration

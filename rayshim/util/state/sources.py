@@ -4,8 +4,10 @@ import os
 import sys
 from hashlib import sha256
 
+from rayshim.api.cluster import cluster_resources
 from rayshim.placement import bundles
 from rayshim.session import session
+from rayshim.session.ids import actor_id, job_id
 from rayshim.util.state.exception import RayStateApiException
 from rayshim.util.state.records import ActorState, JobState, NodeState, PlacementGroupState, TaskState, WorkerState
 
@@ -20,8 +22,6 @@ def actors():
 
 
 def _actor(f):
-    from rayshim.session.ids import actor_id
-
     demand = bundles.plain({k: v / 10000 for k, v in f["demand"].items()})
     return ActorState(
         actor_id=actor_id(f["number"]).hex(),
@@ -45,7 +45,6 @@ def tasks():
     if not s.settings["trace"]:
         raise RayStateApiException("list_tasks: ended calls are not kept. Start with init(trace=True), or use rayshim.report()")
     from rayshim.plans.tracing import timeline
-    from rayshim.session.ids import actor_id
 
     found = []
     for event in timeline(s):
@@ -72,8 +71,6 @@ def tasks():
 
 
 def nodes():
-    from rayshim.api.cluster import cluster_resources
-
     return [
         NodeState(
             node_id=_node(),
@@ -122,7 +119,7 @@ def workers():
 
 
 def placement_groups():
-    from rayshim.placement.groups import placement_group_table
+    from rayshim.util.placement_group import placement_group_table
 
     return [
         PlacementGroupState(
@@ -146,6 +143,4 @@ def _node():
 
 
 def _job():
-    from rayshim.session.ids import job_id
-
     return job_id().hex()
