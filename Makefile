@@ -12,6 +12,7 @@ WORKERS ?= 2  # pytest processes
 PY := $(VENV)/bin/python
 PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER
 CORE := CMakeLists.txt $(wildcard reactor/_core/*.h reactor/_core/*.cpp)
+PACKAGES := $(wildcard rayshim/*/__init__.py)  # the installed package knows the place of each module: new folders are told to it
 
 .PHONY: demo test test-ray tsan pages micro docs clean
 .DELETE_ON_ERROR:
@@ -51,7 +52,7 @@ $(VENV)/made:
 	$(PY) -m pip install --quiet "scikit-build-core>=1.0" "nanobind>=2.4" "numpy>=2.0" ninja
 	touch $@
 
-$(VENV)/built: $(VENV)/made pyproject.toml $(CORE)
+$(VENV)/built: $(VENV)/made pyproject.toml $(CORE) $(PACKAGES)
 	$(PY) -m pip install --quiet --no-build-isolation --config-settings=cmake.define.WARNINGS_AS_ERRORS=ON --editable ".[rl,test]"
 	touch $@
 

@@ -30,7 +30,7 @@ class Competitor:
         if reason := self.side.missing():
             return reason
         placement = self.side.launcher[-1] if "--placement" in self.side.launcher else "isolated"
-        from rayshim.init_arguments import PLACEMENTS
+        from rayshim.api.arguments import PLACEMENTS
 
         return None if placement in PLACEMENTS else f"rayshim has no placement {placement!r} yet"
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import machine, plot, program, sides
-from rayshim.comparing.figures import FIGURES, table
+from rayshim.cli.compare.figures import FIGURES, table
 
 STEPS_PER_ROUND = 16 * 100
 RESULTS = machine.REPOSITORY / "benchmarks" / "results"

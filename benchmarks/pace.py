@@ -12,7 +12,7 @@ from rich.table import Table
 from benchmarks import contest, machine, pace_summary, report
 from benchmarks.machine import REPOSITORY
 from benchmarks.pace_programs import ALL_SIDES, PLACEMENTS, PROGRAMS
-from rayshim.comparing.child import Child
+from rayshim.cli.compare.child import Child
 
 RESULTS = Path(__file__).parent / "results"
 

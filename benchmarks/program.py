@@ -1,7 +1,7 @@
 """One run of a program of `benchmarks/programs` on one side, in a process of its own."""
 
 from benchmarks.machine import REPOSITORY
-from rayshim.comparing import costs
+from rayshim.cli.compare import costs
 
 PROGRAMS = REPOSITORY / "benchmarks" / "programs"
 

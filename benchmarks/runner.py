@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks.machine import REPOSITORY
 from benchmarks.measure import Timing
-from rayshim.comparing.child import Child
+from rayshim.cli.compare.child import Child
 
 
 @dataclass(frozen=True)

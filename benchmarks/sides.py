@@ -5,7 +5,7 @@ import os
 import sys
 from dataclasses import dataclass, field, replace
 
-from rayshim.comparing.compare import SAME_HASHES, RAY_ENVIRONMENT
+from rayshim.cli.compare.compare import SAME_HASHES, RAY_ENVIRONMENT
 
 @dataclass(frozen=True)
 class Side:

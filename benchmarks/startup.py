@@ -34,7 +34,7 @@ def main():
     ray.get([actor.ready.remote() for actor in actors[1:]])
     all_ready = time.monotonic()
 
-    from rayshim.comparing.processes import MARKER, ProcessTree
+    from rayshim.cli.compare.processes import MARKER, ProcessTree
 
     # What a runtime starts in the background after `init` belongs to its size.
     time.sleep(SETTLING_SECONDS)

@@ -100,7 +100,7 @@ def test_a_worker_born_while_its_driver_dies_ends_whoever_inherits_it(scripts, m
     # A process that, like that of a container or a session manager, becomes the parent of every orphan.
     scripts.write("inherits.py", """
     import subprocess, sys, time
-    from rayshim.comparing.processes import adopt_orphans
+    from rayshim.cli.compare.processes import adopt_orphans
     adopt_orphans()
     print("ended with", subprocess.run([sys.executable, *sys.argv[1:]]).returncode, flush=True)
     time.sleep(60)

@@ -1,10 +1,12 @@
 """Ray's core API on one machine: `import rayshim as ray`."""
 
 import rayshim.command_path  # noqa: F401, I001  before all others
-from rayshim import exceptions
+from rayshim import exceptions, runtime_env  # noqa: F401  cloudpickle takes a class by its name only where the module of that name is loaded
 from rayshim.actor import ActorClass, ActorHandle, method
 from rayshim.api import (
+    available_resources,
     cancel,
+    cluster_resources,
     get,
     get_actor,
     get_gpu_ids,
@@ -12,17 +14,19 @@ from rayshim.api import (
     init,
     is_initialized,
     kill,
+    nodes,
     put,
     remote,
     shutdown,
     timeline,
     wait,
 )
+from rayshim.calls import binding
+from rayshim.calls.generators import DynamicObjectRefGenerator, ObjectRefGenerator
+from rayshim.calls.refs import ObjectRef
 from rayshim.client_builder import client
-from rayshim.cluster import available_resources, cluster_resources, nodes
 from rayshim.cross_language import java_actor_class, java_function
-from rayshim.generators import DynamicObjectRefGenerator, ObjectRefGenerator
-from rayshim.ids import (
+from rayshim.session.ids import (
     ActorClassID,
     ActorID,
     FunctionID,
@@ -33,25 +37,24 @@ from rayshim.ids import (
     UniqueID,
     WorkerID,
 )
-from rayshim.refs import ObjectRef
-from rayshim.version import VERSION as __version__  # rayshim.alias.install() puts Ray's here, for what looks at ray.__version__
+from rayshim.session.version import VERSION as __version__  # rayshim.alias.install() puts Ray's here, for what looks at ray.__version__
 
 ObjectID = ObjectRef
 SCRIPT_MODE, WORKER_MODE, LOCAL_MODE = 0, 1, 2
 
 
 # Loaded when first used: what is rayshim's own, so that `dir` shows Ray's names, and what few programs need.
-_MODULE_OF = {"graph": "api", "report": "api", "digest": "api", "exit_actor": "actor", "packed": "packing",
-              "LoggingConfig": "job_config", "logger": "logs"}
+_MODULE_OF = {"graph": "api", "report": "api", "digest": "api", "exit_actor": "actor", "packed": "placement.packing",
+              "LoggingConfig": "job_config", "logger": "errors.logs"}
 TYPE_CHECKING = False  # as typing has it, without the import
 if TYPE_CHECKING:
     from rayshim.actor import exit_actor
     from rayshim.api import digest, graph, report
+    from rayshim.errors.logs import logger
     from rayshim.job_config import LoggingConfig
-    from rayshim.logs import logger
-    from rayshim.packing import packed
+    from rayshim.placement.packing import packed
 del TYPE_CHECKING
-_MODULES = ("util", "dag", "experimental", "runtime_env", "runtime_context", "job_config", "cloudpickle", "_raylet")
+_MODULES = ("util", "dag", "experimental", "runtime_context", "job_config", "cloudpickle", "_raylet")
 
 
 def __getattr__(name):
@@ -63,3 +66,6 @@ def __getattr__(name):
         value = globals()[name] = getattr(import_module(f"rayshim.{_MODULE_OF[name]}"), name)
         return value
     raise AttributeError(f"module 'rayshim' has no attribute '{name}': rayshim does not provide ray.{name}")
+
+
+binding.load = lambda: __getattr__("dag")

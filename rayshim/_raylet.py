@@ -1,7 +1,7 @@
 """The classes that programs import from `ray._raylet` for want of a public place."""
 
-from rayshim.generators import DynamicObjectRefGenerator, ObjectRefGenerator  # noqa: F401
-from rayshim.ids import (  # noqa: F401
+from rayshim.calls.generators import DynamicObjectRefGenerator, ObjectRefGenerator  # noqa: F401
+from rayshim.session.ids import (
     ActorClassID,
     ActorID,
     BaseID,
@@ -13,4 +13,4 @@ from rayshim.ids import (  # noqa: F401
     UniqueID,
     WorkerID,
 )
-from rayshim.refs import ObjectRef  # noqa: F401
+from rayshim.calls.refs import ObjectRef  # noqa: F401

@@ -3,6 +3,6 @@
 
 def client(address=None, _deprecation_warn_enabled=True):
     """Raises ConnectionError: there is no cluster to connect to."""
-    from rayshim.init_arguments import check_address
+    from rayshim.api.arguments import check_address
 
     check_address(address or "auto")

@@ -1,5 +1,5 @@
 """Imported first of all. Under `python -m rayshim` the interpreter puts the current directory first on `sys.path`, unlike under
-`python script.py`: nothing of ours may be imported from there. rayshim.script sets that entry to what the program is to have."""
+`python script.py`: nothing of ours may be imported from there. rayshim.cli.script sets that entry to what the program is to have."""
 
 import os
 import sys

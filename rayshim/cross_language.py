@@ -1,6 +1,6 @@
 """Calls into other languages: refused."""
 
-from rayshim.sites import calling
+from rayshim.errors.sites import calling
 
 
 def java_function(class_name, function_name):

@@ -1,3 +1,3 @@
 """`ray.remote_function`."""
 
-from rayshim.function import RemoteFunction  # noqa: F401
+from rayshim.calls.function import RemoteFunction  # noqa: F401

@@ -157,13 +157,6 @@ class Graph:
             raise GraphError("\n".join(problems))
         _ = self.levels  # raises for a causality cycle
 
-    @classmethod
-    def from_recording(cls, recording):
-        """The graph of a `reactor.record.Recording`; see `reactor.recorded`."""
-        from reactor.recorded import graph_of
-
-        return graph_of(recording)
-
     @cached_property
     def reactions(self):
         """{qualified name: Reaction}"""
@@ -214,9 +207,7 @@ class Graph:
         return 1 + max(self.levels.values(), default=-1)
 
     def __str__(self):
-        from reactor.draw.text import render
-
-        return render(self)
+        return f"{len(self.reactors)} reactors, {len(self.reactions)} reactions, {self.depth} levels"
 
 
 def precedences(reactions):

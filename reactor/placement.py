@@ -23,14 +23,14 @@ class Measured:
 
 def measured(recording):
     """What a `reactor.record.Recording` tells of its actors."""
-    from reactor.graph import Graph
+    from reactor.recorded import graph_of
 
     seconds, traffic = defaultdict(float), defaultdict(float)
     for reaction in sorted(recording.measured, key=_by_number):
         actor = _actor(reaction)
         if actor:
             seconds[actor] += recording.measured[reaction].seconds or 0.0
-    for edge in Graph.from_recording(recording).edges:
+    for edge in graph_of(recording).edges:
         pair = _actor(edge.source.qualified), _actor(edge.target.qualified)
         if all(pair):
             traffic[pair] += max(edge.port.bytes, 1) * edge.connection.count

@@ -13,7 +13,7 @@ from benchmarks.faults import attack, report
 from benchmarks.faults.lag import Lag
 from benchmarks.faults.oracle import judge
 from benchmarks.faults.program import PLACEMENTS, program
-from rayshim.comparing.processes import adopt_orphans
+from rayshim.cli.compare.processes import adopt_orphans
 
 _KEPT = Path(__file__).parents[1] / "results" / "faults"
 

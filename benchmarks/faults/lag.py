@@ -3,7 +3,7 @@
 import bisect
 import time
 
-from rayshim.comparing.processes import Periodic
+from rayshim.cli.compare.processes import Periodic
 
 PERIOD = 0.01
 

@@ -208,7 +208,7 @@ def test_a_process_that_hides_is_found():
         import sys
         from unittest.mock import patch
         from benchmarks.faults import campaign, report
-        from rayshim.comparing.processes import adopt_orphans
+        from rayshim.cli.compare.processes import adopt_orphans
         adopt_orphans()
         with patch.object(campaign, "_keep", lambda *_: None):
             wanted = campaign.arguments_from(["--seed", "2", "--placement", "inline"])

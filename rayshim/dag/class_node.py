@@ -3,6 +3,8 @@
 import itertools
 import weakref
 
+from rayshim.calls.actor_class import ActorClass
+from rayshim.calls.handle import ActorHandle
 from rayshim.dag.constants import (
     BIND_INDEX_KEY,
     IS_CLASS_METHOD_OUTPUT_KEY,
@@ -12,7 +14,7 @@ from rayshim.dag.constants import (
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
 from rayshim.dag.input_node import InputNode
-from rayshim.sites import at, calling
+from rayshim.errors.sites import at, calling
 
 
 class ClassNode(DAGNode):
@@ -36,8 +38,6 @@ class ClassNode(DAGNode):
         return ClassNode(self._body, new_args, new_kwargs, new_options, new_other_args_to_resolve)
 
     def _execute_impl(self, *args, **kwargs):
-        from rayshim.actor import ActorClass
-
         return ActorClass(self._body, self._bound_options).remote(*self._bound_args, **self._bound_kwargs)
 
     def __getattr__(self, name):
@@ -124,8 +124,6 @@ class ClassMethodNode(DAGNode):
         return method.remote(*self._bound_args, **self._bound_kwargs)
 
     def _get_actor_handle(self):
-        from rayshim.actor import ActorHandle
-
         return self._parent_class_node if isinstance(self._parent_class_node, ActorHandle) else None
 
     def get_method_name(self):

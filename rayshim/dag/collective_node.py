@@ -6,7 +6,7 @@ from typing import Any
 from rayshim.dag.class_node import ClassMethodNode, next_bind_index
 from rayshim.dag.constants import BIND_INDEX_KEY, COLLECTIVE_OPERATION_KEY, PARENT_CLASS_NODE_KEY
 from rayshim.dag.dag_node import DAGNode
-from rayshim.sites import calling
+from rayshim.errors.sites import calling
 
 
 class _CollectiveOperation:

@@ -6,20 +6,21 @@ from collections import deque
 
 from reactor import _core
 
-from rayshim import session
-from rayshim.dag import plan
+from rayshim.api.control import kill
+from rayshim.calls.refs import ObjectRef
+from rayshim.dag import dag_node, plan
 from rayshim.dag.context import DAGContext
 from rayshim.dag.reading import read
 from rayshim.dag.results import Results
-from rayshim.exceptions import (
+from rayshim.errors.exceptions import (
     RayActorError,
     RayCgraphCapacityExceeded,
     RayChannelError,
     RayChannelTimeoutError,
 )
+from rayshim.errors.sites import at, calling
 from rayshim.experimental.compiled_dag_ref import CompiledDAGFuture, CompiledDAGRef
-from rayshim.refs import ObjectRef
-from rayshim.sites import at, calling
+from rayshim.session import session
 
 _SHORT = 1000  # bytes up to which a text is sent with each call that takes it
 
@@ -276,8 +277,6 @@ class CompiledDAG:
             return
         for actor, key in keys.items():
             if kill_actors:
-                from rayshim.api import kill
-
                 kill(actor)
             elif actor._link.state == 0 and not actor._link.stale:
                 actor.__dag_stage__.remote(key, None, None)
@@ -290,6 +289,9 @@ class CompiledDAG:
         from rayshim.dag.drawing import drawn
 
         return drawn(self._graph, filename, format, view, channel_details)
+
+
+dag_node.compiler = CompiledDAG
 
 
 def _started(call, key, concurrent):

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass, field
 
-from rayshim.sites import at
+from rayshim.errors.sites import at
 
 
 def _from_environment(name, kind, default):

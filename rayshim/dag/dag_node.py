@@ -5,8 +5,9 @@ from itertools import chain, count
 
 from rayshim.dag.base import DAGNodeBase
 from rayshim.dag.py_obj_scanner import _PyObjScanner
-from rayshim.sites import at, calling
+from rayshim.errors.sites import at, calling
 
+compiler = None  # the class CompiledDAG, which rayshim.dag.compiled_dag_node puts here
 _bound = count()  # numbers the nodes in the order in which they are bound, which is that of the graph's serial run
 
 
@@ -18,6 +19,8 @@ class DAGNode(DAGNodeBase):
         options: of the call, as `.options(...)` takes them.
         other_args_to_resolve: what the kind of node keeps besides, nodes among it.
     """
+
+    _is_input = False  # whether it is an InputNode
 
     def __init__(self, args, kwargs, options, other_args_to_resolve=None):
         self._bound_args = args or []
@@ -166,10 +169,8 @@ class DAGNode(DAGNodeBase):
 
     def _find_root(self):
         """The InputNode that this node depends on; ValueError without one."""
-        from rayshim.dag.input_node import InputNode
-
         node = self
-        while not isinstance(node, InputNode):
+        while not node._is_input:
             if not node._upstream_nodes:
                 raise ValueError(
                     f"No InputNode found in the DAG: when traversing upwards, no upstream node was found for {node}. "
@@ -220,8 +221,6 @@ class DAGNode(DAGNodeBase):
 
         ValueError for a graph that cannot be compiled, NotImplementedError for one with a task in it.
         """
-        from rayshim.dag.compiled_dag_node import CompiledDAG
-
         if self.is_cgraph_output_node:
             raise ValueError(
                 "It is not allowed to call `experimental_compile` on the same DAG object multiple times no matter whether "
@@ -229,7 +228,7 @@ class DAGNode(DAGNodeBase):
                 f"({at('experimental_compile')}: {self} ends a graph that has been compiled)"
             )
         self.is_cgraph_output_node = True
-        return CompiledDAG(
+        return compiler(
             self,
             _submit_timeout,
             _buffer_size_bytes,
@@ -276,9 +275,7 @@ class _Once:
         fn.cache = self.cache
 
     def __call__(self, node):
-        from rayshim.dag.input_node import InputNode
-
-        if isinstance(node, InputNode):
+        if node._is_input:
             if self._input not in (None, node._stable_uuid):
                 raise AssertionError("Each DAG should only have one unique InputNode. (found a second one; bind all nodes to the one of a single `with InputNode() as inp`)")
             self._input = node._stable_uuid

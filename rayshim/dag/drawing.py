@@ -2,7 +2,7 @@
 
 from rayshim.dag.input_node import InputAttributeNode, InputNode
 from rayshim.dag.output_node import MultiOutputNode
-from rayshim.sites import at
+from rayshim.errors.sites import at
 
 _WIDTH = 30  # of a column of the text
 

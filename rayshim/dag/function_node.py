@@ -1,5 +1,6 @@
 """A bound call of a remote function."""
 
+from rayshim.calls.function import RemoteFunction
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
 
@@ -17,8 +18,6 @@ class FunctionNode(DAGNode):
 
     def _execute_impl(self, *args, **kwargs):
         if self._remote is None:
-            from rayshim.function import RemoteFunction
-
             self._remote = RemoteFunction(self._body, self._bound_options)
         return self._remote.remote(*self._bound_args, **self._bound_kwargs)
 

@@ -2,7 +2,7 @@
 
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
-from rayshim.sites import at, calling
+from rayshim.errors.sites import at, calling
 
 IN_CONTEXT_MANAGER = "__in_context_manager__"
 
@@ -13,6 +13,8 @@ class InputNode(DAGNode):
     `inp[0]`, `inp["key"]` and `inp.name` are parts of the input: of the arguments of `execute` if there are several, of its only
     argument if there is one. `input_type` is accepted and kept. ValueError for any other argument.
     """
+
+    _is_input = True
 
     def __init__(self, *args, input_type=None, _other_args_to_resolve=None, **kwargs):
         if args or kwargs:

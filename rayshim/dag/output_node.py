@@ -2,7 +2,7 @@
 
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
-from rayshim.sites import at
+from rayshim.errors.sites import at
 
 
 class MultiOutputNode(DAGNode):

@@ -6,6 +6,10 @@ import sys
 
 import cloudpickle
 
+from rayshim.calls.actor_class import ActorClass
+from rayshim.calls.function import RemoteFunction
+from rayshim.calls.handle import ActorHandle
+from rayshim.calls.refs import ObjectRef
 from rayshim.dag.base import DAGNodeBase
 
 _PLAIN = (int, float, complex, bool, str, bytes, type(None))
@@ -66,10 +70,6 @@ class _Replacer(pickle.Unpickler):
 
 def _is_opaque(obj):
     """What holds no nodes and is handed on as it is: refs and handles, which must not be counted twice, and arrays."""
-    from rayshim.actor import ActorClass, ActorHandle
-    from rayshim.function import RemoteFunction
-    from rayshim.refs import ObjectRef
-
     if isinstance(obj, (ObjectRef, ActorHandle, ActorClass, RemoteFunction)):
         return True
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")

@@ -1,7 +1,7 @@
 """Which results of a compiled graph have been fetched, taken or given up."""
 
-from rayshim.exceptions import RayCgraphCapacityExceeded
-from rayshim.sites import calling
+from rayshim.errors.exceptions import RayCgraphCapacityExceeded
+from rayshim.errors.sites import calling
 
 
 class Results:

@@ -5,7 +5,7 @@ import os
 from rayshim.dag.class_node import ClassMethodNode
 from rayshim.dag.input_node import InputAttributeNode, InputNode
 from rayshim.dag.output_node import MultiOutputNode
-from rayshim.sites import at
+from rayshim.errors.sites import at
 
 
 def plot(dag, to_file=None):

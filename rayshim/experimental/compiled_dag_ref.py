@@ -1,6 +1,6 @@
 """Results of a compiled graph's executions."""
 
-from rayshim.sites import calling
+from rayshim.errors.sites import calling
 
 
 class _Result:

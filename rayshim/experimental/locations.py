@@ -2,8 +2,8 @@
 
 from reactor import _core
 
-from rayshim import session
-from rayshim.sites import calling
+from rayshim.errors.sites import calling
+from rayshim.session import session
 
 
 def get_object_locations(obj_refs, timeout_ms=-1):

@@ -1,21 +1,12 @@
 """tqdm for tasks and actors: their progress bars are drawn by the driver, one below the other. Needs the package `tqdm`."""
 
-import builtins
 import json
 import os
-import sys
-import threading
 import time
-import warnings
 
-from rayshim.sites import calling
-
-RAY_TQDM_MAGIC = "__ray_tqdm_magic_token__"
-_START = f'{{"__magic_token__": "{RAY_TQDM_MAGIC}"'  # how a worker's line begins that is a bar's state
-
-_print = builtins.print
-_manager = None
-_lock = threading.Lock()
+from rayshim.api.bars import RAY_TQDM_MAGIC, _BarManager, instance, plain_print, safe_print, take_line  # noqa: F401
+from rayshim.errors.sites import calling
+from rayshim.session import session
 
 
 class tqdm:
@@ -98,111 +89,7 @@ class tqdm:
         if not now and time.monotonic() - self._told < self._interval:
             return
         self._told = time.monotonic()
-        from rayshim import session
-
         if session.current is not None and session.current.driver is None:
-            _print(json.dumps(self._state), flush=True)
+            plain_print(json.dumps(self._state), flush=True)
         else:
             instance().process_state_update(dict(self._state))
-
-
-def take_line(line):
-    """Whether a worker's line of output is a bar's state; it is then drawn."""
-    if not line.startswith(_START):
-        return False
-    instance().process_state_update(json.loads(line))
-    return True
-
-
-def safe_print(*args, **kwargs):
-    """`print` that goes well with the bars. It takes the place of `print` when the first bar is drawn, unless the environment
-    has RAY_TQDM_PATCH_PRINT=0."""
-    if _manager is None or kwargs.get("file") not in (None, sys.stdout, sys.stderr):
-        _print(*args, **kwargs)
-        return
-    try:
-        _manager.hide_bars()
-        _print(*args, **kwargs)
-    finally:
-        _manager.unhide_bars()
-
-
-def instance():
-    """This process's _BarManager."""
-    global _manager
-    with _lock:
-        if _manager is None:
-            _manager = _BarManager()
-        return _manager
-
-
-class _BarManager:
-    """The driver's side: the bars of all processes, each process's below those of the earlier ones."""
-
-    def __init__(self):
-        try:
-            from tqdm.auto import tqdm as real
-        except ImportError:
-            real = None
-            warnings.warn("tqdm is not installed. Progress bars will be disabled.", stacklevel=4)
-        self._tqdm = real
-        self._bars = {}  # uuid -> (state, tqdm's bar), in the order of the lines
-        self._hidden = False
-        self.num_hides = 0
-        self.lock = threading.RLock()
-        if real is not None and os.environ.get("RAY_TQDM_PATCH_PRINT", "1") != "0":
-            builtins.print = safe_print
-
-    def process_state_update(self, state):
-        """Draws the bar of this state anew; makes it when it is new, and ends it when it is closed."""
-        if self._tqdm is None:
-            return
-        with self.lock:
-            if state["pid"] != os.getpid():
-                state["desc"] = f"(pid={state['pid']}) {state['desc']}"
-            _, bar = self._bars.get(state["uuid"]) or (None, None)
-            if bar is None:
-                bar = self._tqdm(
-                    desc=state["desc"], total=state["total"], unit=state["unit"], position=0, dynamic_ncols=True, unit_scale=True
-                )
-            self._bars[state["uuid"]] = (state, bar)
-            bar.set_description(state["desc"], refresh=False)
-            bar.total = state["total"]
-            bar.update(state["x"] - bar.n)
-            if state["closed"]:
-                self.hide_bars()
-                bar.close()
-                del self._bars[state["uuid"]]
-            self._arrange()
-            self.unhide_bars()
-
-    def _arrange(self):
-        lines = {}  # pid -> lines of its bars
-        for state, _ in self._bars.values():
-            lines[state["pid"]] = max(lines.get(state["pid"], 0), 1 + state["pos"])
-        above, place = 0, {}
-        for pid, count in lines.items():
-            place[pid] = above
-            above += count
-        for state, bar in self._bars.values():
-            wanted = -(place[state["pid"]] + state["pos"])
-            if bar.pos != wanted:
-                bar.clear()
-                bar.pos = wanted
-            bar.refresh()
-
-    def hide_bars(self):
-        """Takes the bars off the screen while something else is printed."""
-        with self.lock:
-            if not self._hidden:
-                self._hidden = True
-                self.num_hides += 1
-                for _, bar in self._bars.values():
-                    bar.clear()
-
-    def unhide_bars(self):
-        with self.lock:
-            if self._hidden:
-                self._hidden = False
-                for _, bar in self._bars.values():
-                    bar.refresh()

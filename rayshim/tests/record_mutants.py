@@ -17,7 +17,7 @@ import zlib
 from collections import Counter
 
 import rayshim
-from rayshim import following
+from rayshim.journal import following
 from rayshim.tests.runs import outcome
 
 SECONDS = 60

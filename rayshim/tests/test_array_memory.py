@@ -6,12 +6,12 @@ import weakref
 
 import numpy as np
 import pytest
-
-import rayshim as ray
-from rayshim.packing import packed
-from rayshim.tests.stores import Plain, used
 from reactor import _core
 from reactor.tests.calling import wait_until
+
+import rayshim as ray
+from rayshim.placement.packing import packed
+from rayshim.tests.stores import Plain, used
 
 pytestmark = pytest.mark.timeout(60)
 SIZE = 100_000  # float64

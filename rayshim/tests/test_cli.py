@@ -9,7 +9,7 @@ from importlib import metadata
 import pytest
 
 from rayshim.cli import split_program
-from rayshim.version import RAY_VERSION, VERSION
+from rayshim.session.version import RAY_VERSION, VERSION
 
 LOOK = """
 import sys, os, ray, ray.exceptions, pickle, pprint

@@ -13,8 +13,8 @@ pytest.importorskip("rich")
 from rich.console import Console
 
 from rayshim.cli import split_program
-from rayshim.comparing import compare
-from rayshim.comparing.output import first_difference
+from rayshim.cli.compare import compare
+from rayshim.cli.compare.output import first_difference
 
 STAND_IN = """
 def init(**options):

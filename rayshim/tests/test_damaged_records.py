@@ -12,8 +12,8 @@ import textwrap
 import pytest
 
 import rayshim
-from rayshim import following, record_format
 from rayshim.cli import main
+from rayshim.journal import files, following
 from rayshim.tests import record_mutants
 from rayshim.tests.runs import outcome
 
@@ -102,10 +102,10 @@ def test_what_init_was_told_is_checked_too(copy):
     ({"nothing": 1}, r"it is of no kind that there is"),
 ], ids=lambda given: str(given)[:40])
 def test_a_line_that_cannot_be_is_named(tmp_path, entry, fault):
-    record_format.write_run(tmp_path, {"format": 5, "seed": 1, "ordering": "logical"})
-    record_format.Writer(tmp_path / "0-1.jsonl").write(entry)
+    files.write_run(tmp_path, {"format": 5, "seed": 1, "ordering": "logical"})
+    files.Writer(tmp_path / "0-1.jsonl").write(entry)
     with pytest.raises(ReplayError, match=rf"0-1.jsonl:1 is no line of a record \({fault}"):
-        list(record_format.lines(tmp_path))
+        list(files.lines(tmp_path))
 
 
 def test_diff_tells_of_damage_too(copy, recorded, capsys):

@@ -6,11 +6,11 @@ import signal
 
 import numpy as np
 import pytest
-
-import rayshim as ray
-from rayshim import session as session_module
 from reactor import _core
 from reactor.tests.calling import wait_until
+
+import rayshim as ray
+from rayshim.session import session as session_module
 
 LARGE = 300_000
 CODE = 6000  # bytes of functions that workers which have come meanwhile have exported

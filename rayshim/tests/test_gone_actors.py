@@ -3,11 +3,11 @@
 import gc
 
 import pytest
-
-import rayshim as ray
-from rayshim import session
 from reactor import _core
 from reactor.tests.calling import wait_until
+
+import rayshim as ray
+from rayshim.session import session
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from rayshim import ids
+from rayshim.session import ids
 
 SIZES = {
     "UniqueID": 28,

@@ -10,10 +10,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from reactor import _core
 
 import rayshim as ray
-from rayshim import session
-from reactor import _core
+from rayshim.session import session
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import os
 import pytest
 
 import rayshim
-from rayshim import looking, running
+from rayshim.cli import looking, running
 
 
 @pytest.fixture

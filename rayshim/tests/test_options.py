@@ -2,7 +2,7 @@
 
 import pytest
 
-from rayshim import options
+from rayshim.calls import options
 
 
 @pytest.mark.parametrize(

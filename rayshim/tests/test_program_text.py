@@ -49,7 +49,7 @@ def test_its_error_names_its_lines_as_python_does(run):
     ran, _ = run("fail")
     assert ran.returncode == 1
     assert "line 19, in <module>" in ran.stderr and "ValueError: of the program" in ran.stderr
-    assert "rayshim/script.py" not in ran.stderr
+    assert "rayshim/cli/script.py" not in ran.stderr
 
 
 def test_text_that_is_missing_is_asked_for():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import rayshim as ray
-from rayshim import recorder, session
+from rayshim.plans import recorder
+from rayshim.session import session
 
 
 @pytest.fixture(autouse=True)

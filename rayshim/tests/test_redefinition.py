@@ -4,11 +4,11 @@ import gc
 
 import numpy as np
 import pytest
-
-import rayshim as ray
-from rayshim import session
 from reactor import _core
 from reactor.tests.calling import wait_until
+
+import rayshim as ray
+from rayshim.session import session
 
 SIZE = 200_000  # bytes that each version captures
 PLACEMENTS = ["isolated", "packed", "inline"]

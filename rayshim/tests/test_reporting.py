@@ -3,9 +3,9 @@
 import json
 
 import pytest
-
-from rayshim.reporting import RecordedGraph, Report
 from reactor.record import Divergence, Operation, Recording, Result, Segment, Source
+
+from rayshim.plans.reporting import RecordedGraph, Report
 
 KEYS = {
     *("segments", "calls_total", "calls_replayed", "divergences", "arrivals", "physical_answers", "bytes_typed", "bytes_pickled"),

@@ -8,8 +8,8 @@ import time
 import pytest
 
 import rayshim
-from rayshim import diff
 from rayshim.cli import main
+from rayshim.journal import diff
 from rayshim.tests.rl_programs import actor_critic, replay_buffer, tree_of_tasks
 from rayshim.tests.runs import Log, outcome, outcomes
 

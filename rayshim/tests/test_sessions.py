@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import rayshim as ray
-from rayshim import session
+from rayshim.session import session
 
 
 @pytest.fixture(autouse=True)
@@ -257,7 +257,7 @@ def test_a_thread_that_outlives_the_program_starts_no_session():
     out = run("""
         import atexit, threading
         import rayshim as ray
-        from rayshim import session
+        from rayshim.session import session
         ray.init(num_cpus=1)
 
         def late():

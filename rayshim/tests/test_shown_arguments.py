@@ -10,12 +10,12 @@ import weakref
 
 import numpy as np
 import pytest
+from reactor.tests.calling import wait_until
 
 import rayshim as ray
-from rayshim.packing import packed
+from rayshim.placement.packing import packed
 from rayshim.tests.runs import outcome
 from rayshim.tests.stores import Plain, used
-from reactor.tests.calling import wait_until
 
 pytestmark = pytest.mark.timeout(60)
 SIZE = 100_000  # float64

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from rayshim.signature import Signature
+from rayshim.calls.signature import Signature
 
 
 def plain(a, b=1):

@@ -5,8 +5,7 @@ import threading
 
 import pytest
 
-import rayshim
-from rayshim import util
+from rayshim import api, util
 from rayshim.exceptions import ActorDiedError
 from rayshim.util import debug
 from rayshim.util.check_serialize import FailureTuple
@@ -40,8 +39,8 @@ class World:
 @pytest.fixture
 def world(monkeypatch):
     world = World()
-    monkeypatch.setattr(rayshim, "get", world.get, raising=False)
-    monkeypatch.setattr(rayshim, "wait", world.wait, raising=False)
+    monkeypatch.setattr(api, "get", world.get)
+    monkeypatch.setattr(api, "wait", world.wait)
     return world
 
 
@@ -205,7 +204,7 @@ def test_what_cannot_be_pickled_is_found(obj, name, path, monkeypatch):
     import sys
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    monkeypatch.setattr(rayshim, "get", None, raising=False)
+    monkeypatch.setattr(api, "get", None)
     try:
         printed = io.StringIO()
         good, failures = util.inspect_serializability(obj, name=name, print_file=printed)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rayshim.worker_lines import Merger
+from rayshim.api.worker_lines import Merger
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def __getattr__(name):
         value = globals()[name] = import_module(f"{__name__}.{_SUBMODULES[name]}")
         return value
     if name not in _MODULES:
-        from rayshim.sites import calling
+        from rayshim.errors.sites import calling
 
         raise AttributeError(
             f"module 'rayshim.util' has no attribute '{name}': rayshim does not provide ray.util.{name}. "

@@ -1,6 +1,8 @@
 """A fixed set of actors that share a queue of work."""
 
-from rayshim.sites import at, calling
+from rayshim import api
+from rayshim.errors.exceptions import ActorDiedError
+from rayshim.errors.sites import at, calling
 
 
 class ActorPool:
@@ -103,11 +105,8 @@ class ActorPool:
             self._return_actor(actor)
             raise TimeoutError(f"Timed out waiting for result. The task {result} has been ignored. (asked for at {calling()} with ignore_if_timedout=True)")
 
-        import rayshim
-        from rayshim.exceptions import ActorDiedError
-
         try:
-            value = rayshim.get(result)
+            value = api.get(result)
         except ActorDiedError:
             self._start_pending()
             raise
@@ -146,8 +145,6 @@ def _key(result):
 
 def _ready(keys, timeout):
     """The first of these works that is ready within `timeout` seconds, or None. A call's results are ready together."""
-    import rayshim
-
     by_ref = {(key[0] if isinstance(key, tuple) else key): key for key in keys}
-    ready, _ = rayshim.wait(list(by_ref), num_returns=1, timeout=timeout)
+    ready, _ = api.wait(list(by_ref), num_returns=1, timeout=timeout)
     return by_ref[ready[0]] if ready else None

@@ -4,7 +4,7 @@ import functools
 import inspect
 import warnings
 
-from rayshim.sites import at, calling
+from rayshim.errors.sites import at, calling
 
 
 class RayDeprecationWarning(DeprecationWarning):

@@ -5,7 +5,8 @@
 
 import collections
 
-from rayshim.sites import at, calling
+from rayshim import api
+from rayshim.errors.sites import at, calling
 from rayshim.util.iter_local import LocalIterator, _NextValueNotReady
 from rayshim.util.iter_metrics import MetricsContext, SharedMetrics
 from rayshim.util.iter_worker import ParallelIteratorWorker
@@ -41,9 +42,7 @@ def from_range(n, num_shards=2, repeat=False):
 def from_iterators(generators, repeat=False, name=None):
     """A ParallelIterator with an actor for each of `generators`: iterables, or functions that return one (which, unlike a
     generator, can be pickled)."""
-    import rayshim
-
-    worker = rayshim.remote(ParallelIteratorWorker)
+    worker = api.remote(ParallelIteratorWorker)
     actors = [worker.remote(generator, repeat) for generator in generators]
     return from_actors(actors, name or f"from_iterators[shards={len(actors)}{_suffix(repeat)}]")
 
@@ -65,9 +64,7 @@ class _ActorSet:
         self.transforms = transforms
 
     def init_actors(self):
-        import rayshim
-
-        rayshim.get([actor.par_iter_init.remote(self.transforms) for actor in self.actors])
+        api.get([actor.par_iter_init.remote(self.transforms) for actor in self.actors])
 
     def with_transform(self, fn):
         return _ActorSet(self.actors, [*self.transforms, fn])
@@ -132,8 +129,6 @@ class ParallelIterator:
 
     def repartition(self, num_partitions, batch_ms=0):
         """The same items in `num_partitions` other actors: of each shard, the i-th goes to actor i modulo `num_partitions`."""
-        import rayshim
-
         actors = self._started()
 
         def partition(number):
@@ -142,7 +137,7 @@ class ParallelIterator:
 
             return lambda: _as_they_come(actors, fetch)
 
-        worker = rayshim.remote(ParallelIteratorWorker)
+        worker = api.remote(ParallelIteratorWorker)
         made = [worker.remote(partition(i), repeat=False) for i in range(num_partitions)]
         return ParallelIterator([_ActorSet(made, [])], f"{self.name}.repartition[num_partitions={num_partitions}]", [self])
 
@@ -158,13 +153,11 @@ class ParallelIterator:
         """Lists with the next item of each shard that still has one."""
 
         def stream(timeout=None):
-            import rayshim
-
             active = self._started()
             refs = [actor.par_iter_next.remote() for actor in active]
             while active:
                 try:
-                    batch = rayshim.get(refs, timeout=timeout)
+                    batch = api.get(refs, timeout=timeout)
                 except TimeoutError:
                     yield _NextValueNotReady()
                     continue
@@ -257,13 +250,11 @@ class ParallelIterator:
         actor, transforms = shards[shard_index]
 
         def stream(timeout=None):
-            import rayshim
-
-            rayshim.get(actor.par_iter_init.remote(transforms))
+            api.get(actor.par_iter_init.remote(transforms))
             refs = collections.deque(actor.par_iter_next_batch.remote(batch_ms) for _ in range(num_async))
             while True:
                 try:
-                    batch = rayshim.get(refs[0], timeout=timeout)
+                    batch = api.get(refs[0], timeout=timeout)
                 except TimeoutError:
                     yield _NextValueNotReady()
                     continue
@@ -280,12 +271,10 @@ class ParallelIterator:
 
 def _without_ended(active, refs):
     """Of actors that were asked for an item: (the items of those that had one, those actors)."""
-    import rayshim
-
     items, left = [], []
     for actor, ref in zip(active, refs):
         try:
-            items.append(rayshim.get(ref))
+            items.append(api.get(ref))
             left.append(actor)
         except StopIteration:
             pass
@@ -294,18 +283,16 @@ def _without_ended(active, refs):
 
 def _as_they_come(actors, fetch, depth=1, timeout=None, came_from=lambda actor: None):
     """The items of the batches `fetch(actor)`, with `depth` requests to each actor, until all are at their end."""
-    import rayshim
-
     pending = {fetch(actor): actor for _ in range(depth) for actor in actors}
     while pending:
         refs = list(pending)
-        ready, _ = rayshim.wait(refs, num_returns=len(refs), timeout=0 if timeout is None else timeout)
+        ready, _ = api.wait(refs, num_returns=len(refs), timeout=0 if timeout is None else timeout)
         if not ready and timeout is None:
-            ready, _ = rayshim.wait(refs, num_returns=1)
+            ready, _ = api.wait(refs, num_returns=1)
         for ref in ready:
             actor = pending.pop(ref)
             try:
-                batch = rayshim.get(ref)
+                batch = api.get(ref)
             except StopIteration:
                 continue
             came_from(actor)

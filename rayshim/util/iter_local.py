@@ -4,7 +4,8 @@ import collections
 import random
 import threading
 
-from rayshim.sites import at
+from rayshim import api
+from rayshim.errors.sites import at
 from rayshim.util.iter_metrics import SharedMetrics
 
 _GREEDY = 100  # items that a union takes at once from a parent of weight "*"
@@ -287,21 +288,19 @@ def _late(item):
 
 def _calls_as_tasks(fn, limit, options):
     def stream(items):
-        import rayshim
-
-        remote = rayshim.remote(fn).options(**options) if options else rayshim.remote(fn)
+        remote = api.remote(fn).options(**options) if options else api.remote(fn)
         pending = []
         for item in items:
             if _late(item):
                 yield item
                 continue
             if limit and len(pending) >= limit:
-                ready, pending = rayshim.wait(pending)
-                yield from rayshim.get(ready)
+                ready, pending = api.wait(pending)
+                yield from api.get(ready)
             pending.append(remote.remote(item))
         while pending:
-            ready, pending = rayshim.wait(pending)
-            yield from rayshim.get(ready)
+            ready, pending = api.wait(pending)
+            yield from api.get(ready)
 
     return stream
 

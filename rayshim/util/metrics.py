@@ -8,7 +8,8 @@ import re
 import threading
 import warnings
 
-from rayshim.sites import at, calling
+from rayshim.errors.sites import at, calling
+from rayshim.session import session
 
 __all__ = ["Counter", "Histogram", "Gauge", "prometheus_text"]
 
@@ -170,8 +171,6 @@ def report():
     """Tells the supervisor what has changed in this process."""
     import os
 
-    from rayshim import session
-
     s = session.current
     if s is None or s.control is None:
         return
@@ -195,8 +194,6 @@ def prometheus_text():
     Counters and histograms are summed over the processes; a gauge has one line per process, with its `pid` as a tag.
     """
     import os
-
-    from rayshim import session
 
     s = session.current
     mine = {("metrics", os.getpid(), *key): _copy(series) for key, series in _series.items()}

@@ -4,7 +4,9 @@ import asyncio
 import queue
 from collections.abc import Iterable
 
-from rayshim.sites import at, calling
+from rayshim import api
+from rayshim.errors.sites import at, calling
+from rayshim.session import session
 
 
 class Empty(queue.Empty):
@@ -27,12 +29,9 @@ class Queue:
     """
 
     def __init__(self, maxsize=0, actor_options=None):
-        import rayshim
-        from rayshim import session
-
         kind = _SerialQueueActor if session.ensure().inline else _QueueActor
         self.maxsize = maxsize
-        self.actor = rayshim.remote(kind).options(**(actor_options or {})).remote(maxsize)
+        self.actor = api.remote(kind).options(**(actor_options or {})).remote(maxsize)
 
     def __len__(self):
         return self.size()
@@ -103,19 +102,15 @@ class Queue:
 
     def shutdown(self, force=False, grace_period_s=5):
         """Ends the queue's actor: with `force` at once, else after what it still has to do, for which it has `grace_period_s`."""
-        import rayshim
-
         if self.actor is None:
             return
-        if force or not rayshim.wait([self.actor.__ray_terminate__.remote()], timeout=grace_period_s)[0]:
-            rayshim.kill(self.actor, no_restart=True)
+        if force or not api.wait([self.actor.__ray_terminate__.remote()], timeout=grace_period_s)[0]:
+            api.kill(self.actor, no_restart=True)
         self.actor = None
 
 
 def _get(ref):
-    import rayshim
-
-    return rayshim.get(ref)
+    return api.get(ref)
 
 
 def _check(timeout):

@@ -4,6 +4,8 @@ import pdb
 import socket
 import sys
 
+from rayshim.session import session
+
 
 class _RemotePdb(pdb.Pdb):
     """Waits for one connection; the debugger talks to it."""
@@ -45,6 +47,4 @@ def post_mortem():
 
 
 def _in_worker():
-    from rayshim import session
-
     return session.current is not None and session.current.driver is None

@@ -6,13 +6,13 @@ def register_serializer(cls, *, serializer, deserializer):
 
     `deserializer` must itself be picklable.
     """
-    from rayshim import api
+    from rayshim.api import serializers
 
-    api.register_serializer(cls, serializer, deserializer)
+    serializers.register_serializer(cls, serializer, deserializer)
 
 
 def deregister_serializer(cls):
     """Undoes `register_serializer(cls)`; nothing if there was none."""
-    from rayshim import api
+    from rayshim.api import serializers
 
-    api.deregister_serializer(cls)
+    serializers.deregister_serializer(cls)

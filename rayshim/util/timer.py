@@ -3,7 +3,7 @@
 import time
 from collections import deque
 
-from rayshim.sites import calling
+from rayshim.errors.sites import calling
 
 
 class _Timer:

@@ -1,6 +1,7 @@
 """Results as they come."""
 
-from rayshim.sites import at, calling
+from rayshim import api
+from rayshim.errors.sites import at, calling
 
 
 def as_completed(refs, *, chunk_size=10, yield_obj_refs=False, **kwargs):
@@ -39,7 +40,5 @@ def _check(chunk_size, kwargs, argument):
 
 
 def _next_chunk(refs, chunk_size, yield_obj_refs, kwargs):
-    import rayshim
-
-    ready, left = rayshim.wait(refs, num_returns=min(chunk_size, len(refs)), **kwargs)
-    return (ready if yield_obj_refs else rayshim.get(ready)), left
+    ready, left = api.wait(refs, num_returns=min(chunk_size, len(refs)), **kwargs)
+    return (ready if yield_obj_refs else api.get(ready)), left

@@ -11,7 +11,7 @@ def render(graph, timings=None, fold=FOLD):
     leaving = defaultdict(list)
     for arrow in drawn.arrows:
         leaving[arrow.source.id].append(arrow)
-    lines = [f"{len(graph.reactors)} reactors, {len(graph.reactions)} reactions, {graph.depth} levels"]
+    lines = [str(graph)]
     for level, nodes in enumerate(drawn.levels):
         lines.append(f"level {level}")
         for node in nodes:

@@ -15,7 +15,7 @@ from reactor import _core
 from reactor.runtime import control, descendants, output, worker
 from reactor.runtime.gpus import GpuShares
 from reactor.runtime.reservations import Reservations
-from reactor.runtime.zygote import preload
+from reactor.runtime.preloading import preload
 
 ACTOR, TASK_WORKER = 2, 3  # ProcKind in the core
 _POOL_LIMIT = 1000  # task workers alive at once

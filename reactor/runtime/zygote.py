@@ -42,6 +42,8 @@ def main():
     codec.pickler_class()
     plugin = importlib.import_module(config["plugin"])
     plugin.install(config["settings"], "zygote")
+    from reactor.runtime.preloading import preload
+
     preload(config["preload"])
 
     from reactor.runtime.supervisor import Supervisor
@@ -52,18 +54,6 @@ def main():
     gc.freeze()  # the collector would otherwise touch, and so copy, every page shared with the workers
     Supervisor(config, plugin, CONTROL_FD, LINE_FD).run()
     os._exit(0)
-
-
-def preload(names):
-    """Imports modules so that workers have them from birth. One that fails to import will fail where it is used."""
-    import importlib
-
-    for name in names:
-        if name not in sys.modules:
-            try:
-                importlib.import_module(name)
-            except Exception:
-                pass
 
 
 def _read_config(fd):

@@ -10,6 +10,7 @@ from reactor.draw.picture import picture
 from reactor.draw.timings import Timing, Timings, size
 from reactor.graph import Connection, Graph, Port, Reaction, Reactor
 from reactor.record import Recording, Segment
+from reactor.recorded import graph_of
 from reactor.tests.recordings import call, recordings, training
 
 RENDERERS = [text.render, mermaid.render, dot.render]
@@ -18,7 +19,7 @@ RENDERERS = [text.render, mermaid.render, dot.render]
 def drawn_training(actors=2):
     recording = training(actors)
     timings = Timings.from_recording(recording, {f"Env#{i}.step": 1.05 for i in range(actors)}, wall=2.1)
-    return Graph.from_recording(recording), timings
+    return graph_of(recording), timings
 
 
 def page():
@@ -87,7 +88,7 @@ def test_reactors_that_follow_each_other_are_not_folded():
 def test_a_value_that_flows_in_two_segments_is_counted_once():
     step = call("Env#0", "step", 1, result="float32[4]")
     segments = tuple(Segment("driver", (step, call("L", "learn", 0, needs=[0]))) for _ in range(2))
-    drawn = text.render(Graph.from_recording(Recording(segments, {(0, 1): 1})))
+    drawn = text.render(graph_of(Recording(segments, {(0, 1): 1})))
     assert "-> L.learn   float32[4] · 8 B\n" in drawn
 
 
@@ -132,7 +133,7 @@ def test_without_the_layout_library_the_error_says_what_to_install(monkeypatch):
 @settings(max_examples=40, deadline=None)
 @given(recordings())
 def test_every_reaction_is_drawn(recording):
-    graph = Graph.from_recording(recording)
+    graph = graph_of(recording)
     assert sum(map(len, picture(graph).levels)) == len(graph.reactions)
     for render in RENDERERS:
         assert all(reaction.name in render(graph, Timings.from_recording(recording)) for reaction in graph.reactions.values())

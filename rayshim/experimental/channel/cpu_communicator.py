@@ -1,7 +1,7 @@
 """CPUCommunicator: a group of actors whose tensors are in ordinary memory."""
 
+from rayshim.errors.sites import at
 from rayshim.experimental.channel.communicator import Communicator
-from rayshim.sites import at
 
 
 class CPUCommunicator(Communicator):

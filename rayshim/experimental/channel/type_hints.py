@@ -1,8 +1,8 @@
 """Type hints of a graph's nodes: kept and checked; the values travel the same way whatever they say."""
 
+from rayshim.errors.sites import at
 from rayshim.experimental.channel.communicator import Communicator
 from rayshim.experimental.util.types import Device
-from rayshim.sites import at
 
 
 class ChannelOutputType:

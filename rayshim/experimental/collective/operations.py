@@ -1,8 +1,8 @@
 """allgather, allreduce and reducescatter over the nodes of a graph, one node of each actor."""
 
 from rayshim.dag.collective_node import bind
+from rayshim.errors.sites import calling
 from rayshim.experimental.util.types import AllGatherOp, AllReduceOp, ReduceOp, ReduceScatterOp
-from rayshim.sites import calling
 
 
 class AllGatherWrapper:

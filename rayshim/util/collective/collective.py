@@ -2,8 +2,8 @@
 
 import threading
 
-from rayshim import session
-from rayshim.sites import at, calling
+from rayshim.errors.sites import at, calling
+from rayshim.session import session
 from rayshim.util.collective import types
 from rayshim.util.collective.collective_group.torch_gloo_collective_group import TorchGLOOGroup
 
@@ -123,7 +123,7 @@ def get_group_handle(group_name="default"):
     with _lock:
         group = _groups.get(_key(group_name))
         if group is None:
-            from rayshim.context import RuntimeContext
+            from rayshim.worker.context import RuntimeContext
 
             declared = _declared(group_name)
             me = RuntimeContext().get_actor_id()
@@ -141,7 +141,7 @@ def _join(world_size, rank, backend, group_name, timeout):
 
 
 def _key(group_name):
-    from rayshim.context import RuntimeContext
+    from rayshim.worker.context import RuntimeContext
 
     s = session.current
     return (s and s.settings["node"], s and s.inline and RuntimeContext().get_actor_id(), group_name)

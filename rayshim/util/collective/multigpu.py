@@ -1,6 +1,6 @@
 """The calls over several GPUs of one process. They need NCCL, which rayshim does not provide: each raises RuntimeError."""
 
-from rayshim.sites import calling
+from rayshim.errors.sites import calling
 
 
 def _refuse(name):

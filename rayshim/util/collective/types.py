@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 
-from rayshim.sites import calling
+from rayshim.errors.sites import calling
 
 unset_timeout_ms = timedelta(milliseconds=-1)
 

@@ -7,6 +7,9 @@ from joblib import parallel_backend
 from joblib._parallel_backends import FallbackToBackend, MultiprocessingBackend, SequentialBackend
 from joblib.parallel import BatchedCalls
 
+from rayshim import api
+from rayshim.calls.refs import ObjectRef
+from rayshim.session import session
 from rayshim.util.multiprocessing.pool import Pool
 
 _SMALL = 100  # bytes; what is smaller travels with each batch
@@ -31,14 +34,11 @@ class RayBackend(MultiprocessingBackend):
 
     def effective_n_jobs(self, n_jobs):
         """How many jobs run at once: for -1, as many as the session has CPUs."""
-        import rayshim
-        from rayshim import session
-
         allowed = super().effective_n_jobs(n_jobs)
         if n_jobs != -1:
             return allowed
         session.ensure()
-        return int(rayshim.cluster_resources()["CPU"])
+        return int(api.cluster_resources()["CPU"])
 
 
 class _SharingPool(Pool):
@@ -60,14 +60,12 @@ class _SharingPool(Pool):
         return func, [self._put(arg) for arg in args], {name: self._put(arg) for name, arg in kwargs.items()}
 
     def _put(self, value):
-        import rayshim
-
-        if isinstance(value, rayshim.ObjectRef) or sys.getsizeof(value) < _SMALL:
+        if isinstance(value, ObjectRef) or sys.getsizeof(value) < _SMALL:
             return value
         for known, ref in self._registry:
             if known is value:
                 return ref
-        ref = rayshim.put(value)
+        ref = api.put(value)
         self._registry.append((value, ref))
         return ref
 
@@ -99,6 +97,4 @@ class _SharedCalls:
 
 
 def _value(arg):
-    import rayshim
-
-    return rayshim.get(arg) if isinstance(arg, rayshim.ObjectRef) else arg
+    return api.get(arg) if isinstance(arg, ObjectRef) else arg

@@ -2,7 +2,8 @@
 
 import warnings
 
-from rayshim.sites import at, calling
+from rayshim import api
+from rayshim.errors.sites import at, calling
 from rayshim.util.multiprocessing.results import (
     AsyncResult,
     IMapIterator,
@@ -60,13 +61,11 @@ class Pool:
         ray_address=None,
         ray_remote_args=None,
     ):
-        import rayshim
-
         if context:
             warnings.warn("Pool(context=) has no meaning for actors; see rayshim.init for how workers are started", stacklevel=2)
-        if not rayshim.is_initialized():
-            rayshim.init(address=ray_address, num_cpus=processes)
-        cpus = int(rayshim.cluster_resources().get("CPU", 0))
+        if not api.is_initialized():
+            api.init(address=ray_address, num_cpus=processes)
+        cpus = int(api.cluster_resources().get("CPU", 0))
         processes = cpus if processes is None else processes
         if processes <= 0:
             raise ValueError(f"Processes in the pool must be >0. ({at('Pool')}: processes={processes})")
@@ -80,10 +79,10 @@ class Pool:
         self._ending = []  # refs that are done when an actor has ended
         self._last = 0  # index of the actor that was given work last
         options = {"num_cpus": 0, **(ray_remote_args or {})}
-        self._new_actor = lambda: rayshim.remote(PoolActor).options(**options).remote(initializer, initargs)
+        self._new_actor = lambda: api.remote(PoolActor).options(**options).remote(initializer, initargs)
         self._actors = [self._new_actor() for _ in range(processes)]
         self._served = [0] * processes  # batches that each has been given
-        rayshim.get([actor.ping.remote() for actor in self._actors])
+        api.get([actor.ping.remote() for actor in self._actors])
 
     @property
     def size(self):
@@ -179,17 +178,13 @@ class Pool:
 
     def terminate(self):
         """Ends the actors at once, whatever they are doing."""
-        import rayshim
-
         self.close()
         for actor in self._actors:
-            rayshim.kill(actor)
+            api.kill(actor)
 
     def join(self):
         """Waits until the actors of a closed pool have ended. ValueError if it is not closed."""
-        import rayshim
-
         if not self._closed:
             raise ValueError(f"Pool is still running ({at('join')}: call close() or terminate() first)")
         if self._ending:
-            rayshim.wait(self._ending, num_returns=len(self._ending))
+            api.wait(self._ending, num_returns=len(self._ending))

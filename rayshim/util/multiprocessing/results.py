@@ -5,7 +5,9 @@ import itertools
 import threading
 from multiprocessing import TimeoutError
 
-from rayshim.sites import at
+from rayshim import api
+from rayshim.errors.exceptions import RayError
+from rayshim.errors.sites import at
 
 
 class PoolTaskError(Exception):
@@ -77,18 +79,14 @@ class AsyncResult:
 
 def _wait(refs, timeout):
     """Whether all of `refs` are done, after at most `timeout` seconds."""
-    import rayshim
-
-    return not refs or not rayshim.wait(refs, num_returns=len(refs), timeout=timeout)[1]
+    return not refs or not api.wait(refs, num_returns=len(refs), timeout=timeout)[1]
 
 
 def batch_of(ref):
     """The list of results of a batch; where its actor died, that error is its one result."""
-    import rayshim
-
     try:
-        return rayshim.get(ref)
-    except rayshim.exceptions.RayError as error:
+        return api.get(ref)
+    except RayError as error:
         return [error]
 
 
@@ -127,12 +125,10 @@ class IMapIterator:
 
     def next(self, timeout=None):
         """The next result. TimeoutError if it is not there within `timeout` seconds, StopIteration after the last."""
-        import rayshim
-
         while not self._ready:
             if not self._under_way:
                 raise StopIteration
-            ready, _ = rayshim.wait(self._candidates(), timeout=timeout)
+            ready, _ = api.wait(self._candidates(), timeout=timeout)
             if not ready:
                 raise TimeoutError
             self._under_way.remove(ready[0])

@@ -3,8 +3,8 @@ are accepted and have no meaning in one process's own session."""
 
 from collections import Counter
 
-from rayshim import session
-from rayshim.sites import calling
+from rayshim.errors.sites import calling
+from rayshim.session import session
 from rayshim.util.state import sources
 
 

@@ -4,7 +4,10 @@ import os
 import sys
 from hashlib import sha256
 
-from rayshim import placement, session
+from rayshim.api.cluster import cluster_resources
+from rayshim.placement import bundles
+from rayshim.session import session
+from rayshim.session.ids import actor_id, job_id
 from rayshim.util.state.exception import RayStateApiException
 from rayshim.util.state.records import ActorState, JobState, NodeState, PlacementGroupState, TaskState, WorkerState
 
@@ -19,9 +22,7 @@ def actors():
 
 
 def _actor(f):
-    from rayshim.actor import actor_id
-
-    demand = placement.plain({k: v / 10000 for k, v in f["demand"].items()})
+    demand = bundles.plain({k: v / 10000 for k, v in f["demand"].items()})
     return ActorState(
         actor_id=actor_id(f["number"]).hex(),
         class_name=f["class_name"],
@@ -43,8 +44,7 @@ def tasks():
     s = session.current
     if not s.settings["trace"]:
         raise RayStateApiException("list_tasks: ended calls are not kept. Start with init(trace=True), or use rayshim.report()")
-    from rayshim.actor import actor_id
-    from rayshim.tracing import timeline
+    from rayshim.plans.tracing import timeline
 
     found = []
     for event in timeline(s):
@@ -71,8 +71,6 @@ def tasks():
 
 
 def nodes():
-    from rayshim.cluster import cluster_resources
-
     return [
         NodeState(
             node_id=_node(),
@@ -145,6 +143,4 @@ def _node():
 
 
 def _job():
-    from rayshim.context import job_id
-
     return job_id().hex()

@@ -4,8 +4,8 @@ import os
 import time
 from datetime import timedelta
 
-from rayshim import session
-from rayshim.sites import at, calling
+from rayshim.errors.sites import at, calling
+from rayshim.session import session
 from rayshim.util.collective import types
 from rayshim.util.collective.collective_group.base_collective_group import BaseGroup
 

@@ -1,0 +1,185 @@
+"""What `init` is given, checked and completed: arguments, environment variables, the machine."""
+
+import os
+import sys
+
+from rayshim.calls import runtime_env as environments
+from rayshim.errors.sites import at, calling
+from rayshim.session import gpus
+
+PLACEMENTS = ("isolated", "packed", "inline")
+ORDERINGS = ("logical", "strict", "arrival")
+_GRACE, _SHARE = 0.1, 0.1  # seconds, and share of the time, that a caller may be blocked because of order
+_STORE_SHARE = 0.3  # of the machine's memory, as in Ray
+_MEMORY_SHARE = 0.7
+_SPILL_NOTE = 2 << 30  # bytes on the disk at which the user is told first
+
+#: Arguments of Ray's `init` that are accepted and have no meaning on one machine without a dashboard.
+ACCEPTED = frozenset(
+    """
+    include_dashboard dashboard_host dashboard_port enable_resource_isolation cgroup_path system_reserved_cpu
+    system_reserved_memory proxy_server_url allow_multiple storage
+    """.split()
+)
+
+
+def check_order(ordering):
+    """The ordering of the session. ValueError for what is none."""
+    ordering = ordering or os.environ.get("RAYSHIM_ORDERING") or "logical"
+    if ordering not in ORDERINGS:
+        raise ValueError(f"init(ordering={ordering!r}): must be one of {', '.join(map(repr, ORDERINGS))} (at {calling()})")
+    return ordering
+
+
+def budget(patience):
+    """What order may cost a caller: (seconds, share of the time). `patience`: None, a number of seconds, or a share such as "25%" of the time,
+    which comes on top of the default's seconds. ValueError for anything else."""
+    given = os.environ.get("RAYSHIM_PATIENCE") if patience is None else patience
+    if given is None:
+        return _GRACE, _SHARE
+    try:
+        if isinstance(given, str) and given.strip().endswith("%"):
+            seconds, share = _GRACE, float(given.strip()[:-1]) / 100
+        elif isinstance(given, bool):
+            raise ValueError
+        else:
+            seconds, share = float(given), 0.0
+    except (TypeError, ValueError):
+        seconds = share = -1.0
+    if not (seconds >= 0 and 0 <= share <= 100):
+        source = "the environment variable RAYSHIM_PATIENCE is" if patience is None else "init(patience=) got"
+        raise ValueError(f"{source} {given!r}: it must be a number of seconds, 0 or more (math.inf: no limit), or a share of the time such as '25%' (at {calling()})")
+    return seconds, share
+
+
+def check(address, num_cpus, num_gpus, store, resources, labels, placement, accepted):
+    """Raises what `init` raises for wrong arguments."""
+    check_address(address)
+    unknown = [name for name in accepted if name not in ACCEPTED and not name.startswith("_")]
+    if unknown:
+        raise RuntimeError(f"Unknown keyword argument(s): {', '.join(unknown)} ({at('init')}: see help(rayshim.init) for those there are)")
+    for name, value in (("num_cpus", num_cpus), ("num_gpus", num_gpus), ("object_store_memory", store)):
+        if value is not None and value < 0:
+            raise ValueError(f"init({name}={value!r}): must not be negative (at {calling()})")
+    told = gpus.visible()
+    if num_gpus is not None and told is not None and num_gpus > len(told):
+        raise ValueError(f"Attempting to start raylet with {num_gpus} GPU, but CUDA_VISIBLE_DEVICES contains {told}. Give init(num_gpus=) at most {len(told)}, or name more in that variable (at {calling()})")
+    if store is not None and store < 1 << 20:
+        raise ValueError(f"init(object_store_memory={store}): at least 1 MiB (1048576 bytes) is needed (at {calling()})")
+    for name, amount in (resources or {}).items():
+        if name in ("CPU", "GPU"):
+            raise ValueError(f"init(resources=): use num_cpus and num_gpus instead of the resource '{name}' (at {calling()})")
+        if amount < 0:
+            raise ValueError(f"init(resources={{{name!r}: {amount!r}}}): must not be negative (at {calling()})")
+    for name, value in (labels or {}).items():
+        if not (isinstance(name, str) and isinstance(value, str)):
+            raise ValueError(f"init(labels={{{name!r}: {value!r}}}): names and values must be strings (at {calling()})")
+    if placement not in PLACEMENTS:
+        from rayshim.placement.packing import packed
+
+        if not isinstance(placement, packed):
+            raise ValueError(f"init(placement={placement!r}): must be one of {', '.join(map(repr, PLACEMENTS))}, or packed(n) (at {calling()})")
+
+
+def check_address(address):
+    """Lets None and "local" pass. ValueError for what is no address, ConnectionError for a cluster's."""
+    if address in (None, "", "local"):
+        return
+    if not isinstance(address, str) or not (address == "auto" or "://" in address or ":" in address):
+        raise ValueError(f"Invalid address format: {address} ({at('init')}: leave it out; rayshim runs on this machine)")
+    found = "Could not find any running Ray instance" if address == "auto" else f"ray.init(address={address!r}) cannot connect"
+    raise ConnectionError(
+        f"{found}: rayshim runs on this machine, inside this program; there is no cluster to join. Leave the address out "
+        f"(and `ray start` away), or run the program with real Ray ({at('init')})"
+    )
+
+
+def amounts(num_cpus, num_gpus, resources, store):
+    """({resource: amount} of the session, bytes of the store). RAY_OVERRIDE_RESOURCES, a JSON object, overrides the arguments."""
+    override = _json_variable("RAY_OVERRIDE_RESOURCES")
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    store = int(store or machine * _STORE_SHARE)
+    count = _gpu_count() if num_gpus is None else num_gpus
+    made = {
+        "CPU": float(len(os.sched_getaffinity(0)) if num_cpus is None else num_cpus),
+        **({"GPU": count} if count else {}),
+        **(resources or {}),
+        **override,
+    }
+    made.setdefault("memory", float(int(machine * _MEMORY_SHARE)))
+    made.setdefault("object_store_memory", float(store))
+    made.setdefault("node:__internal_head__", 1.0)
+    made.setdefault("node:127.0.0.1", 1.0)
+    return made, store
+
+
+def spilling(directory, accepted):
+    """Where a full store's values go, as reactor's Driver wants it; None: nowhere. Looked for as Ray does: the argument of `init`,
+    `_system_config`, environment variables."""
+    import tempfile
+
+    asked = accepted.get("_system_config") or {}
+    if str(asked.get("automatic_object_spilling_enabled", os.environ.get("RAY_automatic_object_spilling_enabled", True))).lower() in ("0", "false"):
+        return None
+    config = asked.get("object_spilling_config") or os.environ.get("RAY_object_spilling_config")
+    if config and not directory:
+        import json
+
+        directory = (json.loads(config).get("params") or {}).get("directory_path")
+        directory = directory[0] if isinstance(directory, list) else directory
+    directory = directory or accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
+    return {
+        "directory": os.fspath(directory),
+        "note": int(asked.get("verbose_spill_logs", os.environ.get("RAY_verbose_spill_logs", _SPILL_NOTE))),
+        "note_text": "Set RAY_verbose_spill_logs=0 to disable this message.",
+    }
+
+
+def node_labels(labels, node):
+    """The machine's labels: its own, those given, and over both RAY_OVERRIDE_LABELS (a JSON object)."""
+    from rayshim.api.node_labels import of_machine
+
+    return {**of_machine(node), **(labels or {}), **_json_variable("RAY_OVERRIDE_LABELS"), "ray.io/node-id": node}
+
+
+def environment(runtime_env, job_config, skip_hook):
+    """The session's runtime environment, checked, after the function that RAY_RUNTIME_ENV_HOOK names has seen it."""
+    given = runtime_env or (job_config.runtime_env if job_config is not None else None)
+    hook = os.environ.get("RAY_RUNTIME_ENV_HOOK")
+    if hook and not skip_hook:
+        given = environments.imported(hook)(given)
+    return environments.checked(given, "ray.init")
+
+
+def shows_output(log_to_driver):
+    """Whether workers' output is shown: the argument, else RAY_LOG_TO_DRIVER, else yes."""
+    if log_to_driver is None:
+        return os.environ.get("RAY_LOG_TO_DRIVER", "1").lower() not in ("0", "false")
+    return bool(log_to_driver)
+
+
+def preload():
+    """Names of the slow imports that this program has done already: the zygote does them once, for all workers."""
+    return [name for name in ("numpy", "torch", "gymnasium") if name in sys.modules]
+
+
+def _json_variable(name):
+    import json
+
+    text = os.environ.get(name)
+    if not text:
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"the environment variable {name} must be a JSON object, not {text!r}: {error} (init() at {calling()}: mend or unset it)") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"the environment variable {name} must be a JSON object, not {text!r} (init() at {calling()}: mend or unset it)")
+    return value
+
+
+def _gpu_count():
+    import glob
+
+    there, told = len(glob.glob("/dev/nvidia[0-9]*")), gpus.visible()
+    return there if told is None else min(there, len(told))

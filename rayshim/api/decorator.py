@@ -1,0 +1,32 @@
+"""The decorator `remote`."""
+
+from rayshim.calls import options as opts
+from rayshim.calls.actor_class import ActorClass
+from rayshim.calls.function import RemoteFunction, _is_generator
+from rayshim.calls.options import REMOTE_USAGE
+from rayshim.errors.sites import at
+
+
+def remote(*args, **kwargs):
+    """Decorator that makes a function or a class remote, plain (`@remote`) or with options (`@remote(num_cpus=2)`).
+
+    Raises TypeError for what is neither a function nor a class, AssertionError and ValueError for wrong options.
+    """
+    if len(args) == 1 and not kwargs and (callable(args[0]) or isinstance(args[0], type)):
+        return _make_remote(args[0], {})
+    if args or not kwargs:
+        raise AssertionError(REMOTE_USAGE)
+    return lambda target: _make_remote(target, kwargs)
+
+
+def _make_remote(target, given):
+    if isinstance(target, (RemoteFunction, ActorClass)):
+        raise TypeError(f"The @ray.remote decorator was applied twice to {target.__name__}. ({at('remote')}: apply it once)")
+    if isinstance(target, type):
+        return ActorClass(target, opts.actor_options(given))
+    if not hasattr(target, "__code__") and type(target).__name__ != "cython_function_or_method":
+        raise TypeError(f"The @ray.remote decorator must be applied to either a function or a class. ({at('remote')}: it was given {target!r:.80})")
+    checked = opts.task_options(given, is_generator=_is_generator(target))
+    if checked.get("num_gpus"):
+        checked.setdefault("max_calls", 1)  # Ray's rule: what the process holds of a GPU is given back after each call
+    return RemoteFunction(target, checked)

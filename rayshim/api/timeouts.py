@@ -1,0 +1,26 @@
+"""The `timeout` that a user gives."""
+
+from rayshim.errors.sites import calling
+
+_MOST = 9.2e15  # seconds; Ray counts milliseconds in 63 bits
+
+
+def seconds(timeout, call, least=None):
+    """`timeout` as a float; `call` is the function's name. TypeError for what is no number, ValueError for nan and for less than `least`, OverflowError
+    for infinity and the like, as in Ray."""
+    where = lambda: f"{call}(timeout={timeout!r}) at {calling()}"  # noqa: E731
+    if isinstance(timeout, (str, bytes)):
+        raise TypeError(f"{where()}: the timeout must be a number of seconds or None, not {type(timeout).__name__}")
+    try:
+        found = float(timeout)
+    except OverflowError:
+        raise OverflowError(f"{where()}: the timeout is too large. Give None to wait without limit") from None
+    except Exception:
+        raise TypeError(f"{where()}: the timeout must be a number of seconds or None, not {type(timeout).__name__}") from None
+    if found != found:
+        raise ValueError(f"{where()}: the timeout is not a number of seconds. Give None to wait without limit")
+    if least is not None and found < least:
+        raise ValueError(f"The 'timeout' argument must be nonnegative. Received {timeout} ({where()})")
+    if abs(found) > _MOST:
+        raise OverflowError(f"{where()}: the timeout is too large. Give None to wait without limit")
+    return found

@@ -1,0 +1,110 @@
+"""Workers' lines on the driver's screen: with their origin, and lines that many workers print alike shown once."""
+
+import os
+import re
+import sys
+import time
+
+_VARIES = re.compile(r"\d")  # words with a number in them tend to differ from worker to worker
+_HINT = " (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log deduplication.)"
+
+
+class Screen:
+    """Prints lines, as `reactor.runtime.driver` hands them on: stream (1 or 2), label, pid, text. `plain`: without "(label pid=...)" before
+    them, which structured logs ask for."""
+
+    def __init__(self, plain=False):
+        self._plain = plain or os.environ.get("RAY_DISABLE_WORKER_LOG_PREFIX", "").lower() in ("1", "true")
+        # Imported here: lines are shown in a thread, beside whatever the program imports.
+        from rayshim.api import bars
+
+        self._bars = bars
+        self._merger = Merger() if os.environ.get("RAY_DEDUP_LOGS", "1") != "0" else None
+
+    def show(self, stream, label, pid, line):
+        if stream == 1 and self._bars.take_line(line):
+            return
+        if self._merger is None:
+            return self._print(stream, label, pid, line)
+        for shown in self._merger.take(stream, label, pid, line, time.monotonic()):
+            self._print(*shown)
+
+    def end(self):
+        """At the session's end: what was held back."""
+        for shown in self._merger.rest() if self._merger is not None else ():
+            self._print(*shown)
+
+    def _print(self, stream, label, pid, line):
+        from rayshim.api.bars import safe_print  # between progress bars
+
+        origin = "" if self._plain else f"({label} pid={pid}) "
+        # In one write: to an unbuffered stream `print` writes the end of a line by itself, and the program's own threads write there too.
+        safe_print(f"{origin}{line}\n", end="", file=sys.stdout if stream == 1 else sys.stderr, flush=True)
+
+
+class _Seen:
+    def __init__(self, line, pid, now):
+        self.line, self.count, self.pids, self.since = line, 0, {pid}, now
+
+
+class Merger:
+    """Ray's rule: a line is shown when the first worker prints it; when others print the same, numbers aside, within
+    RAY_DEDUP_LOGS_AGG_WINDOW_S seconds, the last of these is shown after that time with their number. A worker's own repetitions are
+    all shown. Lines that match RAY_DEDUP_LOGS_ALLOW_REGEX are always shown, those of RAY_DEDUP_LOGS_SKIP_REGEX never."""
+
+    def __init__(self):
+        self._window = float(os.environ.get("RAY_DEDUP_LOGS_AGG_WINDOW_S", "5"))
+        self._always, self._never = (
+            re.compile(pattern) if pattern else None
+            for pattern in map(os.environ.get, ("RAY_DEDUP_LOGS_ALLOW_REGEX", "RAY_DEDUP_LOGS_SKIP_REGEX"))
+        )
+        self._seen = {}  # line without what varies -> _Seen, oldest first
+        self._hinted = False
+
+    def take(self, stream, label, pid, line, now):
+        """The lines to show now, as tuples like the arguments."""
+        shown = []
+        key = " ".join(word for word in line.split() if not _VARIES.search(word))
+        if not key or self._always is not None and self._always.search(line):
+            shown.append((stream, label, pid, line))
+        elif self._never is None or not self._never.search(line):
+            seen = self._seen.get((stream, key))
+            if seen is None:
+                seen = self._seen[stream, key] = _Seen((stream, label, pid, line), pid, now)
+                shown.append(seen.line)
+            else:
+                seen.pids.add(pid)
+                if len(seen.pids) > 1:
+                    seen.count += 1
+                    seen.line = (stream, label, pid, line)
+                else:
+                    shown.append((stream, label, pid, line))
+        return shown + self._ripe(now)
+
+    def _ripe(self, now):
+        shown = []
+        while self._seen:
+            key, seen = next(iter(self._seen.items()))
+            if now - seen.since < self._window:
+                break
+            del self._seen[key]
+            shown += self._summary(seen)
+            if seen.count > 1:  # it goes on counting
+                self._seen[key] = again = _Seen(seen.line, None, now)
+                again.pids = seen.pids
+        return shown
+
+    def rest(self):
+        """The lines still held back."""
+        shown = [line for seen in self._seen.values() for line in self._summary(seen)]
+        self._seen.clear()
+        return shown
+
+    def _summary(self, seen):
+        if seen.count == 0:
+            return []
+        stream, label, pid, line = seen.line
+        if seen.count == 1:
+            return [(stream, label, pid, line)]
+        hint, self._hinted = "" if self._hinted else _HINT, True
+        return [(stream, label, pid, f"{line} [repeated {seen.count}x across cluster]{hint}")]

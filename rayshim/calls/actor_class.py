@@ -1,0 +1,222 @@
+"""Actor classes: `@remote class A`, and what `A.remote(...)` tells of the actor that it makes."""
+
+import os
+import weakref
+
+from reactor import _core
+
+from rayshim.calls import binding, concurrency
+from rayshim.calls import options as opts
+from rayshim.calls import runtime_env as environments
+from rayshim.calls.class_info import ClassInfo
+from rayshim.calls.handle import ActorHandle, find
+from rayshim.calls.signature import Signature
+from rayshim.errors.exceptions import ActorAlreadyExistsError
+from rayshim.errors.sites import calling
+from rayshim.placement import demands, num_threads
+from rayshim.placement.bundles import released
+from rayshim.session import session
+from rayshim.session.environment import frozen
+
+_NAMED = 4096  # actors that the report shows by name
+
+
+class ActorClassInheritanceException(TypeError):
+    """`class B(A)` where A is an actor class."""
+
+    __module__ = "rayshim.actor"
+
+
+class ActorClass:
+    """A class whose instances live in processes of their own. `remote(*args, **kwargs)` makes one and gives its handle."""
+
+    __module__ = "rayshim.actor"
+
+    def __init__(self, cls, options):
+        self._cls = cls
+        self._options = options
+        self._info = None
+        self._signature = None
+        self.__name__ = cls.__name__
+        self.__qualname__ = cls.__qualname__
+        self.__module__ = cls.__module__
+        self.__doc__ = cls.__doc__
+
+    @property
+    def __ray_metadata__(self):
+        import types
+
+        return types.SimpleNamespace(modified_class=self._cls, class_name=self.__name__)
+
+    def __call__(self, *args, **kwargs):
+        raise TypeError(
+            f"Actors cannot be instantiated directly. Instead of '{self.__name__}()', use '{self.__name__}.remote()'. (at {calling()})"
+        )
+
+    def __mro_entries__(self, bases):
+        raise ActorClassInheritanceException(
+            f"Attempted to define a subclass of actor class '{self.__name__}'. Inheriting from actor classes is not currently "
+            "supported. You can instead inherit from a non-actor base class and make the derived class an actor class (with @ray.remote). "
+            f"(at {calling()})"
+        )
+
+    def __getattr__(self, name):
+        if name.startswith("__") or "_cls" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self._cls, name)  # class attributes, static and class methods work here, as on the class itself
+
+    def __dir__(self):
+        return sorted({*dir(self._cls), "options", "remote", "bind"})
+
+    def options(self, **given):
+        """The same class with other options; see `ray.remote`."""
+        return _Optioned(self, opts.actor_options(given, in_options=True))
+
+    def remote(self, *args, **kwargs):
+        return self._create(args, kwargs, self._options)
+
+    def _remote(self, args=None, kwargs=None, **options):
+        """`options(**options).remote(*args, **kwargs)`: Ray's older way to say it."""
+        return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
+
+    def bind(self, *args, **kwargs):
+        """The node of a graph that makes an actor; see `ray.dag`."""
+        return self._bind(args, kwargs, self._options)
+
+    def _bind(self, args, kwargs, options):
+        return binding.nodes().ClassNode(self._cls, args, kwargs, options)
+
+    def _create(self, args, kwargs, options):
+        s = session.ensure()
+        if self._signature is None:
+            self._signature = Signature(self._cls)
+        self._signature.check(args, kwargs)
+        namespace = options.get("namespace") or s.namespace
+        name = options.get("name")
+        if name and options.get("get_if_exists"):
+            found = find(name, namespace)
+            if found is not None:
+                return found
+        if self._info is None:
+            self._info = ClassInfo(self._cls)
+        how = {"concurrency": options.get("max_concurrency"), "groups": _groups(options.get("concurrency_groups")),
+               "out_of_order": options.get("allow_out_of_order_execution"),
+               "streams_window": options.get("_actor_generator_backpressure_num_objects")}
+        concurrency.check(self.__name__, how, self._info.is_async)
+        resources = opts.actor_resources(options)
+        place = demands.place(options, resources, self.__qualname__)
+        info = self._info.of_actor(options)
+        cls_ref = s.export(self._cls, lambda: self._cls)
+        info_ref = s.export(self._cls, lambda: info, ("info", info.max_task_retries, info.max_pending_calls))
+        facts = {
+            "class_name": self.__name__,
+            "name": name or "",
+            "namespace": namespace,
+            "demand": {k: round(v * 10000) for k, v in place.demand.items()},
+            "gpus": resources.get("GPU", 0),
+            "within": place.group,
+            "group": place.group and (place.group, place.capture),
+            "ordinal": s.next_ordinal(),
+            "creator": os.getpid(),
+            "maker": s.record["number"] if s.record else 0,
+            "detached": options.get("lifetime") == "detached",
+            "max_restarts": options.get("max_restarts") or 0,
+            "info": info_ref.offset,
+            "preload": _heavy(),
+        }
+        if place.demand:
+            facts["made_as"] = f"the actor {self.__qualname__} (made at {calling()})"
+        env = s.runtime_env
+        if options.get("runtime_env"):
+            env = environments.merged(env, environments.checked(options["runtime_env"], self.__name__))
+        if env != s.settings["runtime_env"] or s.inline and env:
+            facts["env"] = frozen(env)
+        several = concurrency.several_at_once(how, self._info.is_async)
+        if s.settings["placement"] == "packed":
+            from rayshim.placement.packing import shares
+
+            facts["shares"] = shares(self._cls, info, several or how["streams_window"], facts, num_threads.chosen(resources, env))
+        link = _core.actor(facts["max_restarts"] != 0, several)
+        facts["number"], facts["offset"] = link.actor, link.offset
+        if len(s.made) < _NAMED:
+            s.made[link.actor] = self.__name__
+        handle = ActorHandle(link, info, info_ref)
+        if s.inline:
+            if name:
+                if find(name, namespace) is not None:
+                    raise _taken(name, namespace)
+                s.inline_names[namespace, name] = handle if facts["detached"] else weakref.ref(handle)
+            from rayshim.placement.inline import InlineActor
+
+            gpus = s.inline_gpus.take(resources.get("GPU", 0))
+            call = (((cls_ref, facts, how), *args), kwargs)
+            s.inline_actors[link.actor] = InlineActor(facts, gpus, call if facts["max_restarts"] else None)
+            if place.group and released(s, place.group):
+                from rayshim.placement.inline import end
+
+                end(s, facts, "its placement group was removed before it could start.", released=place.group)
+                return handle
+            self._send(link, *call)
+            return handle
+        _core.hold(info_ref.offset)  # the supervisor's, until it forgets the actor
+        if name:
+            _core.offer(link, named=True)
+        if not name:
+            s.control.tell("actor", link.offset, facts)
+        elif s.control.ask("actor", link.offset, facts) == "taken":
+            if options.get("get_if_exists") and (found := find(name, namespace)) is not None:
+                return found
+            raise _taken(name, namespace)
+        self._send(link, ((cls_ref, facts, how), *args), kwargs)
+        return handle
+
+    def _send(self, link, args, kwargs):
+        try:
+            link.create(args, kwargs)
+        except TypeError as error:
+            if not hasattr(error, "value"):
+                raise
+            from rayshim.errors.unpicklable import told
+
+            raise told(error, f"the argument {error.value!r} for a task or actor {self._signature.of} (at {calling()})") from error
+
+    def __reduce__(self):
+        return ActorClass, (self._cls, self._options)
+
+    def __repr__(self):
+        return f"ActorClass({self.__name__})"
+
+
+class _Optioned:
+    """`A.options(...)`: only `remote` or `bind` is left to be said."""
+
+    def __init__(self, actor_class, options):
+        self._actor_class, self._options = actor_class, options
+
+    def remote(self, *args, **kwargs):
+        merged = opts.merge(self._actor_class._options, self._options)
+        return self._actor_class._create(args, kwargs, merged)
+
+    def bind(self, *args, **kwargs):
+        return self._actor_class._bind(args, kwargs, opts.merge(self._actor_class._options, self._options))
+
+
+def _taken(name, namespace):
+    return ActorAlreadyExistsError(
+        f"The name {name} (namespace={namespace}) is already taken. Please use a different name or get the existing actor "
+        f"using ray.get_actor('{name}', namespace='{namespace}') (at {calling()}; options(get_if_exists=True) does that in one call)"
+    )
+
+
+def _heavy():
+    """Names of the slow imports that the driver has done: the zygote does them once, for all workers to come."""
+    import sys
+
+    return tuple(name for name in ("torch", "gymnasium") if name in sys.modules)
+
+
+def _groups(given):
+    """{name: max_concurrency}; Ray takes a list of {"name", "max_concurrency"} too."""
+    if isinstance(given, list):
+        return {group["name"]: group["max_concurrency"] for group in given}
+    return dict(given or {})

@@ -1,0 +1,75 @@
+"""What callers know of an actor class: its methods with their options and signatures."""
+
+import copy
+
+from rayshim.calls import options as opts
+from rayshim.calls.function import _is_generator
+from rayshim.calls.generators import num_returns_code
+from rayshim.calls.signature import Signature
+from rayshim.errors.sites import module_of
+
+_OPTIONS_ATTRIBUTE = "__ray_method_options__"
+# Methods that every actor has; the functions that do them are in rayshim.worker.builtin_methods.
+BUILT_IN = {"__ray_ready__": (0, 0), "__ray_call__": (1, -1), "__ray_terminate__": (0, 0), "__dag_stage__": (3, -1)}
+
+
+class ClassInfo:
+    """What callers need to know of an actor class: its methods in a fixed order, with signatures and numbers of results."""
+
+    def __init__(self, cls):
+        self.name = cls.__name__
+        self.module = cls.__module__
+        self.file_module = module_of(cls)
+        self.qualname = cls.__qualname__
+        self.is_async = False
+        self.methods = {}  # name -> (index, number of results, min_args, max_args, Signature or None, options)
+        self.generators = set()  # names of the methods that are generators
+        for name in dir(cls):
+            static = _lookup(cls, name)
+            function = static.__func__ if isinstance(static, (staticmethod, classmethod)) else static
+            if not _is_function(function) or (name.startswith("__") and name in vars(object)):
+                continue
+            options = getattr(function, _OPTIONS_ATTRIBUTE, {})
+            code = getattr(function, "__code__", None)
+            if code and code.co_flags & 0x280:  # CO_COROUTINE, CO_ASYNC_GENERATOR
+                self.is_async = True
+            signature = Signature(function, skip_self=not isinstance(static, staticmethod))
+            least = signature.min_args if signature.simple else 1 << 30
+            if _is_generator(function):
+                self.generators.add(name)
+            results = num_returns_code(options.get("num_returns"), name in self.generators)
+            self.methods[name] = (len(self.methods), results, least, signature.max_args, signature, options)
+        for name, (least, most) in BUILT_IN.items():
+            self.methods[name] = (len(self.methods), 1, least, most, None, {})
+        self.max_task_retries, self.max_pending_calls = 0, -1  # of one actor, see `of_actor`
+
+    def of_actor(self, options):
+        """This for an actor with `options`."""
+        made = copy.copy(self)
+        made.max_task_retries = options.get("max_task_retries") or 0
+        made.max_pending_calls = options.get("max_pending_calls", -1)
+        return made
+
+
+def _lookup(cls, name):
+    for base in cls.__mro__:
+        if name in vars(base):
+            return vars(base)[name]
+    return None
+
+
+def _is_function(o):
+    return hasattr(o, "__code__") or type(o).__name__ == "cython_function_or_method"
+
+
+def method(*args, **kwargs):
+    """Decorator for an actor's method: `@ray.method(num_returns=2)`. Raises AssertionError for an unknown option."""
+    if not kwargs:
+        raise AssertionError(opts.METHOD_USAGE)
+    checked = opts.method_options(kwargs)
+
+    def annotate(function):
+        setattr(function, _OPTIONS_ATTRIBUTE, checked)
+        return function
+
+    return annotate

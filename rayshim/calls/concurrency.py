@@ -1,0 +1,31 @@
+"""What an actor's options say about calls at the same time: threads (`max_concurrency`), an event loop, concurrency groups."""
+
+
+def check(cls_name, how, is_async):
+    """Raises ValueError for options that contradict each other; `how` as for rayshim.worker.concurrency.make. Of a group without threads, which as in Ray
+    shows only when the actor is made, the log tells."""
+    limit = how.get("concurrency")
+    for name, size in (how.get("groups") or {}).items():
+        if size < 1:
+            import logging
+
+            logging.getLogger("rayshim").error("%s: %s", cls_name, no_room(name, size))
+    if how.get("out_of_order") is False and (is_async or (limit is not None and limit > 1)):
+        raise ValueError(
+            f"{cls_name}: allow_out_of_order_execution=False is not possible for an async or multi-threaded actor: its calls run "
+            "at the same time. Leave the option out, or set max_concurrency=1 and use no `async def` methods"
+        )
+
+
+def several_at_once(how, is_async):
+    """Whether an actor runs several calls at the same time, or not in the order in which they come; `how` as for rayshim.worker.concurrency.make."""
+    return bool(is_async or has_threads(how, is_async) or how.get("out_of_order"))
+
+
+def has_threads(how, is_async):
+    """Whether an actor runs calls in threads; `how` as for rayshim.worker.concurrency.make."""
+    return not is_async and bool(how.get("groups") or (how.get("concurrency") or 1) > 1)
+
+
+def no_room(group, size):
+    return f"max_concurrency must be greater than 0, and that of the concurrency group {group!r} is {size}"

@@ -1,0 +1,143 @@
+"""Remote functions: `@remote def f`, `f.remote(...)`."""
+
+from reactor import _core
+
+from rayshim.calls import binding
+from rayshim.calls import options as opts
+from rayshim.calls import runtime_env as environments
+from rayshim.calls.generators import num_returns_code, window
+from rayshim.calls.signature import Signature
+from rayshim.errors.sites import calling
+from rayshim.placement import demands, num_threads
+from rayshim.placement.bundles import capturing
+from rayshim.session import session
+from rayshim.session.environment import frozen
+
+_VARIANTS = 64  # kept of one function
+_FOREVER = 0xFFFFFFFF  # retries without end
+
+
+class RemoteFunction:
+    """A function that runs in a task worker.
+
+    `remote(*args, **kwargs)` gives an ObjectRef, a list of them (`num_returns` above 1), None (`num_returns=0`) or, for a generator
+    function, an ObjectRefGenerator at once, and raises TypeError if the arguments do not fit the function.
+    """
+
+    def __init__(self, function, options):
+        if getattr(function, "__code__", None) and function.__code__.co_flags & 0x80:  # CO_COROUTINE
+            raise ValueError(
+                "'async def' should not be used for remote tasks. You can wrap the async function with `asyncio.run(f())`. See more "
+                f"at: https://docs.ray.io/en/latest/ray-core/actors/async_api.html ({getattr(function, '__qualname__', function)} at {calling()})"
+            )
+        self._function = function
+        self._options = options
+        self._variants = {}  # options given -> the function with them, so that its export is found again
+        self.__name__ = getattr(function, "__name__", "function")
+        self.__qualname__ = getattr(function, "__qualname__", self.__name__)
+        self.__module__ = getattr(function, "__module__", None)
+        self.__doc__ = getattr(function, "__doc__", None)
+        self.__wrapped__ = function
+
+    def __call__(self, *args, **kwargs):
+        raise TypeError(
+            f"Remote functions cannot be called directly. Instead of running '{self.__name__}()', try '{self.__name__}.remote()'. (at {calling()})"
+        )
+
+    def remote(self, *args, **kwargs):
+        """Runs the function in a task worker. The first call exports it; later ones go to the core directly."""
+        remote = self._export().remote
+        decorate = getattr(self._function, "__ray_invocation_decorator__", None)
+        if decorate is not None:
+            plain = remote
+            remote = lambda *args, **kwargs: decorate(lambda args, kwargs: plain(*args, **kwargs))(args, kwargs)  # noqa: E731
+        if capturing() is None:
+            self.__dict__["remote"] = remote
+        return remote(*args, **kwargs)
+
+    def options(self, **given):
+        """The same function with other options; see `ray.remote`."""
+        try:
+            key = tuple(sorted(given.items()))
+            known = self._variants.get(key)
+        except TypeError:  # an option that cannot be hashed or compared
+            key = known = None
+        if known is None:
+            checked = opts.task_options(given, in_options=True, is_generator=_is_generator(self._function))
+            base = {name: value for name, value in self._options.items() if name != "max_calls"}
+            known = RemoteFunction(self._function, opts.merge(base, checked))
+            if key is not None and len(self._variants) < _VARIANTS:
+                self._variants[key] = known
+        return known
+
+    def _remote(self, args=None, kwargs=None, **options):
+        """`options(**options).remote(*args, **kwargs)`: Ray's older way to say it."""
+        function = self.options(**options) if options else self
+        return function.remote(*(args or ()), **(kwargs or {}))
+
+    def bind(self, *args, **kwargs):
+        """The node of a graph that calls the function; see `ray.dag`."""
+        return binding.nodes().FunctionNode(self._function, args, kwargs, self._options, _remote=self)
+
+    def forget(self):
+        """The session has ended: the next call exports the function anew."""
+        self.__dict__.pop("remote", None)
+
+    def _export(self):
+        s = session.ensure()
+        o = self._options
+        resources = opts.task_resources(o)
+        retries = o.get("max_retries", 3)
+        place = demands.place(o, resources, self.__qualname__)
+        env = s.runtime_env
+        if o.get("runtime_env"):
+            env = environments.merged(env, environments.checked(o["runtime_env"], self.__name__))
+        flags = _flags(o, resources, place, env if s.inline else None, num_threads.chosen(resources, env))
+        function = self._function
+        ref = s.export(function, lambda: (function, dict(flags)), flags)
+        signature = Signature(function)
+        s.exported.add(self)
+        return _core.Function(
+            ref,
+            self.__name__,
+            num_returns_code(o.get("num_returns"), _is_generator(function)),
+            signature.min_args if signature.simple else 1 << 30,
+            signature.max_args,
+            signature.check,
+            s.demand(place.demand, place.group, s.setting(env, resources.get("GPU")), f"the task {self.__qualname__} (called at {calling()})"),
+            _FOREVER if retries is None or retries < 0 else retries,
+            *window(o),
+        )
+
+    def __reduce__(self):
+        return RemoteFunction, (self._function, self._options)
+
+    def __repr__(self):
+        return f"RemoteFunction({self.__qualname__})"
+
+
+def _is_generator(function):
+    code = getattr(function, "__code__", None)
+    return bool(code and code.co_flags & 0x220)  # CO_GENERATOR, CO_ASYNC_GENERATOR
+
+
+def _flags(o, resources, place, env, threads):
+    """What the worker must do around the function, as a hashable key."""
+    flags = {}
+    if o.get("name"):
+        flags["name"] = o["name"]
+    if place.group:
+        flags["group"] = (place.group, place.capture)
+    if resources.get("GPU"):
+        flags["gpus"] = resources["GPU"]
+    if o.get("retry_exceptions"):
+        which = o["retry_exceptions"]
+        flags["retry_exceptions"] = tuple(which) if isinstance(which, (list, tuple)) else True
+    most = o.get("max_calls", 1 if resources.get("GPU") else 0)  # Ray's default: a GPU's memory comes back with the process
+    if most:
+        flags["max_calls"] = most
+    if threads > 1:
+        flags["threads"] = threads
+    if env:
+        flags["env"] = frozen(env)
+    return tuple(sorted(flags.items()))

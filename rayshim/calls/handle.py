@@ -1,0 +1,242 @@
+"""Handles of actors: their methods, what calling one asks of the core, and how a handle travels."""
+
+import weakref
+
+from reactor import _core
+from reactor.codec import import_ref
+
+from rayshim.calls import binding
+from rayshim.calls import options as opts
+from rayshim.calls.generators import num_returns_code, window
+from rayshim.calls.refs import _run
+from rayshim.errors.exceptions import PendingCallsLimitExceeded
+from rayshim.errors.sites import calling
+from rayshim.session import session
+from rayshim.session.ids import actor_id
+
+_FOREVER = 0xFFFFFFFF  # retries without end
+
+
+class ActorMethod(_core.Method):
+    """One method of one actor: `handle.method.remote(...)`."""
+
+    __module__ = "rayshim.actor"
+
+    __slots__ = ()
+    is_generator = False
+
+    def _remote(self, args=None, kwargs=None, **options):
+        """`options(**options).remote(*args, **kwargs)`: Ray's older way to say it."""
+        return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
+
+    def __reduce__(self):
+        _, info_ref = _facts[self.link]
+        return getattr, (_handle_from(self.link, info_ref), self.name)
+
+    def __call__(self, *args, **kwargs):
+        raise TypeError(
+            f"Actor methods cannot be called directly. Instead of running 'object.{self.name}()', try 'object.{self.name}.remote()'. (at {calling()})"
+        )
+
+    def options(self, **given):
+        """The same method with other options for the calls that follow: num_returns, name, ..."""
+        checked = opts.call_options(given, is_generator=self.is_generator)
+        return _OptionedMethod(self, checked)
+
+    def bind(self, *args, **kwargs):
+        """The node of a graph that calls the method; see `ray.dag`."""
+        return _bind(self, args, kwargs, {})
+
+    def __dir__(self):
+        return [*dir(object), "options", "remote", "bind"]
+
+    def __repr__(self):
+        return f"ActorMethod({self.name})"
+
+
+_facts = weakref.WeakKeyDictionary()  # a link whose methods have been looked up -> (ClassInfo, its ref)
+
+
+def _bind(method, args, kwargs, options):
+    handle = ActorHandle(method.link, *_facts[method.link])
+    _, results, _, _, signature, _ = handle._info.methods[method.name]
+    if signature is not None:
+        signature.check(args, kwargs)
+    given = options.get("num_returns")
+    return binding.nodes().class_node.bind_method(handle, method.name, args, kwargs, options, results if given is None else given)
+
+
+class GeneratorMethod(ActorMethod):
+    """A method that yields: its calls give an ObjectRefGenerator."""
+
+    __slots__ = ()
+    is_generator = True
+
+
+_AROUND = ("name", "concurrency_group", "retry_exceptions")  # options of a call that its actor's process has to know
+
+
+class _OptionedMethod:
+    def __init__(self, method, options):
+        results = options.get("num_returns")
+        results = method.results if results is None else num_returns_code(results, method.is_generator)
+        around = tuple((name, tuple(value) if isinstance(value, list) else value)
+                       for name in _AROUND if (value := options.get(name)) not in (None, ""))
+        ref = session.ensure().export_options(around) if around else None
+        retries = options.get("max_task_retries")
+        self.remote = method.vary(results, *window(options), method.retries if retries is None else _retries(retries), ref).remote
+        self._method, self._options = method, options
+
+    def bind(self, *args, **kwargs):
+        return _bind(self._method, args, kwargs, self._options)
+
+
+class _Limited:
+    """A method of an actor with `max_pending_calls`. The limit is the handle's: `pending` has the refs of its calls that may
+    not be done yet."""
+
+    def __init__(self, method, pending, limit):
+        self._method, self._pending, self._limit = method, pending, limit
+
+    def remote(self, *args, **kwargs):
+        """As ActorMethod.remote. Raises PendingCallsLimitExceeded when too many calls of this handle wait or run."""
+        if len(self._pending) >= self._limit:
+            self._pending[:] = [ref for ref in self._pending if not ref.done()]
+        if len(self._pending) >= self._limit:
+            raise PendingCallsLimitExceeded(
+                f"{self._method!r}: {len(self._pending)} calls of this handle are pending, and max_pending_calls={self._limit}. Get "
+                f"some of their results first (at {calling()})"
+            )
+        made = self._method.remote(*args, **kwargs)
+        if made is not None:
+            self._pending.append(made[0] if isinstance(made, list) else made)
+        return made
+
+    def options(self, **given):
+        """As ActorMethod.options."""
+        return _Limited(self._method.options(**given), self._pending, self._limit)
+
+    def __getattr__(self, name):
+        return getattr(self._method, name)
+
+    def __call__(self, *args, **kwargs):
+        return self._method(*args, **kwargs)
+
+
+def _retries(given):
+    """As the core counts them."""
+    return _FOREVER if given < 0 else given
+
+
+class ActorHandle:
+    """A reference to an actor. Its methods are attributes; it can be passed to tasks and actors, stored and returned.
+
+    The actor ends when the last handle is gone and what was sent to it is done.
+    """
+
+    __module__ = "rayshim.actor"
+
+    def __init__(self, link, info, info_ref):
+        d = self.__dict__
+        d["_link"], d["_info"], d["_info_ref"] = link, info, info_ref
+
+    def __getattr__(self, name):
+        # The methods are made when first asked for, and found in the instance's dictionary from then on.
+        try:
+            index, results, least, most, signature, own = self._info.methods[name]
+        except KeyError:
+            if name.startswith("__"):
+                raise AttributeError(f"'{self._info.name}' object has no attribute '{name}'") from None  # Python itself asks for such
+            methods = ", ".join(method for method in self._info.methods if not method.startswith("__"))
+            raise AttributeError(f"'{self._info.name}' object has no attribute '{name}' (at {calling()}; its methods are: {methods})") from None
+        check = None if signature is None else signature.check
+        kind = GeneratorMethod if name in self._info.generators else ActorMethod
+        retries = own.get("max_task_retries")
+        retries = _retries(self._info.max_task_retries if retries is None else retries)
+        made = kind(self._link, index, name, results, least, most, check, *window(own), retries)
+        if self._info.max_pending_calls > 0:
+            made = _Limited(made, self.__dict__.setdefault("_pending", []), self._info.max_pending_calls)
+        self.__dict__[name] = made
+        _facts[self._link] = self._info, self._info_ref
+        return made
+
+    @property
+    def _actor_id(self):
+        return actor_id(self._link.actor)
+
+    @property
+    def _ray_actor_id(self):
+        return self._actor_id
+
+    def __dir__(self):
+        return ["__init__", *(name for name in self._info.methods if name != "__dag_stage__")]
+
+    def __repr__(self):
+        return f"Actor({self._info.name}, {self._actor_id.hex()})"
+
+    def __hash__(self):
+        return hash(self._link.uid)
+
+    def __eq__(self, other):
+        return isinstance(other, ActorHandle) and self._link.uid == other._link.uid
+
+    def __reduce__(self):
+        index = _core.export_ref(self._link)
+        if index >= 0:
+            return _weak_handle_from if self._link.weak else _handle_from, (_ImportLink(index), self._info_ref)
+        _core.hold(self._link.offset)  # pickled outside any call: the actor stays while the session lasts
+        _core.offer(self._link, named=True)
+        return _handle_at, (self._link.offset, self._info_ref, _run())
+
+
+class _ImportLink:
+    """Stands in a pickle for a link; becomes it when unpickled."""
+
+    def __init__(self, index):
+        self.index = index
+
+    def __reduce__(self):
+        return import_ref, (self.index,)
+
+
+def _handle_from(link, info_ref):
+    return ActorHandle(link, _info_of(info_ref), info_ref)
+
+
+def _weak_handle_from(link, info_ref):
+    return ActorHandle(_core.link_at(link.offset, True, weak=True), _info_of(info_ref), info_ref)
+
+
+def _handle_at(offset, info_ref, run):
+    link = _core.link_at(offset, True) if run == _run() else None
+    if link is None:
+        raise ValueError(f"this pickled actor handle is of a session that has ended (unpickled at {calling()}): make the actor again after the new init()")
+    return _handle_from(link, info_ref)
+
+
+_infos = {}  # uid of the info's object -> ClassInfo; ids are unique within a session
+
+
+def _info_of(ref):
+    key = (_core.epoch(), ref.uid)
+    info = _infos.get(key)
+    if info is None:
+        info = _infos[key] = _core.get_one(ref, None)
+    return info
+
+
+def find(name, namespace):
+    """The handle of the named actor, or None."""
+    s = session.ensure()
+    if s.inline:
+        found = s.inline_names.get((namespace, name))
+        handle = found if isinstance(found, ActorHandle) else found and found()
+        return handle if handle is not None and handle._link.state == 0 else None
+    found = s.control.ask("named", name, namespace)
+    if found is None:
+        return None
+    offset, info = found
+    link = _core.link_at(offset, False, weak=True)
+    info_ref = _core.ref_at(info)
+    _core.drop(info)
+    return _handle_from(link, info_ref)

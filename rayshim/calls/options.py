@@ -1,0 +1,367 @@
+"""What `@remote(...)`, `.options(...)` and `@method(...)` accept: names, types, ranges, defaults, and resources.
+
+Messages follow Ray 2.60, so that code which matches on them keeps working. The checks are tables: an option is its
+accepted types and a rule, a rule is a function (name, value) -> message or None.
+"""
+
+from rayshim.calls import labels
+from rayshim.errors.sites import calling
+
+_NONE = type(None)
+_SMALLEST_QUANTITY = 0.0001
+# Devices that are handed out whole above one: half of the second GPU has no meaning.
+_WHOLE_ABOVE_ONE = ("GPU", "neuron_cores", "TPU", "NPU", "HPU")
+
+
+def _no_rule(name, value):
+    return None
+
+
+def _count(name, value):
+    if value is not None and value < 0:
+        return f"The keyword '{name}' only accepts None, 0 or a positive integer."
+
+
+def _count_or_infinite(name, value):
+    if value is not None and value < -1:
+        return (
+            f"The keyword '{name}' only accepts None, 0, -1 or a positive integer, where -1 represents infinity."
+        )
+
+
+def _quantity(name, value):
+    if value is None:
+        return None
+    if value < 0:
+        return f"The quantity of resource {name} cannot be negative"
+    if isinstance(value, float) and 0 < value < _SMALLEST_QUANTITY:
+        return (
+            f"The precision of the fractional quantity of resource {name} cannot go beyond {_SMALLEST_QUANTITY}"
+        )
+
+
+def _quantities(name, value):
+    if value is None:
+        return None
+    if "CPU" in value or "GPU" in value:
+        return "Use the 'num_cpus' and 'num_gpus' keyword instead of 'CPU' and 'GPU' in 'resources' keyword"
+    for resource, amount in value.items():
+        message = _quantity(resource, amount)
+        if message:
+            return message
+
+
+def _num_returns(name, value):
+    if value is None or value in ("dynamic", "streaming") or (not isinstance(value, str) and value >= 0):
+        return None
+    return (
+        "Default None. When None is passed, The default value is 1 for a task and actor task, and 'streaming' for "
+        "generator tasks and generator actor tasks. The keyword 'num_returns' only accepts None, a non-negative "
+        "integer, 'streaming' (for generators), or 'dynamic'. 'dynamic' flag will be deprecated in the future, and "
+        f"it is recommended to use 'streaming' instead. Got {value!r}."
+    )
+
+
+def _retry_exceptions(name, value):
+    if isinstance(value, (list, tuple)) and not all(isinstance(c, type) and issubclass(c, Exception) for c in value):
+        return "retry_exceptions must be either a boolean or a list of exceptions"
+
+
+def _not_for_tasks(name, value):
+    if value is not None:
+        return f"Setting '{name}' is not implemented for tasks"
+
+
+def _backpressure(name, value):
+    if value == 0:
+        return (
+            f"{name}=0 is not allowed. Use a value > 0. If the value is equal to 1, the behavior is identical to "
+            "Python generator (generator 1 object whenever `next` is called). Use -1 to disable this feature. "
+        )
+
+
+def _actor_backpressure(name, value):
+    if value is not None and value != -1 and value <= 0:
+        return f"{name} must be > 0 to cap the actor's total unconsumed generator objects, or -1 to disable. Got {value}."
+
+
+def _objects_per_yield(name, value):
+    if value is not None and value <= 0:
+        return f"{name} is a private streaming generator option that must be set to a positive integer."
+
+
+def _lifetime(name, value):
+    if value not in (None, "detached", "non_detached"):
+        return "actor `lifetime` argument must be one of 'detached', 'non_detached' and 'None'."
+
+
+def _strategy(name, value):
+    if isinstance(value, str) and value not in ("DEFAULT", "SPREAD"):
+        return (
+            f"Invalid scheduling_strategy value {value}. Valid values are "
+            '["DEFAULT" | "SPREAD" | PlacementGroupSchedulingStrategy | NodeAffinitySchedulingStrategy]'
+        )
+
+
+# Types by name, as the modules that define them need not be loaded for a check.
+_STRATEGIES = (
+    _NONE,
+    str,
+    "rayshim.util.scheduling_strategies.PlacementGroupSchedulingStrategy",
+    "rayshim.util.scheduling_strategies.NodeAffinitySchedulingStrategy",
+    "rayshim.util.scheduling_strategies.NodeLabelSchedulingStrategy",
+)
+_AMOUNT = (float, int, _NONE)
+_INT = (int, _NONE)
+_TEXT = (str, _NONE)
+_DICT = (dict, _NONE)
+_FLAG = (bool, _NONE)
+
+# name -> (types, rule, default)
+_COMMON = {
+    "label_selector": (_DICT, lambda name, value: labels.wrong_selector(value), None),
+    "fallback_strategy": ((list, _NONE), lambda name, value: labels.wrong_fallback(value), None),
+    "accelerator_type": (_TEXT, _no_rule, None),
+    "memory": (_AMOUNT, _quantity, None),
+    "name": (_TEXT, _no_rule, None),
+    "num_cpus": (_AMOUNT, _quantity, None),
+    "num_gpus": (_AMOUNT, _quantity, None),
+    "object_store_memory": (_INT, _count, None),
+    "placement_group": ((_NONE, str, "rayshim.util.placement_group.PlacementGroup"), _no_rule, "default"),
+    "placement_group_bundle_index": ((int,), _no_rule, -1),
+    "placement_group_capture_child_tasks": (_FLAG, _no_rule, None),
+    "resources": (_DICT, _quantities, None),
+    "runtime_env": (_DICT, _no_rule, None),
+    "scheduling_strategy": (_STRATEGIES, _strategy, None),
+    "enable_task_events": ((bool,), _no_rule, True),
+    "_labels": (_DICT, _no_rule, None),
+}
+_TASK = {
+    **_COMMON,
+    "max_calls": (_INT, _count, 0),
+    "max_retries": (_INT, _count_or_infinite, 3),
+    "num_cpus": (_AMOUNT, _quantity, 1),
+    "num_returns": ((int, str, _NONE), _num_returns, None),
+    "object_store_memory": (_INT, _not_for_tasks, None),
+    "retry_exceptions": ((bool, list, tuple), _retry_exceptions, False),
+    "_generator_backpressure_num_objects": (_INT, _backpressure, None),
+    "_num_objects_per_yield": (_INT, _objects_per_yield, 1),
+}
+_ACTOR = {
+    **_COMMON,
+    "concurrency_groups": ((list, dict, _NONE), _no_rule, None),
+    "enable_tensor_transport": (_FLAG, _no_rule, None),
+    "lifetime": (_TEXT, _lifetime, None),
+    "max_concurrency": (_INT, _count, None),
+    "max_restarts": (_INT, _count_or_infinite, 0),
+    "max_task_retries": (_INT, _count_or_infinite, 0),
+    "max_pending_calls": (_INT, _count_or_infinite, -1),
+    "namespace": (_TEXT, _no_rule, None),
+    "get_if_exists": ((bool,), _no_rule, False),
+    "allow_out_of_order_execution": (_FLAG, _no_rule, None),
+    "_actor_generator_backpressure_num_objects": (_INT, _actor_backpressure, None),
+}
+_METHOD = {
+    "num_returns": ((int, str, _NONE), _num_returns, None),
+    "concurrency_group": (_TEXT, _no_rule, None),
+    "max_task_retries": (_INT, _count_or_infinite, None),
+    "retry_exceptions": ((bool, list, tuple, _NONE), _retry_exceptions, None),
+    "_generator_backpressure_num_objects": (_INT, _backpressure, None),
+    "_num_objects_per_yield": (_INT, _objects_per_yield, None),
+    "enable_task_events": (_FLAG, _no_rule, None),
+    "tensor_transport": (_TEXT, _no_rule, None),
+}
+_CALL = {**_METHOD, "name": (_TEXT, _no_rule, ""), "_labels": (_DICT, _no_rule, None)}
+
+#: What holds for a task, an actor, a method where nothing is said.
+TASK_DEFAULTS = {name: default for name, (_, _, default) in _TASK.items()}
+ACTOR_DEFAULTS = {name: default for name, (_, _, default) in _ACTOR.items()}
+METHOD_DEFAULTS = {name: default for name, (_, _, default) in _METHOD.items()}
+
+#: The text of the AssertionError that Ray raises for `@remote(3)` and `@remote()`, and for `@method(3)`.
+REMOTE_USAGE = (
+    "The @ray.remote decorator must be applied either with no arguments and no parentheses, for example '@ray.remote',"
+    f" or it must be applied using some of the arguments in the list {list({**_TASK, **_ACTOR})}, for example "
+    "'@ray.remote(num_returns=2, resources={\"CustomResource\": 1})'."
+)
+METHOD_USAGE = (
+    "The @ray.method decorator must be applied using no arguments or at least one of the arguments in the list "
+    f"{list(_METHOD)}, for example '@ray.method(num_returns=2)'."
+)
+
+
+def task_options(given, in_options=False, is_generator=None):
+    """The options of a remote function, checked.
+
+    Takes what the user gave, whether by `.options()` (not everything may be changed there), and whether the function
+    is a generator (None: not known). Returns a new dict of just these. Raises ValueError for an unknown option or a
+    bad value and TypeError for a bad type.
+    """
+    checked = _check(given, _TASK, "remote functions")
+    if in_options and "max_calls" in checked:
+        raise ValueError(f"Setting 'max_calls' is not supported in '.options()'. (at {calling()}: give it to @ray.remote)")
+    _check_placement(checked)
+    if is_generator is not None and checked.get("num_returns") is not None:
+        check_num_returns(checked["num_returns"], is_generator)
+    return checked
+
+
+def actor_options(given, in_options=False):
+    """The options of a remote class, checked; as `task_options`."""
+    checked = _check(given, _ACTOR, "actors")
+    if in_options and "concurrency_groups" in checked:
+        raise ValueError(f"Setting 'concurrency_groups' is not supported in '.options()'. (at {calling()}: give it to @ray.remote)")
+    if checked.get("get_if_exists") and not checked.get("name"):
+        raise ValueError(f"The actor name must be specified to use `get_if_exists`. (at {calling()}: give name=, too)")
+    if checked.get("name") == "":
+        raise ValueError(f"Actor name cannot be an empty string. (at {calling()}: give another name=, or leave it out)")
+    if checked.get("namespace") == "":
+        raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. (at {calling()})')
+    _check_placement(checked)
+    return checked
+
+
+def method_options(given, is_generator=None):
+    """The options of `@method(...)`, checked. As Ray, AssertionError for an unknown one; else as `task_options`."""
+    for name in given:
+        if name not in _METHOD:
+            raise AssertionError(
+                f"Unexpected keyword argument to @ray.method: '{name}'. The supported keyword arguments are {list(_METHOD)} (at {calling()})"
+            )
+    return _check_method(given, _METHOD, is_generator)
+
+
+def call_options(given, is_generator=None):
+    """The options of one call, `actor.method.options(...)`, checked. TypeError for an unknown one; else as `task_options`."""
+    for name in given:
+        if name not in _CALL:
+            raise TypeError(
+                f"ActorMethod._remote() got an unexpected keyword argument '{name}'. Valid ones are {list(_CALL)}. (at {calling()})"
+            )
+    return _check_method(given, _CALL, is_generator)
+
+
+def check_num_returns(num_returns, is_generator):
+    """Returns None, or raises the ValueError for a number of results that this kind of function cannot give."""
+    if isinstance(num_returns, int) and num_returns < 0:
+        raise ValueError(f"num_returns must be >= 0, but got {num_returns}. (at {calling()})")
+    if num_returns in ("streaming", "dynamic") and not is_generator:
+        raise ValueError(
+            f"num_returns='{num_returns}' can only be used with generator functions (functions that use 'yield'). "
+            f"The decorated function is not a generator function. (at {calling()}: write it with `yield`, or leave num_returns out)"
+        )
+
+
+def merge(base, update):
+    """`base` with the options of `update` over it, both already checked; a new dict."""
+    return {**base, **update}
+
+
+def task_resources(options):
+    """What a task holds while it runs: {resource: amount > 0}. One CPU if `num_cpus` is not given.
+
+    `num_cpus=None` given is, as in Ray, no CPU. Raises ValueError for resources that cannot be asked for.
+    """
+    wanted = _resources(options)
+    if "num_cpus" not in options:
+        wanted["CPU"] = 1
+    return _nonzero(wanted)
+
+
+def actor_resources(options):
+    """What an actor holds while it lives: {resource: amount > 0}.
+
+    Nothing if no resource is asked for (`memory` aside); else what is asked for, and one CPU unless `num_cpus` says
+    otherwise (so `num_gpus=0`, said aloud, holds a CPU: Ray's rule). Raises as `task_resources`.
+    """
+    wanted = _resources(options)
+    wanted.setdefault("CPU", 1 if wanted.keys() - {"memory", "object_store_memory"} else 0)
+    return _nonzero(wanted)
+
+
+def actor_placement_resources(options):
+    """What must be free on the machine for the actor to be created, of which it then holds `actor_resources`.
+
+    An actor that asks for nothing still needs a CPU to be placed.
+    """
+    wanted = _resources(options)
+    if wanted.keys() - {"memory", "object_store_memory"}:
+        return actor_resources(options)
+    return _nonzero({**wanted, "CPU": 1})
+
+
+def _resources(options):
+    wanted = dict(options.get("resources") or {})
+    message = _quantities("resources", wanted)
+    if message:
+        raise ValueError(f"{message} (resources={wanted!r:.80} at {calling()})")
+    if "memory" in wanted or "object_store_memory" in wanted:
+        raise ValueError(f"The resources dictionary must not contain the key 'memory' or 'object_store_memory' (at {calling()}: they are options of their own)")
+    for option, resource in (
+        ("num_cpus", "CPU"),
+        ("num_gpus", "GPU"),
+        ("memory", "memory"),
+        ("object_store_memory", "object_store_memory"),
+    ):
+        amount = options.get(option)
+        if amount is not None:
+            wanted[resource] = int(amount) if resource == "memory" else amount
+    if options.get("accelerator_type") is not None:
+        wanted[f"accelerator_type:{options['accelerator_type']}"] = 0.001
+    for resource in _WHOLE_ABOVE_ONE:
+        amount = wanted.get(resource, 0)
+        if amount > 1 and amount != int(amount):
+            raise ValueError(
+                f"{resource} resource quantities >1 must be whole numbers. The specified quantity {amount} is invalid. (at {calling()})"
+            )
+    return wanted
+
+
+def _nonzero(wanted):
+    return {resource: float(amount) for resource, amount in wanted.items() if amount}
+
+
+def _check(given, table, whom):
+    for name, value in given.items():
+        if name not in table:
+            raise ValueError(f"Invalid option keyword {name} for {whom}. Valid ones are {list(table)}. (at {calling()})")
+        _check_value(name, value, table, whom)
+    return dict(given)
+
+
+def _check_method(given, table, is_generator):
+    for name, value in given.items():
+        if name == "num_returns" and not isinstance(value, str):
+            check_num_returns(value, is_generator)
+        _check_value(name, value, table, "actor methods")
+        if name == "num_returns" and is_generator is not None:
+            check_num_returns(value, is_generator)
+    return dict(given)
+
+
+def _check_value(name, value, table, whom):
+    try:
+        _check_rule(name, value, *table[name][:2])
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} ({name}={value!r:.80} for {whom} at {calling()})") from None
+
+
+def _check_rule(name, value, types, rule):
+    plain = tuple(t for t in types if isinstance(t, type))
+    if not isinstance(value, plain) and not any(
+        f"{base.__module__}.{base.__qualname__}" in types for base in type(value).__mro__
+    ):
+        expected = ", ".join(f"<class '{t}'>" if isinstance(t, str) else repr(t) for t in types)
+        expected = f"({expected})" if len(types) > 1 else expected
+        raise TypeError(f"The type of keyword '{name}' must be {expected}, but received type {type(value)}")
+    message = rule(name, value)
+    if message:
+        raise ValueError(message)
+
+
+def _check_placement(options):
+    if options.get("placement_group", "default") not in ("default", None) and options.get("scheduling_strategy"):
+        raise ValueError(
+            "Placement groups should be specified via the scheduling_strategy option. "
+            f"The placement_group option is deprecated. (at {calling()}: both are given; leave placement_group out)"
+        )

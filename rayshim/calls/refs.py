@@ -1,0 +1,147 @@
+"""ObjectRef."""
+
+from reactor import _core
+from reactor.codec import import_ref
+
+from rayshim.errors.sites import calling
+from rayshim.session import session
+from rayshim.session.ids import TaskID
+
+
+class ObjectRef(_core.Ref):
+    """The future of a value: a call's result or what was `put`. `get` gives the value; any process may hold the ref."""
+
+    __slots__ = ()
+
+    def __new__(cls, id):
+        """The ref with these 28 bytes as its id: a name without an object, which compares and prints and cannot be gotten."""
+        if not isinstance(id, bytes):
+            raise TypeError(f"Unsupported type: {type(id)}, expected bytes ({cls.__name__} at {calling()}: refs come from `.remote()` and `put`)")
+        if len(id) != cls.size():
+            raise ValueError(f"ID string needs to have length {cls.size()}, got {len(id)} ({cls.__name__} at {calling()}: refs come from `.remote()` and `put`)")
+        from hashlib import blake2b
+
+        made = _core.bare_ref(_BareRef, int.from_bytes(blake2b(id, digest_size=8).digest(), "little"))
+        made._id = id
+        return made
+
+    def __class_getitem__(cls, item):
+        import types
+
+        return types.GenericAlias(cls, item)
+
+    def binary(self):
+        """The id, 28 bytes."""
+        return _id_bytes(self.uid)
+
+    def hex(self):
+        return self.binary().hex()
+
+    def is_nil(self):
+        return False
+
+    @classmethod
+    def size(cls):
+        return 28
+
+    @classmethod
+    def nil(cls):
+        """The ref to nothing."""
+        return ObjectRef(b"\xff" * cls.size())
+
+    @classmethod
+    def from_random(cls):
+        import os
+
+        return ObjectRef(os.urandom(cls.size() - 4) + b"\0" * 4)
+
+    @classmethod
+    def from_binary(cls, id):
+        return ObjectRef(id)
+
+    @classmethod
+    def from_hex(cls, id):
+        return ObjectRef(bytes.fromhex(id))
+
+    def redis_shard_hash(self):
+        """An int that depends on the id alone."""
+        return int.from_bytes(self.binary()[:8], "little")
+
+    def owner_address(self):
+        return ""
+
+    def task_id(self):
+        """The TaskID of the call whose result this is."""
+        return TaskID(self.binary()[:24])
+
+    def job_id(self):
+        from rayshim.session.ids import job_id
+
+        return job_id()
+
+    def call_site(self):
+        return ""
+
+    def __repr__(self):
+        return f"ObjectRef({self.hex()})"
+
+    def __reduce__(self):
+        index = _core.export_ref(self)
+        if index >= 0:
+            return import_ref, (index,)
+        # Pickled by the user, outside any call: nobody can tell when the last copy is gone, so the object stays.
+        _core.hold(self.offset)
+        return _restore, (self.offset, self.uid, _run())
+
+    def future(self):
+        """A concurrent.futures.Future of the value."""
+        from rayshim.session.futures import future
+
+        return future(self)
+
+    def _on_completed(self, callback):
+        """Calls `callback` with the value, or the error, once it is there; in a thread of rayshim's."""
+        self.future().add_done_callback(lambda done: callback(done.exception() or done.result()))
+
+    def as_future(self):
+        """An asyncio.Future of the value, for the running loop."""
+        import asyncio
+
+        return asyncio.wrap_future(self.future())
+
+    def __await__(self):
+        return self.as_future().__await__()
+
+
+class _BareRef(ObjectRef):
+    """A ref made from an id."""
+
+    __slots__ = ("_id",)
+
+    def binary(self):
+        return self._id
+
+    def is_nil(self):
+        return self._id == b"\xff" * len(self._id)
+
+    def __reduce__(self):
+        _core.export_ref(self)  # inside a call: an error that says why
+        return ObjectRef, (self._id,)
+
+
+def _restore(offset, uid, run):
+    if run != _run():
+        raise ValueError(f"this pickled ObjectRef is of a session that has ended: its value is gone (unpickled at {calling()}). Make it again after the new init()")
+    return _core.ref_at(offset)
+
+
+def _run():
+    """What tells the running session from all others; None without one."""
+    return session.current and session.current.settings["node"]
+
+
+def _id_bytes(uid):
+    return uid.to_bytes(16, "little") + b"\xff" * 4 + b"\x01\x00\x00\x00" + b"\x01\x00\x00\x00"
+
+
+_core.set_ref_class(ObjectRef)

@@ -1,0 +1,178 @@
+"""Runtime environments: what a worker is born with. `RuntimeEnv` and the rules of checking and merging one."""
+
+import os
+
+from rayshim.errors.exceptions import RuntimeEnvSetupError
+from rayshim.errors.sites import calling
+
+_HONOURED = ("env_vars", "working_dir", "py_modules", "worker_process_setup_hook")
+_IGNORED = ("config", "excludes", "_ray_commit", "_inject_current_ray")
+# What would have to be fetched and installed first, or started inside something else.
+_REFUSED = ("pip", "uv", "conda", "container", "image_uri", "py_executable", "java_jars", "mpi", "nsight", "_nsight", "rocprof_sys",
+            "_rocprof_sys")
+
+
+class RuntimeEnvConfig(dict):
+    """Ray's settings of how an environment is made (`setup_timeout_seconds`, `eager_install`, `log_files`); nothing here needs them."""
+
+    __module__ = "rayshim.runtime_env"
+
+    def __init__(self, setup_timeout_seconds=600, eager_install=True, log_files=None):
+        super().__init__(setup_timeout_seconds=setup_timeout_seconds, eager_install=eager_install, log_files=log_files or [])
+
+
+class RuntimeEnv(dict):
+    """A runtime environment as a dict of its fields; those that are None are left out. Raises what `checked` raises."""
+
+    __module__ = "rayshim.runtime_env"
+
+    def __init__(self, *, _validate=True, **fields):
+        fields = {name: value for name, value in fields.items() if value is not None}
+        super().__init__(checked(fields, "RuntimeEnv") if _validate else fields)
+
+    def to_dict(self):
+        return dict(self)
+
+    def serialize(self):
+        """As JSON text."""
+        import json
+
+        return json.dumps(self, sort_keys=True)
+
+    @classmethod
+    def deserialize(cls, text):
+        import json
+
+        return cls(_validate=False, **json.loads(text))
+
+    def env_vars(self):
+        return self.get("env_vars", {})
+
+    def working_dir(self):
+        return self.get("working_dir")
+
+    def py_modules(self):
+        return self.get("py_modules", [])
+
+    def has_working_dir(self):
+        return "working_dir" in self
+
+
+def checked(env, where):
+    """A plain dict of what of `env` has a meaning here; `where` names it in errors.
+
+    Raises TypeError for wrong types, ValueError for a field that Ray does not have or a directory that is not there,
+    RuntimeEnvSetupError for what would have to be downloaded (a `pip` list whose packages are all installed is fine).
+    """
+    if env is None:
+        return {}
+    if not isinstance(env, dict):
+        raise TypeError(f"{where}: runtime_env must be a dict or a RuntimeEnv, got {type(env)} (at {calling()})")
+    known = {name: value for name, value in env.items() if value is not None}
+    for name, value in known.items():
+        if name in _REFUSED and not (name in ("pip", "uv") and _installed(value)):
+            raise RuntimeEnvSetupError(
+                f"{where}: runtime_env={{{name!r}: {value!r}}} would install or start something; rayshim runs workers with this very "
+                f"interpreter and installs nothing. Install it yourself, or leave it out (at {calling()})"
+            )
+        if name not in _HONOURED + _IGNORED + _REFUSED:
+            raise ValueError(f"{where}: unknown field {name!r} in runtime_env. The fields are {', '.join(_HONOURED + _IGNORED + _REFUSED)} (at {calling()})")
+    if "env_vars" in known:
+        known["env_vars"] = _variables(known["env_vars"])
+    if "working_dir" in known:
+        known["working_dir"] = _directory("working_dir", known["working_dir"], where)
+    if "py_modules" in known:
+        if not isinstance(known["py_modules"], list):
+            raise TypeError(f"{where}: `py_modules` must be a list of strings or modules, got {type(known['py_modules'])} (at {calling()})")
+        known["py_modules"] = [_module_directory(item, where) for item in known["py_modules"]]
+    hook = known.get("worker_process_setup_hook")
+    if hook is not None and not isinstance(hook, (str, bytes)):
+        known["worker_process_setup_hook"] = _pickled_hook(hook)
+    return {name: known[name] for name in _HONOURED if name in known}
+
+
+def merged(outer, inner):
+    """The environment of what is started inside `outer` with `inner` of its own: variables are joined, else the inner one holds."""
+    both = {**outer, **inner}
+    if outer.get("env_vars") and inner.get("env_vars"):
+        both["env_vars"] = {**outer["env_vars"], **inner["env_vars"]}
+    return both
+
+
+def _variables(given):
+    if not isinstance(given, dict):
+        raise TypeError(f"runtime_env['env_vars'] must be of type Dict[str, str], got {type(given)} (at {calling()})")
+    for name, value in given.items():
+        if not isinstance(name, str):
+            raise TypeError(f"runtime_env['env_vars'] must be of type Dict[str, str], but the key {name} is of type {type(name)} (at {calling()})")
+        if not isinstance(value, str):
+            raise TypeError(
+                f"runtime_env['env_vars'] must be of type Dict[str, str], but the value {value} for key {name} is of type {type(value)} (at {calling()})"
+            )
+    return dict(given)
+
+
+def _directory(field, path, where):
+    path = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(path, str):
+        raise TypeError(f"{where}: `{field}` must be a string (a directory on this machine), got {type(path)} (at {calling()})")
+    if not os.path.isdir(path):
+        raise ValueError(f"{where}: runtime_env={{{field!r}: {path!r}}}: must be a directory on this machine (at {calling()}; looked from {os.getcwd()})")
+    return os.path.abspath(path)
+
+
+def _module_directory(item, where):
+    """What has to be on `sys.path`: a directory of modules, or the parent of a package or a module that is given as such."""
+    import types
+
+    if isinstance(item, types.ModuleType):
+        file = item.__path__[0] if hasattr(item, "__path__") else item.__file__
+        return os.path.dirname(os.path.abspath(file))
+    path = _directory("py_modules", item, where)
+    return os.path.dirname(path) if os.path.exists(os.path.join(path, "__init__.py")) else path
+
+
+def _pickled_hook(hook):
+    if not callable(hook):
+        raise TypeError(f"worker_process_setup_hook must be a function or the name of one, got {type(hook)} (at {calling()})")
+    try:
+        import cloudpickle
+
+        return cloudpickle.dumps(hook)
+    except Exception as error:
+        raise RuntimeEnvSetupError(f"Failed to export the setup function. {error} (worker_process_setup_hook at {calling()})") from error
+
+
+def imported(path):
+    """The object named `package.module.name`. Raises ImportError or AttributeError."""
+    from importlib import import_module
+
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
+
+
+def _installed(wanted):
+    """Whether these packages (a list, or a dict with `packages`) are all here already, in versions that will do."""
+    import re
+    from importlib.metadata import PackageNotFoundError, version
+
+    packages = wanted.get("packages") if isinstance(wanted, dict) else wanted
+    if not isinstance(packages, (list, tuple)):
+        return False
+    for package in packages:
+        match = re.fullmatch(r"\s*([A-Za-z0-9._-]+)\s*(\[[^\]]*\])?\s*(.*)", package)
+        if match is None:
+            return False
+        try:
+            have = version(match.group(1))
+        except PackageNotFoundError:
+            return False
+        if match.group(3):
+            try:
+                from packaging.specifiers import SpecifierSet
+
+                if have not in SpecifierSet(match.group(3)):
+                    return False
+            except Exception:
+                return False
+    return True

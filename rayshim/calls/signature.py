@@ -1,0 +1,161 @@
+"""Argument checks at `.remote()`, so that a wrong call fails where it is made and not in the worker."""
+
+from rayshim.errors.sites import calling, qualified
+
+_POSITIONAL_ONLY, _POSITIONAL, _VAR_POSITIONAL, _KEYWORD_ONLY, _VAR_KEYWORD = range(5)  # as inspect._ParameterKind
+_ANYTHING = (("args", _VAR_POSITIONAL, False), ("kwargs", _VAR_KEYWORD, False))
+_CO_VARARGS, _CO_VARKEYWORDS = 0x04, 0x08
+
+
+class Signature:
+    """What a function, method or class constructor accepts.
+
+    Arguments:
+        function: a function, a method, a partial, any callable, or a class (then its constructor, `self` left out).
+            A callable that shows no signature, as some builtins, accepts everything.
+        skip_self: leave the first parameter out; for a plain method taken from its class.
+
+    Attributes:
+        min_args: how many positional arguments there must be when no keywords are given.
+        max_args: how many there may be, -1 for any number.
+        has_required_kwonly: some keyword-only parameter has no default.
+        of: the function's name for errors, see `qualified`.
+        simple: a call without keywords is right exactly if `min_args <= len(args) <= max_args`.
+
+    Raises ValueError for a method (`skip_self`) that has no parameter at all. Holds no reference to the function, is
+    small and can be pickled.
+    """
+
+    __slots__ = ("parameters", "min_args", "max_args", "has_required_kwonly", "simple", "_required", "_slots", "_open", "of")
+
+    def __init__(self, function, skip_self=False):
+        self._build(tuple(_parameters(function, skip_self)))
+        self.of = qualified(function)
+
+    def _build(self, parameters):
+        self.parameters = parameters
+        positional = [p for p in parameters if p[1] <= _POSITIONAL]
+        kinds = [p[1] for p in parameters]
+        self.min_args = sum(1 for p in positional if not p[2])
+        self.max_args = -1 if _VAR_POSITIONAL in kinds else len(positional)
+        # Required names in positional order, None for one that cannot be given by keyword.
+        self._required = tuple(p[0] if p[1] == _POSITIONAL else None for p in positional if not p[2])
+        kwonly = [p for p in parameters if p[1] == _KEYWORD_ONLY]
+        self.has_required_kwonly = any(not p[2] for p in kwonly)
+        self.simple = not self.has_required_kwonly
+        # What a keyword fills: a positional slot, -1 for keyword-only with a default, -2 for a required one.
+        self._slots = {p[0]: i for i, p in enumerate(positional) if p[1] == _POSITIONAL}
+        self._slots.update((p[0], -1 if p[2] else -2) for p in kwonly)
+        self._open = _VAR_KEYWORD in kinds
+
+    def check(self, args, kwargs):
+        """Returns None if the call fits, else raises the TypeError that `inspect.Signature.bind` would raise, with the call and its place."""
+        if not self._accepts(len(args), kwargs):
+            import inspect
+
+            kinds = (
+                inspect.Parameter.POSITIONAL_ONLY,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                inspect.Parameter.VAR_POSITIONAL,
+                inspect.Parameter.KEYWORD_ONLY,
+                inspect.Parameter.VAR_KEYWORD,
+            )
+            full = inspect.Signature(
+                inspect.Parameter(name, kinds[kind], default=None if has_default else inspect.Parameter.empty)
+                for name, kind, has_default in self.parameters
+            )
+            try:
+                full.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{error}: {self._told(args, kwargs)}") from None
+
+    def _told(self, args, kwargs):
+        """For an error: the call, where it is made, what it was given and what it takes."""
+        given = f"{len(args)} positional argument{'s' * (len(args) != 1)}" + (f" and {', '.join(f'{name}=' for name in kwargs)}" if kwargs else "")
+        name = self.of.removesuffix(".__init__")
+        return f"{name}.remote() at {calling()} was given {given}, and {name} takes {repr(self).removeprefix('Signature')}"
+
+    def _accepts(self, count, kwargs):
+        if count > self.max_args >= 0:
+            return False
+        if not kwargs:
+            return self.simple and count >= self.min_args
+        slots = self._slots
+        for name in kwargs:
+            slot = slots.get(name)
+            if slot is None:
+                if not self._open:
+                    return False
+            elif 0 <= slot < count:
+                return False
+        for name in self._required[count:]:
+            if name not in kwargs:
+                return False
+        if self.has_required_kwonly:
+            return all(name in kwargs for name, slot in slots.items() if slot == -2)
+        return True
+
+    def __repr__(self):
+        shown = [f"{name}{'=…' if has_default else ''}" for name, _, has_default in self.parameters]
+        return f"Signature({', '.join(shown)})"
+
+    def __reduce__(self):
+        return _restore, (self.parameters, self.of)
+
+
+def _restore(parameters, of):
+    signature = Signature.__new__(Signature)
+    signature._build(parameters)
+    signature.of = of
+    return signature
+
+
+def _parameters(function, skip_self):
+    """The parameters as (name, kind, has default)."""
+    if isinstance(function, type):
+        constructor = function.__init__
+        if not hasattr(constructor, "__code__") and not hasattr(constructor, "__wrapped__"):
+            return ()  # object's constructor, or a builtin's that Ray does not pass arguments to either
+        function, skip_self = constructor, True
+    code = getattr(function, "__code__", None)
+    if type(function) is type(_parameters) and not {"__wrapped__", "__signature__"} & function.__dict__.keys():
+        found = _of_code(code, function.__defaults__ or (), function.__kwdefaults__ or {})
+    else:
+        found = _of_inspect(function)
+    if skip_self:
+        if not found:
+                raise ValueError(
+                "Methods must take a 'self' argument, but the method "
+                f"'{getattr(function, '__name__', function)}' does not have one. (at {calling()})"
+            )
+        if found[0][1] <= _POSITIONAL:
+            found = found[1:]
+    return found
+
+
+def _of_code(code, defaults, kwdefaults):
+    """Read off the code object: a hundredth of what importing inspect costs, and start-up pays for it."""
+    names, count, only = code.co_varnames, code.co_argcount, code.co_kwonlyargcount
+    first_default = count - len(defaults)
+    found = [
+        (names[i], _POSITIONAL_ONLY if i < code.co_posonlyargcount else _POSITIONAL, i >= first_default)
+        for i in range(count)
+    ]
+    end = count + only
+    if code.co_flags & _CO_VARARGS:
+        found.append((names[end], _VAR_POSITIONAL, False))
+        end += 1
+    found += [(name, _KEYWORD_ONLY, name in kwdefaults) for name in names[count : count + only]]
+    if code.co_flags & _CO_VARKEYWORDS:
+        found.append((names[end], _VAR_KEYWORD, False))
+    return found
+
+
+def _of_inspect(function):
+    import inspect
+
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (ValueError, TypeError):
+        return _ANYTHING
+    return [(p.name, int(p.kind), p.default is not p.empty) for p in parameters]

@@ -1,0 +1,236 @@
+"""The command `rayshim` (and `python -m rayshim`)."""
+
+import sys
+
+from rayshim import api
+from rayshim.session import session
+from rayshim.session.version import VERSION
+
+_LOOKING = ("status", "stack", "memory")
+_WITH_VALUE = ("--ordering", "--patience", "--record", "--replay", "--graph", "--trace", "--placement", "--timeout")
+
+
+def main(argv=None):
+    """Runs the command line `argv` (list of str, default `sys.argv[1:]`) and returns the exit status.
+
+    `script.py args…` and `-m module args…` are `run script.py args…` and `run -m module args…`. A program's own
+    exceptions and SystemExit pass through.
+    """
+    argv = list(sys.argv[1:] if argv is None else argv)
+    if not argv:
+        _parser().print_help(sys.stderr)
+        return 2
+    if argv[0] in ("-h", "--help", "--version"):
+        _parser().parse_args(argv[:1])
+    if argv[0] in _LOOKING:
+        return _look(argv[0], argv[1:])
+    if argv[0] == "compare":
+        return _compare(argv[1:])
+    if argv[0] == "diff":
+        return _diff(argv[1:])
+    return _run(argv[1:] if argv[0] == "run" else argv)
+
+
+def split_program(argv):
+    """Splits what follows `run` at the program: (our options, is it a module, its name or None, its arguments).
+
+    Ours end at the first argument that is no option, or with `-m NAME`; what follows is the program's, whatever it is. The name is "-" for
+    the standard input, and "-c" for the program text that is then the first argument.
+    """
+    skip = False  # the value of the option before
+    for i, argument in enumerate(argv):
+        if skip:
+            skip = False
+            continue
+        skip = argument in _WITH_VALUE
+        if argument == "-m":
+            return argv[:i], True, argv[i + 1] if i + 1 < len(argv) else None, argv[i + 2 :]
+        if argument == "-c" and i + 1 == len(argv):
+            return argv[:i], False, None, []
+        if not argument.startswith("-") or argument in ("-", "-c"):
+            return argv[:i], False, argument, argv[i + 1 :]
+    return argv, False, None, []
+
+
+def _run(argv):
+    own, is_module, program, args = split_program(argv)
+    if own or program is None:
+        parser = _run_parser()
+        wanted = parser.parse_args(own)
+        if program is None:
+            parser.error("which script? Give its path, or -m and a module's name")
+        _observe(wanted)
+    from rayshim.cli import script
+    from rayshim.session import alias
+
+    alias.install()
+    if is_module and program == "pytest":
+        from rayshim.cli import pytest_alias
+
+        pytest_alias.pass_on()
+    try:
+        (script.run_module if is_module else script.run_script)(program, args)
+    except script.CannotStart as error:
+        print(f"rayshim: {error}", file=sys.stderr)
+        return error.status
+    return 0
+
+
+def _diff(argv):
+    import argparse
+    import os
+
+    parser = argparse.ArgumentParser(
+        prog="rayshim diff",
+        description="Shows the first operation at which two recorded runs of a program differ: actor, method, call site and both values. "
+        "The exit status is 0 if there is none, 1 if there is one.",
+        epilog="example:\n  rayshim run --record run1 train.py; rayshim run --record run2 train.py; rayshim diff run1 run2",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for name in ("one", "two"):
+        parser.add_argument(name, metavar="RUN", help="what was given as --record, or init(record=)")
+    wanted = parser.parse_args(argv)
+    for path in (wanted.one, wanted.two):
+        if not os.path.isfile(os.path.join(path, "run.json")):
+            parser.error(f"{path}: no record of a run is there. `rayshim run --record {path} SCRIPT` makes one")
+    from rayshim.journal import diff
+
+    return diff.main(wanted.one, wanted.two, sys.stdout)
+
+
+def _compare(argv):
+    """Runs a program on real Ray and on rayshim and prints what both cost and whether they printed the same."""
+    own, is_module, program, args = split_program(argv)
+    parser = _compare_parser()
+    wanted = parser.parse_args(own)
+    if program is None:
+        parser.error("which script? Give its path, or -m and a module's name")
+    try:
+        from rich.console import Console
+    except ModuleNotFoundError:
+        print("rayshim compare: its table needs the package rich: pip install rayshim[compare]", file=sys.stderr)
+        return 2
+    from rayshim.cli.compare.compare import compare
+
+    return compare(["-m", program, *args] if is_module else [program, *args], wanted.timeout, Console())
+
+
+def _look(command, argv):
+    """`status`, `stack` and `memory`: prints what is asked for; 1 if no session runs."""
+    _looking_parser(command).parse_args(argv)
+    from rayshim.cli import looking
+
+    return getattr(looking, command)(sys.stdout)
+
+
+def _observe(wanted):
+    """Has each session of the program tell, before it ends, what the options ask for."""
+    import os
+
+    def explain():
+        print(api.report(), file=sys.stderr)
+
+    def draw():
+        api.graph().html(wanted.graph)
+
+    def trace():
+        api.timeline(wanted.trace)
+
+    if wanted.placement:
+        os.environ["RAYSHIM_PLACEMENT"] = wanted.placement
+    if wanted.trace:
+        os.environ["RAYSHIM_TRACE"] = "1"
+    for name in ("ordering", "patience", "record", "replay"):
+        if getattr(wanted, name):
+            os.environ[f"RAYSHIM_{name.upper()}"] = getattr(wanted, name)
+    session.before_end += [f for f, on in ((explain, wanted.explain), (draw, wanted.graph), (trace, wanted.trace)) if on]
+
+
+def _parser():
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        prog="rayshim",
+        description="Runs programs written for Ray on this machine, without Ray.",
+        usage="rayshim [-h] [--version] [run] [OPTIONS] (SCRIPT | -m MODULE) [ARGS...]",
+        epilog=(
+            "commands:\n"
+            "  run        run a script or module in which `import ray` means rayshim (may be left out)\n"
+            "  compare    run a script on real Ray and on rayshim: time, memory, and whether both print the same\n"
+            "  diff       the first operation at which two recorded runs differ\n"
+            "  status     the sessions that run on this machine, and what each of their workers does\n"
+            "  stack      the Python stacks of all workers\n"
+            "  memory     the memory of each session and process\n\n"
+            "example:\n  python -m rayshim train.py --iterations 10\n\n"
+            "`rayshim COMMAND --help` tells more."
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"rayshim {VERSION}")
+    return parser
+
+
+_ABOUT = {
+    "status": ("Shows the sessions of this user that run now: driver, workers, what each runs, time and memory used.",
+               "  rayshim status\n\n  driver 4711  python train.py\n    worker 4720  ray::Learner.update      cpu 12.3 s    private 210 MiB"),
+    "stack": ("Shows the Python stacks of all workers of this user's sessions, also of those that are stuck.",
+              "  rayshim stack | less"),
+    "memory": ("Shows what each session has in shared memory and each of its processes has of its own.",
+               "  rayshim memory\n  watch -n 1 rayshim memory"),
+}
+
+
+def _looking_parser(command):
+    import argparse
+
+    description, example = _ABOUT[command]
+    return argparse.ArgumentParser(prog=f"rayshim {command}", description=description, epilog=f"example:\n{example}",
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def _run_parser():
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        prog="rayshim run",
+        usage="rayshim run [-h] [--explain] [--graph PATH] [--trace PATH] [--placement PLACEMENT]\n                   [--ordering ORDER] [--patience BUDGET] [--record PATH | --replay PATH] (SCRIPT | - | -c TEXT | -m MODULE) [ARGS...]",
+        description=(
+            "Runs an unmodified program as `python SCRIPT ARGS` would, except that `import ray` gives rayshim, here and "
+            "in all workers. Options for rayshim come before the script; what follows it is the script's own."
+        ),
+        epilog=(
+            "examples:\n"
+            "  rayshim run train.py --iterations 10\n"
+            "  rayshim run -m mypackage.train --iterations 10\n"
+            "  rayshim run --explain --graph graph.html train.py"
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--explain", action="store_true", help="at the end, print what was recorded and replayed")
+    parser.add_argument("--graph", metavar="PATH", help="at the end, write the recorded graph there, an HTML page")
+    parser.add_argument("--trace", metavar="PATH", help="at the end, write the timeline there, for Perfetto or chrome://tracing")
+    parser.add_argument("--ordering", help="the order of an `init` that names none: logical, strict, arrival")
+    parser.add_argument("--patience", help="what logical order may cost, for an `init` that says nothing of it: seconds, inf, or a share such as 25%%")
+    again = parser.add_mutually_exclusive_group()
+    again.add_argument("--record", metavar="PATH", help="keep what the run does in this new directory, for --replay and `rayshim diff`")
+    again.add_argument("--replay", metavar="PATH", help="have the run do what was recorded there")
+    parser.add_argument("--placement", help="the placement of an `init` that names none: isolated, packed, inline")
+    return parser
+
+
+def _compare_parser():
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        prog="rayshim compare",
+        usage="rayshim compare [-h] [--timeout SECONDS] (SCRIPT | -m MODULE) [ARGS...]",
+        description=(
+            "Runs an unmodified Ray program on real Ray, if it is installed, and on rayshim, one after the other, and shows "
+            "wall time, start-up (until `init` has returned), processor time, peak memory, calls a second, the share of calls "
+            "that rayshim replayed, and whether both printed the same. Exit status 1 if not, or if one failed."
+        ),
+        epilog="example:\n  python -m rayshim compare train.py --iterations 10",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--timeout", type=float, default=float("inf"), metavar="SECONDS", help="end a run that takes longer")
+    return parser

@@ -1,0 +1,57 @@
+"""The commands that look at running sessions: each prints to `out` and returns the exit status."""
+
+from rayshim.cli.running import sessions
+from rayshim.errors.tracebacks import without_ours
+
+
+def status(out):
+    def show(running):
+        print(_headline(running), file=out)
+        for worker in running.workers:
+            print(f"  worker {worker.pid}  {worker.what:<40}  cpu {worker.cpu:.1f} s  private {_size(worker.private)}", file=out)
+
+    return _each(show, out)
+
+
+def stack(out):
+    from reactor.runtime.stacks import ask
+
+    def show(running):
+        print(_headline(running), file=out)
+        for worker in running.workers:
+            told = ask(worker.pid)
+            print(f"\n--- worker {worker.pid}  {worker.what}", file=out)
+            print(without_ours(told) if told is not None else "no answer: it is starting, or it has just ended", file=out)
+
+    return _each(show, out)
+
+
+def memory(out):
+    def show(running):
+        processes = [running.driver, running.zygote, *running.workers]
+        print(_headline(running), file=out)
+        print(f"  shared      {_size(running.shared):>10}  objects, messages and queues of all its processes", file=out)
+        for process in processes:
+            print(f"  {process.pid:<10}  {_size(process.private):>10}  {process.what}", file=out)
+        print(f"  in all      {_size(running.shared + sum(p.private for p in processes)):>10}", file=out)
+
+    return _each(show, out)
+
+
+def _each(show, out):
+    found = sessions()
+    for i, running in enumerate(found):
+        if i:
+            print(file=out)
+        show(running)
+    if not found:
+        print("no session runs on this machine (of this user)", file=out)
+    return 0 if found else 1
+
+
+def _headline(running):
+    return f"driver {running.driver.pid}  {running.driver.what}  ({len(running.workers)} workers)"
+
+
+def _size(n):
+    return f"{n / (1 << 30):.1f} GiB" if n >= 1 << 30 else f"{n / (1 << 20):.0f} MiB"

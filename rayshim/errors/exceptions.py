@@ -1,0 +1,545 @@
+"""The exceptions of Ray's API: same tree, same constructors, same key parts of the messages.
+
+A task's failure is a `RayTaskError` in the store; whoever gets it sees `as_instanceof_cause()`, which is also an
+instance of the user's own exception class. Errors travel between processes by `to_bytes` and `from_bytes`, which
+survive a user's exception that cannot be unpickled.
+"""
+
+import os
+
+from rayshim.errors.actor_death import ActorDeath
+
+_HEADER = "Traceback (most recent call last):"
+
+
+class RayError(Exception):
+    """Base of everything that the runtime raises. Pickled with its attributes, whatever its constructor takes."""
+
+    def __reduce__(self):
+        return _restore, (type(self), self.args, self.__dict__)
+
+    def to_bytes(self):
+        """This error for another process: itself pickled, and its text in case that cannot be unpickled there."""
+        import pickle
+        from traceback import format_exception
+
+        text = in_rays_words("".join(format_exception(type(self), self, None)))
+        try:
+            pickled = _pickled(self)
+        except Exception:
+            pickled = b""  # the reader falls back on the text
+        return pickle.dumps((pickled, text))
+
+    @staticmethod
+    def from_bytes(data):
+        """The error that `to_bytes` made, or an UnserializableException with its text if it cannot be unpickled."""
+        import pickle
+
+        pickled, text = pickle.loads(data)
+        try:
+            return pickle.loads(pickled)
+        except Exception:
+            return UnserializableException(text)
+
+
+class RayTaskError(RayError):
+    """A task or method raised.
+
+    Arguments:
+        function_name: what ran, as the user would call it: `f`, `Actor.method`.
+        traceback_str: the formatted remote traceback, a str.
+        cause: the exception. One that cannot be pickled is replaced by a RayError that tells what it was.
+        proctitle, pid, ip: who ran it; defaults are `ray::<function_name>`, this process, this machine.
+        actor_repr, actor_id: the actor (str, hex), None for a plain task.
+    """
+
+    def __init__(
+        self, function_name, traceback_str, cause, proctitle=None, pid=None, ip=None, actor_repr=None, actor_id=None
+    ):
+        self.proctitle = proctitle or f"ray::{function_name}"
+        self.pid = pid or os.getpid()
+        self.ip = ip or _own_ip()
+        self.function_name = function_name
+        self.traceback_str = traceback_str
+        self.actor_repr = actor_repr
+        self._actor_id = actor_id
+        try:
+            _pickled(cause)
+        except Exception as error:
+            cause = _unpicklable(cause, error, traceback_str)
+        self.cause = cause
+        self.args = (function_name, traceback_str, cause, proctitle, pid, ip)
+
+    def as_instanceof_cause(self):
+        """This error as an instance of both RayTaskError and the cause's class, with the cause's attributes.
+
+        Returns `self`, after a warning in the log, where the cause's class cannot be subclassed.
+        """
+        if issubclass(RayTaskError, type(self.cause)):
+            return self
+        from rayshim.errors.dual import dual
+
+        try:
+            return dual(self, RayTaskError)
+        except Exception as error:
+            import logging
+
+            logging.getLogger("rayshim").warning(
+                "User exception type %s in RayTaskError can't be subclassed! This exception is raised as RayTaskError "
+                "only. You can use `ray_task_error.cause` to access the user exception. Failure in subclassing: %s",
+                type(self.cause),
+                error,
+            )
+            return self
+
+    def __str__(self):
+        title = f"{_cyan(self.proctitle + '()')} (pid={self.pid}, ip={self.ip}"
+        if self.actor_repr:
+            title += f", actor_id={self._actor_id}, repr={self.actor_repr}"
+        title += ")"
+        lines = self.traceback_str.strip("\n").split("\n")
+        if lines[0].strip().startswith("+ Exception Group"):
+            lines.insert(0, _HEADER)
+        return "\n".join(title if line.rstrip() == _HEADER else line for line in lines)
+
+
+def make_task_error(
+    function_name, exc, pid=None, actor_repr=None, *, actor_id=None, proctitle=None, ip=None, skip=(), dependency=False
+):
+    """The RayTaskError for an exception that a task has just raised.
+
+    Arguments:
+        function_name, pid, actor_repr, actor_id, proctitle, ip: as RayTaskError.
+        exc: the live exception, its traceback still on it. If it is itself a task's error, the new one has the same
+            first cause, and shows both tracebacks.
+        skip: directories (str) whose frames are the runtime's own and are left out.
+        dependency: the task never ran, because `exc` is what an argument's ref holds.
+    """
+    from rayshim.errors.tracebacks import format_remote
+
+    cause = exc.cause if isinstance(exc, RayTaskError) else exc
+    if dependency:
+        kind = RayTaskError if isinstance(exc, RayTaskError) else type(exc)
+        text = (
+            f"{_HEADER}\n  At least one of the input arguments for this task could not be computed:\n"
+            f"{kind.__module__}.{kind.__qualname__}: {exc}"
+        )
+    else:
+        text = format_remote(exc, skip)
+    return RayTaskError(function_name, in_rays_words(text), cause, proctitle, pid, ip, actor_repr, actor_id)
+
+
+def in_rays_words(text):
+    """A traceback's text with our exceptions under the names that Ray's users know."""
+    return text.replace("rayshim.exceptions.", "ray.exceptions.")
+
+
+class RayActorError(RayError):
+    """An actor could not do what it was asked. `actor_id` is hex or None; `error_msg` is the whole text."""
+
+    BASE_ERROR_MSG = "The actor experienced an error before finishing this task."
+
+    def __init__(self, actor_id=None, error_msg=BASE_ERROR_MSG, actor_init_failed=False, preempted=False):
+        self.actor_id = actor_id
+        self.error_msg = error_msg
+        self._actor_init_failed = actor_init_failed
+        self._preempted = preempted
+
+    @property
+    def actor_init_failed(self):
+        """Whether the constructor raised."""
+        return self._actor_init_failed
+
+    @property
+    def preempted(self):
+        """Whether the machine was taken away; never, on one machine."""
+        return self._preempted
+
+    def __str__(self):
+        return self.error_msg
+
+
+class ActorDiedError(RayActorError):
+    """The actor is dead and will not come back.
+
+    `cause` is the RayTaskError of its constructor, an ActorDeath, a str that says why, or None.
+    """
+
+    BASE_ERROR_MSG = "The actor died unexpectedly before finishing this task."
+
+    def __init__(self, cause=None):
+        actor_id, message = None, self.BASE_ERROR_MSG
+        in_constructor = isinstance(cause, RayTaskError)
+        if in_constructor:
+            actor_id = cause._actor_id
+            message = f"The actor died because of an error raised in its creation task, {cause}"
+        elif isinstance(cause, ActorDeath):
+            actor_id = cause.actor_id or None
+            message = "\n".join([message, *cause.lines()])
+        elif cause:
+            message = f"{message}\n{cause}"
+        super().__init__(actor_id, message, in_constructor)
+
+    @staticmethod
+    def from_task_error(task_error):
+        """The error for an actor whose constructor raised `task_error`."""
+        return ActorDiedError(task_error)
+
+
+class ActorUnavailableError(RayActorError):
+    """The actor cannot be reached just now, and may be back later. `actor_id` is bytes or None."""
+
+    def __init__(self, error_message, actor_id):
+        hex_id = actor_id.hex() if actor_id is not None else None
+        super().__init__(
+            hex_id,
+            f"The actor {hex_id} is unavailable: {error_message}. The task may or may not have been executed on the actor.",
+        )
+        self.args = (error_message, actor_id)
+
+
+class _TextError(RayError):
+    """An error that is one given text, kept as `error_message`."""
+
+    prefix = ""
+
+    def __init__(self, error_message):
+        self.error_message = error_message
+
+    def __str__(self):
+        return f"{self.prefix}{self.error_message}"
+
+
+class _MessageError(RayError):
+    """An error that is one given text, kept as `message`."""
+
+    def __init__(self, message):
+        self.message = message
+
+    def __str__(self):
+        return self.message
+
+
+class TaskCancelledError(RayError):
+    """The task was cancelled. `task_id` is its TaskID, `error_message` says more; both may be None."""
+
+    def __init__(self, task_id=None, error_message=None):
+        self.task_id = task_id
+        self.error_message = error_message
+
+    def __str__(self):
+        told = f"Task: {self.task_id} was cancelled. " if self.task_id else ""
+        return told + (self.error_message or "")
+
+
+class GetTimeoutError(RayError, TimeoutError):
+    """`get(..., timeout=)` ran out of time."""
+
+
+class OrderingError(RayError, RuntimeError):
+    """`init(ordering="strict")`: a call cannot be run in the order of the program's serial run."""
+
+
+class ReplayError(RayError, RuntimeError):
+    """`init(replay=)`: the program does not do what was recorded."""
+
+
+class DeadlockError(RayError, RuntimeError):
+    """Calls wait for each other's results, in a circle."""
+
+
+class WorkerCrashedError(RayError):
+    """The process that ran the task died; an argument, if given, says more."""
+
+    def __str__(self):
+        told = super().__str__()
+        return "The worker died unexpectedly while executing this task." + (f" {told}" if told else "")
+
+
+class UnserializableException(RayError):
+    """A task's exception cannot be unpickled here; this is its text instead."""
+
+    def __init__(self, original_stack_trace):
+        self._original_stack_trace = original_stack_trace
+
+    def __str__(self):
+        return (
+            "Failed to deserialize exception. Refer to https://docs.ray.io/en/latest/ray-core/objects/serialization.html"
+            "#custom-serializers-for-exceptions for more information.\n"
+            f"Original exception:\n{self._original_stack_trace}"
+        )
+
+
+class CrossLanguageError(RayError):
+    """Raised by code of another language; takes an object with `language` and `formatted_exception_string`."""
+
+    def __init__(self, ray_exception):
+        super().__init__(
+            f"An exception raised from {ray_exception.language}:\n{ray_exception.formatted_exception_string}"
+        )
+
+
+class UserCodeException(RayError):
+    """A library's wrapper of an exception raised by its user's code."""
+
+
+class AsyncioActorExit(RayError):
+    """`exit_actor()` was called in an async actor."""
+
+
+class PendingCallsLimitExceeded(RayError):
+    """More calls wait for the actor than its `max_pending_calls` allows."""
+
+
+class PlasmaObjectNotAvailable(RayError):
+    """The object was not there in time."""
+
+
+class ObjectRefStreamEndOfStreamError(RayError):
+    """The generator has no more results."""
+
+
+class OufOfBandObjectRefSerializationException(RayError):
+    """An ObjectRef was pickled outside the runtime, where its object cannot be kept alive. (Ray's spelling.)"""
+
+
+class TaskUnschedulableError(_TextError):
+    """The task can never run here."""
+
+    prefix = "The task is not schedulable: "
+
+
+class ActorUnschedulableError(_TextError):
+    """The actor can never be placed here."""
+
+    prefix = "The actor is not schedulable: "
+
+
+class RuntimeEnvSetupError(RayError):
+    """The runtime environment could not be made; `error_message` may be None."""
+
+    def __init__(self, error_message=None):
+        self.error_message = error_message
+
+    def __str__(self):
+        return "\n".join(filter(None, ("Failed to set up runtime environment.", self.error_message)))
+
+
+class ActorAlreadyExistsError(ValueError, RayError):
+    """The name is taken."""
+
+    def __init__(self, error_message):
+        super().__init__(error_message)
+        self.error_message = error_message
+
+    def __str__(self):
+        return self.error_message
+
+
+class ActorHandleNotFoundError(ValueError, RayError):
+    """The handle belongs to no actor of this session, as one from before `shutdown()`."""
+
+    def __init__(self, error_message):
+        super().__init__(error_message)
+        self.error_message = error_message
+
+    def __str__(self):
+        return self.error_message
+
+
+class TaskPlacementGroupRemoved(RayError):
+    """The task's placement group is gone."""
+
+    def __str__(self):
+        return "The placement group corresponding to this task has been removed."
+
+
+class ActorPlacementGroupRemoved(RayError):
+    """The actor's placement group is gone."""
+
+    def __str__(self):
+        return "The placement group corresponding to this Actor has been removed."
+
+
+class RaySystemError(RayError):
+    """The runtime itself failed; `client_exc` is the first cause, `traceback_str` a str or None."""
+
+    def __init__(self, client_exc, traceback_str=None):
+        self.client_exc = client_exc
+        self.traceback_str = traceback_str
+
+    def __str__(self):
+        told = f"System error: {self.client_exc}"
+        return f"{told}\ntraceback: {self.traceback_str}" if self.traceback_str else told
+
+
+class RayChannelError(RaySystemError):
+    """A channel failed."""
+
+
+class RayChannelTimeoutError(RayChannelError, TimeoutError):
+    """A channel of a Compiled Graph was not ready in time."""
+
+
+class RayCgraphCapacityExceeded(RaySystemError):
+    """Too many executions of a Compiled Graph are in flight."""
+
+
+class RayDirectTransportError(RaySystemError):
+    """A direct transfer between devices failed."""
+
+
+class StreamingGeneratorReplayInconsistentError(RaySystemError):
+    """A generator that was run again gave another number of results."""
+
+
+class LocalRayletDiedError(RayError):
+    """The machine's runtime died."""
+
+    def __str__(self):
+        return "The task's local raylet died."
+
+
+class NodeDiedError(_MessageError):
+    """The machine died."""
+
+
+class OutOfMemoryError(_MessageError):
+    """The machine has too little memory left, and the task was stopped to free some."""
+
+
+class AuthenticationError(_MessageError):
+    """A token is missing or wrong."""
+
+    def __str__(self):
+        return f"{self.message}. For more information, see: https://docs.ray.io/en/latest/ray-security/token-auth.html"
+
+
+class RpcError(_MessageError):
+    """A message did not get through; `rpc_code` is the transport's, or None."""
+
+    def __init__(self, message, rpc_code=None):
+        super().__init__(message)
+        self.rpc_code = rpc_code
+
+
+class ObjectStoreFullError(RayError):
+    """There is no room for the object, also not after waiting."""
+
+    def __str__(self):
+        return (
+            f"{super().__str__()}\nThe local object store is full of objects that are still in scope and cannot be "
+            "evicted. Tip: let go of refs and arrays that are no longer needed, or give `init(object_store_memory=)` more."
+        )
+
+
+class OutOfDiskError(RayError):
+    """There is no room for the object, neither in memory nor on disk."""
+
+    def __str__(self):
+        return (
+            f"{super().__str__()}\nThe object cannot be created because the local object store is full and the local "
+            "disk's utilization is over capacity (95% by default). Tip: use `df` to see the disk's use."
+        )
+
+
+class ObjectLostError(RayError):
+    """The object is gone though it is still referred to. Takes its hex id, its owner (bytes or None), and where the
+    ref was made (str, may be empty)."""
+
+    _reason = "All copies of {} have been lost."
+
+    def __init__(self, object_ref_hex, owner_address=None, call_site=""):
+        self.object_ref_hex = object_ref_hex
+        self.owner_address = owner_address
+        self.call_site = call_site
+
+    def _base_str(self):
+        made = f"The ObjectRef was created at: {self.call_site}" if self.call_site else ""
+        return f"Failed to retrieve object {self.object_ref_hex}. {made}".rstrip()
+
+    def __str__(self):
+        return f"{self._base_str()}\n\n{self._reason.format(self.object_ref_hex)}"
+
+
+class ObjectFetchTimedOutError(ObjectLostError):
+    """The object was not found in time."""
+
+    _reason = "Fetch for object {} timed out because no locations were found for the object."
+
+
+class ReferenceCountingAssertionError(ObjectLostError, AssertionError):
+    """The object was deleted while refs to it were left: a bug of the runtime."""
+
+    _reason = "The object has already been deleted by the reference counting protocol. This should not happen."
+
+
+class ObjectFreedError(ObjectLostError):
+    """The object was freed by hand."""
+
+    _reason = (
+        "The object was manually freed using the internal `free` call. "
+        "Please ensure that `free` is only called once the object is no longer needed."
+    )
+
+
+class OwnerDiedError(ObjectLostError):
+    """The process that made the object is gone, and the object with it."""
+
+    _reason = (
+        "The object's owner has exited. This is the Python worker that first created the ObjectRef via `.remote()` "
+        "or `ray.put()`."
+    )
+
+
+class ObjectReconstructionFailedError(ObjectLostError):
+    """The lost object could not be computed again; `reason` is a code, `reason_message` a sentence, both may be None."""
+
+    def __init__(self, object_ref_hex, reason=None, reason_message=None, owner_address=None, call_site=""):
+        super().__init__(object_ref_hex, owner_address, call_site)
+        self.reason = reason
+        self.reason_message = reason_message or "Unknown error reason."
+
+    def __str__(self):
+        return f"{self._base_str()}\n\n[{self.reason or 'UNKNOWN'}] {self.reason_message}"
+
+
+def _unpicklable(cause, error, traceback_str):
+    import logging
+
+    name = f"{type(cause).__module__}.{type(cause).__name__}"
+    logging.getLogger("rayshim").warning("The original cause of the RayTaskError (%s) isn't serializable: %s", name, error)
+    return RayError(f"Exception {name} isn't serializable: {error}.\nOriginal exception details:\n{traceback_str}")
+
+
+def _pickled(value):
+    from reactor import codec
+
+    return codec.pickled(value)
+
+
+def _restore(error_class, args, attributes):
+    error = error_class.__new__(error_class, *args)  # __init__ is passed over: it may want more, or do work again
+    error.__dict__.update(attributes)
+    return error
+
+
+def _own_ip():
+    from rayshim.errors.address import get_node_ip_address
+
+    return get_node_ip_address()
+
+
+def _cyan(text):
+    import sys
+
+    try:
+        shown = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    except (AttributeError, ValueError):  # no stderr, or a closed one
+        shown = False
+    return f"\x1b[36m{text}\x1b[39m" if shown else text
+
+
+for _made in [made for made in globals().values() if isinstance(made, type) and made.__module__ == __name__ and not made.__name__.startswith("_")]:
+    _made.__module__ = "rayshim.exceptions"  # the name that programs import, tracebacks show and pickles keep
+del _made

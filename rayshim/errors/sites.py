@@ -1,0 +1,49 @@
+"""Which places in the code are the user's own."""
+
+import os
+import sys
+
+from reactor import _core, codec
+
+#: Directories of rayshim and reactor, rayshim's first; in a source tree the core is elsewhere.
+OURS = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, *(os.path.dirname(os.path.abspath(module.__file__)) + os.sep for module in (_core, codec)))
+
+
+def is_users(file):
+    """Whether the code in `file` (str, a path) is the user's: not rayshim's nor reactor's, whose tests count as users."""
+    return not file.startswith(OURS) or "/tests/" in file
+
+
+def at(function):
+    """For an error: the user's call of rayshim's `function` (str) and its place, "wait() at file.py:line"."""
+    return f"{function}() at {calling()}"
+
+
+def calling():
+    """Where the user's program is in its call of rayshim, for an error: "file.py:line", or "?" if no frame is the user's."""
+    frame = sys._getframe(1)
+    while frame is not None and (not is_users(frame.f_code.co_filename) or _is_made_for_us(frame)):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
+
+
+def module_of(named):
+    """The module of a function or class. Of the script that runs it is the name of its file, as in Ray's descriptors of functions."""
+    module = getattr(named, "__module__", None) or "?"
+    if module != "__main__":
+        return module
+    code = getattr(named, "__code__", None)
+    file = code.co_filename if code else getattr(sys.modules["__main__"], "__file__", "")
+    name, extension = os.path.splitext(os.path.basename(file))
+    return name if extension == ".py" else module
+
+
+def _is_made_for_us(frame):
+    """Whether the frame is of a function that Python made for a class of ours, a dataclass's constructor say, and that is in no file."""
+    return frame.f_code.co_filename == "<string>" and frame.f_globals.get("__name__", "").startswith("rayshim.")
+
+
+def qualified(function):
+    """The name by which errors call it: `module.f`, `module.A.method`, `module.A.__init__` for a class."""
+    name = f"{getattr(function, '__module__', None)}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+    return f"{name}.__init__" if isinstance(function, type) else name

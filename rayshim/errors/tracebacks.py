@@ -1,0 +1,39 @@
+"""Tracebacks as a remote caller should read them: the user's frames, without the runtime's."""
+
+import os
+
+
+def format_remote(exc, skip=()):
+    """The traceback of `exc` and of all it is chained to, as text (str) in Python's own layout.
+
+    `skip` are directories: a frame whose file lies in one of them is left out.
+    """
+    from traceback import TracebackException
+
+    found = TracebackException(type(exc), exc, exc.__traceback__, compact=True)
+    if skip:
+        _drop(found, tuple(os.path.join(os.path.abspath(directory), "") for directory in skip))
+    return "".join(found.format())
+
+
+def _drop(found, prefixes):
+    pending = [found]
+    while pending:
+        one = pending.pop()
+        one.stack[:] = [frame for frame in one.stack if not _own_file(frame.filename).startswith(prefixes)]
+        pending += [linked for linked in (one.__cause__, one.__context__) if linked is not None]
+        pending += getattr(one, "exceptions", None) or ()
+
+
+def _own_file(filename):
+    return filename if filename.startswith("<") else os.path.abspath(filename)
+
+
+def without_ours(stacks):
+    """`stacks` without the frames that every worker has below the call that it runs."""
+    kept, below = [], False
+    for line in stacks.splitlines():
+        below = line.startswith("  ") and (below or "/reactor/runtime/worker.py" in line)
+        if not below:
+            kept.append(line)
+    return "\n".join(kept)

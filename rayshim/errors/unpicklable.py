@@ -1,0 +1,128 @@
+"""Why a value cannot be pickled."""
+
+
+class FailureTuple:
+    """One value that cannot be pickled: `obj`, its `path` of names from the value asked about, and its `parent`."""
+
+    __module__ = "rayshim.util.check_serialize"
+
+    def __init__(self, obj, path, parent):
+        self.obj = obj
+        self.path = path
+        self.parent = parent
+
+    def __repr__(self):
+        names = ["unknown" if name is None else str(name) for name in self.path]
+        last = names[-1] if names else "unknown"
+        return f"FailTuple({last} [path={' -> '.join(names)}, obj={self.obj}, parent={self.parent}])"
+
+
+def inspect_serializability(base_obj, name=None, depth=3, print_file=None):
+    """Looks for what inside `base_obj` cannot be pickled, and prints the search (to `print_file`, default stdout).
+
+    Arguments: the value; a name for it (str); how many levels to descend; a file.
+    Returns (whether it can be pickled, set of FailureTuple).
+    """
+    title = f"Checking Serializability of {base_obj}"
+    rule = "=" * min(len(title), 80)
+    search = _Search(print_file)
+    for line in (rule, title, rule):
+        search.say(0, line)
+    good = search.visit(base_obj, name, depth, 0, None, ())
+    if not good:
+        search.conclude(rule)
+    return good, search.failures
+
+
+def told(error, what):
+    """Ray's TypeError for `what` (a str) that could not be pickled, where `error.value` is the culprit: the search, and why."""
+    import io
+
+    text = io.StringIO()
+    inspect_serializability(error.value, print_file=text)
+    lines = text.getvalue().splitlines()
+    lines.insert(-1, str(error))
+    return TypeError(f"Could not serialize {what}:\n" + "\n".join(lines))
+
+
+class _Search:
+    def __init__(self, file):
+        self.file = file
+        self.failures = set()
+
+    def say(self, level, text):
+        print("    " * level + text, file=self.file)
+
+    def visit(self, obj, name, depth, level, parent, path):
+        """Whether `obj` can be pickled; if not, the first culprit found below it is added to the failures."""
+        import inspect
+
+        import cloudpickle
+
+        if parent is not None:
+            self.say(level, f"Serializing '{name}' {obj}...")
+        try:
+            cloudpickle.dumps(obj)
+            return True
+        except Exception as error:
+            self.say(level, f"\x1b[31m!!! FAIL\x1b[39m serialization: {error}")
+        path = path if name is None else (*path, name)
+        if depth > 0:
+            if inspect.isfunction(obj):
+                self.enter_function(obj, depth, level, path)
+            else:
+                self.enter_object(obj, depth, level, path)
+        if depth <= 0 or not self.failures:
+            self.failures.add(FailureTuple(obj, path, parent))
+        return False
+
+    def enter_function(self, function, depth, level, path):
+        import inspect
+
+        self.say(level, f"Inspecting closure of '{function.__qualname__}':")
+        closure = inspect.getclosurevars(function)
+        found = False
+        for kind, variables in (("global", closure.globals), ("nonlocal", closure.nonlocals)):
+            if not variables:
+                continue
+            self.say(level, f"Detected {len(variables)} {kind} variables. Checking serializability...")
+            for name, value in variables.items():
+                if not self.visit(value, name, depth - 1, level + 1, function, path):
+                    found = True
+                    break
+        if not found:
+            self.say(level, f"WARNING: Did not find non-serializable object in {function.__qualname__}.{_ADVICE}")
+
+    def enter_object(self, obj, depth, level, path):
+        import inspect
+
+        functions = inspect.getmembers(obj, predicate=inspect.isfunction)
+        others = [
+            (name, value)
+            for name, value in inspect.getmembers(obj)
+            if not (name.startswith("__") and name.endswith("__")) and not inspect.isbuiltin(value)
+        ]
+        for members in (functions, others):
+            for name, value in members:
+                if not self.visit(value, name, depth - 1, level + 1, obj, path):
+                    return
+        what = obj.__name__ if inspect.isclass(obj) else f"{type(obj).__name__} instance"
+        self.say(level, f"WARNING: Did not find non-serializable object in {what}.{_ADVICE}")
+
+    def conclude(self, rule):
+        shown = "\n".join(str(failure) for failure in self.failures)
+        for line in (
+            rule,
+            f"Variable: \n\n\t\x1b[1m{shown}\x1b[0m\n\nwas found to be non-serializable. There may be multiple other "
+            "undetected variables that were non-serializable. ",
+            "Consider either removing the instantiation/imports of these variables or moving the instantiation into "
+            "the scope of the function/class. ",
+            rule,
+        ):
+            self.say(0, line)
+
+
+_ADVICE = (
+    " This may be because the object is only non-serializable when combined with other objects. "
+    "Try calling `ray.util.inspect_serializability` directly on the suspected object."
+)

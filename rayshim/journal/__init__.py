@@ -1,0 +1,1 @@
+"""Recording a run, and running it again as it was recorded."""

@@ -1,0 +1,378 @@
+"""`init(record=PATH)` keeps what a run did, `init(replay=PATH)` has another one do the same.
+
+A record is a directory: `run.json` (the program and what `init` was told), a file of JSON lines for each process, and `end.json` if the run was not
+killed (rayshim.journal.files):
+
+    {"born": its ordinal, "life": how often it was made anew, "several": whether its calls run side by side}    an actor
+    {"made": tag, "name": ..., "site": "file:line"}                   a call was made there; by an actor with several calls at once, with "actor" and "life"
+    {"began": tag, "actor": its ordinal or null, "life": ...}         a call began
+    {"round": callbacks run before, "came": [[kind, number], ...], "actor": ..., "life": ..., "loop": its concurrency group}    of an event loop
+    {"turn": number, "hand": whose, "how": it ended, "at": its step, "came": [[...], ...], "actor": ..., "life": ...}    of a thread of a threaded actor
+    {"interrupted": tag, "actor": ..., "life": ...}                   a call of such an actor was cancelled before it ended
+    {"answered": value, "actor": ..., "life": ..., "loop": ...}       what the runtime told such an actor of the outside
+    {"ran": tag, "actor": ..., "life": ..., "class": ..., "name": ..., "digest": ..., "args": ..., "value": ..., "cancelled": ...}
+    {"asked": caller's tag, "n": ..., "kind": ..., "site": ..., "answer": ...}    a question that the clock answered
+    {"died": ordinal, "life": ..., "killed": why or null, "status": of its process}
+
+A tag is a list of numbers, the call's place in the program's serial run (reactor/_core/order.h); the driver's is []. An actor's calls
+lie in its process's file in the order in which they began.
+
+How a replay follows it. Each actor's calls begin in their recorded order. What the record does not have is not done: a call that
+did not begin then does not begin, one that did not end goes no further than to the last call that it made; it waits there for
+whatever ended it; if the driver waits for it and nothing can end it, the record ends there, and the driver is told. `kill` and `cancel` wait until their victim has come to where it was then. A process that a signal from
+elsewhere ended is ended there too. An async actor's event loop, if it is asyncio's own, does what it did then (rayshim.journal.loop), and the threads of
+a threaded actor take the same turns (rayshim.journal.turns). The calls that such actors make get the tags of the record, in the order in which they are made:
+a tag goes by the last call that had begun there, and when that was is not in the record.
+"""
+
+import os
+import reprlib
+import signal
+import sys
+
+from reactor import _core
+
+from rayshim.errors.exceptions import ReplayError
+from rayshim.errors.sites import is_users
+from rayshim.journal import files, following
+from rayshim.journal.files import life
+from rayshim.session import session
+
+_FORMAT = 5
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 200
+_kept = None  # this process's Kept
+_deaths = None  # in the supervisor of a run that is recorded: files.Writer
+_facts = {}  # number of an actor made here -> its facts
+_tags = {}  # uid of the first result of a call made here -> the call's tag
+
+
+class Life:
+    """What a record has of one life of an actor: whether it began, the tags of its calls as they began, those that did not end with the number of
+    calls that each made, and how it ended: "kill", "signal" or None. If its calls ran side by side: the tags of all calls that it made, the rounds
+    of its event loops by concurrency group or the turns of its threads, and the answers that these got, by group, None for threads."""
+
+    def __init__(self):
+        self.born, self.script, self.halts, self.several, self.ended = False, [], {}, False, None
+        self.made, self.rounds, self.turns, self.answers = [], {}, [], {}
+
+
+class Kept:
+    """The record of a run as one process writes it, or reads it.
+
+    Arguments: path, the directory; replay, whether it is read.
+    """
+
+    def __init__(self, path, replay):
+        self.replay = replay
+        self.several = None  # {"actor", "life"}, of this process's actor whose calls run side by side
+        self.outside = lambda function: function()
+        self.asked = {}  # caller's tag -> how many questions it has asked
+        self.path, self.complete = path, replay and files.is_complete(path)
+        if replay:
+            self._read(path)
+        else:
+            self.write = files.Writer(os.path.join(path, f"{_core.slot()}-{os.getpid()}.jsonl")).write
+
+    def _read(self, path):
+        self.answers = {}  # (caller's tag, n) -> line
+        self.lives = {}  # (ordinal, life) -> Life
+        self.began = set()  # tags
+        self.halts = {}  # tag of a call that went no further than some calls of its own -> their number
+        self.cancelled = set()  # tags that somebody cancelled
+        self.interrupted = set()  # tags of calls of async and threaded actors that were cancelled before they ended
+        self.outlived = set()  # tags of methods that were cancelled while they ran, which does not interrupt them
+        ran, made = set(), {}
+        self.ends = {}  # what a replay may come to the end of: an actor's (ordinal, life), or None for tasks and the driver -> where its last line is
+        for line in files.lines(path):
+            key = (line.get("actor"), line.get("life"))
+            self.ends[key if key[0] is not None else None] = line["where"]
+            if "asked" in line:
+                self.answers[tuple(line["asked"]), line["n"]] = line
+                if line["kind"] == "cancel" and line["answer"] is not None:
+                    self.cancelled.add(tuple(line["answer"]))
+            elif "born" in line:
+                life = self._life(line["born"], line["life"])
+                life.born, life.several = True, line["several"]
+            elif "made" in line:
+                caller = tuple(line["made"][:-1])
+                made[caller] = made.get(caller, 0) + 1
+                if "actor" in line:
+                    self._life(*key).made.append(tuple(line["made"]))
+            elif "began" in line:
+                self.began.add(tuple(line["began"]))
+                if line["actor"] is not None:
+                    self._life(*key).script.append(tuple(line["began"]))
+            elif "round" in line:
+                self._life(*key).rounds.setdefault(line["loop"], []).append((line["round"], [tuple(name) for name in line["came"]]))
+            elif "turn" in line:
+                self._life(*key).turns.append(line)
+            elif "interrupted" in line:
+                self.interrupted.add(tuple(line["interrupted"]))
+            elif "answered" in line:
+                self._life(*key).answers.setdefault(line.get("loop"), []).append(line["answered"])
+            elif "ran" in line:
+                tag = tuple(line["ran"])
+                if line["cancelled"] and line["actor"] is not None:
+                    self.outlived.add(tag)
+                if not line["cancelled"] or line["actor"] is not None:
+                    ran.add(tag if line["actor"] is None else (tag, key))
+            elif "died" in line:
+                self._life(line["died"], line["life"]).ended = "kill" if line["killed"] else "signal" if line["status"] == signal.SIGKILL else None
+        for key, life in self.lives.items():
+            life.halts = {tag: made.get(tag, 0) for tag in life.script if not life.several and (tag, key) not in ran}
+        of_actors = {tag for life in self.lives.values() for tag in life.script}
+        self.halts = {tag: made.get(tag, 0) for tag in self.began - of_actors - ran}
+
+    def _life(self, ordinal, number):
+        return self.lives.setdefault((ordinal, number), Life())
+
+    def write(self, entry):
+        """Adds a line to the record; in a replay, nothing."""
+
+    def answered(self, kind, site, ask, again):
+        """The answer to a question of physical time, as JSON: `ask()` asks the clock; in a replay `again(answer)` brings about the one
+        that was recorded."""
+        caller = (*self.several.values(),) if self.several else _core.running_tag()
+        n = self.asked[caller] = self.asked.get(caller, -1) + 1
+        if not self.replay:
+            answer = self.outside(ask)
+            self.write({"asked": caller, "n": n, "kind": kind, "site": site, "answer": answer})
+            return answer
+        then = self.answers.get((caller, n))
+        if then is None or (then["kind"], then["site"]) != (kind, site):
+            was = f"{then['kind']} at {then['site']} ({then['where']})" if then else "nothing more was asked by this caller"
+            raise ReplayError(f"the program no longer matches its record: here {kind} at {site}; in the record {was} (operation {n} of caller {list(caller)})"
+                              + ("" if then else self.end_told(None)))
+        try:
+            self.outside(lambda: again(then["answer"]))
+        except IndexError:
+            raise ReplayError(f"the program no longer matches its record: {kind} at {site} has fewer refs than in the record, whose answer is {then['answer']} "
+                              f"({then['where']})") from None
+        return then["answer"]
+
+    def end_told(self, key):
+        """For an error: where the record ends of the actor `key`, or of the driver and tasks; and why, if the recorded run was killed."""
+        where = self.ends.get(key) or self.path
+        return f". The record ends at {where}" + ("" if self.complete else "; the recorded run was killed before it had ended")
+
+
+def prepare(record, replay, seed, ordering):
+    """In `init`, given one of the two paths: (path, is it replayed, seed, ordering). Makes the directory of a record, reads what a replay must repeat.
+
+    Raises ValueError for both at once, a directory that is not empty, what is no record; ReplayError for a damaged one.
+    """
+    if record and replay:
+        raise ValueError("init(record=, replay=): both were given, and a replay is not recorded. Give one of the two")
+    if record:
+        path = os.path.abspath(record)
+        os.makedirs(path, exist_ok=True)
+        if os.listdir(path):
+            raise ValueError(f"init(record={record!r}): the directory is not empty; each record has one of its own. Give another path, or remove what is there")
+        if seed is None:
+            seed = int.from_bytes(os.urandom(4), "little")
+        files.write_run(path, {"format": _FORMAT, "argv": sys.argv, "python": sys.version, "seed": seed, "ordering": ordering})
+        return path, False, seed, ordering
+    path = os.path.abspath(replay)
+    try:
+        run = files.read_run(path)
+    except OSError as error:
+        raise ValueError(f"init(replay={replay!r}): no record of a run is there ({error}). init(record=...) makes one") from None
+    if run.get("format") != _FORMAT:
+        raise ValueError(f"init(replay={replay!r}): the record is of another version of rayshim (format {run.get('format')}, not {_FORMAT}). Record the run again")
+    for _ in files.lines(path):  # each process reads it again: damage is told here, and once
+        pass
+    if seed not in (None, run["seed"]):
+        raise ValueError(f"init(seed={seed}, replay={replay!r}): the recorded run had the seed {run['seed']}. Leave the seed out")
+    return path, True, run["seed"], run["ordering"]
+
+
+def begin(settings):
+    """In each process of a session that records or replays: from now on."""
+    global _kept
+    _kept = Kept(*settings["kept"]) if settings["kept"] else None
+    if _kept is None:
+        return
+    if not _kept.replay:
+        hooks = {"made": _made, "began": _began, "executed": _executed}
+    else:  # inline every call ends where it is made
+        hooks = {} if settings["placement"] == "inline" else following.hooks(_kept)
+    for name, hook in {"result": _result, **hooks}.items():
+        _core.set_hook(name, hook)
+
+
+def end(settings):
+    """In the driver, when all other processes of the session have ended."""
+    global _kept
+    if settings["kept"] and not settings["kept"][1]:
+        files.end(settings["kept"][0])
+    _kept = None
+
+
+def kept():
+    """This process's Kept, or None."""
+    return _kept
+
+
+def kill(link, end, frame):
+    """`ray.kill` of the actor of this link; `end()` does it."""
+
+    def ask():
+        alive = None if session.current.inline else session.current.control.ask("life", link.offset)
+        end()
+        return alive
+
+    def again(alive):
+        if session.current.inline:
+            return end()
+        if alive is not None:  # it had not ended by itself
+            victim = _kept.lives.get(tuple(alive))
+            if victim and victim.born and victim.ended == "kill":
+                following.when_arrived(tuple(alive))
+            end()
+
+    _kept.answered("kill", site(frame), ask, again)
+
+
+def cancel(ref, end, frame):
+    """`ray.cancel` of this ref; `end()` does it."""
+
+    def ask():
+        end()
+        return _tags.get(ref.uid)
+
+    def again(tag):
+        tag = tag and tuple(tag)
+        if tag in _kept.began:
+            following.when_arrived(tag, ref)
+        end()
+
+    _kept.answered("cancel", site(frame), ask, again)
+
+
+def to_be(facts):
+    """An actor is about to be made in this process."""
+    if _kept.replay and not session.current.inline and not (life(facts) in _kept.lives and _kept.lives[life(facts)].born):
+        following.halt(f"actor {facts['class_name']} was not made", life(facts))
+
+
+class Side:
+    """What a record has of the inside of an actor whose calls run side by side, which is about to be made in this process: what happens in its event
+    loops, or how its threads take turns.
+
+    Arguments: facts, the actor's; is_async, has_threads, whether it runs calls in event loops, or in threads.
+    """
+
+    def __init__(self, facts, is_async, has_threads):
+        self._number, self._life = facts["number"], life(facts)
+        self._then = _kept.lives[self._life] if _kept.replay else None
+        self._whose = dict(zip(("actor", "life"), self._life))
+        self._turns = None
+        if is_async or has_threads:
+            _kept.several = self._whose
+            if _kept.replay:
+                following.several(self._number, self._then)
+        if has_threads:
+            from rayshim.journal.threads import install, outside
+            from rayshim.journal.turns import RecordedTurns
+
+            if _kept.replay:
+                self._turns = RecordedTurns(
+                    None, self._then.turns, self._then.answers.get(None, []), _kept.interrupted, self._finished, lambda error: self._parted(error))
+            else:
+                self._turns = RecordedTurns(self._writer())
+            install(self._turns)
+            _kept.outside = outside
+
+    def _writer(self, **where):
+        return lambda line: _kept.write({**line, **self._whose, **where})
+
+    def _finished(self):
+        following.look(self._number)
+        following.all_halted(self._number)
+
+    def loop(self, group, selector, parted):
+        """The RecordedLoop of a concurrency group; parted, a function that is called with a ReplayError."""
+        from rayshim.journal.loop import RecordedLoop
+
+        if not _kept.replay:
+            return RecordedLoop(selector, self._writer(loop=group))
+        then = self._then
+        made = RecordedLoop(selector, None, then.rounds.get(group, []), then.answers.get(group, []), _kept.interrupted, self._finished, parted)
+        following.insides.setdefault(self._number, []).append(made)
+        return made
+
+    def turns(self, parted):
+        """The RecordedTurns of its threads; parted as for `loop`."""
+        self._parted = parted
+        if _kept.replay:
+            following.insides.setdefault(self._number, []).append(self._turns)
+        return self._turns
+
+
+def came_to_be(facts, several):
+    """An actor was made in this process; `several`: its calls run side by side. Gives the tags of its calls in their recorded order,
+    or None."""
+    _facts[facts["number"]] = facts
+    if _kept.replay:
+        if not session.current.inline:
+            following.born(facts)
+        return _kept.lives[life(facts)].script if life(facts) in _kept.lives else []
+    ordinal, number = life(facts)
+    _kept.write({"born": ordinal, "life": number, "several": several})
+    return None
+
+
+def died(path, facts):
+    """In the supervisor of a run that is recorded in `path`: an actor has died."""
+    if facts["actor"] is not None:
+        global _deaths
+        _deaths = _deaths or files.Writer(os.path.join(path, "deaths.jsonl"))
+        ordinal, number = life(facts["actor"])
+        _deaths.write({"died": ordinal, "life": number, "killed": facts["killed"], "status": facts["status"]})
+
+
+def site(frame):
+    """Where the program is: the first frame from `frame` outwards that is not rayshim's own, as "file:line"."""
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
+
+
+def _whose(number):
+    """Of an actor made here, for a line of the record; of a task with number 0."""
+    ordinal, number_of_life = life(_facts[number]) if number in _facts else (None, None)
+    return {"actor": ordinal, "life": number_of_life}
+
+
+def _result(uid, tag):
+    _tags[uid] = tag
+
+
+def _began(number, tag, how):
+    _kept.write({"began": tag, **_whose(number)})
+
+
+def _made(tag, name):
+    _kept.write({"made": tag, "name": name, "site": site(sys._getframe(1)), **(_kept.several or {})})
+
+
+def _executed(number, method, tag, digest, args, value, cancelled):
+    facts = _facts.get(number)
+    _kept.write({
+        "ran": tag,
+        **_whose(number),
+        "class": facts and facts["class_name"],
+        "name": getattr(method, "__name__", str(method)),
+        "digest": f"{digest:016x}",
+        "args": [_shortened(a) for a in args],
+        "value": _shortened(value),
+        "cancelled": cancelled,
+    })
+
+
+def _shortened(value):
+    try:
+        return _short.repr(value)[:400]
+    except Exception as error:  # the program's own __repr__
+        return f"<{type(value).__name__}: its repr raises {type(error).__name__}>"

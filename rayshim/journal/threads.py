@@ -1,0 +1,194 @@
+"""What a threaded actor's threads wait in, in a run that is recorded or done again: locks, sleeps, calls that come. See rayshim.journal.turns."""
+
+import _thread
+import concurrent.futures
+import functools
+import gc
+import os
+import queue
+import selectors
+import subprocess
+import threading
+import time
+import weakref
+from _thread import allocate_lock
+from collections import deque
+
+from reactor import _core
+
+from rayshim.journal import files, turns  # noqa: F401  the runtime's own locks are made before `know_locks`
+from rayshim.session import futures 
+
+_sleep, _monotonic = time.sleep, time.monotonic
+_here = None  # the RecordedTurns of this process
+
+
+class Lock:
+    """`threading.Lock` among threads that take turns; among others it is an ordinary one."""
+
+    __slots__ = ("_lock", "_waiting", "__weakref__")
+
+    def __init__(self):
+        self._lock, self._waiting = allocate_lock(), deque()
+
+    def acquire(self, blocking=True, timeout=-1):
+        hand = None if _here is None else _here.hand()
+        if hand is None or not blocking or (timeout != -1 and not 0 < timeout <= threading.TIMEOUT_MAX):
+            return self._lock.acquire(blocking, timeout)
+        if self._lock.acquire(False):
+            return True
+        until = None if timeout == -1 else _monotonic() + timeout
+        while True:
+            self._waiting.append(hand)
+            if self._lock.acquire(False):  # one that takes no turns has released it just now
+                self._wait_no_more(hand)
+                return True
+            woken = _here.block(until)
+            self._wait_no_more(hand)
+            if self._lock.acquire(False):
+                return True
+            if not woken and until is not None:
+                return False
+
+    def release(self):
+        if _here is not None:
+            _here.hand()
+        self._lock.release()
+        try:
+            hand = self._waiting.popleft()
+        except IndexError:
+            return
+        _here.wake(hand)
+
+    def _wait_no_more(self, hand):
+        try:
+            self._waiting.remove(hand)
+        except ValueError:
+            pass  # it was woken
+
+    def locked(self):
+        return self._lock.locked()
+
+    __enter__ = acquire_lock = acquire
+    release_lock, locked_lock = release, locked
+
+    def __reduce__(self):
+        raise TypeError("cannot pickle '_thread.lock' object")
+
+    def __exit__(self, *error):
+        self.release()
+
+    def _at_fork_reinit(self):
+        self._lock._at_fork_reinit()
+        self._waiting.clear()
+
+
+class Slot:
+    """Where an idle thread waits for its next call."""
+
+    def put(self, call):
+        self._call = call
+        _here._wake(self._hand)
+
+    def get(self):
+        self._hand = _here.hand()
+        _here.block()
+        return self._call
+
+
+def outside(function):
+    """`function()`, which waits for or asks something outside, without the turn if this thread has one."""
+    return function() if _here is None else _here.outside(function)
+
+
+def know_locks():
+    """Before the modules of a program are imported, so that a lock which one of them makes then is known, too: of one that is not, the record can not
+    tell who gets it."""
+    _thread.allocate_lock = _thread.allocate = threading.Lock = threading._allocate_lock = Lock
+    threading._CRLock = None  # RLock() is made of the above
+    functools.RLock = threading.RLock
+    _thread.LockType = Lock
+    queue.SimpleQueue = queue._PySimpleQueue
+
+
+def install(turns):
+    """From now on what threads of this process wait in is known to `turns`; its locks were since `know_locks`."""
+    global _here
+    _here = turns
+    hands = weakref.WeakKeyDictionary()  # Thread -> Hand
+
+    def start(real):
+        def start(function, *args, **kwargs):
+            if turns.hand() is None:
+                return real(function, *args, **kwargs)
+            function_of_thread = getattr(function, "__self__", None)
+            run, hand = turns.member(function)
+            try:
+                made = real(run, *args, **kwargs)
+            except BaseException:
+                turns.forget(hand)
+                raise
+            if isinstance(function_of_thread, threading.Thread):
+                hands[function_of_thread] = hand
+            return made
+
+        return start
+
+    def sleep(seconds, /):
+        if turns.hand() is None or not seconds >= 0:
+            return _sleep(seconds)
+        turns.block(_monotonic() + seconds)
+
+    def join(thread, timeout=None):
+        me, hand = turns.hand(), hands.get(thread)
+        if me is not None and hand is not None and hand is not me and not hand.ended:
+            hand.joining.append(me)
+            if not turns.block(None if timeout is None else _monotonic() + max(0, timeout)):
+                hand.joining.remove(me)
+                return
+        real_join(thread, timeout)
+
+    def is_alive(thread):
+        hand = hands.get(thread)
+        return not hand.ended if hand is not None and turns.hand() is not None else real_is_alive(thread)
+
+    def look(selector, timeout=None):
+        if turns.hand() is None:
+            return select(selector, timeout)
+        turns.outside(select, selector, timeout)
+        return select(selector, 0)  # what the other threads have written before this turn, not while it waited for it
+
+    def watch_for(refs, made, settle):
+        hand = turns.hand()
+        if hand is None:
+            return real_watch_for(refs, made, settle)
+        hand.within = True  # the thread that this starts takes no turns
+        real_watch_for(refs, made, turns.done(settle))
+        hand.within = False
+
+    def beside(function):
+        return lambda *args, **kwargs: turns.outside(function, *args, **kwargs)
+
+    # Sets of these, which executors and `concurrent.futures.wait` have, are in the same order in every run.
+    threading.Thread.__hash__ = concurrent.futures.Future.__hash__ = lambda made: turns.number_of(made)
+    real_join, threading.Thread.join = threading.Thread.join, join
+    real_is_alive, threading.Thread.is_alive = threading.Thread.is_alive, is_alive
+    real_watch_for, futures._watch_for = futures._watch_for, watch_for
+    done, futures._done = futures._done, lambda refs: turns.hand() is None and done(refs)
+    time.sleep = sleep
+    time.monotonic = threading._time = queue.time = subprocess._time = turns.clock
+    select, selectors.DefaultSelector.select = selectors.DefaultSelector.select, look
+    for name in ("wait", "communicate"):
+        setattr(subprocess.Popen, name, beside(getattr(subprocess.Popen, name)))
+    for name in ("start_new_thread", "start_new", "start_joinable_thread"):
+        if hasattr(_thread, name):
+            setattr(_thread, name, start(getattr(_thread, name)))
+    for name in ("_start_new_thread", "_start_joinable_thread"):
+        if hasattr(threading, name):
+            setattr(threading, name, start(getattr(threading, name)))
+    for name in ("get", "get_one", "wait", "next_item"):
+        setattr(_core, name, beside(getattr(_core, name)))
+    os.register_at_fork(before=turns.fork, after_in_parent=lambda: turns.forked(False), after_in_child=lambda: turns.forked(True))
+    gc.disable()
+    watch = threading.Thread(target=turns.watch, name="watch", daemon=True)
+    watch.start()

@@ -1,0 +1,138 @@
+"""What a user is told when nothing moves: a cycle of waits as an error, and on SIGUSR1 a picture of who waits for whom."""
+
+import os
+import re
+import signal
+import sys
+
+from reactor import _core
+from reactor.runtime import stacks
+from reactor.waits import cycle
+
+from rayshim.errors.exceptions import DeadlockError
+from rayshim.errors.sites import is_users
+from rayshim.session import session
+
+_FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
+_last = {}  # waiter -> the cycle that it found at its last look, once for each look at which it was the same
+_before = None  # the handler of SIGUSR1 before ours
+
+
+def stuck(me):
+    """The core's question while call `me` (see `_core.waits`) waits: the exception to raise there if it can never end, else None.
+
+    A cycle is believed when it was the same twice. One of its calls raises, that with the highest number.
+    """
+    if session.current.settings["kept"] and session.current.driver is not None and session.current.settings["kept"][1]:
+        from rayshim.journal import following
+
+        if (error := following.stopped(me)) is not None:
+            return error
+    waits = _core.waits(me)
+    found = cycle(waits, me)
+    before = _last.pop(me, None)
+    if found is None:
+        return None
+    looks = _last[me] = [*before, found] if before and before[0] == found else [found]
+    if len(looks) < 2 or me != max(waiter for waiter, _ in found) and len(looks) < 6:
+        return None
+    del _last[me]
+    names = _names()
+    lines = [f"  {_who(names, waits[waiter])} waits {_place(waits[waiter])} for a result of the next" for waiter, _ in found]
+    lines[-1] = lines[-1].removesuffix("the next") + ("itself" if len(found) == 1 else "the first")
+    return DeadlockError(
+        "These calls wait for each other and would do so for ever:\n" + "\n".join(lines) + "\nLet one of them return the ref instead of getting it, or make "
+        "the actor asynchronous (`async def` methods) or concurrent (max_concurrency)"
+    )
+
+
+def _names():
+    """{number of an actor: what is shown of it}"""
+    try:
+        actors = session.current.control.ask("state", timeout=5)["actors"]
+    except Exception:  # the picture is drawn when things are bad: what can be told is told
+        actors = []
+    return {a["number"]: f"{a['class_name']} (actor {a['number']}, pid {a['pid']})" for a in actors if a["pid"]}
+
+
+def _who(names, waiter):
+    pid, actor = waiter[:2]
+    if actor in names:
+        return names[actor]
+    if actor:
+        return f"actor {actor} (pid {pid})"
+    return f"the driver (pid {pid})" if pid == session.current.settings["driver"] else f"a task (pid {pid})"
+
+
+def _place(waiter):
+    """Where in the user's code the waiter is: "in f at file:line"."""
+    pid, _, _, thread = waiter
+    if pid == os.getpid():
+        import traceback
+
+        frame = sys._current_frames().get(thread)
+        frames = [(f.filename, f.lineno, f.name) for f in reversed(traceback.extract_stack(frame))]
+    else:
+        text = re.split(r"^(?:Current t|T)hread ", stacks.ask(pid) or "", flags=re.MULTILINE)
+        own = next((part for part in text if part.startswith(f"0x{thread:016x}")), "")
+        frames = [(m[1], int(m[2]), m[3]) for m in map(_FRAME.match, own.splitlines()) if m]
+    for file, line, name in frames:
+        if is_users(file):
+            return f"in {name} at {file}:{line}"
+    return "at an unknown place"
+
+
+def picture():
+    """Who waits for whom in the session, and each process's Python stack: text, from any process of it."""
+    s = session.current
+    names, waits = _names(), _core.waits()
+    serving = {actor: at for at, (_, actor, *_) in waits.items() if actor}
+    lines = ["Who waits for whom:"]
+    for _, waiter in sorted(waits.items()):
+        makers = {runner if runner >= 0 else serving.get(actor, -1) for _, runner, actor in waiter[2]}
+        whom = ", ".join(_who(names, waits[m]) if m in waits else "a call that has not begun" for m in sorted(makers))
+        lines.append(f"  {_who(names, waiter)} " + (f"waits {_place(waiter)} for {whom}" if whom else "does not wait for a result"))
+    told = set()
+    for _, waiter in sorted(waits.items()):
+        pid = waiter[0]
+        if pid in told:
+            continue
+        told.add(pid)
+        lines.append(f"\n--- {_who(names, waiter)}")
+        if pid == os.getpid():
+            import traceback
+
+            lines.append("".join(traceback.format_stack()))
+        else:
+            from rayshim.errors.tracebacks import without_ours
+
+            stack = stacks.ask(pid)
+            lines.append(without_ours(stack) if stack else "no answer: it is starting, or it has just ended")
+    return "\n".join([f"rayshim: driver {s.settings['driver']}, ordering {s.settings.get('ordering')!r}", *lines])
+
+
+def offer_picture():
+    """In the driver: `kill -USR1` prints the picture to standard error, unless the program has a use of its own for the signal."""
+    global _before
+    try:
+        if signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL and not _caught(signal.SIGUSR1):
+            _before = signal.signal(signal.SIGUSR1, lambda *_: print(picture() if session.current else "rayshim: no session", file=sys.stderr, flush=True))
+    except ValueError:  # not in the main thread
+        pass
+
+
+def _caught(number):
+    """Whether the process has a handler of the signal that Python does not know of, as faulthandler's."""
+    with open("/proc/self/status") as status:
+        mask = next((int(line.split()[1], 16) for line in status if line.startswith("SigCgt:")), 0)
+    return bool(mask >> (number - 1) & 1)
+
+
+def withdraw_picture():
+    global _before
+    if _before is not None:
+        try:
+            signal.signal(signal.SIGUSR1, _before)
+        except ValueError:
+            return
+        _before = None

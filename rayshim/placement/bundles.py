@@ -1,0 +1,68 @@
+"""What a placement group offers: its bundles' resources by the names under which they are asked for, and who is in the group."""
+
+from reactor import _core
+
+from rayshim.session import session
+
+MARKER = "bundle"  # the resource of a placement group that everything in it asks for, whatever else it needs
+_MARKERS, _MARK = 1000.0, 0.001  # of it in a bundle, and in a demand
+
+
+def within(key, index, resources):
+    """These resources by the names that the group's bundle `index` (-1: any) gives them."""
+    named = {}
+    for kind, amount in {**resources, MARKER: _MARK}.items():
+        named[f"{kind}_group_{key}"] = amount
+        if index >= 0:
+            named[f"{kind}_group_{index}_{key}"] = amount
+    return named
+
+
+def offered(key, bundles):
+    """{name: amount} of all that a group with these bundles offers."""
+    names = {}
+    for index, bundle in enumerate(bundles):
+        for name, amount in within(key, index, {kind: amount for kind, amount in bundle.items() if amount}).items():
+            names[name] = names.get(name, 0) + (_MARKERS if name.startswith(MARKER + "_group_") else amount)
+    return names
+
+
+def plain(demand):
+    """A demand with the machine's own names for its resources."""
+    found = {}
+    for name, amount in demand.items():
+        kind, group, place = name.partition("_group_")
+        if not group:
+            found[name] = amount
+        elif kind != MARKER and "_" not in place:
+            found[kind] = amount
+    return found
+
+
+def current():
+    """(hex id, capture) of the placement group that the caller runs in, or None."""
+    s = session.current
+    if s is None:
+        return None
+    uid, number = _core.running()
+    if s.inline:
+        made = s.inline_actors.get(number)
+        facts = made and made.facts
+    else:
+        facts = s.record
+    if facts:
+        return facts.get("group")
+    return s.group[1] if s.group is not None and s.group[0] == uid else None
+
+
+def capturing():
+    """The hex id of the placement group that takes in what the caller starts, or None."""
+    here = current()
+    return here[0] if here and here[1] else None
+
+
+def released(s, key):
+    """Inline placement: whether the group has been removed."""
+    from reactor.runtime.reservations import RELEASED
+
+    return s.reservations.all[key].state == RELEASED

@@ -1,0 +1,107 @@
+"""Where a task or actor is to run: its scheduling strategy, and the placement group that it is in."""
+
+from rayshim.errors.sites import calling
+from rayshim.placement.bundles import capturing, within
+from rayshim.session import session
+from rayshim.session.ids import PlacementGroupID
+
+
+class Place:
+    """What a task or actor asks for: `demand` is {resource: amount}; `group` the hex id of its placement group, None without;
+    `capture` is whether what it starts is in that group too."""
+
+    __slots__ = ("capture", "demand", "group")
+
+    def __init__(self, demand, group=None, capture=False):
+        self.demand, self.group, self.capture = demand, group, capture
+
+
+def place(options, resources, whose):
+    """The Place of what has these checked options and needs these resources. `whose` is its name, for errors.
+
+    Raises ValueError for a bundle that does not exist and for more than any bundle has.
+    """
+    group, index, capture = _group_of(options)
+    if group is None:
+        if index != -1:
+            raise ValueError(f"If placement group is not set, the value of bundle index must be -1. ({whose} at {calling()}: the index is {index})")
+        strategy = options.get("scheduling_strategy")
+        if hasattr(strategy, "node_id") and not strategy.soft and strategy.node_id != session.current.settings["node"]:
+            return Place({}, _nowhere(session.current))
+        return Place({**resources, **_labels_wanted(options)})
+    if group.is_empty:
+        if index != -1:
+            raise ValueError(f"If placement group is not set, the value of bundle index must be -1. ({whose} at {calling()}: the index is {index})")
+        return Place(resources)
+    _check_bundles(group, index, resources, whose)
+    key = group.id.hex()
+    return Place(within(key, index, resources), key, capture)
+
+
+def _group_of(options):
+    """(PlacementGroup or None, bundle index, whether it captures) that the options, or else the caller, ask for."""
+    strategy = options.get("scheduling_strategy")
+    if strategy is None:
+        group = options.get("placement_group", "default")
+        index, capture = options.get("placement_group_bundle_index", -1), options.get("placement_group_capture_child_tasks")
+        if group == "default":
+            captured = capturing()
+            group = captured and _by_id(captured)
+    elif hasattr(strategy, "placement_group_bundle_index"):
+        group, index = strategy.placement_group, strategy.placement_group_bundle_index
+        capture = strategy.placement_group_capture_child_tasks
+    else:
+        return None, -1, False
+    if capture is None:
+        capture = capturing() is not None
+    return group, index, bool(capture)
+
+
+def _by_id(key):
+    from rayshim.placement.groups import PlacementGroup
+
+    return PlacementGroup(PlacementGroupID.from_hex(key))
+
+
+def _check_bundles(group, index, resources, whose):
+    from rayshim.placement.groups import check_placement_group_index
+
+    check_placement_group_index(group, index)
+    bundles = group.bundle_specs
+    if not any(all(bundle.get(kind, 0) >= amount for kind, amount in resources.items()) for bundle in bundles):
+        asked = {kind: int(amount) if amount == int(amount) else amount for kind, amount in resources.items()}
+        raise ValueError(
+            f"Cannot schedule {whose} with the placement group because the resource request {asked} cannot fit into any bundles "
+            f"for the placement group, {bundles}. (at {calling()})"
+        )
+
+
+def _nowhere(s):
+    """NOWHERE, reserved: what asks for a node that is not there is refused as what is in it."""
+    from rayshim.errors.deaths import NOWHERE
+
+    facts = {"possible": False, "owner": None, "bundles": None}
+    if NOWHERE not in s.reserved:
+        s.reserved.add(NOWHERE)
+        if s.inline:
+            s.reservations.add(NOWHERE, facts, {}, {})
+            s.reservations.release(NOWHERE)
+        else:
+            s.control.ask("reserve", NOWHERE, facts, {}, {})
+            s.control.ask("release", NOWHERE)
+    return NOWHERE
+
+
+def _labels_wanted(options):
+    """What asks for a node with other labels: a resource that nobody has, so that it is waited for. {} if this machine will do."""
+    strategy, selector = options.get("scheduling_strategy"), options.get("label_selector")
+    labels = session.current.settings.get("labels", {})
+    if selector:
+        from rayshim.placement.strategies import selected
+
+        choices = [selector, *(choice.get("label_selector", {}) for choice in options.get("fallback_strategy") or [])]
+        if not any(selected(choice, labels) for choice in choices):
+            return {f"a node with labels {selector}"[:120]: 1}
+    if hasattr(strategy, "hard") and not all(expression.holds(labels) for expression in strategy.hard):
+        return {f"a node with labels {[str(expression) for expression in strategy.hard]}"[:120]: 1}
+    return {}

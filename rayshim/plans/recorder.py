@@ -1,0 +1,276 @@
+"""From the core's record of the calls to the report and the graph that the user sees."""
+
+import os
+from dataclasses import dataclass
+
+from reactor import _core
+from reactor.record import CREATION, Divergence, Operation, Recording, Result, Segment, Source, Timing
+
+from rayshim.ordering import order
+
+_CALL, _CREATE, _TASK, _PUT = range(4)
+_ENDS = ("get", "wait", "end of task")
+_OLDER = 0xFFFFFFFF
+_LATER = 31  # the native recorder tells apart results taken up to so many segments later
+_PATIENCE = 1.0  # seconds that a busy worker is given to hand over its recording
+
+
+def recording(session):
+    """The Recording of the whole run: the driver's segments first, then those of each worker that could be asked."""
+    actors = _actors(session)
+    names = _names(session, actors)
+    segments, successors, divergences = [], {}, []
+    recordings = [data for _, data in _core.recordings(_PATIENCE)]
+    ran = _ran(recordings)
+    for data in recordings:
+        if "operations" not in data:
+            continue
+        trie = _Trie(data, names, ran)
+        first = len(segments)
+        segments += trie.segments()
+        successors.update({(first + i, first + j): count for i, j, count in data["successors"]})
+        divergences += trie.divergences()
+    measured = {}
+    for (actor, name), method in ran.items():
+        reaction = f"{names.get(actor, f'actor {actor}')}.{name}" if actor else f"task:{name}.call"
+        measured[reaction] = Timing(method.calls, method.seconds)
+    workers = {names[a["number"]]: a["host"] for a in actors if a["host"] is not None}
+    return Recording(tuple(segments), successors, tuple(divergences), _core.counters(), measured, workers)
+
+
+@dataclass(frozen=True)
+class _Method:
+    """What the processes that ran a method or function say of it."""
+
+    calls: int
+    seconds: float
+    layout: str
+    bytes: int
+
+
+def _ran(recordings):
+    """{(actor number, 0 for a task; name): _Method}, over all processes: a function's tasks run in many."""
+    found = {}
+    for data in recordings:
+        for actor, name, calls, seconds, layout, size in data.get("ran", ()):
+            before = found.get((actor, name))
+            if before:
+                calls, seconds = calls + before.calls, seconds + before.seconds
+                layout, size = before.layout or layout, before.bytes or size
+            found[actor, name] = _Method(calls, seconds, layout, size)
+    return found
+
+
+def _actors(session):
+    return [] if session.inline else session.control.ask("state")["actors"]
+
+
+def _names(session, actors=None):
+    """{actor number: "Class#k"}: k counts the class's actors in the order of their creation. `actors`: what the supervisor knows."""
+    classes = dict(session.made)
+    actors = _actors(session) if actors is None else actors
+    if session.inline:
+        classes.update((number, made.facts["class_name"]) for number, made in session.inline_actors.items())
+    classes.update((a["number"], a["class_name"]) for a in actors)
+    counts, names = {}, {}
+    for number in sorted(classes):
+        k = counts[classes[number]] = counts.get(classes[number], -1) + 1
+        names[number] = f"{classes[number]}#{k}"
+    return names
+
+
+class _Trie:
+    """One process's record: operations as nodes that name their parent, segments as the nodes where they end."""
+
+    def __init__(self, data, names, ran):
+        self.nodes, self.raw_segments, self.names, self.ran = data["operations"], data["segments"], names, ran
+        self.before, self.after = {}, {}  # segment -> the one that most often preceded it, followed it
+        for i, j, count in sorted(data["successors"], key=lambda s: s[2]):
+            self.before[j] = i
+            self.after[i] = j
+
+    def segments(self):
+        gets = self._gets()
+        return [self._segment(k, gets[k]) for k in range(len(self.raw_segments))]
+
+    def _segment(self, k, gets):
+        node, root, end, _, count, seconds, wakes, sleeps, site = self.raw_segments[k]
+        path = self._path(node)
+        operations = tuple(self._operation(self.nodes[n], k, path) for n in path)
+        return Segment(
+            self._caller(root), operations, _ENDS[end], max(count - 1, 0), seconds, wakes, sleeps,
+            tuple(gets) if _ENDS[end] == "get" else None, "" if site == "?" else _short(site),
+        )
+
+    def _gets(self):
+        """Per segment the results that the get at its end has given: each operation knows how many segments later it was."""
+        found = [[] for _ in self.raw_segments]
+        for k, (node, *_) in enumerate(self.raw_segments):
+            for index, n in enumerate(self._path(node)):
+                later, end = self.nodes[n]["taken"], k
+                for back in range(_LATER):
+                    if end is None:
+                        break
+                    if later >> back & 1:
+                        found[end].append(Source("put" if self.nodes[n]["kind"] == _PUT else "operation", -back, index))
+                    end = self.after.get(end)
+        return found
+
+    def _path(self, node):
+        path = []
+        while self.nodes[node]["kind"] != _CALL or self.nodes[node]["target"]:  # a root has no target
+            if not self.nodes[node]["site"] or self.nodes[node]["site"] == "?":
+                break
+            path.append(node)
+            node = self.nodes[node]["parent"]
+        return path[::-1]
+
+    def _caller(self, root):
+        raw = self.nodes[root]
+        if raw["actor"]:
+            return f"{self.names.get(raw['actor'], 'actor')}.{raw['name']}"
+        return raw["name"] if root == 0 else f"task:{raw['name']}"
+
+    def _target(self, raw):
+        kind = raw["kind"]
+        if kind == _PUT:
+            return "put", ""
+        if kind == _TASK:
+            return f"task:{raw['name']}", ""
+        return self.names.get(raw["actor"], f"actor {raw['actor']}"), CREATION if kind == _CREATE else raw["name"]
+
+    def _operation(self, raw, k, path):
+        target, method = self._target(raw)
+        count = 0 if raw["kind"] == _CREATE else raw["results"]  # nobody reads a constructor's result
+        results = (Result(*self._result(raw)),) * count
+        process = raw["actor"] if raw["kind"] in (_CALL, _CREATE) else None
+        if raw["kind"] == _PUT:
+            return Operation("put", "", _short(raw["site"]), (Source("value", layout=raw["layout"], bytes=raw["bytes"]),))
+        return Operation(target, method, _short(raw["site"]), tuple(self._sources(raw, k, path)), results, process)
+
+    def _result(self, raw):
+        """(layout, bytes) of an operation's result: as its caller saw it, else as the process that made it did."""
+        if raw["result"]:
+            return raw["result"], raw["result_bytes"]
+        method = self.ran.get((raw["actor"] if raw["kind"] == _CALL else 0, raw["name"]))
+        return (method.layout, method.bytes) if method else ("", 0)
+
+    def _sources(self, raw, k, path):
+        layouts = _split(raw["layout"])
+        refs = {argument: (back, op - 1) for argument, back, op in raw["sources"]}
+        # A constructor's first argument is the runtime's own.
+        for argument in range(raw["kind"] == _CREATE, raw["args"]):
+            layout = layouts[argument] if argument < len(layouts) else ""
+            if argument not in refs:
+                yield Source("value", layout=layout, bytes=raw["bytes"] // max(raw["args"], 1))
+                continue
+            back, op = refs[argument]
+            made_by = self._made_by(k, path, back, op)
+            if made_by is None:
+                yield Source("outside", layout="")
+                continue
+            put = made_by["kind"] == _PUT
+            shown, size = (made_by["layout"], made_by["bytes"]) if put else self._result(made_by)
+            yield Source("put" if put else "operation", -back, op, layout=shown, bytes=size)
+
+    def _made_by(self, k, path, back, op):
+        """The operation that made an argument, found along the segments that usually come before."""
+        if back == _OLDER:
+            return None
+        for _ in range(back):
+            k = self.before.get(k)
+            if k is None:
+                return None
+            path = self._path(self.raw_segments[k][0])
+        return self.nodes[path[op]] if 0 <= op < len(path) else None
+
+    def divergences(self):
+        """Each place where what came was not what had been recorded first."""
+        children = {}
+        for number, raw in enumerate(self.nodes):
+            if raw["site"] != "?":
+                children.setdefault(raw["parent"], []).append(number)
+        ends = {node: (end, born, count, _short(site)) for node, _, end, born, count, _, _, _, site in self.raw_segments}
+        for parent, numbers in children.items():
+            if self.nodes[parent]["site"] == "?":
+                continue  # a root: a segment may begin with anything
+            caller = self._caller_of(parent)
+            first = self.nodes[numbers[0]]
+            if parent in ends:
+                end, born, count, site = ends[parent]
+                if numbers[0] >= born:  # the segment ended here when it was recorded, later it went on
+                    yield self._divergence(caller, None, first, _ENDS[end], "the segment went on", site)
+                    continue
+                yield Divergence(caller, self._shown(first), _ENDS[end], _short(first["site"]), site, "the segment ended earlier", count)
+            for number in numbers[1:]:
+                yield self._divergence(caller, first, self.nodes[number], None, _difference(first, self.nodes[number]))
+
+    def _divergence(self, caller, recorded, seen, end, reason, site=""):
+        return Divergence(
+            caller,
+            self._shown(recorded) if recorded else end,
+            self._shown(seen),
+            _short(recorded["site"]) if recorded else site,
+            _short(seen["site"]),
+            reason,
+            seen["visits"],
+        )
+
+    def _caller_of(self, node):
+        while self.nodes[node]["site"] != "?":
+            node = self.nodes[node]["parent"]
+        return self._caller(node)
+
+    def _shown(self, raw):
+        target, method = self._target(raw)
+        if raw["kind"] == _PUT:
+            return "put"
+        return f"{raw['name']}.remote" if raw["kind"] == _TASK else f"{method}.remote on {target}"
+
+
+def _difference(recorded, seen):
+    if recorded["kind"] != seen["kind"]:
+        return "another kind of operation"
+    for key, words in (("site", "another call site"), ("name", "another method"), ("target", "another actor or function"),
+                       ("args", "another number of arguments"), ("sources", "arguments from elsewhere")):
+        if recorded[key] != seen[key]:
+            return words
+    return "other keywords or number of results"
+
+
+def _split(layout):
+    """The layouts of the arguments: split at the commas outside of brackets."""
+    parts, depth, last = [], 0, 0
+    for i, c in enumerate(layout):
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and depth == 0:
+            parts.append(layout[last:i].strip())
+            last = i + 1
+    return parts + [layout[last:].strip()] if layout else []
+
+
+def _short(site):
+    here = os.getcwd() + os.sep
+    return site[len(here) :] if site.startswith(here) else site
+
+
+def report(session):
+    """See `rayshim.report`."""
+    from rayshim.plans.reporting import Report
+
+    names = _names(session)
+    tries = [_Trie(data, names, {}) for _, data in _core.recordings(_PATIENCE) if "operations" in data]
+    runs = [count for trie in tries for _, _, _, _, count, *_ in trie.raw_segments]
+    divergences = [divergence for trie in tries for divergence in trie.divergences()]
+    return Report(
+        {**_core.counters(), "segments": len(runs), "segment_runs": sum(runs), "divergences": divergences, "arrivals": order.arrivals()}
+    )
+
+
+def graph(session):
+    """See `rayshim.graph`."""
+    from rayshim.plans.reporting import RecordedGraph
+
+    if not session.settings["recording"]:
+        raise RuntimeError("nothing is recorded: the session was started with init(replay_plans=False). Leave that out")
+    return RecordedGraph(recording(session))

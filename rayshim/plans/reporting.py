@@ -1,0 +1,151 @@
+"""What the user is shown of a run: its report and its recorded graph."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from reactor.record import Divergence, Recording
+
+_COUNTS = (
+    "segments", "segment_runs", "calls_total", "calls_replayed", "physical_answers", "bytes_typed", "bytes_pickled", "wakes", "sleeps",
+)
+
+_SHOWN = 20  # divergences in the printed table
+
+
+class Report:
+    """Counts of a run. Prints as a short table; `to_dict()` gives them.
+
+    Arguments:
+        data: a `reactor.record.Recording`, whose own counters go before what can be computed from its segments; or a mapping
+            with some of the keys `segments`, `segment_runs`, `calls_total`, `calls_replayed`, `physical_answers`, `bytes_typed`,
+            `bytes_pickled`, `wakes`, `sleeps` (int, 0 if left out), `divergences` (Divergence objects or their dicts) and `arrivals`, what was
+            served in the order of arrival although logical order was asked for ([{"what": str, "times": int}]).
+    """
+
+    def __init__(self, data: Recording | Mapping):
+        if isinstance(data, Recording):
+            data = _counted(data)
+        unknown = set(data) - {*_COUNTS, "divergences", "arrivals"}
+        if unknown:
+            raise ValueError(f"Report of {sorted(unknown)}: its keys are {', '.join(_COUNTS)}, divergences and arrivals")
+        self._counts = {name: int(data.get(name, 0)) for name in _COUNTS}
+        self.arrivals = tuple(data.get("arrivals", ()))
+        listed = data.get("divergences", ())
+        self.divergences = tuple(d if isinstance(d, Divergence) else Divergence(**d) for d in listed)
+
+    def to_dict(self):
+        """All counts, and `divergences` and `arrivals` as lists of dicts."""
+        return {**self._counts, "arrivals": list(self.arrivals), "divergences": [asdict(divergence) for divergence in self.divergences]}
+
+    @property
+    def replayed_share(self):
+        """Share of the calls that were replayed, a float; 0 where there were none."""
+        return self._counts["calls_replayed"] / (self._counts["calls_total"] or 1)
+
+    def __str__(self):
+        from reactor.draw.timings import size
+
+        c = self._counts
+        rows = [
+            ("segments recorded", f"{c['segments']:,}, run {c['segment_runs']:,} times"),
+            ("calls", f"{c['calls_total']:,}"),
+            ("  replayed", f"{c['calls_replayed']:,} ({self.replayed_share:.1%})"),
+            ("moved typed", size(c["bytes_typed"]) or "0 B"),
+            ("moved pickled", size(c["bytes_pickled"]) or "0 B"),
+            ("wake-ups, sleeps", f"{c['wakes']:,}, {c['sleeps']:,} ({c['wakes'] / (c['segment_runs'] or 1):.2g} wake-ups a segment)"),
+            ("physical answers", f"{c['physical_answers']:,}"),
+            ("divergences", f"{sum(divergence.count for divergence in self.divergences):,}"),
+        ]
+        rows += [("in order of arrival", f"{arrival['what']}") for arrival in self.arrivals]
+        width = max(len(name) for name, _ in rows)
+        lines = [f"{name.ljust(width)}  {value}" for name, value in rows]
+        shown = sorted(self.divergences, key=lambda divergence: -divergence.count)[:_SHOWN]
+        lines += [f"  {divergence}" for divergence in shown]
+        if len(self.divergences) > _SHOWN:
+            lines.append(f"  and {len(self.divergences) - _SHOWN:,} more places; see to_dict()")
+        return "\n".join(lines)
+
+    def __repr__(self):
+        counts = ", ".join(f"{name}={value}" for name, value in self._counts.items() if value)
+        return f"<Report {counts}, {len(self.divergences)} divergences>"
+
+
+def _counted(recording):
+    typed = pickled = 0
+    for segment in recording.segments:
+        for operation in segment.operations:
+            results = () if operation.is_put else operation.results  # what a put stores is its source
+            for value in (*(s for s in operation.sources if s.kind == "value"), *results):
+                typed += value.bytes * segment.runs * value.typed
+                pickled += value.bytes * segment.runs * (not value.typed)
+    computed = {
+        "segments": len(recording.segments),
+        "segment_runs": sum(segment.runs for segment in recording.segments),
+        "calls_total": sum(segment.calls * segment.runs for segment in recording.segments),
+        "calls_replayed": sum(segment.calls * segment.replays for segment in recording.segments),
+        "bytes_typed": typed,
+        "bytes_pickled": pickled,
+        "wakes": sum(segment.wakes for segment in recording.segments),
+        "sleeps": sum(segment.sleeps for segment in recording.segments),
+    }
+    counted = {name: recording.counters[name] for name in _COUNTS if name in recording.counters}
+    return {**computed, **counted, "divergences": recording.divergences}
+
+
+class RecordedGraph:
+    """The reactor graph of what was recorded, to look at.
+
+    Arguments:
+        recording: a `reactor.record.Recording`.
+        seconds: {qualified name of a method, such as "Env#3.step": seconds that it ran}, where measured.
+        wall: seconds of the whole; default: the time that the recording says its busiest caller spent.
+
+    `fold` of each method: more than so many alike actors are drawn as one; None draws every actor.
+    """
+
+    def __init__(self, recording, seconds=None, wall=None):
+        from reactor.draw.timings import Timings
+        from reactor.recorded import graph_of
+
+        self.recording = recording
+        self.graph = graph_of(recording)
+        self.timings = Timings.from_recording(recording, seconds, wall)
+
+    def text(self, **fold):
+        """Plain text, level by level."""
+        from reactor.draw.text import render
+
+        return render(self.graph, self.timings, **fold)
+
+    def mermaid(self, **fold):
+        """Mermaid's flowchart language."""
+        from reactor.draw.mermaid import render
+
+        return render(self.graph, self.timings, **fold)
+
+    def dot(self, **fold):
+        """Graphviz's language."""
+        from reactor.draw.dot import render
+
+        return render(self.graph, self.timings, **fold)
+
+    def html(self, path=None, title="rayshim graph", **fold):
+        """A page that needs no network, as text; written to `path` if given. Needs `pip install rayshim[graph]`."""
+        from reactor.draw.html import render
+
+        page = render(self.graph, self.timings, title=title, **fold)
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def save(self, path):
+        """Writes the recording to `path` as JSON: what `rayshim.packed(recording=path)` places the actors of a later run by."""
+        Path(path).write_text(json.dumps(self.recording.to_dict()), encoding="utf-8")
+
+    def __str__(self):
+        return self.text()
+
+    def __repr__(self):
+        return f"<RecordedGraph of {len(self.graph.reactors)} reactors, {len(self.graph.reactions)} reactions>"

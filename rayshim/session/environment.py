@@ -1,0 +1,11 @@
+"""A runtime environment as a key: the settings of a worker are compared by it."""
+
+
+def frozen(env):
+    """`env` as a hashable key, equal for equal environments."""
+    return tuple(sorted((k, tuple(sorted(v.items())) if isinstance(v, dict) else tuple(v) if isinstance(v, list) else v) for k, v in env.items()))
+
+
+def thawed(key):
+    """The environment that `frozen` made a key of."""
+    return {k: dict(v) if k == "env_vars" else list(v) if k == "py_modules" else v for k, v in key}

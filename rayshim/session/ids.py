@@ -1,0 +1,227 @@
+"""Identifiers with the sizes, text and constructors of Ray's.
+
+An id is an immutable byte string of a fixed length. As in Ray, an actor's id ends with its job's id, and a
+task's id ends with the id of the actor that runs it (the nil actor for a plain task).
+"""
+
+from os import urandom
+
+from rayshim.errors.sites import calling
+
+
+class BaseID:
+    """An id of `SIZE` bytes; the base of all ids.
+
+    `BaseID(data)` takes exactly `SIZE` bytes. Raises TypeError for anything but bytes and ValueError for another
+    length.
+    """
+
+    __slots__ = ("_data",)
+    SIZE = 0
+
+    def __init__(self, data):
+        if not isinstance(data, bytes):
+            raise TypeError(f"Unsupported type: {type(data)}, expected bytes ({type(self).__name__} at {calling()})")
+        if len(data) != self.SIZE:
+            raise ValueError(f"ID string needs to have length {self.SIZE}, got {len(data)} ({type(self).__name__} at {calling()})")
+        self._data = data
+
+    @classmethod
+    def from_binary(cls, id_bytes):
+        """The id made of these bytes; errors as the constructor's."""
+        return cls(id_bytes)
+
+    @classmethod
+    def from_hex(cls, hex_id):
+        """The id written as `hex_id` (str or ASCII bytes); as in Ray, the nil id if that is not hex of the right length."""
+        if isinstance(hex_id, bytes):
+            hex_id = hex_id.decode("ascii", "replace")
+        if not isinstance(hex_id, str):
+            raise TypeError(f"Unsupported type: {type(hex_id)}, expected str or bytes ({cls.__name__}.from_hex() at {calling()})")
+        if len(hex_id) != 2 * cls.SIZE:
+            return cls.nil()
+        try:
+            return cls(bytes.fromhex(hex_id))
+        except ValueError:
+            return cls.nil()
+
+    @classmethod
+    def from_random(cls):
+        """A fresh id of random bytes from the operating system (so that forked processes never share one)."""
+        return cls(urandom(cls.SIZE))
+
+    @classmethod
+    def nil(cls):
+        """The id that stands for none: all bytes 255."""
+        return cls(b"\xff" * cls.SIZE)
+
+    @classmethod
+    def size(cls):
+        """The length in bytes."""
+        return cls.SIZE
+
+    def binary(self):
+        """The bytes."""
+        return self._data
+
+    def hex(self):
+        """The bytes in lower-case hex."""
+        return self._data.hex()
+
+    def is_nil(self):
+        """Whether this is the nil id."""
+        return self._data == b"\xff" * self.SIZE
+
+    def redis_shard_hash(self):
+        """An int that depends on the bytes alone, the same in every process."""
+        return int.from_bytes(self._data[:8], "little")
+
+    def __bytes__(self):
+        return self._data
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self._data == other._data
+
+    def __hash__(self):
+        return hash(self._data)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self._data.hex()})"
+
+    def __reduce__(self):
+        return type(self), (self._data,)
+
+
+class UniqueID(BaseID):
+    """28 bytes without structure."""
+
+    __slots__ = ()
+    SIZE = 28
+
+
+class NodeID(UniqueID):
+    """A machine of the cluster."""
+
+    __slots__ = ()
+
+
+class WorkerID(UniqueID):
+    """A process that runs tasks or an actor; the driver has one too."""
+
+    __slots__ = ()
+
+
+class FunctionID(UniqueID):
+    """A remote function."""
+
+    __slots__ = ()
+
+
+class ActorClassID(UniqueID):
+    """A remote class."""
+
+    __slots__ = ()
+
+
+class JobID(BaseID):
+    """One driver's session: 4 bytes, a little-endian number."""
+
+    __slots__ = ()
+    SIZE = 4
+
+    @classmethod
+    def from_int(cls, value):
+        """The job of that number. AssertionError (Ray's choice) above 2**32 - 1, OverflowError below 0."""
+        if value > 0xFFFFFFFF:
+            raise AssertionError(f"Maximum JobID integer is 2**32 - 1. (JobID.from_int({value}) at {calling()})")
+        return cls(value.to_bytes(4, "little"))
+
+    def int(self):
+        """The number."""
+        return int.from_bytes(self._data, "little")
+
+
+class ActorID(BaseID):
+    """16 bytes: 12 of its own, then its job's id."""
+
+    __slots__ = ()
+    SIZE = 16
+
+    @classmethod
+    def of(cls, job_id, parent_task_id, parent_task_counter):
+        """The actor that task `parent_task_id` of `job_id` created as its operation number `parent_task_counter`."""
+        return cls(_digest(parent_task_id, parent_task_counter, 12) + job_id.binary())
+
+    @property
+    def job_id(self):
+        """The JobID this actor belongs to."""
+        return JobID(self._data[12:])
+
+
+class TaskID(BaseID):
+    """24 bytes: 8 of its own, then the id of the actor that runs it (for a plain task the nil actor of its job)."""
+
+    __slots__ = ()
+    SIZE = 24
+
+    @classmethod
+    def for_driver_task(cls, job_id):
+        """The driver's own 'task'."""
+        return cls(b"\xff" * 20 + job_id.binary())
+
+    @classmethod
+    def for_fake_task(cls, job_id):
+        """A random task of this job, for an object that no task made."""
+        return cls(urandom(20) + job_id.binary())
+
+    @classmethod
+    def for_actor_creation_task(cls, actor_id):
+        """The constructor call of this actor."""
+        return cls(b"\xff" * 8 + actor_id.binary())
+
+    @classmethod
+    def for_actor_task(cls, job_id, parent_task_id, parent_task_counter, actor_id):
+        """The method call that `parent_task_id` made on `actor_id` as its operation number `parent_task_counter`."""
+        return cls(_digest(parent_task_id, parent_task_counter, 8) + actor_id.binary())
+
+    @classmethod
+    def for_normal_task(cls, job_id, parent_task_id, parent_task_counter):
+        """The function call that `parent_task_id` made as its operation number `parent_task_counter`."""
+        return cls(_digest(parent_task_id, parent_task_counter, 8) + b"\xff" * 12 + job_id.binary())
+
+    def actor_id(self):
+        """The ActorID of the actor that runs this task."""
+        return ActorID(self._data[8:])
+
+    def job_id(self):
+        """The JobID this task belongs to."""
+        return JobID(self._data[20:])
+
+
+class PlacementGroupID(BaseID):
+    """18 bytes: 14 of its own, then its job's id."""
+
+    __slots__ = ()
+    SIZE = 18
+
+    @classmethod
+    def of(cls, job_id):
+        """A fresh placement group of this job."""
+        return cls(urandom(14) + job_id.binary())
+
+
+def _digest(parent_task_id, counter, size):
+    """`size` bytes that depend on nothing but the parent and the operation's number: the same in every run."""
+    from hashlib import blake2b
+
+    return blake2b(parent_task_id.binary() + counter.to_bytes(8, "little"), digest_size=size).digest()
+
+
+def actor_id(number):
+    """The ActorID of the actor with that number."""
+    return ActorID(number.to_bytes(12, "little") + b"\x01\x00\x00\x00")
+
+
+def job_id():
+    """The JobID of every session here."""
+    return JobID.from_int(1)

@@ -1,0 +1,129 @@
+"""Imports go one way: what lies above may import what lies below, and no two modules import each other, not even inside of functions."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+# From top to bottom. A module belongs to the longest name here that begins its own; what is in one row may import each other.
+LAYERS = (
+    ("rayshim",),  # the modules under Ray's own names, which hand on
+    ("rayshim.cli",),
+    ("rayshim.util", "rayshim.dag", "rayshim.experimental"),
+    ("rayshim.api",),
+    ("rayshim.worker",),
+    ("rayshim.calls",),
+    ("rayshim.placement",),
+    ("rayshim.plans",),
+    ("rayshim.ordering",),
+    ("rayshim.journal",),
+    ("rayshim.session",),
+    ("rayshim.errors",),
+    ("reactor",),
+)
+
+
+def modules(root, *packages):
+    """{name: path} of the modules of these packages, tests left out."""
+    found = {}
+    for package in packages:
+        for path in sorted((root / package).rglob("*.py")):
+            parts = path.relative_to(root).with_suffix("").parts
+            if "tests" not in parts:
+                found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(found):
+    """{module: {module that it imports: line}}, among these modules."""
+    return {name: dict(_imported(name, path, found)) for name, path in found.items()}
+
+
+def _imported(name, path, found):
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            targets = [f"{base}.{alias.name}" if f"{base}.{alias.name}" in found else base for alias in node.names]
+        else:
+            continue
+        for target in targets:
+            if target in found and target != name:
+                yield target, node.lineno
+
+
+def layer(name):
+    """The number of the layer of a module, 0 at the top."""
+    names = {prefix: number for number, row in enumerate(LAYERS) for prefix in row}
+    while name not in names:
+        name = name.rpartition(".")[0]
+    return names[name]
+
+
+def upward(graph):
+    """What is imported against the direction: a line of text each."""
+    return [f"{name} imports {target} in line {line}, which lies above it" for name, targets in graph.items()
+            for target, line in targets.items() if layer(target) < layer(name)]
+
+
+def circles(graph):
+    """Modules that import each other, over others or not: a line of text for each circle."""
+    told, done, way = [], set(), []
+
+    def visit(name):
+        if name in way:
+            circle = [*way[way.index(name):], name]
+            told.append(", ".join(f"{one} imports {other} in line {graph[one][other]}" for one, other in zip(circle, circle[1:])))
+        elif name not in done:
+            way.append(name)
+            for target in graph[name]:
+                visit(target)
+            done.add(way.pop())
+
+    for name in graph:
+        visit(name)
+    return told
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return imports(modules(ROOT, "rayshim", "reactor"))
+
+
+def test_imports_go_downwards(graph):
+    assert not upward(graph)
+
+
+def test_no_modules_import_each_other(graph):
+    assert not circles(graph)
+
+
+def test_each_package_has_its_layer(graph):
+    packages = {name for name in graph if name.startswith("rayshim.") and name.count(".") == 1 and (ROOT / name.replace(".", "/")).is_dir()}
+    assert packages == {name for row in LAYERS for name in row if "." in name}
+
+
+def test_it_sees_what_is_wrong(tmp_path):
+    for name, text in {
+        "rayshim/__init__.py": "",
+        "rayshim/cli/__init__.py": "from rayshim.api import start",
+        "rayshim/api/__init__.py": "",
+        "rayshim/api/start.py": "def f():\n    from rayshim.cli import main\n",
+        "rayshim/cli/main.py": "from . import other",
+        "rayshim/cli/other.py": "def f():\n    def g():\n        import rayshim.cli.main\n",
+        "rayshim/session/__init__.py": "import rayshim",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    made = imports(modules(tmp_path, "rayshim"))
+    assert sorted(upward(made)) == [
+        "rayshim.api.start imports rayshim.cli.main in line 2, which lies above it",
+        "rayshim.session imports rayshim in line 1, which lies above it",
+    ]
+    assert circles(made) == ["rayshim.cli.main imports rayshim.cli.other in line 1, rayshim.cli.other imports rayshim.cli.main in line 3"]

@@ -1,0 +1,51 @@
+"""What an async actor makes of a generator. Apart from rayshim.calls.generators because asyncio takes as long to import as all of rayshim."""
+
+import asyncio
+
+from rayshim.session.futures import any_done
+
+_CANCEL_SECONDS = 0.1  # a producer that waits for its consumer looks so often whether it was cancelled
+
+
+async def stream(values, completion, physically=None):
+    """Gives the values of a generator, async or plain, without blocking the event loop.
+
+    Arguments: physically, in a run that is recorded or replayed: awaits what looks at who reads the values (rayshim.journal.loop).
+    """
+    outside = physically or _as_it_is
+    if not hasattr(values, "__anext__"):
+        values = _in_turns(values)
+    try:
+        await outside(_let_on(completion))
+        async for value in values:
+            if await outside(_taken(completion, completion.item(value))):
+                raise asyncio.CancelledError
+    finally:
+        await values.aclose()
+
+
+async def _as_it_is(coroutine):
+    return await coroutine
+
+
+async def _taken(completion, ticket):
+    """Waits until one more value may be made; gives whether nobody wants it."""
+    while ticket is not None and not ticket.done() and not completion.unwanted:
+        await asyncio.wait([asyncio.wrap_future(any_done([ticket]))], timeout=_CANCEL_SECONDS)
+    await _let_on(completion)
+    return bool(completion.unwanted)
+
+
+async def _let_on(completion):
+    """Waits until the actor's values that nobody has read yet are few enough for one more."""
+    while not completion.unwanted and (unread := completion.let_on()) is not None:
+        if unread:
+            await asyncio.wait([asyncio.wrap_future(any_done(unread))], timeout=_CANCEL_SECONDS)
+        else:
+            await asyncio.sleep(0.001)
+
+
+async def _in_turns(values):
+    for value in values:
+        yield value
+        await asyncio.sleep(0)

@@ -1,0 +1,90 @@
+"""An actor's methods as its worker calls them: those that every actor has, and what options ask for around a method."""
+
+from inspect import getattr_static, isgeneratorfunction
+
+from reactor import _core
+
+from rayshim.errors.exceptions import RayChannelError
+from rayshim.worker.retries import again, retried
+
+
+def bind(instance, name, options, plain=lambda method: method):
+    """The callable for method `name` of `instance`, whose `@ray.method` options are `options`; `plain` is put around it (inline placement)."""
+    if name == "__ray_ready__":
+        return plain(lambda: True)
+    if name == "__ray_call__":
+        return plain(lambda function, *args, **kwargs: function(instance, *args, **kwargs))
+    if name == "__ray_terminate__":
+        from rayshim.worker.exit import exit_actor
+
+        return exit_actor
+    if name == "__dag_stage__":
+        return _GraphStages(instance)
+    cls = type(instance)
+    static = getattr_static(cls, name)  # an attribute of the instance that has the method's name does not stand in its way
+    method = plain(static.__get__(instance, cls))
+    return Configured(method, options) if options.get("retry_exceptions") else method
+
+
+class Configured:
+    """A method with what its options, or those of one call, ask for: a name, retries on exceptions, a concurrency group."""
+
+    __slots__ = ("method", "retry", "concurrency_group", "_named_", "__name__", "__self__", "__title__")
+
+    def __init__(self, method, options):
+        self.method = getattr(method, "method", method)
+        self.retry = retried(options["retry_exceptions"]) if "retry_exceptions" in options else getattr(method, "retry", ())
+        self.concurrency_group = options.get("concurrency_group")
+        self._named_ = options.get("name")
+        if self._named_:
+            self.__title__ = f"ray::{options['name']}"  # of the process while it runs
+        self.__name__ = self._named_ or getattr(method, "__name__", "")
+        self.__self__ = getattr(method, "__self__", None)
+
+    @property
+    def _unnamed_(self):
+        return self.method
+
+    def __call__(self, *args, **kwargs):
+        if isgeneratorfunction(self.method):
+            return again(self.method, args, kwargs, self.retry, _core.take_retry)
+        while True:
+            try:
+                return self.method(*args, **kwargs)
+            except self.retry:
+                if not _core.take_retry():
+                    raise
+
+
+class _GraphStages:
+    """The actor's method that does the stages of all its graphs.
+
+    `(None, stages, profile)` brings a graph, gives its key and whether the actor runs several calls at once; `(key, stage,
+    execution, *arguments)` runs a stage; `(key, None, None)` forgets the graph.
+    """
+
+    in_order = True  # one after the other, whatever the actor's concurrency
+
+    def __init__(self, instance):
+        self.__self__ = instance
+        self.__name__ = "__init__"
+        self._graphs = {}
+        self._made = 0
+
+    def __call__(self, key, stage, execution, *taken):
+        if key is None:
+            return self._bring(stage, execution)
+        if stage is None:
+            self._graphs.pop(key, None)
+            return None
+        if key not in self._graphs:
+            raise RayChannelError("execute() of a compiled graph: the actor has been restarted since the graph was compiled. Compile it again")
+        return self._graphs[key].run(stage, execution, taken, self)
+
+    def _bring(self, stages, profile):
+        from rayshim.worker import concurrency
+        from rayshim.worker.stages import Graph
+
+        self._made += 1
+        self._graphs[self._made] = Graph(self.__self__, stages, profile)
+        return self._made, concurrency.is_concurrent()

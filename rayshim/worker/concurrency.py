@@ -1,0 +1,277 @@
+"""Actors that run several calls at once: threaded (`max_concurrency`), async (any `async def` method), concurrency groups.
+
+The worker's main thread takes the calls off the channels and hands them on, each to its group: a pool of threads, or an event
+loop in a thread of its own. A Completion gives each result back.
+"""
+
+import functools
+import selectors
+import threading
+
+from reactor import _core
+
+from rayshim.calls.concurrency import has_threads, no_room
+from rayshim.errors.exceptions import TaskCancelledError
+from rayshim.worker.threads import Threads, leave, running
+
+SYSTEM_GROUP = "_ray_system"  # every actor has it: a call put there goes past what the actor is busy with
+_GRAPH_GROUP = "_graph"  # the stages of compiled graphs, which run one after the other
+_ASYNC_LIMIT = 1000  # calls at once of an async actor, where max_concurrency does not say
+_groups = {}  # name ("": default) -> Threads or _Loop, of this process's actor
+_group_of = []  # of each method, by index
+_in_work = {}  # uid of a call's result -> its _Call, until it is done
+
+
+class _Watched(selectors.DefaultSelector):
+    """An event loop's selector. The core is told when all of an actor's groups are loops that wait with nothing to come by itself."""
+
+    waiting = set()
+    replay = None  # rayshim.journal.loop.RecordedLoop, in a replay
+
+    def select(self, timeout=None):
+        if timeout is not None:
+            return super().select(timeout)
+        self.waiting.add(self)
+        _core.loop_idle(len(self.waiting) == sum(isinstance(group, _Loop) for group in set(_groups.values())) == len(set(_groups.values())))
+        try:
+            patience = self.replay and self.replay.patience()
+            if patience:
+                if events := super().select(patience):
+                    return events
+                self.replay.waited()
+            return super().select(None)
+        finally:
+            self.waiting.discard(self)
+            _core.loop_idle(False)
+
+
+def make(info, how, constructor, recorded=None):
+    """Makes the instance by `constructor()`, for an async class inside its event loop, where it may start tasks.
+
+    Arguments: info, the ClassInfo; how, dict of the actor's options: concurrency (max_concurrency), groups ({name: limit}),
+    out_of_order (allow_out_of_order_execution); recorded, in a run that is recorded or replayed: (group, selector,
+    function that is called with a ReplayError) -> rayshim.journal.loop.RecordedLoop.
+    Returns (instance, whether its calls are to be handed on, the lane of each method: see reactor/_core/aside.h).
+    """
+    limit, groups = how.get("concurrency"), how.get("groups") or {}
+    if (how.get("streams_window") or 0) > 0:
+        _core.set_streams_window(how["streams_window"])
+    for name, size in groups.items():
+        if size < 1:
+            raise ValueError(no_room(name, size))
+    if info.is_async:
+        _groups[""] = _Loop("", _ASYNC_LIMIT if limit is None else max(1, limit), recorded)
+        _groups.update((name, _Loop(name, size, recorded)) for name, size in groups.items())
+        instance = _groups[""].run(constructor)
+    elif has_threads(how, info.is_async):
+        turns, threads = recorded.turns(functools.partial(_refuse, _groups.values())) if recorded else None, Threads
+        if turns:
+            from rayshim.worker.recorded_threads import RecordedThreads
+
+            threads = functools.partial(RecordedThreads, turns)
+        _groups[""] = threads(limit or 1)
+        _groups.update((name, threads(size)) for name, size in groups.items())
+        instance = turns.run(constructor) if turns else constructor()
+    else:
+        instance = constructor()
+    handed_on = bool(_groups)
+    _group_of[:] = [method[5].get("concurrency_group") or "" for method in info.methods.values()]
+    if how.get("out_of_order") or info.is_async or (limit or 1) > 1:
+        lanes = [0 if name == "__dag_stage__" else -1 for name in info.methods]
+    else:
+        numbers = {name: i for i, name in enumerate(["", *groups])}
+        lanes = [numbers.get(name, 0) for name in _group_of] if groups else []
+    if handed_on:
+        _end_when_done()
+    return instance, handed_on, lanes
+
+
+def is_concurrent():
+    """Whether the actor of this process runs several calls at once."""
+    return "" in _groups
+
+
+def submit(actor, index, function, args, kwargs, completion):
+    """The core hands on a call of method number `index`."""
+    in_order = getattr(function, "in_order", False)
+    name = _GRAPH_GROUP if in_order else getattr(function, "concurrency_group", None) or _group_of[index]
+    group = _groups.get(name)
+    if group is None:
+        if name not in (SYSTEM_GROUP, _GRAPH_GROUP):
+            completion.error(ValueError(
+                f"Failed to look up the executor of the given concurrency group {name}. It doesn't exist: the actor's groups are "
+                f"{sorted(n for n in _groups if n and n not in (SYSTEM_GROUP, _GRAPH_GROUP))}"
+            ))
+            return
+        group = _groups[name] = Threads(1)
+    call = _Call(group, function, args, kwargs, completion)
+    if group.refused:
+        return call.error(group.refused)
+    _in_work[call.uid] = call
+    group.submit(call)
+
+
+def _refuse(groups, error):
+    """Of their calls under way, and of all that come, that is the result."""
+    for group in groups:
+        group.refused = error
+    for call in list(_in_work.values()):
+        if call.group in groups:
+            call.error(error)
+
+
+def cancel(uid, children):
+    """The core tells that the call with this result is to be interrupted."""
+    call = _in_work.get(uid)
+    if call is not None:
+        call.group.cancel(call)
+
+
+class _Call:
+    def __init__(self, group, function, args, kwargs, completion):
+        self.group, self.function, self.args, self.kwargs, self.completion = group, function, args, kwargs, completion
+        self.uid = completion.uid
+        self.name = getattr(function, "__name__", "")
+        self.retry = getattr(function, "retry", ())
+        self.method = getattr(function, "method", function)
+        self.task = None
+        self.begun = False  # its method was called
+        self.cancelled = False  # its loop has come to that
+        self.tag = self.number = None  # in a run that is recorded: its tag, and which of its actor's calls, or its loop's, it is
+
+    def values(self):
+        """What the call of a generator method gives, with its retries."""
+        import inspect
+
+        from rayshim.worker.retries import again, again_async
+
+        if self.retry and inspect.isasyncgenfunction(self.method):
+            return again_async(self.method, self.args, self.kwargs, self.retry, self.completion.take_retry)
+        if self.retry and inspect.isgeneratorfunction(self.method):
+            return again(self.method, self.args, self.kwargs, self.retry, self.completion.take_retry)
+        return self.method(*self.args, **self.kwargs)
+
+    def value(self, value):
+        _in_work.pop(self.uid, None)
+        self.completion.value(value)
+
+    def error(self, error):
+        _in_work.pop(self.uid, None)
+        self.completion.error(error)
+
+    def interrupted(self):
+        """It was cancelled while it ran: that is its result, whatever it made of it."""
+        from rayshim.worker.context import RuntimeContext
+
+        _in_work.pop(self.uid, None)
+        self.completion.interrupted(TaskCancelledError(RuntimeContext()._task_id()))
+
+    def dropped(self, task):
+        """Its coroutine has ended, perhaps before its first step."""
+        if self.uid in _in_work:
+            self.error(RuntimeError("the call was dropped"))
+
+    def again(self, error):
+        """Whether to call once more after `error`."""
+        return isinstance(error, self.retry) and self.completion.take_retry()
+
+
+class _Loop:
+    refused = None  # the error that all its calls get from now on
+
+    def __init__(self, group, limit, recorded):
+        import asyncio
+
+        plain = type(asyncio.get_event_loop_policy()) is asyncio.DefaultEventLoopPolicy
+        self._recorded = bool(recorded and plain)
+        self._calls = 0
+        if self._recorded:
+            self._loop = recorded.loop(group, _Watched(), functools.partial(_refuse, [self]))
+        else:
+            self._loop = asyncio.SelectorEventLoop(_Watched()) if plain else asyncio.new_event_loop()
+        self._free = asyncio.Semaphore(limit)
+        threading.Thread(target=self._serve, name="actor-loop", daemon=True).start()
+
+    def _serve(self):
+        import asyncio
+
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        leave(SystemExit("the actor's event loop was stopped"))
+
+    def run(self, function):
+        """`function()` in the loop; waits for it."""
+        import asyncio
+
+        async def call():
+            return function()
+
+        return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
+
+    def submit(self, call):
+        if self._recorded:
+            call.tag, call.number = _core.running_tag(), self._calls
+            self._calls += 1
+        self._in_loop("call", self._start, call)
+
+    def _in_loop(self, kind, function, call):
+        """Has the loop call `function(call)`; `kind` names this in a record."""
+        if self._recorded:
+            self._loop.come(kind, call.number, function, call)
+        else:
+            self._loop.call_soon_threadsafe(function, call)
+
+    def _start(self, call):
+        call.task = self._loop.create_task(self._run(call))
+        call.task.add_done_callback(call.dropped)
+
+    def cancel(self, call):
+        self._in_loop("cancel", self._cancel, call)
+
+    def _cancel(self, call):
+        call.cancelled = True
+        if self._recorded and not call.begun:
+            self._loop.was_interrupted(call.tag, lambda: True)
+        call.task.cancel()
+
+    async def _run(self, call):
+        running.set(call)
+        try:
+            async with self._free:
+                value = await self._call(call)
+        except SystemExit as error:
+            leave(error)
+        except BaseException as error:
+            self._interrupted(call) or call.error(error)
+        else:
+            self._interrupted(call) or call.value(value)
+
+    def _interrupted(self, call):
+        unwanted = lambda: call.completion.unwanted  # noqa: E731
+        interrupted = call.begun and (self._loop.was_interrupted(call.tag, unwanted) if self._recorded else unwanted())
+        if interrupted:
+            call.interrupted()
+        return interrupted
+
+    async def _call(self, call):
+        import inspect
+
+        from rayshim.worker.async_generators import stream
+
+        if call.completion.streaming:
+            return await stream(call.values(), call.completion, self._loop.physically if self._recorded else None)
+        while True:
+            try:
+                call.begun = not (call.cancelled if self._recorded else call.completion.unwanted)
+                value = call.method(*call.args, **call.kwargs) if call.begun else None
+                return await value if inspect.isawaitable(value) else value
+            except Exception as error:
+                if not call.again(error):
+                    raise
+
+
+def _end_when_done():
+    """SIGTERM ends the process when the calls in work are done; none is begun any more."""
+    import signal
+
+    signal.signal(signal.SIGTERM, lambda number, frame: _core.leave_after_task())

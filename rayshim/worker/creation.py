@@ -1,0 +1,135 @@
+"""What a worker makes of what lies in the store: actors of their classes, tasks of their functions."""
+
+import os
+import sys
+
+from reactor import _core
+
+from rayshim.calls.concurrency import has_threads
+from rayshim.errors import exceptions
+from rayshim.errors.exceptions import RaySystemError
+from rayshim.placement import bundles, num_threads
+from rayshim.session import gpus, session
+from rayshim.session.environment import thawed
+from rayshim.session.facts import public
+
+
+def cpus(facts):
+    """The threads of the actor with these facts; of a worker of many: 1."""
+    return num_threads.of({name: amount / 10000 for name, amount in bundles.plain(facts["demand"]).items()}) if facts else 1
+
+
+def create(number, args, kwargs):
+    """Makes the instance of an actor; gives (list of its methods in ClassInfo's order, whether calls are handed on, their lanes, where
+    its digest begins)."""
+    (cls_ref, facts, how), args = args[0], args[1:]
+    s = session.current
+    if s.states is not None:
+        s.states.seed(number, s.settings["seed"], f"actor {facts['ordinal']}")
+    if s.inline:
+        num_threads.begin_inline(s.settings, cpus(facts))
+    if s.broken is not None:
+        raise s.broken
+    if s.settings["kept"]:
+        from rayshim.journal import rerun
+
+        facts = {**facts, "restarts": (s.record or facts).get("restarts", 0)}
+        rerun.to_be(facts)
+    info = _core.get_one(_info_ref(facts), None)
+    side = None
+    if s.settings["kept"] and not s.inline:
+        side = rerun.Side(facts, info.is_async, has_threads(how, info.is_async))  # before what it imports makes locks
+    cls = _imported(cls_ref, f"actor with name {facts['class_name']}")
+    s.imported(cls, cls_ref)
+    make = lambda: cls(*args, **kwargs)  # noqa: E731
+    handed_on, lanes, plain, around = False, [], lambda method: method, lambda method: method
+    if s.inline and facts.get("env"):
+        from rayshim.worker.environment import Surroundings
+
+        around = Surroundings(thawed(facts["env"])).around
+        make = around(make)
+    if s.inline and s.inline_actors[number].gpus:
+        around = _seeing_gpus(s, s.inline_actors[number].gpus, around)
+        make = around(make)
+    if s.inline and info.is_async:
+        from rayshim.placement.inline_loop import ActorLoop
+
+        loop = ActorLoop()
+        instance, plain = loop.make(make), loop.plain
+    elif s.inline:
+        instance = make()
+    else:
+        from rayshim.worker import concurrency
+
+        instance, handed_on, lanes = concurrency.make(info, how, lambda: cls(*args, **kwargs), side)
+    if s.driver is None and type(instance).__repr__ is not object.__repr__:
+        if s.hosted is not None:
+            s.hosted[number].label = repr(instance)
+        else:
+            from reactor.runtime import worker
+
+            worker.rename(repr(instance))
+    from rayshim.worker import builtin_methods
+
+    made = {name: builtin_methods.bind(instance, name, method[5], lambda m: around(plain(m))) for name, method in info.methods.items()}
+    script = rerun.came_to_be(facts, handed_on) if s.settings["kept"] else None  # tags of its calls in their recorded order
+    return list(made.values()), handed_on, lanes, _name_in_every_run(facts), script
+
+
+def _seeing_gpus(s, own, around):
+    """Inline placement: `around` with the actor's GPUs shown to the method."""
+    from rayshim.worker.task_options import within
+
+    return lambda method: within(around(method), lambda: gpus.shown(gpus.names(own, s.gpus_told)))
+
+
+def _name_in_every_run(facts):
+    """A number that names the actor among those of a run, whatever the timing and the placement: where its digest begins."""
+    import zlib
+
+    ordinal = facts["ordinal"]
+    return zlib.crc32(f"{facts['class_name']} {'of a task' if ordinal.startswith('task worker') else ordinal}".encode())
+
+
+def _info_ref(facts):
+    return _core.ref_at(facts["info"])
+
+
+def create_failed(number, error_bytes, reason):
+    """The reason of death of an actor whose constructor raised (`error_bytes`) or that left by itself; number 0: a task left."""
+    s = session.current
+    facts = s.record if not s.inline else number and s.inline_actors[number].facts
+    if error_bytes:
+        cause = exceptions.RayError.from_bytes(error_bytes)
+        print(f"Exception raised in creation task: {exceptions.ActorDiedError(cause)}", file=sys.stderr, flush=True)
+    return {"pid": os.getpid(), "status": 0, "exit_reason": reason, "killed": None, "creation_error": error_bytes,
+            "actor": public(facts) if facts else None}
+
+
+def load_function(ref):
+    """The callable of an exported function, with what its options ask for around it; what a call asks for around its method
+    is exported with None for the function."""
+    if session.current.broken is not None:
+        raise session.current.broken
+    function, flags = _imported(ref, "remote function")
+    if function is None:
+        from rayshim.worker.builtin_methods import Configured
+
+        return lambda method: Configured(method, flags)
+    session.current.imported(function, ref, tuple(sorted(flags.items())))
+    if not flags:
+        return function
+    from rayshim.worker.task_options import wrap
+
+    return wrap(function, flags)
+
+
+def _imported(ref, what):
+    """The exported class or function. RuntimeError, as in Ray, with the traceback if this process cannot import what it needs."""
+    try:
+        return _core.get_one(ref, None)
+    except RaySystemError as error:
+        raise RuntimeError(
+            f"The {what} failed to import on the worker. This may be because needed library dependencies are not installed in the "
+            f"worker environment:\n\n{error.traceback_str}"
+        ) from None

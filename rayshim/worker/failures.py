@@ -1,0 +1,107 @@
+"""Errors in both directions: what a call raised as it is stored, and what is stored as it is raised."""
+
+import os
+
+from reactor import _core, codec
+
+from rayshim.errors import exceptions
+from rayshim.errors.exceptions import ObjectStoreFullError, OutOfDiskError, RaySystemError
+from rayshim.errors.sites import OURS, calling
+from rayshim.session import session
+from rayshim.session.ids import actor_id
+
+
+def stale(what):
+    """The exception for a ref or handle of an earlier session."""
+    if what == "actor handle":
+        return exceptions.ActorHandleNotFoundError(
+            "ActorHandle objects are not valid across Ray sessions: this one belongs to an earlier init() that has been shut down. "
+            f"Make the actor again after the new init() (used at {calling()})"
+        )
+    return ValueError(
+        f"An application is trying to access a Ray object whose owner is unknown: this {what} belongs to an earlier init() that has been "
+        "shut down, or was made from an id alone. Please make sure that all Ray objects you are trying to access are part of the current "
+        f"Ray session (used at {calling()})"
+    )
+
+
+def unpicklable(error, check, name):
+    """The TypeError for an argument of the remote function, class or method `name` that could not be pickled with `error`."""
+    from rayshim.errors.unpicklable import told
+
+    whom = getattr(getattr(check, "__self__", None), "of", None) or name
+    return told(error, f"the argument {error.value!r} for a task or actor {whom} (at {calling()})") if hasattr(error, "value") else error
+
+
+def failure(error, what, is_argument):
+    """The stored form of an exception that a call raised; `what` is the callable, None for a constructor."""
+    from rayshim.worker.context import RuntimeContext
+
+    if isinstance(error, KeyboardInterrupt):  # its own, or that of a cancelled call: the same to Ray
+        return exceptions.TaskCancelledError(RuntimeContext()._task_id()).to_bytes()
+    name, actor_repr, actor = _name_of(what)
+    made = exceptions.make_task_error(
+        name, error, os.getpid(), actor_repr, actor_id=actor, skip=OURS, dependency=is_argument, ip="127.0.0.1"
+    )
+    return made.to_bytes()
+
+
+def _name_of(what):
+    instance = getattr(what, "__self__", None)
+    method = getattr(what, "__name__", "__init__")
+    s = session.current
+    number = s.record["number"] if s.record else _core.running()[1]
+    if not number:
+        return method, None, None
+    facts = s.record if not s.inline else s.inline_actors[number].facts
+    who = object.__repr__(instance) if instance is None or type(instance).__repr__ is object.__repr__ else repr(instance)
+    return f"{facts['class_name']}.{method}", who, actor_id(number).hex()
+
+
+def error(state, value, ref):
+    """The exception to raise for a result that is not a value: state 17 error, 18 died, 19 cancelled."""
+    made = _error(state, value, ref)
+    return made.as_instanceof_cause() if isinstance(made, exceptions.RayTaskError) else made
+
+
+def lost(state, value):
+    """In any process: nobody has seen this failure, and nobody can any more."""
+    from rayshim.worker import unhandled
+
+    unhandled.lost(_error(state, value, None))
+
+
+def lost_text(state, value):
+    """In the zygote: what the driver's user is told of such a failure, None: nothing."""
+    from rayshim.worker import unhandled
+
+    return unhandled.told(_error(state, value, None))
+
+
+def _error(state, value, ref):
+    if state == 17:
+        return exceptions.RayError.from_bytes(value) if isinstance(value, bytes) else exceptions.RaySystemError(str(value))
+    if state == 19:
+        return exceptions.TaskCancelledError(ref.task_id() if ref is not None else None)
+    from rayshim.errors import deaths
+
+    return deaths.exception(value)
+
+
+def loads(data, buffers):
+    """A value out of the store. What its unpickling raises becomes a RaySystemError, as in Ray."""
+    try:
+        return codec.loads(data, buffers)
+    except Exception as error:
+        from rayshim.errors.tracebacks import format_remote
+
+        failed = RaySystemError(error, format_remote(error, OURS))
+    raise failed
+
+
+def store_full(wanted, used, limit, disk):
+    found = f"Failed to put an object of {wanted} bytes: the object store holds {used} of its {limit} bytes"
+    what_to_do = "Let go of refs and of arrays over old values, or give init(object_store_memory=) more"
+    if disk:
+        return OutOfDiskError(f"{found}, and the disk has no room for more. {what_to_do}, or init(object_spilling_directory=) another disk")
+    return ObjectStoreFullError(f"{found}. {what_to_do}")

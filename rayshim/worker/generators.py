@@ -1,0 +1,24 @@
+"""What the worker makes of a generator whose values are gathered."""
+
+from reactor import _core
+
+from rayshim.calls.generators import DynamicObjectRefGenerator
+from rayshim.worker.failures import failure
+
+
+def gather(values, function):
+    """In the worker: the value of a call with num_returns="dynamic" that returned `values`."""
+    if not hasattr(values, "__next__"):
+        raise ValueError(
+            f'Functions with @ray.remote(num_returns="dynamic" must return a generator: {getattr(function, "__name__", function)} returned {values!r:.80}. '
+            "Write it with `yield`, or leave num_returns out"
+        )
+    refs = []
+    try:
+        for value in values:
+            refs.append(_core.put(value))
+    except Exception as error:
+        ref, offset = _core.request()
+        _core.reply(offset, failure(error, function, False), True)
+        refs.append(ref)
+    return DynamicObjectRefGenerator(refs)

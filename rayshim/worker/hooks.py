@@ -1,0 +1,162 @@
+"""rayshim's hooks in the runtime (see reactor.runtime.plugin), and what a process of the run is given at its birth."""
+
+import contextlib
+import os
+
+from reactor import _core
+from reactor.runtime.seeding import reseed
+
+from rayshim.calls.generators import ObjectRefGenerator
+from rayshim.errors.sites import OURS
+from rayshim.placement import num_threads
+from rayshim.session import gpus, session
+from rayshim.session.environment import thawed
+from rayshim.session.facts import public
+from rayshim.worker import creation, failures
+from rayshim.worker.failures import lost_text  # noqa: F401  of the plugin, too
+
+_recorded = None  # in the zygote: path of the record
+
+
+def install(settings, role):
+    """Sets the core's hooks in this process: role is driver, inline, zygote, actor or task."""
+    from rayshim.calls import refs  # noqa: F401  refs are made as ObjectRef from here on
+    from rayshim.ordering import deadlock, order
+    from rayshim.worker import generators
+
+    if settings["alias"]:
+        from rayshim.session import alias
+
+        alias.install()
+    elif role == "zygote":
+        from rayshim.session import alias
+
+        alias.install_when_driver_does()
+    for name, hook in (("failure", failures.failure), ("error", failures.error), ("create", creation.create), ("create_failed", creation.create_failed),
+                       ("function", creation.load_function), ("loads", failures.loads), ("store_full", failures.store_full), ("deferred", deferred),
+                       ("generator", ObjectRefGenerator), ("gather", generators.gather), ("stale", failures.stale),
+                       ("unpicklable", failures.unpicklable), ("cancelled", cancelled), ("relaxed", order.relaxed), ("lost", failures.lost), ("stuck", deadlock.stuck)):
+        _core.set_hook(name, hook)
+    if role == "inline":
+        from rayshim.placement import inline
+
+        _core.set_hook("anew", inline.anew)
+        from reactor.runtime import worker
+
+        _core.set_hook("exit_kind", worker.exit_kind)
+    if role == "zygote":
+        global _recorded
+        _recorded = settings["kept"][0] if settings["kept"] and not settings["kept"][1] else None
+        import socket  # noqa: F401  imported here once, not in each worker
+
+        from rayshim.calls import actor_class, function  # noqa: F401
+        from rayshim.errors import exceptions  # noqa: F401
+        from rayshim.worker import builtin_methods, concurrency, environment, interrupts  # noqa: F401
+
+        if settings["kept"]:
+            from rayshim.journal.threads import know_locks
+            from rayshim.worker import recorded_threads  # noqa: F401  the runtime's own locks are made before `know_locks`
+
+            know_locks()
+
+
+def observe(settings):
+    """Turns recording and tracing on or off in this process."""
+    _core.set_own_directory(OURS[0])
+    _core.set_recording(settings["recording"])
+    _core.set_tracing(settings["trace"])
+    if settings["seed"] is not None:
+        _core.set_hook("task_random", task_random)
+    if settings["kept"]:
+        from rayshim.journal import rerun
+
+        rerun.begin(settings)
+
+
+def begin(settings, record, own_gpus, setting):
+    """In a worker after its birth: the session, the environment, how it is interrupted."""
+    import socket
+
+    from reactor.runtime.control import Sender
+    from reactor.runtime.descriptors import SEND_FD
+
+    from rayshim.worker import environment
+
+    own = (record or {}).get("env") if record else setting and setting[0]
+    env = settings["runtime_env"] if own is None else thawed(own)
+    s = session.begin(session.Session(Sender(socket.socket(fileno=SEND_FD)), settings, None, record, own_gpus or (), env))
+    _core.set_titles(*((f"ray::{record['class_name']}", f"ray::{record['class_name']}.") if record else ("ray::packed" if s.hosted is not None else "ray::IDLE", "ray::")))
+    if s.hosted is not None:
+        from rayshim.placement import packing
+
+        packing.host()
+    from rayshim.worker import interrupts
+
+    interrupts.listen()
+    _take_place_among_processes()
+    observe(settings)
+    if settings["logging"] is not None:
+        settings["logging"].apply()
+    try:
+        num_threads.begin_worker(settings, creation.cpus(record), lambda: environment.enter(env))
+    except Exception as error:
+        s.broken = error
+    os.environ["PYTHONBREAKPOINT"] = "rayshim.util.rpdb.set_trace"  # breakpoint() waits for a connection; a worker has no terminal
+    s.gpus_told = gpus.visible()
+    if s.gpus or "GPU" in settings["resources"]:
+        gpus.show(gpus.names(s.gpus, s.gpus_told))
+
+
+def _take_place_among_processes():
+    """As in Ray: where memory runs out, the system kills workers before anything else; where there are fewer cores than running processes, the
+    driver goes on and the workers wait. A learner in the driver beside four actors that compute on 2 cores is 2.5 times slower without."""
+    with contextlib.suppress(OSError, ValueError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write(str(min(max(int(os.environ.get("RAY_worker_oom_score_adjustment") or 1000), 0), 1000)))
+    with contextlib.suppress(OSError, ValueError):
+        os.nice(int(os.environ.get("RAY_worker_niceness") or 15))
+
+
+def task_random(tag):
+    """With a seed: a task draws what its place in the serial run says, in whatever process it runs. None: it has ended (inline)."""
+    s = session.current
+    if s.inline:
+        from rayshim.placement import inline
+
+        if tag is None:
+            return inline.end_task()
+        inline.begin_task(tag)
+    reseed(s.settings["seed"], f"task {tag}")
+
+
+def begin_inline(s):
+    """What `begin` is for workers, for the one process of inline placement."""
+    from rayshim.placement import inline
+    from rayshim.worker import environment
+
+    inline.begin(s)
+    environment.add_paths(s.runtime_env)
+    try:
+        environment.run_hook(s.runtime_env)
+    except Exception as error:
+        s.broken = error
+
+
+def died(facts):
+    """The reason of a death as it is stored."""
+    if _recorded:
+        from rayshim.journal import rerun
+
+        rerun.died(_recorded, facts)
+    return {**facts, "actor": facts["actor"] and public(facts["actor"])}
+
+
+def deferred(actor, index, function, args, kwargs, completion):
+    from rayshim.worker import concurrency
+
+    concurrency.submit(actor, index, function, args, kwargs, completion)
+
+
+def cancelled(uid, children):
+    from rayshim.worker import concurrency
+
+    concurrency.cancel(uid, children)

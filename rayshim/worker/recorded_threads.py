@@ -1,0 +1,80 @@
+"""Threads of an actor whose run is recorded or done again."""
+
+import threading
+import time
+
+from reactor import _core
+
+from rayshim.journal.threads import Slot
+from rayshim.worker.threads import Threads
+
+_CANCEL_SECONDS = 0.1  # who waits for the reader of a stream looks so often whether it was cancelled
+
+
+class RecordedThreads(Threads):
+    """Threads that take turns, in a run that is recorded or done again. Calls and cancellations come in where a turn ends."""
+
+    _calls = 0  # of all groups
+
+    def __init__(self, turns, limit):
+        super().__init__(limit)
+        self._turns, self._slot = turns, Slot
+
+    def submit(self, call):
+        call.tag, call.number = _core.running_tag(), RecordedThreads._calls
+        call.cancelled = False
+        RecordedThreads._calls += 1
+        self._turns.come(("call", call.number), lambda: super(RecordedThreads, self).submit(call) or True)
+
+    def _start(self, call):
+        serve, _ = self._turns.member(self._serve)
+        threading.Thread(target=serve, args=(call,), name="actor", daemon=True).start()
+
+    def cancel(self, call):
+        def let_in():
+            call.cancelled = True
+            if call in self._waiting:
+                self._waiting.remove(call)
+                self._turns.was_interrupted(call.tag, lambda: True)
+                call.value(None)
+            return True
+
+        self._turns.come(("cancel", call.number), let_in)
+
+    def _run(self, call):
+        super()._run(call)
+        self._turns.pause()
+
+    def _value(self, call):
+        if call.cancelled:
+            return None
+        if not call.completion.streaming:
+            return call.method(*call.args, **call.kwargs)
+        values = call.values()
+        if not hasattr(values, "__next__"):
+            raise ValueError(f'a call with num_returns="streaming" must return a generator, not {type(values).__name__}. Write the method with `yield`, or leave num_returns out')
+        self._turns.physically(lambda: _let_on(call.completion))
+        for value in values:
+            ticket = call.completion.item(value)
+            if self._turns.physically(lambda: _taken(call.completion, ticket)):
+                raise KeyboardInterrupt
+        return None
+
+    def _interrupted(self, call):
+        interrupted = self._turns.was_interrupted(call.tag, lambda: call.completion.unwanted) and not call.completion.streaming
+        if interrupted:
+            call.value(None)
+        return interrupted
+
+
+def _taken(completion, ticket):
+    """Waits until one more value of a stream may be made; gives whether nobody wants it."""
+    while ticket is not None and not ticket.done() and not completion.unwanted:
+        _core.wait([ticket], 1, _CANCEL_SECONDS)
+    return _let_on(completion)
+
+
+def _let_on(completion):
+    while not completion.unwanted and (unread := completion.let_on()) is not None:
+        _core.wait(unread, 1, _CANCEL_SECONDS) if unread else time.sleep(0.001)
+    return bool(completion.unwanted)

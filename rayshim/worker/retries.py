@@ -1,0 +1,39 @@
+"""Calls that are run again after an exception: the options `retry_exceptions` and `max_task_retries`."""
+
+
+def retried(which):
+    """What `retry_exceptions=which` means for an except clause."""
+    return () if not which else Exception if which is True else tuple(which)
+
+
+def again(function, args, kwargs, retry, take_retry):
+    """The values of a generator function; after an exception of `retry` it is called once more if `take_retry()`, and goes on where
+    it was."""
+    given = 0
+    while True:
+        try:
+            for place, value in enumerate(function(*args, **kwargs)):
+                if place == given:
+                    given += 1
+                    yield value
+            return
+        except retry:
+            if not take_retry():
+                raise
+
+
+async def again_async(function, args, kwargs, retry, take_retry):
+    """As `again`, of an async generator function."""
+    given = 0
+    while True:
+        try:
+            place = 0
+            async for value in function(*args, **kwargs):
+                if place == given:
+                    given += 1
+                    yield value
+                place += 1
+            return
+        except retry:
+            if not take_retry():
+                raise

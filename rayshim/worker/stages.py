@@ -1,0 +1,111 @@
+"""The actor's side of a compiled graph: runs the stages that its calls name."""
+
+import time
+from dataclasses import asdict, dataclass
+
+
+@dataclass
+class OperationRecord:
+    """Times of one part of an operation, kept in the actor's `__ray_cgraph_events` when profiling is on."""
+
+    actor_classname: str
+    actor_name: str
+    actor_id: str
+    method_name: str
+    bind_index: int
+    operation: str  # READ, COMPUTE or WRITE
+    start_t: float
+    end_t: float
+
+    def to_dict(self):
+        return asdict(self)
+
+
+class _Failed:
+    """In place of a value: the error of the operation that should have made it."""
+
+    def __init__(self, error, name):
+        self.error, self.name = error, name
+
+
+class Graph:
+    """One compiled graph in one actor: its stages, and the values that stay here between them."""
+
+    def __init__(self, instance, stages, profile):
+        self._instance, self._stages, self._profile = instance, stages, profile
+        self._execution = None
+        self._slots = {}
+
+    def run(self, number, execution, taken, named):
+        """Runs stage `number` with the arguments `taken` and gives its result, or the list of them.
+
+        An operation's error is handed on to those that depend on it; it is raised here if it is the last operation's.
+        `named.__name__` then becomes its method's.
+        """
+        if execution != self._execution:
+            self._execution, self._slots = execution, {}
+        stage, slots = self._stages[number], self._slots
+        for slot, value in zip(stage.takes, taken):
+            if slot is not None:
+                slots.setdefault(slot, value)  # what an earlier stage was given is shared, as one channel's value is
+        for step in stage.steps:
+            failed = self._step(step, slots)
+        try:
+            if failed is not None:
+                named.__name__ = failed.name
+                raise failed.error
+            given = [None if slot is None else slots[slot] for slot in stage.gives]
+        finally:
+            for slot in stage.frees:
+                slots.pop(slot, None)
+        return given[0] if len(given) == 1 else given
+
+    def _step(self, step, slots):
+        """Runs one operation and stores what it makes; gives its _Failed, or None."""
+        clock = [time.perf_counter()]
+        arguments = [slots[what] if kind == "slot" else what for kind, what in step.arguments]
+        made = next((a for a in arguments if type(a) is _Failed), None)
+        clock.append(time.perf_counter())
+        if made is None:
+            try:
+                method = getattr(self._instance, step.method) if isinstance(step.method, str) else step.method
+                made = method(*arguments, **step.keywords)
+                _check_parts(made, step.stores, step.name)
+            except Exception as error:
+                made = _Failed(error, step.name)
+        clock.append(time.perf_counter())
+        failed = made if type(made) is _Failed else None
+        for slot, part in step.stores:
+            slots[slot] = made if failed or part is None else made[part]
+        clock.append(time.perf_counter())
+        if self._profile:
+            self._record(step, clock)
+        return failed
+
+    def _record(self, step, clock):
+        from rayshim.worker.context import RuntimeContext
+
+        context = RuntimeContext()
+        events = self._instance.__dict__.setdefault("__ray_cgraph_events", [])
+        for i, part in enumerate(("READ", "COMPUTE", "WRITE")):
+            events.append(
+                OperationRecord(
+                    type(self._instance).__name__,
+                    context.get_actor_name(),
+                    context.get_actor_id(),
+                    step.name,
+                    step.bind_index,
+                    part,
+                    clock[i],
+                    clock[i + 1],
+                )
+            )
+
+
+def _check_parts(made, stores, name):
+    if len(stores) < 2:
+        return
+    if not isinstance(made, tuple):
+        raise ValueError(f"Expected a tuple of {len(stores)} outputs, but got {type(made)} (from {name}, whose num_returns is {len(stores)}, in a compiled graph: return a tuple)")
+    if len(made) != len(stores):
+        raise ValueError(f"Expected {len(stores)} outputs, but got {len(made)} outputs (from {name} in a compiled graph: return as many values as its num_returns says)")

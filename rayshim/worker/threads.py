@@ -1,0 +1,86 @@
+"""The threads of an actor that runs several calls at once."""
+
+import threading
+from collections import deque
+from contextvars import ContextVar
+
+_allocate_lock = threading.Lock  # Python's own: a run that is recorded puts others into `threading`
+running = ContextVar("running")  # the _Call of this thread or coroutine
+
+
+class Threads:
+    """`limit` threads. A call goes to a new thread while there are fewer, then to the one that has been idle longest: what a
+    call left in thread-local data is there for every later call of its thread, and calls that start together have each its own."""
+
+    refused = None  # as of _Loop
+
+    def __init__(self, limit):
+        from queue import SimpleQueue
+
+        self._limit, self._lock, self._slot = limit, _allocate_lock(), SimpleQueue
+        self._count, self._idle, self._waiting = 0, deque(), deque()
+
+    def submit(self, call):
+        with self._lock:
+            if self._count < self._limit:
+                self._count += 1
+                self._start(call)
+            elif self._idle:
+                self._idle.popleft().put(call)
+            else:
+                self._waiting.append(call)
+
+    def _start(self, call):
+        threading.Thread(target=self._serve, args=(call,), name="actor", daemon=True).start()
+
+    def _serve(self, call):
+        mine = self._slot()
+        while True:
+            self._run(call)
+            del call
+            with self._lock:
+                call = self._waiting.popleft() if self._waiting else None
+                if call is None:
+                    self._idle.append(mine)
+            if call is None:
+                call = mine.get()
+
+    def _run(self, call):
+        running.set(call)
+        while True:
+            try:
+                value = self._value(call)
+            except SystemExit as error:
+                leave(error)
+            except BaseException as error:
+                if not call.completion.streaming and call.again(error):
+                    continue
+                self._interrupted(call) or call.error(error)
+            else:
+                self._interrupted(call) or call.value(value)
+            return
+
+    def _value(self, call):
+        if call.completion.unwanted:
+            return None
+        if call.completion.streaming:
+            return call.completion.drain(call.values())
+        return call.method(*call.args, **call.kwargs)
+
+    def _interrupted(self, call):
+        """Whether it was cancelled and got its result here; else the completion sees to that."""
+        return False
+
+    def cancel(self, call):
+        with self._lock:
+            try:
+                self._waiting.remove(call)
+            except ValueError:
+                return  # it runs: it can ask is_canceled(), and its result is that it was cancelled
+        call.value(None)
+
+
+def leave(error):
+    from reactor.runtime import worker
+
+    worker.leave(worker.exit_kind(error, 0))

@@ -1,0 +1,15 @@
+"""Modules that workers have from birth."""
+
+import sys
+
+
+def preload(names):
+    """Imports modules so that workers have them from birth. One that fails to import will fail where it is used."""
+    import importlib
+
+    for name in names:
+        if name not in sys.modules:
+            try:
+                importlib.import_module(name)
+            except Exception:
+                pass
