@@ -9,7 +9,7 @@ from rayshim import session
 from reactor import _core
 from reactor.tests.calling import wait_until
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("zygote_has_pytest")]
 
 
 @pytest.fixture(params=["isolated", "packed", "inline"])
