@@ -52,6 +52,7 @@ def zygote_has_pytest():
     """For a module whose workers import it, since they read its classes and functions there, and with it pytest: that takes a tenth of a
     second, which sessions begun after this spend once, not in each worker."""
     from rayshim import init_arguments
+
     with pytest.MonkeyPatch.context() as patch:
         found = init_arguments.preload
         patch.setattr(init_arguments, "preload", lambda: [*found(), "pytest"])
