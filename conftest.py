@@ -1,9 +1,59 @@
 """What holds for all tests."""
 
+import importlib.machinery
 import signal
+import sys
+
+import pytest
 
 
-def pytest_configure():
+def pytest_configure(config):
     """What a shell starts in the background ignores SIGINT, and so would each process of the tests: on real Ray no running task could be cancelled."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.meta_path.insert(0, LaidAside())
+
+
+class LaidAside:
+    """A test that imports torch leaves it to itself alone: where the driver has it, every zygote imports it too, which takes more than a second.
+
+    A module cannot be imported twice in a process. So it is taken from `sys.modules` after the test and found here when it is imported again.
+    """
+
+    modules = {}
+
+    @classmethod
+    def lay_aside(cls, name):
+        if name in sys.modules:
+            module = sys.modules.pop(name)
+            cls.modules[name] = module, module.__spec__
+
+    def find_spec(self, name, path=None, target=None):
+        return importlib.machinery.ModuleSpec(name, self) if name in self.modules else None
+
+    def create_module(self, spec):
+        return self.modules[spec.name][0]
+
+    def exec_module(self, module):
+        module.__spec__ = self.modules[module.__name__][1]
+        module.__loader__ = module.__spec__.loader
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol():
+    try:
+        return (yield)
+    finally:
+        LaidAside.lay_aside("torch")
+
+
+@pytest.fixture(scope="module")
+def zygote_has_pytest():
+    """For a module whose workers import it, since they read its classes and functions there, and with it pytest: that takes a tenth of a
+    second, which sessions begun after this spend once, not in each worker."""
+    from rayshim import init_arguments
+
+    with pytest.MonkeyPatch.context() as patch:
+        found = init_arguments.preload
+        patch.setattr(init_arguments, "preload", lambda: [*found(), "pytest"])
+        yield

@@ -141,10 +141,3 @@ def run(ray, program, delays=False):
     registry = Registry.remote()
     shown = perform(calls, -1, {}, {**actors, "registry": registry}, ())
     return shown, [ray.get(a.log.remote()) for a in (*actors.values(), registry)]
-
-
-def alike(value):
-    """`value` with arrays as bytes, for comparing."""
-    if hasattr(value, "tobytes"):
-        return str(value.dtype), value.shape, value.tobytes()
-    return [alike(part) for part in value] if isinstance(value, (list, tuple)) else value

@@ -3,6 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from rayshim.tests.plain import plain
+
 ACTORS = 3
 
 values = st.one_of(
@@ -117,16 +119,3 @@ def run(ray, program):
         look(r)
     shown.append(ray.get([a.log.remote() for a in actors]))
     return shown
-
-
-def plain(value):
-    """`value` with arrays as (dtype, shape, bytes), for comparing."""
-    if isinstance(value, np.ndarray):
-        return "array", str(value.dtype), value.shape, value.tobytes()
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(plain, value))
-    if isinstance(value, set):
-        return sorted(value)
-    if isinstance(value, dict):
-        return {key: plain(member) for key, member in value.items()}
-    return value

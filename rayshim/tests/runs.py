@@ -3,7 +3,7 @@
 import os
 
 import rayshim
-from rayshim.tests.callers import alike
+from rayshim.tests.plain import alike
 
 
 def some_time():

@@ -12,6 +12,7 @@ from reactor.tests.calling import wait_until
 import rayshim as ray
 from rayshim.session import session as session_module
 
+pytestmark = pytest.mark.usefixtures("zygote_has_pytest")
 LARGE = 300_000
 CODE = 6000  # bytes of functions that workers which have come meanwhile have exported
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import rayshim
-from rayshim.tests.callers import alike
+from rayshim.tests.plain import alike
 from rayshim.tests.rl_programs import ALL, actor_critic, parameter_server, replay_buffer, tree_of_tasks
 
 WAYS = [{"placement": "inline"}, {"ordering": "strict"}, {"replay_plans": False}, {"placement": "packed"}]

@@ -19,14 +19,14 @@ def outcome(program, delays=False, **way):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("way", [{"ordering": "strict"}, {"patience": math.inf, "replay_plans": False}, {"placement": "packed", "patience": math.inf}], ids=str)
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs)
-def test_actors_with_several_callers_are_called_in_serial_order(program):
+def test_actors_with_several_callers_are_called_in_serial_order(way, program):
     expected, _ = outcome(program, placement="inline")
-    for way in ({"ordering": "strict"}, {"patience": math.inf, "replay_plans": False}, {"placement": "packed", "patience": math.inf}):
-        shown, physical = outcome(program, True, **way)
-        assert shown == expected, way
-        assert not physical, way
+    shown, physical = outcome(program, True, **way)
+    assert shown == expected
+    assert not physical
 
 
 def nested(ray, levels):

@@ -10,6 +10,8 @@ import pytest
 
 import rayshim as ray
 
+pytestmark = pytest.mark.usefixtures("zygote_has_pytest")
+
 
 @pytest.fixture(params=["isolated", "packed"])
 def placement(request):

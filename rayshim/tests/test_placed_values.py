@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import rayshim as ray
-from rayshim.tests.programs import plain
+from rayshim.tests.plain import plain
 
 arrays = hnp.arrays(
     st.sampled_from([np.float32, np.int64, np.bool_, np.complex128, np.uint8]),

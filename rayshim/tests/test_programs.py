@@ -20,9 +20,8 @@ def outcome(program, **way):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("way", WAYS, ids=str)
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs)
-def test_a_program_gives_the_same_in_every_way_of_running_it(program):
-    expected = outcome(program, placement="inline")
-    for way in WAYS:
-        assert outcome(program, **way) == expected, way
+def test_a_program_gives_the_same_in_every_way_of_running_it(way, program):
+    assert outcome(program, **way) == outcome(program, placement="inline")

@@ -13,3 +13,7 @@ def preload(names):
                 importlib.import_module(name)
             except Exception:
                 pass
+    import random  # noqa: F401  every worker seeds it, and numpy's, see seeding.py; numpy loads its own when it is first used
+
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random  # noqa: B018

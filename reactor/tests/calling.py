@@ -96,11 +96,11 @@ def _import_actor(index, cls):
 class Run:
     """A running runtime. `actor(cls, *args)` and `task(function)` make what can be called; `get` waits, and never forever."""
 
-    def __init__(self, cpus=2, store=512 << 20):
+    def __init__(self, cpus=2, store=512 << 20, preload=()):
         from reactor.runtime.driver import Driver
 
         others = _heap_descriptors()
-        self.driver = Driver(cpus=cpus, resources={}, store_limit=store, plugin="reactor.tests.calling", settings={})
+        self.driver = Driver(cpus=cpus, resources={}, store_limit=store, plugin="reactor.tests.calling", settings={}, preload=preload)
         self.driver.start()
         install({}, "driver")
         self.info = _core.put(None)
