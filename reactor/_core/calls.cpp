@@ -20,25 +20,20 @@ PyObject* refusal = nullptr;
 
 namespace {
 
-// A new reference, given back unless it is released.
-class Owned {
+// What the caller of a call gets, given back unless it is released; an error that keeps it from its caller stays.
+class CallersRefs {
  public:
-  Owned() = default;
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
-  ~Owned() {
-    if (!object_) return;
-    PyObject *type, *exc, *tb;
-    PyErr_Fetch(&type, &exc, &tb);
-    Py_DECREF(object_);
-    PyErr_Restore(type, exc, tb);
+  void operator=(PyObject* made) { refs_.reset(made); }
+  explicit operator bool() const { return bool(refs_); }
+  PyObject* release() { return refs_.release(); }
+  ~CallersRefs() {
+    if (!refs_) return;
+    SavedError error;
+    refs_.reset();
   }
-  void operator=(PyObject* made) { object_ = made; }
-  explicit operator bool() const { return object_; }
-  PyObject* release() { return std::exchange(object_, nullptr); }
 
  private:
-  PyObject* object_ = nullptr;
+  Owned refs_;
 };
 
 constexpr uint64_t kInlineArgs = 8192;  // arguments up to this size travel in the channel itself
@@ -51,16 +46,11 @@ bool check_arguments(const CallSpec& s, PyObject* const* args, Py_ssize_t n, PyO
     return false;
   }
   if (!s.check || (plain && n >= s.min_args && (s.max_args < 0 || n <= s.max_args))) return true;
-  PyObject* a = PyTuple_New(n);
-  PyObject* kw = PyDict_New();
+  Owned a(PyTuple_New(n)), kw(PyDict_New());
   if (!a || !kw) return false;
-  for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(a, i, Py_NewRef(args[i]));
-  for (Py_ssize_t i = 0; !plain && i < PyTuple_GET_SIZE(kwnames); ++i) PyDict_SetItem(kw, PyTuple_GET_ITEM(kwnames, i), args[n + i]);
-  PyObject* r = PyObject_CallFunctionObjArgs(s.check, a, kw, nullptr);
-  Py_DECREF(a);
-  Py_DECREF(kw);
-  Py_XDECREF(r);
-  return r != nullptr;
+  for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(a.get(), i, Py_NewRef(args[i]));
+  for (Py_ssize_t i = 0; !plain && i < PyTuple_GET_SIZE(kwnames); ++i) PyDict_SetItem(kw.get(), PyTuple_GET_ITEM(kwnames, i), args[n + i]);
+  return bool(Owned(PyObject_CallFunctionObjArgs(s.check, a.get(), kw.get(), nullptr)));
 }
 
 // One call's place in the recording, its encoded arguments and its result objects, ready to be laid into a record.
@@ -72,8 +62,7 @@ struct Outgoing {
   Outgoing& operator=(const Outgoing&) = delete;
   ~Outgoing() {
     if (sent || epoch != epoch_) return;
-    PyObject *type, *exc, *tb;
-    PyErr_Fetch(&type, &exc, &tb);
+    SavedError error;
     if (args_object) drop_hold(ctx->local, args_object);
     if (placed) {
       for (Off off : encoding->deps()) drop_hold(ctx->local, ctx->heap->at<Object>(off));
@@ -84,7 +73,6 @@ struct Outgoing {
       drop_hold(ctx->local, results[i]);
       if (wanted != 0 && i >= given) drop_hold(ctx->local, results[i]);  // that of the ref that was not made
     }
-    PyErr_Restore(type, exc, tb);
   }
   const uint32_t epoch_ = epoch;  // pickling an argument runs user code, which may end the run
   const CallSpec& spec;
@@ -160,11 +148,7 @@ struct Outgoing {
     if (!ctx->keeping || !hooks.made) return;
     uint32_t tail[kMaxTag];
     write_tail(tail);
-    PyObject* tag = tag_tuple({root, tail, depth_of_tag});
-    PyObject* r = tag ? PyObject_CallFunctionObjArgs(hooks.made, tag, name ? name : Py_None, nullptr) : nullptr;
-    Py_XDECREF(tag);
-    if (!r) PyErr_WriteUnraisable(hooks.made);
-    Py_XDECREF(r);
+    hooks.made.tell(Owned(tag_tuple({root, tail, depth_of_tag})), name);
   }
   // Whether the call, to `callee` (0: a task), is given anything by which it may come to call others. Handles are noted.
   bool carries(uint32_t callee, OpenCall& open) {
@@ -319,19 +303,20 @@ struct Outgoing {
   PyObject* refs() {
     if (wanted == 1 || wanted == kDynamicResult) return ref(0);
     if (wanted == kStreamResult) {
-      PyObject *completion = ref(0), *link = completion ? new_ref(results[1], false) : nullptr;
-      if (!link) return Py_XDECREF(completion), nullptr;
+      Owned completion(ref(0)), link(completion ? new_ref(results[1], false) : nullptr);
+      if (!link) return nullptr;
       given = 2;
-      return hooks.generator ? PyObject_CallFunction(hooks.generator, "NN", completion, link) : Py_BuildValue("(NN)", completion, link);
+      if (!hooks.generator) return PyTuple_Pack(2, completion.get(), link.get());
+      return hooks.generator(std::move(completion), std::move(link)).release();
     }
     if (wanted < 1) Py_RETURN_NONE;
-    PyObject* list = PyList_New(wanted);
+    Owned list(PyList_New(wanted));
     for (int32_t i = 0; list && i < wanted; ++i) {
       PyObject* r = ref(size_t(i));
-      if (!r) Py_CLEAR(list);
-      else PyList_SET_ITEM(list, i, r);
+      if (!r) list.reset();
+      else PyList_SET_ITEM(list.get(), i, r);
     }
-    return list;
+    return list.release();
   }
   PyObject* ref(size_t i) {
     PyObject* r = new_ref(results[i], false);
@@ -340,9 +325,7 @@ struct Outgoing {
     if (i == 0 && ctx->keeping && hooks.result) {
       uint32_t tail[kMaxTag];
       write_tail(tail);
-      PyObject* told = PyObject_CallFunction(hooks.result, "KN", static_cast<unsigned long long>(results[0]->uid), tag_tuple({root, tail, depth_of_tag}));
-      if (!told) PyErr_WriteUnraisable(hooks.result);
-      Py_XDECREF(told);
+      hooks.result.tell(results[0]->uid, Owned(tag_tuple({root, tail, depth_of_tag})));
     }
     recorded.mark(r);
     return r;
@@ -413,15 +396,10 @@ bool rung_later(const std::vector<Off>& arguments, Bell* bell) {
 // An argument could not be encoded: the layer above may say it in its own words.
 PyObject* refuse_argument(const CallSpec& spec) {
   if (!hooks.unpicklable || !spec.name || !PyErr_ExceptionMatches(PyExc_TypeError)) return nullptr;
-  PyObject *type, *exc, *tb;
-  PyErr_Fetch(&type, &exc, &tb);
-  PyErr_NormalizeException(&type, &exc, &tb);
-  PyObject* better = PyObject_CallFunctionObjArgs(hooks.unpicklable, exc, spec.check ? spec.check : Py_None, spec.name, nullptr);
-  Py_XDECREF(type);
-  Py_XDECREF(tb);
-  Py_XDECREF(exc);
-  if (better) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(better)), better);
-  Py_XDECREF(better);
+  Owned error = take_error();
+  Owned better = hooks.unpicklable(error.get(), spec.check, spec.name);
+  error.reset();
+  if (better) set_error(better.get());
   return nullptr;
 }
 
@@ -444,9 +422,8 @@ void run_here(Outgoing& out, MessageKind kind, uint32_t actor, uint32_t index, O
 
 PyObject* stale_error(const char* what) {
   if (ctx && hooks.stale) {
-    PyObject* exc = PyObject_CallFunction(hooks.stale, "s", what);
-    if (exc) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exc)), exc);
-    Py_XDECREF(exc);
+    Owned error = hooks.stale(what);
+    if (error) set_error(error.get());
     return nullptr;
   }
   if (!ctx)
@@ -494,9 +471,7 @@ int send_to_supervisor(int fd, const void* data, size_t size) {
   int error = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
   // The supervisor alone makes room there: it takes in what has come, and answers it later.
   while (error == EAGAIN && ctx && ctx->proc == &ctx->heap->procs[1] && hooks.crowded) {
-    PyObject* taken = PyObject_CallNoArgs(hooks.crowded);
-    if (!taken) PyErr_WriteUnraisable(hooks.crowded);
-    Py_XDECREF(taken);
+    hooks.crowded.tell();
     error = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
   }
   if (error == EAGAIN) {
@@ -519,17 +494,16 @@ void send_control(Control op, Off off) {
 // Asks who follows a record of the run, who may say what the call's tag is to be.
 static bool may_make() {
   if (!ctx->keeping || !hooks.makes) return true;
-  PyObject* tag = PyObject_CallNoArgs(hooks.makes);
-  if (tag && tag != Py_None) {
+  Owned tag = hooks.makes();
+  if (tag && tag.get() != Py_None) {
     ctx->here.depth = 0;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tag); ++i) {
-      const uint64_t n = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(tag, i));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tag.get()); ++i) {
+      const uint64_t n = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(tag.get(), i));
       if (i == 0) ctx->here.root = n;
-      else if (i + 1 < PyTuple_GET_SIZE(tag)) ctx->here.push(uint32_t(n));
+      else if (i + 1 < PyTuple_GET_SIZE(tag.get())) ctx->here.push(uint32_t(n));
       else ctx->issued = n - 1;
     }
   }
-  Py_XDECREF(tag);
   return tag && !PyErr_Occurred();
 }
 
@@ -547,7 +521,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
   out.tell(spec.name);
   Inbox* inbox = link->inbox;
   out.stamped = ctx->logical && inbox->order.load(memory_order_relaxed) & kSeveral;
-  Owned refs;
+  CallersRefs refs;
   Message* m = nullptr;
   if (out.room && link->outlet && inbox->state.load(memory_order_acquire) != InboxState::Dead) {
     // No user code runs between here and commit(): the refs are made before, for making them may collect garbage.
@@ -706,7 +680,7 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   Outgoing out(f->spec);
   out.look_up(OpKind::Task, f->function->uid, 0, args, nargs, kwnames);
   out.tell(f->spec.name);
-  Owned refs;
+  CallersRefs refs;
   if (out.room && !ctx->inline_mode) {
     out.make_results(kValueObject);
     refs = out.refs();

@@ -321,10 +321,10 @@ bool Encoder::buffer(PyObject* bytes) {
 
 bool Encoder::pickled(PyObject* o) {
   if (ctx && ctx->inline_mode) enter_own_state();
-  PyObject* r = PyObject_CallOneArg(hooks.dumps, o);
-  if (!r) return false;
-  PyObject* data = PyTuple_GET_ITEM(r, 0);
-  PyObject* list = PyTuple_GET_ITEM(r, 1);
+  Owned dumped = hooks.dumps(o);
+  if (!dumped) return false;
+  PyObject* data = PyTuple_GET_ITEM(dumped.get(), 0);
+  PyObject* list = PyTuple_GET_ITEM(dumped.get(), 1);
   Py_ssize_t n = PyList_GET_SIZE(list);
   Py_ssize_t size = PyBytes_GET_SIZE(data);
   bool big = size_t(size) >= kBuffered;
@@ -333,23 +333,15 @@ bool Encoder::pickled(PyObject* o) {
   put<uint32_t>(uint32_t(buffers_.size()));
   for (Py_ssize_t i = 0; i < n; ++i) {
     Py_buffer b;
-    if (PyObject_GetBuffer(PyList_GET_ITEM(list, i), &b, PyBUF_ANY_CONTIGUOUS) != 0) {
-      Py_DECREF(r);
-      return false;
-    }
+    if (PyObject_GetBuffer(PyList_GET_ITEM(list, i), &b, PyBUF_ANY_CONTIGUOUS) != 0) return false;
     buffers_.push_back(b);
     pickled_ += uint64_t(b.len);
   }
   pickled_ += uint64_t(size);
-  bool ok = true;
-  if (big) {
-    ok = buffer(data);
-  } else {
-    put<uint64_t>(uint64_t(size));
-    raw(PyBytes_AS_STRING(data), size_t(size));
-  }
-  Py_DECREF(r);
-  return ok;
+  if (big) return buffer(data);
+  put<uint64_t>(uint64_t(size));
+  raw(PyBytes_AS_STRING(data), size_t(size));
+  return true;
 }
 
 std::string Encoder::layout(uint32_t items) const { return layout_of(begin_, p_, items); }

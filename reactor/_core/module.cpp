@@ -98,19 +98,14 @@ void close_context() {
   Context* old = ctx;
   ctx = nullptr;
   ++epoch;
-  for (auto& [id, entry] : old->actors) Py_XDECREF(entry.methods);
-  for (auto& [uid, f] : std::exchange(old->functions, {})) {
-    Py_DECREF(f.callable);
-    Py_DECREF(f.ref);
-  }
+  for (auto& [id, entry] : old->actors) entry.methods.reset();
+  std::exchange(old->functions, {}).clear();
   Context::release(old);
   forget_channels();
   // The next run in this process may be another plugin's.
-  for (PyObject** hook : {&hooks.failure, &hooks.error, &hooks.create, &hooks.create_failed, &hooks.function, &hooks.exit_kind,
-                          &hooks.store_full, &hooks.deferred, &hooks.generator, &hooks.gather, &hooks.switched, &hooks.unpicklable, &hooks.flush,
-                          &hooks.cancelled, &hooks.anew, &hooks.relaxed, &hooks.crowded, &hooks.lost, &hooks.stuck, &hooks.makes, &hooks.made, &hooks.result, &hooks.began, &hooks.executed, &hooks.ended, &hooks.task_random, &hooks.left, &hooks.hosted,
-                          &hooks.thread})
-    Py_CLEAR(*hook);
+  hooks.each([](const char*, AnyHook& hook, Hooks::Until until) {
+    if (until == Hooks::Until::Run) hook.set(nullptr);
+  });
 }
 
 // In a process that was forked: forget the parent's context without giving anything back.
@@ -158,24 +153,13 @@ void attach_worker(uint32_t slot, int control) {
 }
 
 void set_hook(const char* name, nb::object f) {
-  struct {
-    const char* name;
-    PyObject** at;
-  } table[] = {{"dumps", &hooks.dumps}, {"loads", &hooks.loads}, {"failure", &hooks.failure}, {"error", &hooks.error}, {"create", &hooks.create},
-               {"create_failed", &hooks.create_failed}, {"function", &hooks.function}, {"exit_kind", &hooks.exit_kind},
-               {"store_full", &hooks.store_full}, {"deferred", &hooks.deferred}, {"switched", &hooks.switched},
-               {"generator", &hooks.generator}, {"gather", &hooks.gather}, {"stale", &hooks.stale},
-               {"unpicklable", &hooks.unpicklable}, {"flush", &hooks.flush}, {"cancelled", &hooks.cancelled}, {"anew", &hooks.anew}, {"relaxed", &hooks.relaxed}, {"crowded", &hooks.crowded}, {"lost", &hooks.lost}, {"stuck", &hooks.stuck}, {"makes", &hooks.makes}, {"made", &hooks.made},
-               {"result", &hooks.result}, {"began", &hooks.began}, {"executed", &hooks.executed}, {"ended", &hooks.ended},
-               {"task_random", &hooks.task_random},
-               {"left", &hooks.left}, {"hosted", &hooks.hosted}, {"thread", &hooks.thread}};
-  for (auto& t : table)
-    if (strcmp(t.name, name) == 0) {
-      Py_XDECREF(*t.at);
-      *t.at = f.is_none() ? nullptr : f.release().ptr();
-      return;
-    }
-  throw nb::value_error("no such hook");
+  bool known = false;
+  hooks.each([&](const char* its_name, AnyHook& hook, Hooks::Until) {
+    if (known || strcmp(its_name, name) != 0) return;
+    known = true;
+    hook.set(f.is_none() ? nullptr : f.release().ptr());
+  });
+  if (!known) throw nb::value_error("no such hook");
 }
 
 uint64_t deadline_of(nb::object timeout) {
@@ -209,12 +193,9 @@ struct RefList {
 };
 
 [[noreturn]] void raise_for(PyRef* r) {
-  PyObject* value = failure_value(r->object);
-  if (!value) throw nb::python_error();
-  PyObject* exc = PyObject_CallFunction(hooks.error, "iNO", int(r->object->state.load(memory_order_acquire)), value, r);
-  if (!exc) throw nb::python_error();
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exc)), exc);
-  Py_DECREF(exc);
+  Owned value(failure_value(r->object));
+  Owned error = value ? hooks.error(r->object->state.load(memory_order_acquire), std::move(value), reinterpret_cast<PyObject*>(r)) : Owned();
+  if (error) set_error(error.get());
   throw nb::python_error();
 }
 
@@ -941,8 +922,8 @@ NB_MODULE(_core, m) {
   m.def("loop_idle", [](bool idle) { if (ctx) ctx->proc->loop_idle.store(idle, memory_order_seq_cst); });
   m.def("method_name", [](uint32_t actor, uint32_t index) -> nb::object {
     auto it = ctx->actors.find(actor);
-    if (it == ctx->actors.end() || Py_ssize_t(index) >= PyList_GET_SIZE(it->second.methods)) return nb::none();
-    return nb::handle(PyList_GET_ITEM(it->second.methods, index)).attr("__name__");
+    if (it == ctx->actors.end() || Py_ssize_t(index) >= PyList_GET_SIZE(it->second.methods.get())) return nb::none();
+    return nb::handle(PyList_GET_ITEM(it->second.methods.get(), index)).attr("__name__");
   });
   m.def("running_name", []() -> nb::object {
     if (!ctx || !ctx->running_callable) return nb::none();

@@ -432,7 +432,7 @@ PyObject* completion_error(PyObject* self, PyObject* exc) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (!completion_open(c)) return nullptr;
   if (c->stream || !unwanted(c->results->data(), uint32_t(c->results->size()))) {
-    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exc)), exc);
+    set_error(exc);
     if (c->stream) c->stream->fail();
     else store_failure(c->results->data(), uint32_t(c->results->size()), c->name);
   }
@@ -447,8 +447,7 @@ bool streaming(PyCompletion* c) {
 PyObject* completion_item(PyObject* self, PyObject* value) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (!streaming(c) || !c->stream->item(value)) return nullptr;
-  PyRef* ticket = c->stream->gate();
-  if (ticket) return reinterpret_cast<PyObject*>(ticket);
+  if (Owned ticket = c->stream->gate()) return ticket.release();
   return PyErr_Occurred() ? nullptr : Py_NewRef(Py_None);
 }
 PyObject* completion_let_on(PyObject* self, PyObject*) {
@@ -464,7 +463,7 @@ PyObject* completion_let_on(PyObject* self, PyObject*) {
 PyObject* completion_interrupted(PyObject* self, PyObject* exc) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (!completion_open(c)) return nullptr;
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exc)), exc);
+  set_error(exc);
   store_failure(c->results->data(), uint32_t(c->results->size()), c->name);
   completion_finish(c);
   Py_RETURN_NONE;
@@ -490,13 +489,11 @@ PyObject* completion_uid(PyObject* self, void*) {
 void completion_dealloc(PyObject* self) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (ctx && c->epoch == epoch && !c->results->empty()) {  // whoever was to give the result has dropped it
-    PyObject *type, *error, *trace;
-    PyErr_Fetch(&type, &error, &trace);
+    SavedError error;
     PyErr_SetString(PyExc_RuntimeError, "the call was dropped unfinished: the actor's event loop or thread has ended");
     if (!unwanted(c->results->data(), uint32_t(c->results->size()))) store_failure(c->results->data(), uint32_t(c->results->size()), c->name);
     PyErr_Clear();
     completion_finish(c);
-    PyErr_Restore(type, error, trace);
   }
   delete c->stream;
   delete c->results;
