@@ -160,7 +160,7 @@ class ActorClass:
             "class_name": self.__name__,
             "name": name or "",
             "namespace": namespace,
-            "demand": {k: round(v * 10000) for k, v in place.demand.items()},
+            "demand": {k: round(v * _core.UNIT) for k, v in place.demand.items()},
             "gpus": resources.get("GPU", 0),
             "within": place.group,
             "group": place.group and (place.group, place.capture),
@@ -486,7 +486,7 @@ def find(name, namespace):
     if s.inline:
         found = s.inline_names.get((namespace, name))
         handle = found if isinstance(found, ActorHandle) else found and found()
-        return handle if handle is not None and handle._link.state == 0 else None
+        return handle if handle is not None and handle._link.state == _core.InboxState.OPEN else None
     found = s.control.ask("named", name, namespace)
     if found is None:
         return None

@@ -115,7 +115,7 @@ def _cpus(facts):
     """The threads of the actor with these facts; of a worker of many: 1."""
     from rayshim import num_threads, placement
 
-    return num_threads.of({name: amount / 10000 for name, amount in placement.plain(facts["demand"]).items()}) if facts else 1
+    return num_threads.of({name: amount / _core.UNIT for name, amount in placement.plain(facts["demand"]).items()}) if facts else 1
 
 
 def task_random(tag):
@@ -355,7 +355,7 @@ def _name_of(what):
 
 
 def error(state, value, ref):
-    """The exception to raise for a result that is not a value: state 17 error, 18 died, 19 cancelled."""
+    """The exception to raise for a result that is not a value; `state`: _core.State."""
     from rayshim import exceptions
 
     made = _error(state, value, ref)
@@ -379,9 +379,9 @@ def lost_text(state, value):
 def _error(state, value, ref):
     from rayshim import exceptions
 
-    if state == 17:
+    if state == _core.State.ERROR:
         return exceptions.RayError.from_bytes(value) if isinstance(value, bytes) else exceptions.RaySystemError(str(value))
-    if state == 19:
+    if state == _core.State.CANCELLED:
         return exceptions.TaskCancelledError(ref.task_id() if ref is not None else None)
     from rayshim import deaths
 

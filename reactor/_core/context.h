@@ -196,7 +196,9 @@ struct Context {
   std::atomic<uint32_t> deferred_open{0};  // calls handed to threads or an event loop and not finished
   uint64_t operations = 0;                // issued by this process
   const bool digesting = header->digesting != Digest::None, whole = header->digesting == Digest::Full;
+#ifdef REACTOR_TESTING
   const uint64_t delays = getenv("REACTOR_DELAYS") ? strtoull(getenv("REACTOR_DELAYS"), nullptr, 10) : 0;  // see delay()
+#endif
   uint64_t values_written = 0, values_read = 0;  // by it: arguments and results, refs not counted
 };
 
@@ -252,15 +254,11 @@ class Unlocked {
 
 int send_to_supervisor(int fd, const void* data, size_t size);  // with the GIL; 0 or errno
 void send_control(Control op, Off off);
-// For tests: with REACTOR_DELAYS=n in the environment, sleeps up to n µs before a call is sent and before it is run, half of the times.
-inline void delay() {
-  if (ctx->delays == 0) return;
-  static uint64_t state = now_ns() * 0x9e3779b97f4a7c15ull ^ uint64_t(getpid());
-  state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-  if (state & 1) return;
-  timespec t{0, long((state >> 8) % (ctx->delays * 1000))};
-  nanosleep(&t, nullptr);
-}
+#ifdef REACTOR_TESTING
+void delay();                // testing.cpp
+#else
+inline void delay() {}
+#endif
 void give_handle(Object* actor, bool wide);  // a handle goes from this process to others; wide: in a value, where any may find it
 void follow_script(uint32_t actor, PyObject* tags);  // its messages come in the order of these tags, [tuple]
 void hold_back(bool more);   // this process holds a message back, or one less: from the first to the last, see set_held

@@ -5,8 +5,6 @@
 #include <tuple>
 #include <sys/wait.h>
 
-namespace nb = nanobind;
-
 
 namespace reactor {
 namespace {
@@ -351,33 +349,6 @@ nb::dict proc_info(uint32_t slot) {
   d["demand"] = p.demand.load();
   d["running"] = nb::steal(PyUnicode_DecodeUTF8(p.running, Py_ssize_t(strnlen(p.running, sizeof p.running)), "ignore"));  // a cut may be inside of a letter
   return d;
-}
-
-// The floor of every call: two processes that wake each other by futex, nothing else. Seconds per round trip.
-double futex_ping_pong(int rounds) {
-  auto* word = static_cast<atomic<uint32_t>*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  if (word == MAP_FAILED) throw std::runtime_error("mmap failed");
-  word->store(0);
-  pid_t child = fork();
-  if (child == 0) {
-    for (int i = 0; i < rounds; ++i) {
-      while (word->load() != uint32_t(2 * i + 1)) futex_wait(word, uint32_t(2 * i), UINT64_MAX);
-      word->store(uint32_t(2 * i + 2));
-      futex_wake(word);
-    }
-    _exit(0);
-  }
-  if (child < 0) throw std::runtime_error("fork failed");
-  uint64_t start = now_ns();
-  for (int i = 0; i < rounds; ++i) {
-    word->store(uint32_t(2 * i + 1));
-    futex_wake(word);
-    while (word->load() != uint32_t(2 * i + 2)) futex_wait(word, uint32_t(2 * i + 1), UINT64_MAX);
-  }
-  double seconds = double(now_ns() - start) / 1e9 / rounds;
-  waitpid(child, nullptr, 0);
-  munmap(word, 4096);
-  return seconds;
 }
 
 }  // namespace reactor
