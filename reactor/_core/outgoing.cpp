@@ -1,6 +1,5 @@
 #include "outgoing.h"
 #include "spill.h"
-#include "stream.h"
 
 namespace reactor {
 namespace {
@@ -9,8 +8,7 @@ constexpr uint64_t kInlineArgs = 8192;  // arguments up to this size travel in t
 
 }  // namespace
 
-Outgoing::~Outgoing() {
-  if (sent || epoch != epoch_) return;
+void Outgoing::give_up() {
   SavedError error;
   if (args_object) drop_hold(ctx->local, args_object);
   if (placed) {
@@ -24,27 +22,6 @@ Outgoing::~Outgoing() {
   }
 }
 
-void Outgoing::look_up(OpKind kind, uint64_t target, uint32_t method, PyObject* const* a, Py_ssize_t n, PyObject* kwnames) {
-  args = uint32_t(n);
-  kwargs = kwnames ? uint32_t(PyTuple_GET_SIZE(kwnames)) : 0;
-  ctx->proc->calls.store(++ctx->operations, memory_order_relaxed);
-  if (ctx->tagged) number_it();
-  if (!recorded.begin()) return;
-  OpKey& key = recorded.key;
-  key = {target, method << 2 | uint32_t(kind), (args + kwargs) << 8 | uint8_t(wanted), nullptr, 0, 0};
-  for (uint32_t i = 0; i < args + kwargs; ++i) {
-    if (!is_ref(a[i])) continue;
-    ++deps;
-    auto* r = reinterpret_cast<PyRef*>(a[i]);
-    uint32_t back = recorded.recorder->back_to(r->segment);
-    key.shape = (key.shape * 31 + i) * 31 + (back > 3 ? UINT32_MAX : back * 65537 + r->op);
-  }
-  if (kwargs) key.names = uint32_t(PyObject_Hash(kwnames));
-  recorded.look_up();
-  replayed = recorded.node;
-  room = recorded.room();
-}
-
 void Outgoing::record(PyObject* name, uint64_t actor, PyObject* const* a) {
   OpNote* note = recorded.add(name, actor, args + kwargs, uint32_t(wanted < 0 ? 1 : wanted), *encoding.encoder);
   if (!note) return;
@@ -55,19 +32,6 @@ void Outgoing::record(PyObject* name, uint64_t actor, PyObject* const* a) {
       auto* r = reinterpret_cast<PyRef*>(a[i]);
       note->sources.push_back({i, recorded.recorder->back_to(r->segment), r->op});
     }
-}
-
-void Outgoing::number_it() {
-  ++ctx->issued;
-  if (ctx->level == 0 && ctx->slot == 0) {
-    root = ctx->issued;
-    return;
-  }
-  root = ctx->here.root;
-  number = ctx->issued;
-  depth_of_tag = extended_depth(ctx->here, number);
-  // Where others may begin a call before the tag is written, it is that of the call that runs now.
-  if (ctx->inline_mode || ctx->deferred_open.load(std::memory_order_relaxed)) of_caller.emplace().assign(ctx->here);
 }
 
 void Outgoing::tell_made(PyObject* name) {
@@ -116,23 +80,6 @@ void Outgoing::put_on_board(uint32_t callee, uint64_t target, OpenCall& open) {
   if (const char* text = spec.name ? PyUnicode_AsUTF8(spec.name) : nullptr) memcpy(open.name, text, strnlen(text, sizeof open.name));
   ctx->order.open(results[0], open);
   on_board = true;
-}
-
-bool Outgoing::append(PyObject* const* a, PyObject* kwnames) {
-  for (uint32_t i = 0; i < args; ++i)
-    if (!encoding->argument(a[i])) return false;
-  for (uint32_t i = 0; i < kwargs; ++i)
-    if (!encoding->name(PyTuple_GET_ITEM(kwnames, i)) || !encoding->argument(a[args + i])) return false;
-  return true;
-}
-
-bool Outgoing::place(Message* m, PyObject* const* a, PyObject* kwnames) {
-  encoding->place(reinterpret_cast<uint8_t*>(m) + head_size(), room, deps);
-  append(a, kwnames);
-  value_size = encoding->placed();
-  if (!value_size) return false;
-  ctx->proc->count_bytes(value_size, 0);
-  return placed = true;
 }
 
 bool Outgoing::encode(PyObject* const* a, PyObject* kwnames) {
@@ -186,79 +133,14 @@ bool Outgoing::given_before() {
   return true;
 }
 
-void Outgoing::make_results(uint16_t kind, uint32_t actor) {
-  if (wanted == 0) kind |= kSeen;  // as in Ray, nobody wants to know
-  for (; made < results.size(); ++made) {
-    results[made] = made && wanted == kStreamResult ? new_stream_link({0, spec.window, spec.per_yield}, 2) : new_object(ctx->local, wanted == 0 ? 1 : 2, kind);
-    memcpy(results[made]->body, &actor, sizeof actor);
-  }
-}
-
-void Outgoing::fill(Message* m, MessageKind kind) {
-  m->size = uint32_t(record_size());
-  m->kind = kind;
-  m->flags = (replayed ? kReplayed : 0) | (on_board ? kOnBoard : 0) | (stamped ? kStamped : 0) | (wanted == kStreamResult ? kStreaming : wanted == kDynamicResult ? kDynamic : 0);
-  m->method = 0;
-  m->stamp = ctx->tagged ? root : stamp();
-  m->actor = 0;
-  m->results = uint32_t(results.size());
-  m->result = ctx->heap->off(results[0]);
-  m->args = args;
-  m->kwargs = uint16_t(kwargs);
-  m->depth = uint16_t(depth_of_tag);
-  if (depth_of_tag) write_tail(m->tail());
-  if (stamped) *m->time() = stamp();
-  m->args_object = args_object ? ctx->heap->off(args_object) : 0;
-  m->function = 0;
-  m->caller = ctx->host ? ctx->running_actor : ctx->caller;
-  m->retries = 0;
-  for (size_t i = 1; i < results.size(); ++i) m->more_results()[i - 1] = ctx->heap->off(results[i]);
-  if (value_size && !placed) {
-    encoding->write(m->value());
-    encoding->take_holds();
-  }
-}
-
-PyObject* Outgoing::refs() {
-  if (wanted == 1 || wanted == kDynamicResult) return ref(0);
-  if (wanted == kStreamResult) {
-    Owned completion(ref(0)), link(completion ? new_ref(results[1], false) : nullptr);
-    if (!link) return nullptr;
-    given = 2;
-    if (!hooks.generator) return PyTuple_Pack(2, completion.get(), link.get());
-    return hooks.generator(std::move(completion), std::move(link)).release();
-  }
-  if (wanted < 1) Py_RETURN_NONE;
-  Owned list(PyList_New(wanted));
-  for (int32_t i = 0; list && i < wanted; ++i) {
-    PyObject* r = ref(size_t(i));
-    if (!r) list.reset();
-    else PyList_SET_ITEM(list.get(), i, r);
-  }
-  return list.release();
-}
-
-PyObject* Outgoing::ref(size_t i) {
-  PyObject* r = new_ref(results[i], false);
-  if (!r) return nullptr;
-  given = i + 1;
-  if (i == 0 && ctx->keeping && hooks.result) {
-    uint32_t tail[kMaxTag];
-    write_tail(tail);
-    hooks.result.tell(results[0]->uid, Owned(tag_tuple({root, tail, depth_of_tag})));
-  }
-  recorded.mark(r);
-  return r;
-}
-
 // (args, kwargs) as Python objects, for the slow path of argument checks.
-bool check_arguments(const CallSpec& s, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+bool check_with_python(const CallSpec& s, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   bool plain = !kwnames || PyTuple_GET_SIZE(kwnames) == 0;
   if (!plain && PyTuple_GET_SIZE(kwnames) > UINT16_MAX) {
     PyErr_Format(PyExc_TypeError, "a call takes %d keyword arguments at most", UINT16_MAX);
     return false;
   }
-  if (!s.check || (plain && n >= s.min_args && (s.max_args < 0 || n <= s.max_args))) return true;
+  if (!s.check) return true;
   Owned a(PyTuple_New(n)), kw(PyDict_New());
   if (!a || !kw) return false;
   for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(a.get(), i, Py_NewRef(args[i]));
