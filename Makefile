@@ -11,7 +11,7 @@ VENV := .venv
 WORKERS ?= 2  # pytest processes
 PY := $(VENV)/bin/python
 PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER
-CORE := CMakeLists.txt $(wildcard reactor/_core/*.h reactor/_core/*.cpp)
+CORE := CMakeLists.txt $(wildcard reactor/_core/*.h reactor/_core/*.c reactor/_core/*.cpp reactor/_core/*/*.h reactor/_core/*/*.cpp)
 PACKAGES := $(wildcard rayshim/*/__init__.py)  # the installed package knows the place of each module: new folders are told to it
 
 .PHONY: demo test test-ray tsan pages micro docs clean

@@ -1,13 +1,110 @@
 """Shared memory, channels and calls between the processes of one run (native)."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 TIMED_OUT: object
 HEADER_BYTES: int
 MAX_HOSTED: int
+UNIT: int  # parts of a resource in which it is counted
+METHOD_RESULT: int  # Ref.kind of a value that an actor's method makes
 STREAM: int  # numbers of results that mean something else, see refs.h
 DYNAMIC: int
+
+class _State(NamedTuple):
+    """of an object (Ref.state)"""
+
+    PENDING: int
+    RUNNING: int
+    VALUE: int
+    ERROR: int
+    DIED: int
+    CANCELLED: int
+
+State: _State
+
+class _ExitReason(NamedTuple):
+    """why a process, or an actor in it, has ended"""
+
+    UNKNOWN: int
+    INTENDED: int
+    CREATION_FAILED: int
+    OUT_OF_SCOPE: int
+    IDLE_POOL: int
+    SYSTEM_EXIT: int
+    DRAINED: int
+    FINISHED: int
+
+ExitReason: _ExitReason
+
+class _ProcKind(NamedTuple):
+    """of a process (new_proc, proc_info)"""
+
+    DRIVER: int
+    SUPERVISOR: int
+    ACTOR: int
+    POOL: int
+
+ProcKind: _ProcKind
+
+class _InboxState(NamedTuple):
+    """of an actor (Link.state)"""
+
+    OPEN: int
+    ENDING: int
+    DEAD: int
+
+InboxState: _InboxState
+
+class _StreamState(NamedTuple):
+    """what the consumer of a stream would get now (item_state)"""
+
+    PENDING: int
+    CLOSING: int
+    ITEM: int
+    END: int
+    FAILED: int
+
+StreamState: _StreamState
+
+class _Ordering(NamedTuple):
+    """in which order an actor runs its calls"""
+
+    ARRIVAL: int
+    LOGICAL: int
+    STRICT: int
+
+Ordering: _Ordering
+
+class _Digest(NamedTuple):
+    """how much of each value the digest reads"""
+
+    NONE: int
+    SAMPLED: int
+    FULL: int
+
+Digest: _Digest
+
+class _Outcome(NamedTuple):
+    """of a message that order has held back for too long (hook relaxed)"""
+
+    RELAXED: int
+    REFUSED: int
+    NOT_AS_RECORDED: int
+
+Outcome: _Outcome
+
+class _Control(NamedTuple):
+    """first byte of a message of the core to the supervisor"""
+
+    RELEASE: int
+    DRAIN: int
+    SPAWN: int
+    RESOURCES: int
+    REFUSE: int
+    SPILLED: int
+
+Control: _Control
 
 class Ref:
     """Reference to an object of the run. Made by calls and `put`; equal and hashed by the object it refers to."""
@@ -171,7 +268,7 @@ def wait(
 def next_item(link: Ref, completion: Ref, timeout: float | None, /) -> Any: ...
 def item_state(link: Ref, completion: Ref) -> int: ...
 def cancel(ref: Ref, children: bool) -> int: ...
-def roundtrip(value: Any) -> Any: ...
+def roundtrip(value: Any) -> Any: ...  # this and futex_ping_pong: where it is built with REACTOR_TESTING
 def request() -> tuple[Ref, int]: ...
 def reply(offset: int, value: Any, error: bool = False) -> None: ...
 def export_ref(ref: Ref | Link) -> int: ...

@@ -11,7 +11,7 @@ from rayshim.session import session
 
 def _amounts(which):
     session.ensure()
-    amounts = {name: pair[which] / 10000 for name, pair in _core.resources().items()}
+    amounts = {name: pair[which] / _core.UNIT for name, pair in _core.resources().items()}
     if which == 1:
         amounts["object_store_memory"] -= _core.large_values()  # as in Ray, small ones do not count
     return amounts

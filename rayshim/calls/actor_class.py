@@ -112,7 +112,7 @@ class ActorClass:
             "class_name": self.__name__,
             "name": name or "",
             "namespace": namespace,
-            "demand": {k: round(v * 10000) for k, v in place.demand.items()},
+            "demand": {k: round(v * _core.UNIT) for k, v in place.demand.items()},
             "gpus": resources.get("GPU", 0),
             "within": place.group,
             "group": place.group and (place.group, place.capture),

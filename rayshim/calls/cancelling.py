@@ -8,7 +8,7 @@ from reactor import _core
 from rayshim.errors.sites import at
 from rayshim.session import session
 
-_METHOD_RESULT, _RUNNING = 2, 2
+_METHOD_RESULT, _RUNNING = _core.METHOD_RESULT, 2
 
 
 def cancel_ref(ref, force, recursive):

@@ -7,7 +7,7 @@ from reactor import _core
 
 from rayshim.errors.sites import at, calling
 
-PENDING, CLOSING, ITEM, END, FAILED = range(5)  # _core.item_state; see StreamState in reactor/_core/stream.h
+PENDING, CLOSING, ITEM, END, FAILED = _core.StreamState
 
 
 class ObjectRefGenerator:

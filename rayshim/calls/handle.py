@@ -231,7 +231,7 @@ def find(name, namespace):
     if s.inline:
         found = s.inline_names.get((namespace, name))
         handle = found if isinstance(found, ActorHandle) else found and found()
-        return handle if handle is not None and handle._link.state == 0 else None
+        return handle if handle is not None and handle._link.state == _core.InboxState.OPEN else None
     found = s.control.ask("named", name, namespace)
     if found is None:
         return None

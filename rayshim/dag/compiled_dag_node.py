@@ -278,7 +278,7 @@ class CompiledDAG:
         for actor, key in keys.items():
             if kill_actors:
                 kill(actor)
-            elif actor._link.state == 0 and not actor._link.stale:
+            elif actor._link.state == _core.InboxState.OPEN and not actor._link.stale:
                 actor.__dag_stage__.remote(key, None, None)
 
     def visualize(self, filename="compiled_graph", format="png", view=False, channel_details=False):

@@ -116,8 +116,8 @@ def placement_group(
         "possible": not apart and _placed_by_labels(bundle_label_selector),
         "owner": os.getpid() if s.record and lifetime != "detached" else None,
     }
-    wanted = {kind: round(amount * 10000) for kind, amount in total.items() if amount}
-    names = {kind: round(amount * 10000) for kind, amount in offered(key, bundles).items()}
+    wanted = {kind: round(amount * _core.UNIT) for kind, amount in total.items() if amount}
+    names = {kind: round(amount * _core.UNIT) for kind, amount in offered(key, bundles).items()}
     if s.inline:
         s.reservations.add(key, facts, wanted, names)
         s.reservations.advance()

@@ -155,8 +155,8 @@ class Session:
         key = (within, frozenset(resources.items()), setting)
         number = self.demands.get(key)
         if number is None:
-            fixed = {name: round(amount * 10000) for name, amount in resources.items()}
-            if within is None and setting is None and (not fixed or fixed == {"CPU": 10000}):
+            fixed = {name: round(amount * _core.UNIT) for name, amount in resources.items()}
+            if within is None and setting is None and (not fixed or fixed == {"CPU": _core.UNIT}):
                 number = 0 if fixed else 1
             elif not self.inline:
                 number = self.control.ask("demand", whose, fixed, within, setting)

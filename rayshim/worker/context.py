@@ -106,7 +106,7 @@ class RuntimeContext:
         """{resource: amount} that the caller holds."""
         facts = self._facts()
         held = facts["demand"] if facts else _core.held_resources()
-        return bundles.plain({k: v / 10000 for k, v in held.items()})
+        return bundles.plain({k: v / _core.UNIT for k, v in held.items()})
 
     def get_accelerator_ids(self):
         return {"GPU": [str(i) for i in gpu_ids()]}

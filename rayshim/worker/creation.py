@@ -16,7 +16,7 @@ from rayshim.session.facts import public
 
 def cpus(facts):
     """The threads of the actor with these facts; of a worker of many: 1."""
-    return num_threads.of({name: amount / 10000 for name, amount in bundles.plain(facts["demand"]).items()}) if facts else 1
+    return num_threads.of({name: amount / _core.UNIT for name, amount in bundles.plain(facts["demand"]).items()}) if facts else 1
 
 
 def create(number, args, kwargs):

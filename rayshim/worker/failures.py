@@ -59,7 +59,7 @@ def _name_of(what):
 
 
 def error(state, value, ref):
-    """The exception to raise for a result that is not a value: state 17 error, 18 died, 19 cancelled."""
+    """The exception to raise for a result that is not a value: `state`: _core.State."""
     made = _error(state, value, ref)
     return made.as_instanceof_cause() if isinstance(made, exceptions.RayTaskError) else made
 
@@ -79,9 +79,9 @@ def lost_text(state, value):
 
 
 def _error(state, value, ref):
-    if state == 17:
+    if state == _core.State.ERROR:
         return exceptions.RayError.from_bytes(value) if isinstance(value, bytes) else exceptions.RaySystemError(str(value))
-    if state == 19:
+    if state == _core.State.CANCELLED:
         return exceptions.TaskCancelledError(ref.task_id() if ref is not None else None)
     from rayshim.errors import deaths
 

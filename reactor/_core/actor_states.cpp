@@ -35,10 +35,7 @@ void ActorStates::add(PyObject* module_dict, PyObject* name, PyObject* make) {
 }
 
 void ActorStates::call(uint32_t before, int64_t actor) {
-  if (!hooks.switched) return;
-  PyObject* r = PyObject_CallFunction(hooks.switched, "IL", before, static_cast<long long>(actor));
-  if (!r) PyErr_WriteUnraisable(hooks.switched);
-  Py_XDECREF(r);
+  hooks.switched.tell(before, actor);
 }
 
 void ActorStates::save(Saved& to) {
@@ -119,8 +116,7 @@ void ActorStates::load_threads(const Saved& from) {
 
 void ActorStates::enter(uint32_t actor) {
   if (!actor || actor == current_) return;
-  PyObject *type, *exc, *tb;
-  PyErr_Fetch(&type, &exc, &tb);
+  SavedError error;
   PyObject* modules = PyImport_GetModuleDict();
   if (always_ || PyDict_GET_SIZE(modules) != modules_) {
     modules_ = PyDict_GET_SIZE(modules);
@@ -137,7 +133,6 @@ void ActorStates::enter(uint32_t actor) {
   put_variables(own);
   load_threads(own);
   if (own.places && !load(own)) call(actor, -2);
-  PyErr_Restore(type, exc, tb);
 }
 
 void ActorStates::renew(uint32_t actor) {

@@ -37,6 +37,7 @@ class Encoder {
 
  private:
   bool encode(PyObject* o, int depth);
+  bool container(PyObject* o, int depth);  // a tuple, list or dict
   bool array(PyObject* o);
   bool pickled(PyObject* o);
   bool buffer(PyObject* bytes);

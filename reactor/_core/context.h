@@ -1,7 +1,5 @@
-// The process's connection to a run: one heap, one process entry, the Python hooks. Everything here is guarded by the GIL.
+// The process's connection to a run: one heap, one process entry. Everything here is guarded by the GIL.
 #pragma once
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
 #include <cxxabi.h>
 #include <unistd.h>
 #include <cstdlib>
@@ -12,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 #include "channel.h"
+#include "hooks.h"
 #include "order.h"
 #include "lending.h"
 #include "recorder.h"
@@ -24,41 +23,6 @@ constexpr uint64_t kOwnPages = 64 * 1024;  // buffers from this size on lie on m
 // Control messages to the supervisor that the core itself sends; others are pickled by Python (first byte 0x80).
 enum class Control : uint8_t { Release = 1, Drain = 2, Spawn = 3, Resources = 4, Refuse = 5, Spilled = 6 };
 
-struct Hooks {
-  PyObject* dumps = nullptr;      // value -> (bytes, [buffer])
-  PyObject* loads = nullptr;      // (bytes, [buffer]) -> value
-  PyObject* failure = nullptr;    // (exception, callable or None, it is an argument's) -> value stored as the error
-  PyObject* error = nullptr;      // (state, value, ref) -> exception to raise in get
-  PyObject* create = nullptr;     // (actor number, args, kwargs) -> ([bound methods], calls are handed on: deferred, [lane of each])
-  PyObject* create_failed = nullptr;  // (actor number, error value or None, ExitReason) -> reason of the actor's death
-  PyObject* function = nullptr;   // (ref) -> callable
-  PyObject* exit_kind = nullptr;  // (exception, 0) -> ExitReason or 0: goes on as an error
-  PyObject* cancelled = nullptr;  // (uid of the result, children too): a call that was handed on is to be interrupted
-  PyObject* anew = nullptr;       // (actor number, ExitReason) -> whether it was made anew; inline placement
-  PyObject* store_full = nullptr; // (bytes wanted, bytes used, limit, the disk is full too) -> exception to raise
-  PyObject* deferred = nullptr;   // (actor, method index, callable, args, kwargs, Completion) for threaded and async actors
-  PyObject* generator = nullptr;  // (completion's ref, first link's ref) -> what the caller of a streaming call gets; default: the two
-  PyObject* gather = nullptr;     // (what the call returned, callable) -> value of a dynamic call; default: a list
-  PyObject* stale = nullptr;      // (what is used after its run has ended) -> exception to raise
-  PyObject* unpicklable = nullptr;  // (exception of dumps, CallSpec::check or None, name) -> exception to raise for an argument
-  PyObject* flush = nullptr;      // (): writes out what the running call has printed without an end of line
-  PyObject* makes = nullptr;      // () -> its tag, or None: as usual; a call is about to be made here, which what this raises prevents
-  PyObject* made = nullptr;       // (tag, name): a call was made here
-  PyObject* result = nullptr;     // (uid, tag): of the first result of a call that was made here
-  PyObject* began = nullptr;      // (actor, tag, 0; 1: handed on; 2: only to fail): a call begins here; what this raises is what the call raises
-  PyObject* executed = nullptr;   // (actor, name, tag, its digest, args, value or None, cancelled while it ran): a call has run here
-  PyObject* ended = nullptr;      // (actor, tag): and its results are there
-  PyObject* task_random = nullptr;  // (tag) before a task runs, (None) after: its random state
-  PyObject* crowded = nullptr;    // (): in the supervisor, the socket of its control messages is full, and it wants to send itself one
-  PyObject* lost = nullptr;       // (state, value): as error; nobody has seen this failure, and nobody can ask for it any more
-  PyObject* stuck = nullptr;      // (): this process has waited for a while -> exception to raise, or None
-  PyObject* relaxed = nullptr;    // (actor, method, caller, its call's name or None, [(holder, name or None)], seconds, Outcome), Party each: see patience.h
-  PyObject* switched = nullptr;   // (actor left, actor entered), see ActorStates
-  PyObject* hosted = nullptr;     // (actor number, what the supervisor tells of it): a packed worker is to host it
-  PyObject* left = nullptr;       // (offset of the actor, ExitReason): a packed worker has let it go
-  PyObject* thread = nullptr;     // (0 or 1): starts a thread that calls serve_beside(), or watch_packed()
-};
-
 // One span of the timeline: a call that ran here, a wait of this process, or the copying of a large value.
 constexpr size_t kMaxEvents = 1 << 20;  // of one process; later ones are dropped
 enum class Span : uint32_t { Ordinary = 0, Replayed, Wait, Copy };
@@ -67,7 +31,7 @@ struct Event {
   Span kind;
   uint32_t actor;
   uint64_t bytes;
-  PyObject* name;      // owned, a str; of a call
+  Owned name;          // a str; of a call
 };
 
 // The channel to one actor, shared by all handles of it in this process: its calls have one order.
@@ -85,7 +49,7 @@ class ActorStates;
 struct MethodNote {
   uint32_t room = 0;              // what its last result took, 0: not known, or not to be placed
   uint32_t actor = 0;
-  PyObject* name = nullptr;       // set at its first call
+  Owned name;                     // set at its first call
   Titles::Known title;
   uint64_t calls = 0;
   uint64_t timed = 0, ticks = 0;  // how many of the calls were timed, and their time (stamp())
@@ -95,7 +59,7 @@ struct MethodNote {
   // some percent of an empty call.
   bool begin(PyObject* callable, uint32_t of) {
     if (!name) {
-      name = PyObject_GetAttrString(callable, "__name__");
+      name.reset(PyObject_GetAttrString(callable, "__name__"));
       if (!name) PyErr_Clear();
       actor = of;
     }
@@ -106,8 +70,8 @@ struct MethodNote {
 
 // A function that this process has loaded to run it, or what calls ask for around their methods.
 struct LoadedFunction {
-  PyObject* callable;
-  PyObject* ref;                  // of its code
+  Owned callable;
+  Owned ref;                      // of its code
   MethodNote* note;               // of all functions of its name
   bool used;                      // since the last look for those that nobody calls any more
 };
@@ -121,7 +85,7 @@ struct NotedActor {
 constexpr size_t kNotedActors = 4096;  // those that live are always noted
 
 struct ActorEntry {
-  PyObject* methods = nullptr;    // list of callables
+  Owned methods;                  // list of callables
   bool deferred = false;
   MethodNote* notes = nullptr;    // one per method
   size_t noted = 0;               // in Context::method_notes
@@ -151,12 +115,6 @@ struct Context {
   }
   ~Context() {
     delete recorder;
-    for (auto& noted : method_notes)
-      for (size_t i = 0; i < noted.count; ++i) Py_XDECREF(noted.notes[i].name);
-    for (auto& [name, note] : function_notes) Py_XDECREF(note.name);
-    for (auto* d : ended) Py_DECREF(d);
-    for (auto* t : streams_tickets) Py_DECREF(t);
-    for (auto& e : events) Py_XDECREF(e.name);
   }
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -197,7 +155,7 @@ struct Context {
   // Values of all this process's streams that may be unread at once, 0: any number; tickets of those that perhaps are, and
   // streams that have been let on to make one more (stream.h).
   uint32_t streams_window = 0;
-  std::vector<PyObject*> streams_tickets;
+  std::vector<Owned> streams_tickets;
   uint32_t streams_making = 0;
   std::vector<NotedActor> method_notes;             // of the actors that were made here
   size_t first_gone = 0;                            // where the next place to be taken is looked for
@@ -205,7 +163,7 @@ struct Context {
   std::unordered_map<std::string, MethodNote> function_notes;                  // by name
   uint64_t opened_ns = now_ns(), opened_ticks = stamp();
   double tick() const { return 1e-9 * double(now_ns() - opened_ns) / double(stamp() - opened_ticks + 1); }  // seconds
-  std::vector<PyObject*> ended;           // recordings of workers that have ended, fetched by this process
+  std::vector<Owned> ended;               // recordings of workers that have ended, fetched by this process
   std::unordered_set<uint8_t*> shadowed;  // where large buffers have copy-on-write views
   std::unordered_map<uint64_t, LoadedFunction> functions;  // by uid
   size_t loaded = 0;                      // since the last look for those that nobody calls any more
@@ -218,9 +176,9 @@ struct Context {
   void trace(uint64_t start_ns, Span kind, uint32_t actor, uint64_t bytes = 0, PyObject* callable = nullptr) {
     if (!start_ns || events.size() >= kMaxEvents) return;
     uint64_t end_ns = now_ns();
-    PyObject* name = callable ? PyObject_GetAttrString(callable, "__name__") : kind < Span::Wait ? PyUnicode_FromString("__init__") : nullptr;
+    Owned name(callable ? PyObject_GetAttrString(callable, "__name__") : kind < Span::Wait ? PyUnicode_FromString("__init__") : nullptr);
     if (!name) PyErr_Clear();
-    events.push_back({start_ns, end_ns, kind, actor, bytes, name});
+    events.push_back({start_ns, end_ns, kind, actor, bytes, std::move(name)});
   }
   PyObject* running_callable = nullptr;
   Message* running_message = nullptr;     // null if it cannot be run again
@@ -238,13 +196,14 @@ struct Context {
   std::atomic<uint32_t> deferred_open{0};  // calls handed to threads or an event loop and not finished
   uint64_t operations = 0;                // issued by this process
   const bool digesting = header->digesting != Digest::None, whole = header->digesting == Digest::Full;
+#ifdef REACTOR_TESTING
   const uint64_t delays = getenv("REACTOR_DELAYS") ? strtoull(getenv("REACTOR_DELAYS"), nullptr, 10) : 0;  // see delay()
+#endif
   uint64_t values_written = 0, values_read = 0;  // by it: arguments and results, refs not counted
 };
 
 extern Context* ctx;     // null before init and after shutdown
 extern uint32_t epoch;   // grows with every context, and when one begins to close; a ref of another epoch is stale
-extern Hooks hooks;
 
 // Around all that uses the context and may run Python code meanwhile, which may let another thread run: a thread that ends the run
 // waits until the others are outside (close_context). Guarded by the GIL.
@@ -295,15 +254,11 @@ class Unlocked {
 
 int send_to_supervisor(int fd, const void* data, size_t size);  // with the GIL; 0 or errno
 void send_control(Control op, Off off);
-// For tests: with REACTOR_DELAYS=n in the environment, sleeps up to n µs before a call is sent and before it is run, half of the times.
-inline void delay() {
-  if (ctx->delays == 0) return;
-  static uint64_t state = now_ns() * 0x9e3779b97f4a7c15ull ^ uint64_t(getpid());
-  state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-  if (state & 1) return;
-  timespec t{0, long((state >> 8) % (ctx->delays * 1000))};
-  nanosleep(&t, nullptr);
-}
+#ifdef REACTOR_TESTING
+void delay();                // testing.cpp
+#else
+inline void delay() {}
+#endif
 void give_handle(Object* actor, bool wide);  // a handle goes from this process to others; wide: in a value, where any may find it
 void follow_script(uint32_t actor, PyObject* tags);  // its messages come in the order of these tags, [tuple]
 void hold_back(bool more);   // this process holds a message back, or one less: from the first to the last, see set_held

@@ -164,34 +164,29 @@ PyObject* Decoder::shown(const BufferEntry& b) {
 PyObject* Decoder::pickled(bool in_buffer) {
   auto count = get<uint32_t>();
   auto first = get<uint32_t>();
-  PyObject* data;
+  Owned data;
   if (in_buffer) {  // read where it lies: the owner stays until it is unpickled
     BufferEntry& b = value_buffers(header_)[get<uint32_t>()];
-    data = PyMemoryView_FromMemory(reinterpret_cast<char*>(value_ + b.at), Py_ssize_t(b.size), PyBUF_READ);
+    data.reset(PyMemoryView_FromMemory(reinterpret_cast<char*>(value_ + b.at), Py_ssize_t(b.size), PyBUF_READ));
   } else {
     auto size = get<uint64_t>();
-    data = PyBytes_FromStringAndSize(reinterpret_cast<const char*>(p_), Py_ssize_t(size));
+    data.reset(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(p_), Py_ssize_t(size)));
     p_ += size;
   }
-  PyObject* list = data ? PyList_New(count) : nullptr;
+  Owned list(data ? PyList_New(count) : nullptr);
   for (uint32_t i = 0; list && i < count; ++i) {
     BufferEntry& b = value_buffers(header_)[first + i];
     uint8_t* at = value_ + b.at;
     PyObject* buffer = owner_ && owner_->block && b.size >= kView
                            ? reading_->view(at, b.size, false)
                            : PyBytes_FromStringAndSize(reinterpret_cast<const char*>(at), Py_ssize_t(b.size));
-    if (!buffer) Py_CLEAR(list);
-    else PyList_SET_ITEM(list, i, buffer);
+    if (!buffer) list.reset();
+    else PyList_SET_ITEM(list.get(), i, buffer);
   }
-  PyObject* r = nullptr;
-  if (list) {
-    DecodeScope scope(this);
-    if (ctx && ctx->inline_mode) enter_own_state();
-    r = PyObject_CallFunctionObjArgs(hooks.loads, data, list, nullptr);
-  }
-  Py_XDECREF(data);
-  Py_XDECREF(list);
-  return r;
+  if (!list) return nullptr;
+  DecodeScope scope(this);
+  if (ctx && ctx->inline_mode) enter_own_state();
+  return hooks.loads(data.get(), list.get()).release();
 }
 
 PyObject* decode_object(Object* o) {

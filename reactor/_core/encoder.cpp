@@ -25,8 +25,6 @@ struct Within {
   const bool outer;
 };
 
-uint64_t alignment(const Py_buffer& b) { return uint64_t(b.len) >= kOwnPages ? memory_page() : kLine; }
-
 }  // namespace
 
 bool load_numpy() {
@@ -168,6 +166,40 @@ bool Encoder::seen(PyObject* o) {
   return false;
 }
 
+bool Encoder::container(PyObject* o, int depth) {
+  PyTypeObject* t = Py_TYPE(o);
+  if (t == &PyTuple_Type) {
+    Py_ssize_t n = PyTuple_GET_SIZE(o);
+    if (n > kMaxItems || (n && seen(o))) return false;
+    Within elements(given_, o);
+    put<uint8_t>(Tuple);
+    put<uint32_t>(uint32_t(n));
+    for (Py_ssize_t i = 0; i < n; ++i)
+      if (!encode(PyTuple_GET_ITEM(o, i), depth + 1)) return false;
+    return true;
+  }
+  if (t == &PyList_Type) {
+    Py_ssize_t n = PyList_GET_SIZE(o);
+    if (n > kMaxItems || seen(o)) return false;
+    Within elements(given_, o);
+    put<uint8_t>(List);
+    put<uint32_t>(uint32_t(n));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i)
+      if (!encode(PyList_GET_ITEM(o, i), depth + 1)) return false;
+    return PyList_GET_SIZE(o) == n;
+  }
+  Py_ssize_t n = PyDict_GET_SIZE(o);
+  if (n > kMaxItems || seen(o)) return false;
+  Within elements(given_, o);
+  put<uint8_t>(Dict);
+  put<uint32_t>(uint32_t(n));
+  Py_ssize_t at = 0;
+  PyObject *k, *v;
+  while (PyDict_Next(o, &at, &k, &v))
+    if (!encode(k, depth + 1) || !encode(v, depth + 1)) return false;
+  return true;
+}
+
 bool Encoder::encode(PyObject* o, int depth) {
   if (o == Py_None) return put<uint8_t>(None), true;
   if (o == Py_True) return put<uint8_t>(True_), true;
@@ -212,38 +244,7 @@ bool Encoder::encode(PyObject* o, int depth) {
     return true;
   }
   if (depth >= kMaxDepth) return false;
-  if (t == &PyTuple_Type) {
-    Py_ssize_t n = PyTuple_GET_SIZE(o);
-    if (n > kMaxItems || (n && seen(o))) return false;
-    Within elements(given_, o);
-    put<uint8_t>(Tuple);
-    put<uint32_t>(uint32_t(n));
-    for (Py_ssize_t i = 0; i < n; ++i)
-      if (!encode(PyTuple_GET_ITEM(o, i), depth + 1)) return false;
-    return true;
-  }
-  if (t == &PyList_Type) {
-    Py_ssize_t n = PyList_GET_SIZE(o);
-    if (n > kMaxItems || seen(o)) return false;
-    Within elements(given_, o);
-    put<uint8_t>(List);
-    put<uint32_t>(uint32_t(n));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i)
-      if (!encode(PyList_GET_ITEM(o, i), depth + 1)) return false;
-    return PyList_GET_SIZE(o) == n;
-  }
-  if (t == &PyDict_Type) {
-    Py_ssize_t n = PyDict_GET_SIZE(o);
-    if (n > kMaxItems || seen(o)) return false;
-    Within elements(given_, o);
-    put<uint8_t>(Dict);
-    put<uint32_t>(uint32_t(n));
-    Py_ssize_t at = 0;
-    PyObject *k, *v;
-    while (PyDict_Next(o, &at, &k, &v))
-      if (!encode(k, depth + 1) || !encode(v, depth + 1)) return false;
-    return true;
-  }
+  if (t == &PyTuple_Type || t == &PyList_Type || t == &PyDict_Type) return container(o, depth);
   if (is_ref(o)) {
     Object* target = ref_object(o);
     if (!target) return false;
@@ -321,10 +322,10 @@ bool Encoder::buffer(PyObject* bytes) {
 
 bool Encoder::pickled(PyObject* o) {
   if (ctx && ctx->inline_mode) enter_own_state();
-  PyObject* r = PyObject_CallOneArg(hooks.dumps, o);
-  if (!r) return false;
-  PyObject* data = PyTuple_GET_ITEM(r, 0);
-  PyObject* list = PyTuple_GET_ITEM(r, 1);
+  Owned dumped = hooks.dumps(o);
+  if (!dumped) return false;
+  PyObject* data = PyTuple_GET_ITEM(dumped.get(), 0);
+  PyObject* list = PyTuple_GET_ITEM(dumped.get(), 1);
   Py_ssize_t n = PyList_GET_SIZE(list);
   Py_ssize_t size = PyBytes_GET_SIZE(data);
   bool big = size_t(size) >= kBuffered;
@@ -333,188 +334,14 @@ bool Encoder::pickled(PyObject* o) {
   put<uint32_t>(uint32_t(buffers_.size()));
   for (Py_ssize_t i = 0; i < n; ++i) {
     Py_buffer b;
-    if (PyObject_GetBuffer(PyList_GET_ITEM(list, i), &b, PyBUF_ANY_CONTIGUOUS) != 0) {
-      Py_DECREF(r);
-      return false;
-    }
+    if (PyObject_GetBuffer(PyList_GET_ITEM(list, i), &b, PyBUF_ANY_CONTIGUOUS) != 0) return false;
     buffers_.push_back(b);
     pickled_ += uint64_t(b.len);
   }
   pickled_ += uint64_t(size);
-  bool ok = true;
-  if (big) {
-    ok = buffer(data);
-  } else {
-    put<uint64_t>(uint64_t(size));
-    raw(PyBytes_AS_STRING(data), size_t(size));
-  }
-  Py_DECREF(r);
-  return ok;
-}
-
-std::string Encoder::layout(uint32_t items) const { return layout_of(begin_, p_, items); }
-
-uint64_t Encoder::size() const {
-  uint64_t n = sizeof(ValueHeader) + 8 * (deps_.size() + refs_.size() + (shown_in_ != nullptr)) + sizeof(BufferEntry) * buffers_.size() + stream();
-  for (size_t i = 0; i < buffers_.size(); ++i) {
-    if (is_shown(i)) continue;
-    uint64_t a = alignment(buffers_[i]);
-    n = align_up(align_up(n, a) + uint64_t(buffers_[i].len), a);
-  }
-  return n;
-}
-
-void Encoder::write_head(uint8_t* to) {
-  ctx->values_written += items_;
-  auto* h = reinterpret_cast<ValueHeader*>(to);
-  h->stream = uint32_t(stream());
-  h->deps = uint32_t(deps_.size());
-  h->refs = uint32_t(refs_.size()) + (shown_in_ != nullptr);
-  h->buffers = uint32_t(buffers_.size());
-  Off* refs = value_refs(h);
-  for (Off off : deps_) *refs++ = off;
-  for (Off off : refs_) *refs++ = off;
-  if (shown_in_) *refs = ctx->heap->off(shown_in_);
-  if (stream()) memcpy(value_stream(h), begin_, stream());
-}
-
-void Encoder::take_holds() {
-  for (Off off : deps_) take_hold(ctx->heap->at<Object>(off));
-  for (Off off : refs_) take_hold(ctx->heap->at<Object>(off));
-  if (shown_in_) take_hold(shown_in_);
-}
-
-bool Encoder::is(ValueHeader* v) const {
-  if (v->stream != stream() || v->deps || v->refs || !deps_.empty() || !refs_.empty() || v->buffers != buffers_.size()) return false;
-  if (memcmp(value_stream(v), begin_, stream()) != 0) return false;
-  const BufferEntry* entry = value_buffers(v);
-  for (auto& b : buffers_)
-    if (entry++->size != uint64_t(b.len)) return false;
-  entry = value_buffers(v);
-  for (auto& b : buffers_)
-    if (memcmp(reinterpret_cast<uint8_t*>(v) + entry++->at, b.buf, size_t(b.len)) != 0) return false;
-  return true;
-}
-
-Off Encoder::write_before_array() {
-  if (!owner_ || buffers_.size() != 1) return 0;
-  auto* data = static_cast<uint8_t*>(buffers_[0].buf);
-  auto bytes = uint64_t(buffers_[0].len);
-  Off run = run_of(owner_);
-  if (!run) return expect_arrays_like(owner_), 0;
-  uint64_t head = size() - align_up(bytes, alignment(buffers_[0])), all = run_bytes(run);
-  auto* to = ctx->heap->at<uint8_t>(run);
-  if (data < to + kArrayHead || data + bytes > to + all || uint64_t(data - to) % memory_page()) return 0;
-  if (head > kArrayHead || bytes < all / 2 || !fits(ctx->header, int64_t(all))) return 0;
-  write_head(to);
-  *value_buffers(reinterpret_cast<ValueHeader*>(to)) = {uint64_t(data - to), bytes};
-  give_run_away(owner_);
-  return run;
-}
-
-bool Encoder::write(uint8_t* to) {
-  write_head(to);
-  auto* h = reinterpret_cast<ValueHeader*>(to);
-  uint64_t at = uint64_t(value_stream(h) - to) + stream();
-  BufferEntry* entry = value_buffers(h);
-  uint64_t total = 0;
-  for (size_t i = 0; i < buffers_.size(); ++i) {
-    const Py_buffer& b = buffers_[i];
-    if (is_shown(i)) {
-      *entry++ = {BufferEntry::kShownBuffer | shown_at_, uint64_t(b.len)};
-      continue;
-    }
-    uint64_t a = alignment(b);
-    at = align_up(at, a);
-    *entry++ = {at, uint64_t(b.len)};
-    at = align_up(at + uint64_t(b.len), a);
-    total += uint64_t(b.len);
-  }
-  entry = value_buffers(h);
-  auto copy = [&] {
-    for (size_t i = 0; i < buffers_.size(); ++i)
-      if (!is_shown(i)) memcpy(to + entry[i].at, buffers_[i].buf, size_t(buffers_[i].len));
-  };
-  uint64_t started = ctx->tracing && total >= kOwnPages ? now_ns() : 0;
-  if (total < (1 << 20)) {
-    copy();
-  } else {
-    Unlocked unlocked;
-    copy();
-    if (!unlocked.lock()) return false;
-  }
-  ctx->trace(started, Span::Copy, ctx->running_actor, total);
-  return true;
-}
-
-namespace {
-
-// The encoded value is in the object: in its body, or in a block that becomes its own. `written`: by it, whose refs are held from now on; that comes
-// last, because the size tells the supervisor that they are. `away`: in the spill file.
-void attach(Object* o, Off block, uint64_t n, uint32_t note, Encoder* written = nullptr, bool away = false) {
-  if (block) {
-    ctx->local.alloc.publish(block);
-    ctx->local.alloc.count_value(block, 1);
-    if (n > kSlabMax) {
-      uint32_t page = ctx->heap->page_of(block);
-      if (away) drop_memory(ctx->heap, page, ctx->heap->page_run[page].load(memory_order_relaxed));
-      settle(ctx->heap, &ctx->heap->residence[page], away);
-    }
-    o->block = block;
-    ctx->local.journal.clear(note);
-  }
-  if (written) written->take_holds();
-  o->size = n;
-}
-
-}  // namespace
-
-bool place_into(PyObject* value, Object* o, uint32_t room) {
-  Off block = 0;
-  uint32_t note = kNoEntry;
-  if (room > sizeof o->body) {
-    Header* h = ctx->header;
-    if (h->store_used.load(memory_order_relaxed) + int64_t(Allocator::block_bytes(room)) > h->store_limit) return false;
-    block = ctx->local.alloc.alloc(room);
-    if (!block) return false;
-    note = ctx->local.journal.add(block, Entry::Block);
-  }
-  Encoding e;
-  e->place(block ? ctx->heap->at<uint8_t>(block) : o->body, block ? room : sizeof o->body, 0);
-  e->item(value);
-  uint64_t n = e->placed();
-  // A small value in a large block would take the store's room for as long as it is kept.
-  if (!n || (block && (n <= sizeof o->body || Allocator::block_bytes(n) < Allocator::block_bytes(room)))) {
-    ctx->local.journal.clear(note);
-    if (block) ctx->local.alloc.free(block);
-    return false;
-  }
-  ctx->proc->count_bytes(n, 0);
-  attach(o, block, n, note);
-  return true;
-}
-
-bool encode_into(Encoder& e, Object* o, bool wide) {
-  uint64_t n = e.size();
-  if (wide && ctx->logical)
-    for (Off off : e.refs())
-      if (auto* r = ctx->heap->at<Object>(off); kind_of(r) == kActorObject) give_handle(r, true);
-  ctx->proc->count_bytes(n, e.pickled_bytes());
-  if (n <= sizeof o->body) {
-    if (!e.write(o->body)) return false;
-    attach(o, 0, n, kNoEntry, &e);
-    return true;
-  }
-  if (Off run = e.write_before_array()) {
-    attach(o, run, n, ctx->local.journal.add(run, Entry::Block), &e);
-    return true;
-  }
-  Room room = room_for_value(n);
-  if (!room.block) return false;
-  uint32_t note = ctx->local.journal.add(room.block, Entry::Block);
-  if (!e.write(room.at)) return false;
-  written(room);
-  attach(o, room.block, n, note, &e, room.file != nullptr);
+  if (big) return buffer(data);
+  put<uint64_t>(uint64_t(size));
+  raw(PyBytes_AS_STRING(data), size_t(size));
   return true;
 }
 

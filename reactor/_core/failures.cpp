@@ -20,19 +20,14 @@ void keep_failure(Local& l, Object* o) {
 }
 
 void tell_failures_now() {
-  PyObject *type, *exc, *trace;
-  PyErr_Fetch(&type, &exc, &trace);
+  SavedError error;
   const uint32_t mine = epoch;
   for (auto [o, note] : std::exchange(ctx->failures, {})) {
-    PyObject* value = hooks.lost ? failure_value(o) : nullptr;
-    PyObject* told = value ? PyObject_CallFunction(hooks.lost, "iN", int(o->state.load(memory_order_relaxed)), value) : nullptr;
-    if (!told && PyErr_Occurred()) PyErr_WriteUnraisable(hooks.lost);
-    Py_XDECREF(told);
+    if (hooks.lost) hooks.lost.tell(o->state.load(memory_order_relaxed), Owned(failure_value(o)));
     if (epoch != mine) break;  // the hook has ended the run
     ctx->local.journal.clear(note);
     drop_hold(ctx->local, o);
   }
-  PyErr_Restore(type, exc, trace);
 }
 
 }  // namespace reactor

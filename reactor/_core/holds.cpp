@@ -12,8 +12,6 @@ constexpr uint64_t kQuietNs = 400000000;    // everybody but an event loop has s
 constexpr uint64_t kPolled = 3;             // calls that ran while a message waited: the actor is polled
 constexpr size_t kLooked = 64;              // candidates whose wait is charged at one look, those that come first
 
-enum class Outcome : int { Relaxed = 0, Refused, NotAsRecorded };
-
 bool priced(const Served& s) { return has_budget(ctx->header) && !s.by_arrival && s.played == s.script.size(); }
 
 struct Look {
@@ -60,28 +58,26 @@ bool wanted(const Served& s, const Candidate& c, uint64_t& since) {
 }
 
 // Says that the message is not held back for these any more. Returns what the hook gives, or null.
-PyObject* tell(Served& s, const Look& look, const Candidate& c, const std::vector<Party>& holders, Outcome outcome) {
+Owned tell(Served& s, const Look& look, const Candidate& c, const std::vector<Party>& holders, Outcome outcome) {
   ctx->proc->physical.fetch_add(1, memory_order_relaxed);
-  if (!hooks.relaxed) return nullptr;
-  PyObject* list = PyList_New(0);
+  if (!hooks.relaxed) return Owned();
+  Owned list(PyList_New(0));
   for (Party holder : holders) {
-    PyObject* entry = Py_BuildValue("(Iz)", holder, look.name(holder));
-    if (entry) PyList_Append(list, entry);
-    Py_XDECREF(entry);
+    Owned entry(Py_BuildValue("(Iz)", holder, look.name(holder)));
+    if (entry) PyList_Append(list.get(), entry.get());
   }
   if (ctx->host) ctx->host->keeps_turn = true;  // it asks the supervisor; another thread would serve the actor meanwhile
   char name[sizeof(OpenCall::name) + 1] = {};
   if (const char* known = look.name(c.message->caller)) strncpy(name, known, sizeof name - 1);
-  PyObject* told = PyObject_CallFunction(hooks.relaxed, "IIIzNi", s.actor, unsigned(c.message->method), c.message->caller, name[0] ? name : nullptr, list,
-                                         int(outcome));
-  if (!told) PyErr_WriteUnraisable(hooks.relaxed);
+  Owned told = hooks.relaxed(s.actor, c.message->method, c.message->caller, name[0] ? name : nullptr, std::move(list), outcome);
+  if (!told) hooks.relaxed.complain();
   if (ctx->host) ctx->host->keeps_turn = false;
   return told;
 }
 
 void relax(Served& s, const Look& look, const Candidate& c, const std::vector<Party>& holders) {
   for (Party holder : holders) ctx->order.note(NoticeKind::Relaxed, pair_of(c.message->caller, holder));
-  Py_XDECREF(tell(s, look, c, holders, Outcome::Relaxed));
+  tell(s, look, c, holders, Outcome::Relaxed);
 }
 
 // Nothing else can move. Logical: what may go on by arrival is relaxed. Strict, or by a script: the message fails, with an error that says for what it waits.
@@ -93,7 +89,7 @@ void give_up_order(Served& s) {
     std::vector<Party> holders = look.holders(0);
     if (!scripted && (holders.empty() || !arguments_ready(*look.all[0].awaiting, look.all[0].message))) return;
     s.refuse = true;
-    refusal = tell(s, look, look.all[0], holders, scripted ? Outcome::NotAsRecorded : Outcome::Refused);
+    refusal = tell(s, look, look.all[0], holders, scripted ? Outcome::NotAsRecorded : Outcome::Refused).release();
     return;
   }
   for (size_t i = 0; i < look.all.size(); ++i) {

@@ -5,41 +5,34 @@
 #include <tuple>
 #include <sys/wait.h>
 
-namespace nb = nanobind;
 
 namespace reactor {
 namespace {
 
 PyObject* collected() {
-  PyObject* name = PyUnicode_FromString(ctx->slot == 0 ? "driver" : "worker");
-  PyObject* data = ctx->recorder && !ctx->recorder->empty() ? ctx->recorder->data(name, ctx->tick()) : PyDict_New();
-  Py_DECREF(name);
-  PyObject* ran = data ? PyList_New(0) : nullptr;
+  Owned name(PyUnicode_FromString(ctx->slot == 0 ? "driver" : "worker"));
+  Owned data(ctx->recorder && !ctx->recorder->empty() ? ctx->recorder->data(name.get(), ctx->tick()) : PyDict_New());
+  if (!data) return nullptr;
+  Owned ran(PyList_New(0));
   auto add = [&](const MethodNote& m) {
     if (!ran || !m.timed) return;  // no call has ended
     double seconds = double(m.ticks) * ctx->tick() / double(m.timed) * double(m.calls);
-    PyObject* t = Py_BuildValue("(IOKdsK)", m.actor, m.name, m.calls, seconds, m.layout.c_str(), m.bytes);
-    if (t) PyList_Append(ran, t);
-    Py_XDECREF(t);
+    Owned t(Py_BuildValue("(IOKdsK)", m.actor, m.name.get(), m.calls, seconds, m.layout.c_str(), m.bytes));
+    if (t) PyList_Append(ran.get(), t.get());
   };
   for (auto& noted : ctx->method_notes)
     for (size_t i = 0; i < noted.count; ++i) add(noted.notes[i]);
   for (auto& [name, m] : ctx->function_notes) add(m);
-  if (ran) PyDict_SetItemString(data, "ran", ran);
-  Py_XDECREF(ran);
-  PyObject* events = data ? PyList_New(0) : nullptr;
+  if (ran) PyDict_SetItemString(data.get(), "ran", ran.get());
+  Owned events(PyList_New(0));
   for (auto& e : ctx->events) {
-    PyObject* label = Py_NewRef(e.name ? e.name : Py_None);
-    PyObject* t = Py_BuildValue("(KKIIKN)", e.start_ns, e.end_ns, unsigned(e.kind), e.actor, e.bytes, label);
-    if (t) PyList_Append(events, t);
-    Py_XDECREF(t);
+    Owned t(Py_BuildValue("(KKIIKO)", e.start_ns, e.end_ns, unsigned(e.kind), e.actor, e.bytes, e.name ? e.name.get() : Py_None));
+    if (t && events) PyList_Append(events.get(), t.get());
   }
-  if (events) PyDict_SetItemString(data, "events", events);
-  Py_XDECREF(events);
-  PyObject* pid = PyLong_FromLong(getpid());
-  PyDict_SetItemString(data, "pid", pid);
-  Py_DECREF(pid);
-  return data;
+  if (events) PyDict_SetItemString(data.get(), "events", events.get());
+  Owned pid(PyLong_FromLong(getpid()));
+  PyDict_SetItemString(data.get(), "pid", pid.get());
+  return data.release();
 }
 
 }  // namespace
@@ -133,7 +126,7 @@ void fetch_ended() {
     while (off) {
       auto* r = ctx->heap->at<EndedRecording>(off);
       Decoder d(reinterpret_cast<uint8_t*>(r + 1), nullptr, nullptr);
-      if (PyObject* data = d.item()) ctx->ended.push_back(data);
+      if (PyObject* data = d.item()) ctx->ended.emplace_back(data);
       PyErr_Clear();
       Off next = r->next;
       ctx->local.alloc.free(off);
@@ -151,7 +144,7 @@ nb::list recordings(double timeout) {
   out.append(nb::make_tuple(ctx->slot, steal(recording_data())));
   if (ctx->inline_mode) return out;
   if (ctx->slot == 0) fetch_ended();
-  for (auto* d : ctx->ended) out.append(nb::make_tuple(-1, nb::borrow(d)));
+  for (auto& d : ctx->ended) out.append(nb::make_tuple(-1, nb::borrow(d.get())));
   static bool collecting = false;  // by another thread of this process; guarded by the GIL
   while (collecting) {
     timespec t{0, 1000000};
@@ -356,33 +349,6 @@ nb::dict proc_info(uint32_t slot) {
   d["demand"] = p.demand.load();
   d["running"] = nb::steal(PyUnicode_DecodeUTF8(p.running, Py_ssize_t(strnlen(p.running, sizeof p.running)), "ignore"));  // a cut may be inside of a letter
   return d;
-}
-
-// The floor of every call: two processes that wake each other by futex, nothing else. Seconds per round trip.
-double futex_ping_pong(int rounds) {
-  auto* word = static_cast<atomic<uint32_t>*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  if (word == MAP_FAILED) throw std::runtime_error("mmap failed");
-  word->store(0);
-  pid_t child = fork();
-  if (child == 0) {
-    for (int i = 0; i < rounds; ++i) {
-      while (word->load() != uint32_t(2 * i + 1)) futex_wait(word, uint32_t(2 * i), UINT64_MAX);
-      word->store(uint32_t(2 * i + 2));
-      futex_wake(word);
-    }
-    _exit(0);
-  }
-  if (child < 0) throw std::runtime_error("fork failed");
-  uint64_t start = now_ns();
-  for (int i = 0; i < rounds; ++i) {
-    word->store(uint32_t(2 * i + 1));
-    futex_wake(word);
-    while (word->load() != uint32_t(2 * i + 2)) futex_wait(word, uint32_t(2 * i + 1), UINT64_MAX);
-  }
-  double seconds = double(now_ns() - start) / 1e9 / rounds;
-  waitpid(child, nullptr, 0);
-  munmap(word, 4096);
-  return seconds;
 }
 
 }  // namespace reactor

@@ -1,29 +1,8 @@
 // What can be seen of a run: recordings, counters, the state of processes, the machine's floor.
 #pragma once
-#include <nanobind/nanobind.h>
-#include "calls.h"
+#include "bindings/bindings.h"
 
 namespace reactor {
-
-// For all bindings: a new reference, or the Python error that is set.
-inline nanobind::object steal(PyObject* o) {
-  if (!o) throw nanobind::python_error();
-  return nanobind::steal(o);
-}
-inline void need_ctx() {
-  if (ctx && !ctx->closing) return;
-  PyErr_SetString(PyExc_RuntimeError, "the runtime is not running");
-  throw nanobind::python_error();
-}
-
-// For nanobind::call_guard: of a function that needs the context.
-class Using {
- public:
-  Using() { need_ctx(); }
-
- private:
-  Inside inside_;
-};
 
 nanobind::list recordings(double timeout);
 void move_ended();
@@ -35,6 +14,5 @@ nanobind::dict counters();
 uint64_t digest();          // sum over all processes, see digest.h
 nanobind::dict stats();
 nanobind::dict proc_info(uint32_t slot);
-double futex_ping_pong(int rounds);
 
 }  // namespace reactor

@@ -88,12 +88,10 @@ void Host::see_that_one_serves() {
     return wake_hand(server_);
   }
   coming_ = true;
-  PyObject* r = PyObject_CallFunction(hooks.thread, "i", 0);
-  if (!r) {
+  if (!hooks.thread(false)) {
     coming_ = false;  // the neighbours wait for this call
-    PyErr_WriteUnraisable(hooks.thread);
+    hooks.thread.complain();
   }
-  Py_XDECREF(r);
 }
 
 void Host::give_turn(Hand* me) {
@@ -345,10 +343,7 @@ void Host::take_notes() {
 void Host::learn(Object* actor, Object* facts) {
   ActorBody body;
   memcpy(&body, actor->body, sizeof body);
-  PyObject* told = hooks.hosted ? decode_object(facts) : nullptr;
-  PyObject* r = told ? PyObject_CallFunction(hooks.hosted, "IN", body.actor, told) : nullptr;
-  if (!r && PyErr_Occurred()) PyErr_WriteUnraisable(hooks.hosted);
-  Py_XDECREF(r);
+  if (hooks.hosted) hooks.hosted.tell(body.actor, Owned(decode_object(facts)));
   drop_hold(ctx->local, facts);
 }
 
@@ -394,9 +389,7 @@ bool Host::remove_those_leaving() {
   forget_instance(s.actor);
   collect_ = true;
   ctx->states->forget(s.actor);
-  PyObject* r = PyObject_CallFunction(hooks.left, "Ki", static_cast<unsigned long long>(ctx->heap->off(h->object)), int(h->why));
-  if (!r) PyErr_WriteUnraisable(hooks.left);
-  Py_XDECREF(r);
+  hooks.left.tell(ctx->heap->off(h->object), h->why);
   return true;
 }
 
@@ -404,9 +397,7 @@ bool Host::remove_those_leaving() {
 
 int serve_packed() {
   ctx->serving = true;
-  PyObject* r = PyObject_CallFunction(hooks.thread, "i", 1);
-  if (!r) return -1;
-  Py_DECREF(r);
+  if (!hooks.thread(true)) return -1;
   return ctx->host->serve(make_hand());
 }
 

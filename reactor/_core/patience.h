@@ -27,6 +27,9 @@ struct alignas(64) Waited {
   atomic<uint64_t> unwanted_ns;  // a message waited, and nobody for it
 };
 
+// What becomes of a message that order has held back for too long; given to the hook `relaxed`.
+enum class Outcome : uint32_t { Relaxed = 0, Refused, NotAsRecorded };
+
 constexpr uint64_t kUnwantedNs = 2000000000;
 
 inline bool has_budget(const Header* h) { return h->ordering == Ordering::Logical && h->patience_ns != kForeverNs; }

@@ -42,7 +42,7 @@ struct alignas(64) OpNode {
   uint32_t child = 0;      // the continuation followed last
   uint32_t depth = 0;      // operations of the segment up to here
   uint32_t note = 0;       // number + 1 of its OpNote
-  uint32_t room = 0;       // what its arguments, or what is put, need; 0: not known, or not to be placed (calls.cpp, values.cpp)
+  uint32_t room = 0;       // what its arguments, or what is put, need; 0: not known, or not to be placed (outgoing.h, values.cpp)
   uint32_t parent = 0;
   uint32_t segment = 0;    // number + 1 of the segment that ends here
 };

@@ -118,7 +118,7 @@ void store_gathered(const Off* results, PyObject* value, PyObject* name);  // of
 void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency = false);
 void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint32_t task_note = kNoEntry);
 
-// Calls (calls.cpp).
+// Calls (calls.cpp, submit.cpp).
 PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint32_t index, PyObject* const* args, Py_ssize_t nargs,
                       PyObject* kwnames, uint32_t retries = 0, PyRef* options = nullptr);
 PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);

@@ -142,11 +142,7 @@ void run_next(Served& s, const Next& next) {
 void pass_on_cancels() {
   for (Off off = ctx->proc->cancels.exchange(0, memory_order_acq_rel); off;) {
     auto* n = ctx->heap->at<CancelNote>(off);
-    if (hooks.cancelled) {
-      PyObject* r = PyObject_CallFunction(hooks.cancelled, "Ki", static_cast<unsigned long long>(n->uid), int(n->children));
-      if (!r) PyErr_WriteUnraisable(hooks.cancelled);
-      Py_XDECREF(r);
-    }
+    hooks.cancelled.tell(n->uid, n->children != 0);
     Off next = n->next;
     ctx->local.alloc.free(off);
     off = next;

@@ -49,10 +49,8 @@ Off wait_for_room(uint64_t size, int64_t bytes) {
     Off off = fits(hdr, bytes) ? ctx->local.alloc.alloc(size) : 0;
     if (off) return off;
   }
-  PyObject* e = PyObject_CallFunction(hooks.store_full, "LLLO", static_cast<long long>(bytes), static_cast<long long>(hdr->store_used.load()),
-                                      static_cast<long long>(hdr->store_limit), hdr->spill_inode ? Py_True : Py_False);
-  if (e) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(e)), e);
-  Py_XDECREF(e);
+  Owned error = hooks.store_full(int64_t(bytes), hdr->store_used.load(), hdr->store_limit, hdr->spill_inode != 0);
+  if (error) set_error(error.get());
   return 0;
 }
 

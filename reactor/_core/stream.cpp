@@ -55,12 +55,10 @@ PyObject* next_item(PyRef* link, PyRef* completion, uint64_t deadline, PyObject*
     switch (state) {
       case StreamState::Item: {
         Off* refs = value_refs(link_value(link->object));
-        PyObject* value = new_ref(object_at(refs[0]), true);
-        PyObject* next = value ? new_ref(object_at(refs[1]), true) : nullptr;
-        PyObject* both = next ? PyTuple_Pack(2, value, next) : nullptr;
+        Owned value(new_ref(object_at(refs[0]), true));
+        Owned next(value ? new_ref(object_at(refs[1]), true) : nullptr);
+        PyObject* both = next ? PyTuple_Pack(2, value.get(), next.get()) : nullptr;
         if (both && link_value(link->object)->refs == 3) complete(ctx->local, object_at(refs[2]), State::Value);
-        Py_XDECREF(value);
-        Py_XDECREF(next);
         return both;
       }
       case StreamState::End:
@@ -89,7 +87,6 @@ Stream::Stream(Off* results, uint32_t* notes, Message* block, PyObject* name)
 
 Stream::~Stream() {
   if (making_ && ctx) --ctx->streams_making;
-  for (PyObject* t : tickets_) Py_DECREF(t);
 }
 
 bool Stream::unwanted() const { return object_at(results_[0])->unwanted.load(memory_order_acquire) == 1; }
@@ -129,11 +126,10 @@ bool Stream::publish(PyObject* value) {
   Object* ticket = nullptr;
   if (at_.window || ctx->streams_window) {
     ticket = new_ticket();
-    PyObject* ref = new_ref(ticket, false);
+    Owned ref(new_ref(ticket, false));
     if (!ref) return false;
-    if (ctx->streams_window) ctx->streams_tickets.push_back(Py_NewRef(ref));
-    if (at_.window) tickets_.push_back(ref);
-    else Py_DECREF(ref);
+    if (ctx->streams_window) ctx->streams_tickets.push_back(Owned::share(ref.get()));
+    if (at_.window) tickets_.push_back(std::move(ref));
   }
   if (making_) --ctx->streams_making;
   making_ = false;
@@ -160,44 +156,38 @@ bool Stream::publish(PyObject* value) {
 
 bool Stream::item(PyObject* value) {
   if (at_.per_yield <= 1) return publish(value);
-  PyObject* fast = PySequence_Fast(value, "a generator with _num_objects_per_yield must yield sequences");
+  Owned fast(PySequence_Fast(value, "a generator with _num_objects_per_yield must yield sequences"));
   if (!fast) return false;
-  bool ok = PySequence_Fast_GET_SIZE(fast) == Py_ssize_t(at_.per_yield);
+  bool ok = PySequence_Fast_GET_SIZE(fast.get()) == Py_ssize_t(at_.per_yield);
   if (!ok)
     PyErr_Format(PyExc_ValueError, "Streaming generator task yielded %zd objects, but _num_objects_per_yield=%u.",
-                 PySequence_Fast_GET_SIZE(fast), at_.per_yield);
-  for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(fast); ++i) ok = publish(PySequence_Fast_GET_ITEM(fast, i));
-  Py_DECREF(fast);
+                 PySequence_Fast_GET_SIZE(fast.get()), at_.per_yield);
+  for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(fast.get()); ++i) ok = publish(PySequence_Fast_GET_ITEM(fast.get(), i));
   return ok;
 }
 
-PyRef* Stream::gate() {
-  if (tickets_.empty()) return nullptr;
+Owned Stream::gate() {
+  if (tickets_.empty()) return Owned();
   // Those before the one to wait for are never needed again.
   size_t open = at_.window - 1;
-  if (tickets_.size() <= open) return nullptr;
-  PyObject* ref = nullptr;
+  if (tickets_.size() <= open) return Owned();
+  Owned ref;
   while (tickets_.size() > open) {
-    Py_XDECREF(ref);
-    ref = tickets_.front();
+    ref = std::move(tickets_.front());
     tickets_.erase(tickets_.begin());
   }
-  if (!ref_object(ref)) {
-    Py_CLEAR(ref);
-    return nullptr;
-  }
-  if (is_done(reinterpret_cast<PyRef*>(ref)->object)) Py_CLEAR(ref);
-  return reinterpret_cast<PyRef*>(ref);
+  Object* ticket = ref_object(ref.get());
+  return ticket && !is_done(ticket) ? std::move(ref) : Owned();
 }
 
 bool Stream::let_on(std::vector<PyRef*>& open) {
   if (!ctx->streams_window || making_) return true;
   auto& all = ctx->streams_tickets;
   for (size_t i = 0; i < all.size();) {
-    auto* ref = reinterpret_cast<PyRef*>(all[i]);
+    auto* ref = reinterpret_cast<PyRef*>(all[i].get());
     if (is_done(ref->object)) {
+      Owned done = std::move(all[i]);  // it goes when the list does not have it any more
       all.erase(all.begin() + long(i));
-      Py_DECREF(ref);
     } else {
       open.push_back(ref);
       ++i;
@@ -239,21 +229,20 @@ bool Stream::drain(PyObject* generator) {
       return false;
     }
     if (!wait_to_be_let_on()) return false;
-    PyObject* value = PyIter_Next(generator);
+    Owned value(PyIter_Next(generator));
     if (epoch != mine) {
-      Py_XDECREF(value);
+      value.reset();
       PyErr_SetString(PyExc_RuntimeError, "the runtime was shut down while a generator was running");
       return false;
     }
     if (!value) return !PyErr_Occurred();
-    bool ok = item(value);
-    Py_DECREF(value);
-    if (!ok) return false;
-    if (PyRef* ticket = gate()) {
+    if (!item(value.get())) return false;
+    value.reset();
+    if (Owned gated = gate()) {
+      auto* ticket = reinterpret_cast<PyRef*>(gated.get());
       int e;
       do e = wait_objects(&ticket, 1, 1, false, now_ns() + kGateSliceNs);
       while (e == ETIMEDOUT && !unwanted());
-      Py_DECREF(ticket);
       if (e < 0) return false;
     } else if (PyErr_Occurred()) {
       return false;

@@ -58,7 +58,7 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   bool item(PyObject* value);   // publishes what one yield gave; false: Python error set
-  PyRef* gate();                // a new ref to wait for before the generator goes on; null: none, or Python error set
+  Owned gate();                 // a new ref to wait for before the generator goes on; null: none, or Python error set
   // Of the window over all streams: tickets of which one is to be waited for, all of them in use by others at most for a moment
   // when there is none. True: the generator may give one more value.
   bool let_on(std::vector<PyRef*>& open);
@@ -79,7 +79,7 @@ class Stream {
   uint64_t skip_;               // values that an earlier run has given
   uint64_t most_;               // values that there may be
   bool wait_to_be_let_on();     // false: Python error set
-  std::vector<PyObject*> tickets_;
+  std::vector<Owned> tickets_;
   bool making_ = false;         // counted in Context::streams_making
 };
 

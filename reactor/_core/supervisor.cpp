@@ -135,10 +135,9 @@ void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<
 void forget_instance(uint32_t actor) {
   auto it = ctx->actors.find(actor);
   if (it == ctx->actors.end()) return;
-  PyObject* methods = it->second.methods;
+  Owned methods = std::move(it->second.methods);  // the instance ends when the list of actors does not have it any more
   ctx->method_notes[it->second.noted].gone = true;
   ctx->actors.erase(it);
-  Py_XDECREF(methods);
 }
 
 Object* new_actor(Local& l, bool restarts, bool physical) {
@@ -165,14 +164,14 @@ void actor_unheld(Local& l, Object* actor) {
   memcpy(&body, actor->body, sizeof body);
   auto* in = l.heap->at<Inbox>(body.inbox);
   if (ctx->inline_mode) {
-    PyObject *type, *error, *trace;  // this may run in the dealloc of a handle while an exception is on its way
-    PyErr_Fetch(&type, &error, &trace);
-    const uint32_t current = ctx->states->current();
-    ctx->states->enter(body.actor);  // its destructor is its own code
-    forget_instance(body.actor);
-    ctx->states->forget(body.actor);
-    ctx->states->enter(current);
-    PyErr_Restore(type, error, trace);
+    {
+      SavedError error;  // this may run in the dealloc of a handle while an exception is on its way
+      const uint32_t current = ctx->states->current();
+      ctx->states->enter(body.actor);  // its destructor is its own code
+      forget_instance(body.actor);
+      ctx->states->forget(body.actor);
+      ctx->states->enter(current);
+    }
     ctx->inboxes.erase(body.actor);
     in->state.store(InboxState::Dead);
     free_actor(actor);

@@ -91,11 +91,10 @@ class Told {
     for (Py_ssize_t i = 0; i < n && used_.size() < kMost; ++i)
       if (!is_done(refs[i]->object) && !tell(refs[i]->object)) break;
     if (!hooks.stuck) return true;
-    PyObject* error = PyObject_CallFunction(hooks.stuck, "I", mark_);
-    if (!error) PyErr_WriteUnraisable(hooks.stuck);
-    const bool raise = error && error != Py_None;
-    if (raise) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error)), error);
-    Py_XDECREF(error);
+    Owned error = hooks.stuck(mark_);
+    if (!error) hooks.stuck.complain();
+    const bool raise = error && error.get() != Py_None;
+    if (raise) set_error(error.get());
     return !raise;
   }
   ~Told() {

@@ -16,7 +16,7 @@ from reactor.runtime import descendants, output
 from reactor.runtime.control import Sender
 from reactor.runtime.descriptors import CONTROL_FD, FIRST_FREE_FD, HEAP_FD, LINE_FD, SEND_FD, SPILL_FD
 
-ORDERINGS = ("arrival", "logical", "strict")  # Ordering in the core
+ORDERINGS = ("arrival", "logical", "strict")  # _core.Ordering
 # The interpreter puts the current directory first on the path of such a program: nothing may be imported from there. This package's
 # own root comes after the standard library.
 _PROGRAM = (
@@ -96,8 +96,8 @@ class Driver:
             keeping=self.keeping,
         )
         for name, amount in self.resources.items():
-            _core.register_resource(name, round(amount * 10000), name == "CPU")
-        _core.demand([(0, 10000)])  # demand 0: one CPU
+            _core.register_resource(name, round(amount * _core.UNIT), name == "CPU")
+        _core.demand([(0, _core.UNIT)])  # demand 0: one CPU
         _core.demand([])  # demand 1: nothing
         if self.inline:
             return

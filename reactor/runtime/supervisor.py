@@ -17,7 +17,7 @@ from reactor.runtime.gpus import GpuShares
 from reactor.runtime.reservations import Reservations
 from reactor.runtime.preloading import preload
 
-ACTOR, TASK_WORKER = 2, 3  # ProcKind in the core
+ACTOR, TASK_WORKER = _core.ProcKind.ACTOR, _core.ProcKind.POOL
 _POOL_LIMIT = 1000  # task workers alive at once
 _OPEN_SECONDS = 0.3  # that a line without an end, as of a progress bar, is waited for before it is shown
 _OUTPUT_LIMIT = 8 << 20  # bytes of output kept for a driver that does not read; beyond it the workers' pipes fill
@@ -77,12 +77,12 @@ class Supervisor:
         self.said = {}  # see on_say_once
         self.buried = deque(maxlen=_BURIED)  # dead actors, as `on_state` tells of them
         self.waiting = []  # actors without resources
-        self.demands = {(frozenset({("CPU", 10000)}), None): 0, (frozenset(), None): 1}
+        self.demands = {(frozenset({("CPU", _core.UNIT)}), None): 0, (frozenset(), None): 1}
         self.settings = [None]  # what task workers are born with, by number; the demands of tasks name one
         self.resource_index = {name: i for i, name in enumerate(_core.resources())}
         self.reservations = Reservations(lambda wanted: self._demand(wanted, "a placement group"), _core.reply)
         self.posted = {}  # what processes tell of themselves, for all to read: tuple -> value
-        self.gpus = GpuShares(_core.resources().get("GPU", (0,))[0] // 10000)
+        self.gpus = GpuShares(_core.resources().get("GPU", (0,))[0] // _core.UNIT)
         self.tasks_started = 0
         self.stopping = False
         self.retry_spawn = False
@@ -365,7 +365,7 @@ class Supervisor:
                     self.resource_index[name] = _core.register_resource(name, 0)
             self.demands[key] = _core.demand([(self.resource_index[k], v) for k, v in sorted(amounts)], number)
             there = _core.resources()
-            lacking = [f"{v / 10000:g} of {k}, of which there are {there[k][0] / 10000:g}" for k, v in sorted(amounts) if v > there[k][0]]
+            lacking = [f"{v / _core.UNIT:g} of {k}, of which there are {there[k][0] / _core.UNIT:g}" for k, v in sorted(amounts) if v > there[k][0]]
             if lacking:
                 self._tell(f"{whose} asks for {'; '.join(lacking)}: it will wait for ever. Ask for less, or start with more (init(num_cpus=, num_gpus=, resources=))")
         return self.demands[key]

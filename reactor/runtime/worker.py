@@ -16,7 +16,7 @@ from reactor.runtime.descriptors import FIRST_OTHER_FD, SEND_FD
 from reactor.runtime.seeding import reseed
 
 # ExitReason in the core
-INTENDED, CREATION_FAILED, OUT_OF_SCOPE, IDLE, SYSTEM_EXIT, DRAINED, FINISHED = range(1, 8)
+_, INTENDED, CREATION_FAILED, OUT_OF_SCOPE, IDLE, SYSTEM_EXIT, DRAINED, FINISHED = _core.ExitReason
 HOST = {}  # the facts of a worker that hosts many actors
 LASTING = (INTENDED, CREATION_FAILED, OUT_OF_SCOPE, FINISHED)  # an actor that ended so is not made anew
 _IDLE_SECONDS = 10.0  # a task worker without work for so long ends if there are more of them than CPUs

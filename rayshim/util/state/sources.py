@@ -22,7 +22,7 @@ def actors():
 
 
 def _actor(f):
-    demand = bundles.plain({k: v / 10000 for k, v in f["demand"].items()})
+    demand = bundles.plain({k: v / _core.UNIT for k, v in f["demand"].items()})
     return ActorState(
         actor_id=actor_id(f["number"]).hex(),
         class_name=f["class_name"],

@@ -6,7 +6,7 @@
 namespace stress {
 
 // What a ref is to the runtime: an object and the wait node kept for the next wait. wait() does what wait_objects in
-// calls.cpp does, and in addition insists that every node taken by a completer is counted, once.
+// submit.cpp does, and in addition insists that every node taken by a completer is counted, once.
 struct Held {
   Object* object;
   WaitNode* node = nullptr;

@@ -1,0 +1,73 @@
+// What numbers mean that pass between the core and Python: enumerations and units.
+#include "bindings.h"
+#include <cstring>
+#include <initializer_list>
+#include <vector>
+#include "actor_states.h"
+#include "patience.h"
+#include "stream.h"
+
+namespace reactor {
+namespace {
+
+struct Number {
+  const char* name;
+  long value;
+};
+template <class E> Number number(const char* name, E value) { return {name, long(value)}; }
+
+// An enumeration as a named tuple of ints: State.ERROR == 17. (Python's IntEnum would cost each start of a process 0.2 ms.)
+// `name`: lives on, for the type.
+void add_numbers(nb::module_& m, const char* name, const char* meaning, std::initializer_list<Number> numbers) {
+  std::vector<PyStructSequence_Field> fields;
+  for (const Number& n : numbers) fields.push_back({n.name, nullptr});
+  fields.push_back({nullptr, nullptr});
+  PyStructSequence_Desc description{name, meaning, fields.data(), int(numbers.size())};
+  Owned type(reinterpret_cast<PyObject*>(PyStructSequence_NewType(&description)));
+  nb::object all = steal(type ? PyStructSequence_New(reinterpret_cast<PyTypeObject*>(type.get())) : nullptr);
+  Py_ssize_t i = 0;
+  for (const Number& n : numbers) PyStructSequence_SetItem(all.ptr(), i++, PyLong_FromLong(n.value));
+  m.attr(strrchr(name, '.') + 1) = all;
+}
+
+}  // namespace
+
+void bind_constants(nb::module_& m) {
+  add_numbers(m, "reactor._core.State", "of an object (Ref.state)",
+              {number("PENDING", State::Pending), number("RUNNING", State::Running), number("VALUE", State::Value),
+               number("ERROR", State::Error), number("DIED", State::Died), number("CANCELLED", State::Cancelled)});
+  add_numbers(m, "reactor._core.ExitReason", "why a process, or an actor in it, has ended",
+              {number("UNKNOWN", ExitReason::Unknown), number("INTENDED", ExitReason::Intended),
+               number("CREATION_FAILED", ExitReason::CreationFailed), number("OUT_OF_SCOPE", ExitReason::OutOfScope),
+               number("IDLE_POOL", ExitReason::IdlePool), number("SYSTEM_EXIT", ExitReason::SystemExit),
+               number("DRAINED", ExitReason::Drained), number("FINISHED", ExitReason::Finished)});
+  add_numbers(m, "reactor._core.ProcKind", "of a process (new_proc, proc_info)",
+              {number("DRIVER", ProcKind::Driver), number("SUPERVISOR", ProcKind::Supervisor),
+               number("ACTOR", ProcKind::Actor), number("POOL", ProcKind::Pool)});
+  add_numbers(m, "reactor._core.InboxState", "of an actor (Link.state)",
+              {number("OPEN", InboxState::Open), number("ENDING", InboxState::Ending), number("DEAD", InboxState::Dead)});
+  add_numbers(m, "reactor._core.StreamState", "what the consumer of a stream would get now (item_state)",
+              {number("PENDING", StreamState::Pending), number("CLOSING", StreamState::Closing),
+               number("ITEM", StreamState::Item), number("END", StreamState::End), number("FAILED", StreamState::Failed)});
+  add_numbers(m, "reactor._core.Ordering", "in which order an actor runs its calls",
+              {number("ARRIVAL", Ordering::Arrival), number("LOGICAL", Ordering::Logical), number("STRICT", Ordering::Strict)});
+  add_numbers(m, "reactor._core.Digest", "how much of each value the digest reads",
+              {number("NONE", Digest::None), number("SAMPLED", Digest::Sampled), number("FULL", Digest::Full)});
+  add_numbers(m, "reactor._core.Outcome", "of a message that order has held back for too long (hook relaxed)",
+              {number("RELAXED", Outcome::Relaxed), number("REFUSED", Outcome::Refused),
+               number("NOT_AS_RECORDED", Outcome::NotAsRecorded)});
+  add_numbers(m, "reactor._core.Control", "first byte of a message of the core to the supervisor",
+              {number("RELEASE", Control::Release), number("DRAIN", Control::Drain), number("SPAWN", Control::Spawn),
+               number("RESOURCES", Control::Resources), number("REFUSE", Control::Refuse),
+               number("SPILLED", Control::Spilled)});
+  m.attr("UNIT") = kUnit;
+  m.attr("METHOD_RESULT") = kMethodResult;
+  m.attr("STREAM") = kStreamResult;
+  m.attr("DYNAMIC") = kDynamicResult;
+  m.attr("DRIVER") = ActorStates::kDriver;
+  m.attr("TASKS") = ActorStates::kTasks;
+  m.attr("MAX_HOSTED") = kMaxHosted;
+  m.attr("HEADER_BYTES") = kHeaderPages * kPage;
+}
+
+}  // namespace reactor

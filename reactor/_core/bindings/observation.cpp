@@ -1,0 +1,48 @@
+// What can be seen of a run: recordings, counters, the store.
+#include "bindings.h"
+#include <nanobind/stl/string.h>
+#include "observe.h"
+#include "line_counter.h"
+#include "site.h"
+#include "spill.h"
+
+namespace reactor {
+namespace {
+
+void set_recording(bool on) {
+  need_ctx();
+  delete ctx->recorder;
+  ctx->recorder = on ? new Recorder(ctx->proc) : nullptr;
+}
+
+nb::dict spilling() {
+  need_ctx();
+  Header* h = ctx->header;
+  nb::dict d;
+  d["away"] = h->away.load();
+  d["spilled"] = h->spilled.load();
+  d["values"] = h->spilled_values.load();
+  d["seconds"] = 1e-9 * double(h->spilled_ns.load());
+  return d;
+}
+
+}  // namespace
+
+void bind_observation(nb::module_& m) {
+  add_line_counter(m);
+  m.def("set_recording", &set_recording, nb::arg("on"));
+  m.def("set_own_directory", [](const std::string& path) { reactor_own_directory(path.c_str()); }, nb::arg("path"));
+  m.def("set_tracing", [](bool on) { need_ctx(); ctx->tracing = on; }, nb::arg("on"));
+  m.def("recordings", &recordings, nb::arg("timeout"), nb::call_guard<Using>());
+  m.def("counters", &counters, nb::call_guard<Using>());
+  m.def("count_physical", [] { need_ctx(); ctx->proc->physical.fetch_add(1); });
+  m.def("stats", &stats, nb::call_guard<Using>());
+  m.def("waits", &waits, nb::arg("from_") = -1, nb::call_guard<Using>());
+  m.def("digest", &digest, nb::call_guard<Using>());
+  m.def("memory_page", &memory_page, "bytes of the pages that values are aligned for");
+  m.def("store_used", [] { need_ctx(); return ctx->header->store_used.load(); });
+  m.def("spilling", &spilling);
+  m.def("large_values", [] { need_ctx(); return ctx->header->runs_used.load(); });
+}
+
+}  // namespace reactor

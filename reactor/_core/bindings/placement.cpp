@@ -1,0 +1,59 @@
+// Several actors in one process: what each has of its own, and packed workers.
+#include "bindings.h"
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include "actor_states.h"
+#include "packed.h"
+#include "supervisor.h"
+
+namespace reactor {
+namespace {
+
+void tell_host_of(uint32_t slot, uint64_t actor, uint32_t place, nb::handle facts) {
+  Object* f = facts.is_none() ? nullptr : ref_object(facts.ptr());
+  if (!f && !facts.is_none()) throw nb::python_error();
+  tell_host(slot, ctx->heap->at<Object>(actor), place, f);
+}
+
+// For as long as the process lives.
+void begin_packed() {
+  need_ctx();
+  ctx->host = new Host;
+  ctx->states = new ActorStates(0);
+}
+
+}  // namespace
+
+void bind_placement(nb::module_& m) {
+  m.def("begin_packed", &begin_packed);
+  m.def("tell_host", &tell_host_of, nb::arg("slot"), nb::arg("actor"), nb::arg("place"), nb::arg("facts").none());
+  m.def("serve_packed", [] {
+    int r = serve_packed();
+    if (r < 0) throw nb::python_error();
+    return r;
+  });
+  m.def("serve_beside", &serve_beside);
+  m.def("watch_packed", &watch_packed);
+  m.def("beside", [](nb::object call, nb::object argument) {
+    PyObject* r = beside(call.ptr(), argument.ptr());
+    if (!r) throw nb::python_error();
+    return steal(r);
+  }, nb::arg("call"), nb::arg("argument").none());
+  m.def("renew_state", [](uint32_t actor) { ctx->states->renew(actor); }, nb::arg("actor"), nb::call_guard<Using>());
+  m.def("enter_state", [](uint32_t actor) { ctx->states->enter(actor); }, nb::arg("actor"), nb::call_guard<Using>());
+  m.def("always_exchange", [](bool on) { ctx->states->always_call(on); }, nb::arg("on"), nb::call_guard<Using>());
+  m.def("exchange_memory", [](std::vector<std::tuple<uint64_t, uint64_t>> places, nb::handle gauss_of) {
+    for (auto [at, size] : places) ctx->states->add(reinterpret_cast<uint8_t*>(at), size);
+    if (!gauss_of.is_none()) ctx->states->keep_gauss(gauss_of.ptr());
+  }, nb::arg("places"), nb::arg("gauss_of").none());
+  m.def("exchange_threads", [](uint64_t get, uint64_t set, int most) {
+    ctx->states->add(reinterpret_cast<int (*)()>(get), reinterpret_cast<void (*)(int)>(set), most);
+  }, nb::arg("get"), nb::arg("set"), nb::arg("most"));
+  m.def("exchange_environment", [](nb::dict environ, nb::bytes name) { ctx->states->keep_variable(environ.ptr(), name.ptr()); },
+        nb::arg("environ"), nb::arg("name"));
+  m.def("exchange_variable", [](nb::dict module, nb::str name, nb::object make) {
+    ctx->states->add(module.ptr(), name.ptr(), make.ptr());
+  }, nb::arg("module"), nb::arg("name"), nb::arg("make"));
+}
+
+}  // namespace reactor

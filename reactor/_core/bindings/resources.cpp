@@ -1,0 +1,106 @@
+// Resources, demands for them, and the tasks that wait for these.
+#include "bindings.h"
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include "supervisor.h"
+
+namespace reactor {
+namespace {
+
+// What the running task or this actor holds: {name: amount in 1/10000}.
+nb::dict held_resources() {
+  nb::dict d;
+  uint32_t held = ctx->proc->demand.load();
+  if (!held) return d;
+  const Demand& demand = ctx->header->demand[held - 1];
+  for (int i = 0; i < demand.n; ++i) d[ctx->header->resource_name[demand.index[i]]] = demand.amount[i];
+  return d;
+}
+
+// Supervisor (and inline driver) only, as all that changes resources and demands. Returns the resource's index.
+uint32_t register_resource(const std::string& name, int64_t total, bool lent) {
+  Header* h = ctx->header;
+  uint32_t n = h->resources.load(), at = n;
+  if (name.size() >= sizeof h->resource_name[0]) throw nb::value_error("the name of a resource has 127 bytes at most");
+  for (uint32_t i = n; i-- > 0;) {
+    if (name == h->resource_name[i]) return i;
+    if (!h->resource_name[i][0]) at = i;
+  }
+  if (at == kMaxResources) throw nb::value_error("too many kinds of resources");
+  h->resource_total[at] = total;
+  h->resource_free[at].store(total);
+  h->resource_lent[at] = lent;
+  snprintf(h->resource_name[at], sizeof h->resource_name[at], "%s", name.c_str());
+  if (at == n) h->resources.store(n + 1, memory_order_release);
+  return at;
+}
+
+// More of a resource (or less: a negative amount, which must be free).
+void add_resource(uint32_t index, int64_t amount) {
+  ctx->header->resource_total[index] += amount;
+  ctx->header->resource_free[index].fetch_add(amount, memory_order_acq_rel);
+}
+
+// Every demand for it has been retired, and nobody holds any: its place can be used again.
+void forget_resource(uint32_t index) {
+  Header* h = ctx->header;
+  h->resource_name[index][0] = 0;
+  h->resource_total[index] = 0;
+  h->resource_free[index].store(0);
+}
+
+nb::dict resources() {
+  nb::dict d;
+  Header* h = ctx->header;
+  for (uint32_t i = 0; i < h->resources.load(memory_order_acquire); ++i)
+    if (h->resource_name[i][0]) d[h->resource_name[i]] = nb::make_tuple(h->resource_total[i], h->resource_free[i].load());
+  return d;
+}
+
+// Number of a new demand {resource index: amount}.
+uint32_t demand(std::vector<std::tuple<int32_t, int64_t>> parts, uint32_t setting) {
+  Header* h = ctx->header;
+  if (parts.size() > size_t(kMaxKinds)) throw nb::value_error("a task can ask for 16 kinds of resources at most");
+  uint32_t n = h->demands.load();
+  if (n == kMaxDemands) throw nb::value_error("too many different resource demands");
+  Demand& d = h->demand[n];
+  d.n = int32_t(parts.size());
+  d.setting = setting;
+  if (setting > h->settings.load()) h->settings.store(setting);
+  for (size_t i = 0; i < parts.size(); ++i) std::tie(d.index[i], d.amount[i]) = parts[i];
+  h->demands.store(n + 1, memory_order_release);
+  return n;
+}
+
+bool take_demand(uint32_t d) {
+  bool disturbed = false;
+  bool taken = take_resources(ctx->header, d, &disturbed);
+  if (disturbed) kick_queues();
+  return taken;
+}
+
+void fail_waiting_tasks(nb::handle reason, int64_t demand, uint32_t setting) {
+  Object* r = ref_object(reason.ptr());
+  if (!r) throw nb::python_error();
+  fail_tasks(r, demand, setting);
+}
+
+}  // namespace
+
+void bind_resources(nb::module_& m) {
+  m.def("register_resource", &register_resource, nb::arg("name"), nb::arg("total"), nb::arg("lent") = false, nb::call_guard<Using>());
+  m.def("add_resource", [](uint32_t i, int64_t n) { add_resource(i, n); kick_queues(); }, nb::arg("index"), nb::arg("amount"), nb::call_guard<Using>());
+  m.def("forget_resource", &forget_resource, nb::arg("index"), nb::call_guard<Using>());
+  m.def("resources", &resources, nb::call_guard<Using>());
+  m.def("held_resources", &held_resources, nb::call_guard<Using>());
+  m.def("demand", &demand, nb::arg("parts"), nb::arg("setting") = 0, nb::call_guard<Using>());
+  m.def("retire_demand", [](uint32_t d) { ctx->header->demand[d].retired.store(1); }, nb::arg("demand"), nb::call_guard<Using>());
+  m.def("take_resources", &take_demand, nb::arg("demand"));
+  m.def("give_resources", [](uint32_t d) { give_resources(ctx->header, d); kick_queues(); }, nb::arg("demand"), nb::call_guard<Using>());
+  m.def("set_actors_waiting", [](uint32_t n) { ctx->header->actors_waiting.store(n); }, nb::arg("count"));
+  m.def("task_before", [](uint64_t uid) { return task_before(ctx->heap, uid); }, nb::arg("uid"), nb::call_guard<Using>());
+  m.def("fail_tasks", &fail_waiting_tasks, nb::arg("reason"), nb::arg("demand") = -1, nb::arg("setting") = 0);
+}
+
+}  // namespace reactor

@@ -1,0 +1,192 @@
+// Opening and closing the run in this process, the hooks, the supervisor's socket.
+#include "bindings.h"
+#include <nanobind/stl/pair.h>
+#include <csignal>
+#include <optional>
+#include <sys/prctl.h>
+#include "actor_states.h"
+#include "array_memory.h"
+#include "failures.h"
+#include "stream.h"
+#include "supervisor.h"
+
+namespace reactor {
+namespace {
+
+void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int control) {
+  ++epoch;
+  ctx = new Context(h, slot, journaled, inline_mode);
+  ctx->local.task_ready = task_ready;
+  ctx->local.actor_unheld = actor_unheld;
+  ctx->local.failure_unseen = keep_failure;
+  h->control = control;
+  ctx->main_thread = PyThread_get_thread_ident();
+  if (inline_mode) ctx->states = new ActorStates(ActorStates::kDriver);
+  Proc* p = ctx->proc;
+  p->pid = getpid();
+  // The supervisor is not counted: it waits in poll(), not on its bell.
+  if (p->kind != ProcKind::Supervisor) {
+    if (p->awake.exchange(1) == 0) h->header->awake.fetch_add(1);
+    has_work(h->header, p);
+  }
+  p->state.store(ProcState::Live, memory_order_release);
+}
+
+// `patience`: (seconds, share), see patience.h; infinite seconds: order may cost anything.
+int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, int spill, int64_t spill_note, int ordering,
+           std::pair<double, double> patience, int digesting, bool keeping) {
+  Heap* h = Heap::create(capacity, store_limit, cores);
+  if (!h->give_back(h->page_at(0), kPage) &&
+      PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "init: this kernel takes no memory back from the object store (%s): the run keeps the most that it has ever "
+                       "used, also of values that were moved to the disk. Give init(object_store_memory=) less than there is", strerror(errno)) != 0) {
+    delete h;
+    throw nb::python_error();
+  }
+  h->take_spill_file(spill);
+  h->header->spill_note.store(spill_note);
+  h->header->ordering = Ordering(ordering);
+  h->header->patience_ns = patience.first < 1e9 ? uint64_t(patience.first * 1e9) : kForeverNs;
+  h->header->patience_share = patience.second;
+  h->header->digesting = Digest(digesting);
+  h->header->keeping = keeping;
+  h->procs[0].kind = ProcKind::Driver;
+  h->procs[1].kind = ProcKind::Supervisor;
+  h->header->proc_high.store(2);
+  open_context(h, 0, false, inline_mode, -1);
+  return h->fd;
+}
+
+constexpr uint64_t kLeavingNs = 5000000000;  // a thread that takes longer runs code of the user's, from inside of a call
+
+// From here on refs are stale, nothing new begins, and threads that wait give up; those that are in the core, this one aside, leave it.
+void wait_until_others_are_outside() {
+  ++epoch;
+  ctx->closing = true;
+  const uint64_t deadline = now_ns() + kLeavingNs;
+  while (Inside::all > Inside::own && now_ns() < deadline) {
+    ring(ctx->heap, &ctx->proc->bell);
+    for (Bell* bell : ctx->seats) ring(ctx->heap, bell);
+    Py_BEGIN_ALLOW_THREADS
+    timespec t{0, 200000};
+    nanosleep(&t, nullptr);
+    Py_END_ALLOW_THREADS
+  }
+}
+
+// Leaves the run; refs and handles of it become stale, arrays over its memory stay valid.
+void close_context() {
+  if (!ctx || ctx->closing) return;
+  wait_until_others_are_outside();
+  if (ctx->inline_mode) {  // the process goes on as the driver
+    ctx->states->enter(ActorStates::kDriver);
+    delete std::exchange(ctx->states, nullptr);
+  }
+  Context* old = ctx;
+  ctx = nullptr;
+  ++epoch;
+  for (auto& [id, entry] : old->actors) entry.methods.reset();
+  std::exchange(old->functions, {}).clear();
+  Context::release(old);
+  forget_channels();
+  // The next run in this process may be another plugin's.
+  hooks.each([](const char*, AnyHook& hook, Hooks::Until until) {
+    if (until == Hooks::Until::Run) hook.set(nullptr);
+  });
+}
+
+// In a process that was forked: forget the parent's context without giving anything back.
+void detach() {
+  if (!ctx) return;
+  ctx = nullptr;
+  ++epoch;
+  Inside::all = Inside::own;  // the other threads are not here
+  forget_channels();
+}
+
+// The same for a child that the program has forked. The mapping goes with the last array over it, at once if there is none: the child
+// must not keep the run's memory longer than its parent has it.
+void leave_to_parent() {
+  if (!ctx) return;
+  Heap* heap = ctx->heap;
+  detach();
+  if (!lends_from(heap) && --heap->users == 0) delete heap;
+}
+
+void attach_supervisor(int fd, int control, int spill) {
+  Heap* h = Heap::attach(fd);
+  h->take_spill_file(spill);
+  open_context(h, 1, false, false, control);
+}
+
+// In a freshly forked worker: the heap is mapped already.
+void attach_worker(uint32_t slot, int control) {
+  Heap* h = ctx->heap;
+  detach();
+  open_context(h, slot, true, false, control);
+  Proc* p = ctx->proc;
+  if (Off in = p->inbox.load()) h->at<Inbox>(in)->proc.store(slot, memory_order_seq_cst);
+  if (p->kind == ProcKind::Pool) {
+    for (int i = 0; i < kPool; ++i) {
+      uint32_t none = 0;
+      if (ctx->header->pool[i].compare_exchange_strong(none, slot + 1)) {
+        uint32_t high = ctx->header->pool_high.load();
+        while (uint32_t(i) + 1 > high && !ctx->header->pool_high.compare_exchange_weak(high, uint32_t(i) + 1)) {}
+        break;
+      }
+    }
+    if (!p->setting) ctx->header->spawn_asked.store(0, memory_order_release);  // else when it is ready, in serve(): one of its kind will do
+  }
+}
+
+void set_hook(const char* name, nb::object f) {
+  bool known = false;
+  hooks.each([&](const char* its_name, AnyHook& hook, Hooks::Until) {
+    if (known || strcmp(its_name, name) != 0) return;
+    known = true;
+    hook.set(f.is_none() ? nullptr : f.release().ptr());
+  });
+  if (!known) throw nb::value_error("no such hook");
+}
+
+// 0 or errno.
+int send_message(int fd, nb::bytes data) {
+  std::optional<Inside> inside;  // the run's memory stays until the end of this
+  if (ctx) inside.emplace();
+  return send_to_supervisor(fd, data.c_str(), data.size());
+}
+
+// The zygote died, and with it every worker: who waits is told.
+void abort_run() {
+  if (!ctx) return;
+  ctx->aborted = true;
+  ring(ctx->heap, &ctx->proc->bell);
+  for (Off off : ctx->spare_bells) ring(ctx->heap, ctx->heap->at<Bell>(off));
+}
+
+}  // namespace
+
+void bind_run(nb::module_& m) {
+  m.def("create", &create, nb::arg("capacity"), nb::arg("store_limit"), nb::arg("cores"), nb::arg("inline_mode"), nb::arg("spill") = -1,
+        nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("patience") = std::pair(0.1, 0.1), nb::arg("digesting") = 0, nb::arg("keeping") = false);
+  m.def("close", &close_context);
+  m.def("detach", &leave_to_parent);
+  m.def("attached", [] { return ctx != nullptr; });
+  m.def("inside", [] { return Inside::own != 0; });
+  m.def("epoch", [] { return epoch; });
+  m.def("slot", [] { return ctx ? int(ctx->slot) : -1; });
+  m.def("logical", [] { return ctx && ctx->logical; });
+  m.def("set_control", [](int fd) { ctx->heap->control = fd; });
+  m.def("attach_supervisor", &attach_supervisor, nb::arg("fd"), nb::arg("control"), nb::arg("spill") = -1);
+  m.def("attach_worker", &attach_worker, nb::arg("slot"), nb::arg("control"));
+  m.def("set_hook", &set_hook, nb::arg("name"), nb::arg("function").none());
+  m.def("abort", &abort_run);
+  m.def("aborted", [] { return ctx && ctx->aborted; });
+  m.def("set_ready", [] { ctx->proc->executed.store(1, memory_order_release); });
+  m.def("supervisor_ready", [] { return ctx && ctx->heap->procs[1].executed.load(memory_order_acquire) != 0; });
+  m.def("set_answering", [](bool is) { ctx->header->answering.store(is, memory_order_seq_cst); }, nb::call_guard<Using>());
+  m.def("send_message", &send_message);
+  m.def("die_with_parent", [](int signal) { prctl(PR_SET_PDEATHSIG, signal); }, nb::arg("signal") = int(SIGKILL));
+  m.def("adopt_orphans", [] { prctl(PR_SET_CHILD_SUBREAPER, 1); });
+}
+
+}  // namespace reactor

@@ -1,0 +1,131 @@
+// Values, refs of them, and the holds that keep them.
+#include "bindings.h"
+#include "stream.h"
+
+namespace reactor {
+namespace {
+
+nb::object put(nb::object value) { return steal(put_value(value.ptr())); }
+
+nb::object put_code(nb::object value) {
+  PyObject* ref = put_value(value.ptr());
+  if (!ref) throw nb::python_error();
+  auto* r = reinterpret_cast<PyRef*>(ref);
+  std::atomic_ref(r->object->kind).store(kCode, memory_order_release);
+  r->exporter = true;
+  return steal(ref);
+}
+
+nb::object put_recorded(nb::object value) { return steal(put_value(value.ptr(), true)); }
+
+// A ref whose result someone else gives: (ref, offset). The giver calls reply(offset, value).
+nb::object request() {
+  need_ctx();
+  Object* o = new_object(ctx->local, 2);
+  nb::object ref = steal(new_ref(o, false));
+  return nb::make_tuple(ref, ctx->heap->off(o));
+}
+
+void reply(uint64_t off, nb::object value, bool error) {
+  auto* o = ctx->heap->at<Object>(off);
+  if (is_done(o)) return drop_hold(ctx->local, o);
+  Encoding e;
+  if (!e->item(value.ptr()) || !encode_into(*e.encoder, o)) throw nb::python_error();
+  complete(ctx->local, o, error ? State::Error : State::Value);
+  drop_hold(ctx->local, o);
+}
+
+// The actor at an offset. `take`: a hold of its own, else that of the message that it came by is handed over; `weak`: the link will
+// not keep the actor alive, which something else does for now; the message's hold, without `take`, is given back.
+nb::object link_at(uint64_t off, bool take, bool weak) {
+  auto* o = ctx->heap->at<Object>(off);
+  if (weak) {
+    nb::object made = steal(new_link(o, true, true));
+    if (!take) drop_hold(ctx->local, o);
+    return made;
+  }
+  if (take) {
+    int32_t holds = o->holds.load();
+    do
+      if (holds == 0) return nb::none();
+    while (!o->holds.compare_exchange_weak(holds, holds + 1));
+  }
+  return steal(new_link(o, false));
+}
+
+nb::object ref_at(uint64_t off) {
+  need_ctx();
+  return steal(new_ref(ctx->heap->at<Object>(off), true));
+}
+
+// Inside a running pickle: notes that a ref (or an actor) travels with the value, gives its number. -1: no value is being encoded.
+int export_ref(nb::handle h) {
+  Encoder* e = Encoding::current();
+  if (!ctx || !e) return -1;
+  if (is_ref(h.ptr())) {
+    Object* o = ref_object(h.ptr());
+    if (!o) throw nb::python_error();
+    return int(e->add_ref(o, h.ptr()));
+  }
+  if (!PyObject_TypeCheck(h.ptr(), LinkType)) throw nb::type_error("export_ref takes a Ref or a Link");
+  auto* l = reinterpret_cast<PyLink*>(h.ptr());
+  if (l->epoch != epoch) {
+    stale_error("actor handle");
+    throw nb::python_error();
+  }
+  return int(e->add_ref(l->object, h.ptr()));
+}
+
+// A ref of class `cls` to an object that nobody has: what an id alone is good for.
+nb::object bare_ref(nb::handle cls, uint64_t uid) {
+  if (!PyType_Check(cls.ptr()) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls.ptr()), RefType)) throw nb::type_error("bare_ref takes a subclass of Ref");
+  auto* type = reinterpret_cast<PyTypeObject*>(cls.ptr());
+  PyObject* made = type->tp_alloc(type, 0);
+  if (!made) throw nb::python_error();
+  reinterpret_cast<PyRef*>(made)->uid = uid;  // all else is 0: an epoch that no run has
+  return steal(made);
+}
+
+nb::object import_ref(uint32_t i) {
+  Decoder* d = Decoder::current();
+  if (!d || !ctx) {
+    PyErr_SetString(PyExc_RuntimeError,
+                    "an object ref or actor handle that was pickled as part of a call can be unpickled by the receiving runtime only");
+    throw nb::python_error();
+  }
+  nb::object ref = steal(d->ref(i));
+  auto* o = reinterpret_cast<PyRef*>(ref.ptr())->object;
+  return kind_of(o) == kActorObject ? steal(new_link(o, true)) : ref;
+}
+
+// The class of the refs that the core makes: Ref or a subclass.
+void set_ref_class(nb::handle c) { ref_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(c.ptr())); }
+
+bool hold_if_held(uint64_t off) {
+  auto* o = ctx->heap->at<Object>(off);
+  int32_t n = o->holds.load();
+  while (n > 0)
+    if (o->holds.compare_exchange_weak(n, n + 1)) return true;
+  return false;
+}
+
+}  // namespace
+
+void bind_values(nb::module_& m) {
+  m.def("set_ref_class", &set_ref_class);
+  m.def("put", &put, nb::arg("value").none());
+  m.def("put_code", &put_code, nb::arg("value").none());
+  m.def("put_recorded", &put_recorded, nb::arg("value").none());
+  m.def("request", &request, nb::call_guard<Using>());
+  m.def("reply", &reply, nb::arg("offset"), nb::arg("value").none(), nb::arg("error") = false, nb::call_guard<Using>());
+  m.def("link_at", &link_at, nb::arg("offset"), nb::arg("take"), nb::arg("weak") = false, nb::call_guard<Using>());
+  m.def("ref_at", &ref_at, nb::arg("offset"), nb::call_guard<Using>());
+  m.def("hold", [](uint64_t off) { take_hold(ctx->heap->at<Object>(off)); }, nb::arg("offset"), nb::call_guard<Using>());
+  m.def("hold_if_held", &hold_if_held, nb::arg("offset"));
+  m.def("drop", [](uint64_t off) { drop_hold(ctx->local, ctx->heap->at<Object>(off)); }, nb::arg("offset"), nb::call_guard<Using>());
+  m.def("export_ref", &export_ref, nb::arg("ref"), nb::call_guard<Using>());
+  m.def("import_ref", &import_ref, nb::arg("index"));
+  m.def("bare_ref", &bare_ref, nb::arg("cls"), nb::arg("uid"));
+}
+
+}  // namespace reactor

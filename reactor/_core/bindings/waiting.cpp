@@ -1,0 +1,323 @@
+// Reading results: get, wait, and the next value of a stream.
+#include "bindings.h"
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <bit>
+#include "failures.h"
+#include "patience.h"
+#include "spill.h"
+#include "stream.h"
+
+namespace reactor {
+namespace {
+
+uint64_t deadline_of(nb::object timeout) {
+  if (timeout.is_none()) return UINT64_MAX;
+  double s = PyFloat_AsDouble(timeout.ptr());
+  if (s == -1 && PyErr_Occurred()) throw nb::python_error();
+  if (s != s) throw nb::value_error("timeout=nan: give a number of seconds, or None to wait without limit");
+  if (s < 0 || s > 1e9) return UINT64_MAX;  // as in Ray, a negative one is none
+  return now_ns() + uint64_t(s * 1e9);
+}
+
+struct RefList {
+  std::vector<PyRef*> refs;
+  explicit RefList(PyObject* seq) {
+    PyObject* fast = PySequence_Tuple(seq);  // holds the refs, whatever becomes of the list while we wait
+    if (!fast) throw nb::python_error();
+    keep = nb::steal(fast);
+    Py_ssize_t n = PyTuple_GET_SIZE(fast);
+    refs.reserve(size_t(n));
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* o = PyTuple_GET_ITEM(fast, i);
+      if (!is_ref(o)) {
+        PyErr_Format(PyExc_TypeError, "expected an object ref, got %.100s", Py_TYPE(o)->tp_name);
+        throw nb::python_error();
+      }
+      if (!ref_object(o)) throw nb::python_error();
+      refs.push_back(reinterpret_cast<PyRef*>(o));
+    }
+  }
+  nb::object keep;
+};
+
+[[noreturn]] void raise_for(PyRef* r) {
+  Owned value(failure_value(r->object));
+  Owned error = value ? hooks.error(r->object->state.load(memory_order_acquire), std::move(value), reinterpret_cast<PyObject*>(r)) : Owned();
+  if (error) set_error(error.get());
+  throw nb::python_error();
+}
+
+constexpr uint64_t kPatienceNs = 2000000000;
+
+bool failed(PyRef* r) { return is_done(r->object) && r->object->state.load(memory_order_acquire) != State::Value; }
+
+// The one of `refs` that failed first in their order is raised; the others that have failed by now count as seen too, as in Ray.
+[[noreturn]] void raise_one_of(const std::vector<PyRef*>& refs, PyRef* which) {
+  for (PyRef* r : refs)
+    if (failed(r)) mark_seen(r->object);
+  raise_for(which);
+}
+
+// A get or wait ends the caller's segment of operations; its time is a span of the timeline.
+class SegmentScope {
+ public:
+  explicit SegmentScope(SegmentEnd end) {
+    if (!ctx) return;
+    forget_arguments();
+    if (PyThread_get_thread_ident() != ctx->main_thread) return;
+    ended_ = true;
+    if (ctx->recorder) ctx->recorder->end_segment(end);
+    if (ctx->tracing) start_ = now_ns();
+  }
+  ~SegmentScope() {
+    if (ended_ && epoch == epoch_ && ctx->recorder) ctx->recorder->waited();
+    if (ended_ && epoch == epoch_) ctx->trace(start_, Span::Wait, ctx->running_actor);
+  }
+
+ private:
+  Inside inside_;
+  bool ended_ = false;
+  uint32_t epoch_ = epoch;
+  uint64_t start_ = 0;
+};
+
+// What a recorded operation's result looks like is learnt when its caller first reads one.
+void note_result(PyRef* r) {
+  if (!r->recorded || !ctx->recorder) return;
+  OpNote* note = ctx->recorder->note(r->recorded);
+  if (!note) return;
+  uint32_t later = ctx->recorder->segment() - 1 - r->segment;  // the wait that gets it has ended its segment
+  note->taken |= 1u << (later < 31 ? later : 31);
+  if (!note->result.empty()) return;
+  Reading reading(r->object);
+  auto* v = reinterpret_cast<ValueHeader*>(reading.value());
+  if (!v) return PyErr_Clear();
+  note->result = layout_of(value_stream(v), value_stream(v) + v->stream, 1);
+  note->result_bytes = full_size(ctx->heap, r->object);
+}
+
+// Waits for the first `n` refs in list order: the first that failed is raised as soon as those before it have values, as the
+// serial run would, without waiting for those after it. If one before it takes longer than kPatienceNs, the failure is raised
+// all the same, as Ray does at once: that earlier call may never return. False: the time is up.
+bool wait_in_order(std::vector<PyRef*>& refs, uint64_t deadline) {
+  size_t n = refs.size();
+  if (ctx->inline_mode)
+    for (auto* r : refs)
+      if (!is_done(r->object)) {
+        PyErr_SetString(PyExc_RuntimeError, "waiting for a result that is being computed by the caller itself would never end");
+        throw nb::python_error();
+      }
+  for (;;) {
+    size_t pending = 0;
+    while (pending < n && is_done(refs[pending]->object) && !failed(refs[pending])) ++pending;
+    if (pending == refs.size()) return true;
+    if (failed(refs[pending])) raise_one_of(refs, refs[pending]);  // the n-th did, and those before it have values
+
+    PyRef* later = nullptr;
+    for (size_t i = pending; i < n; ++i)
+      if (failed(refs[i])) {
+        later = refs[i];
+        n = i;
+      }
+    uint64_t until = later && now_ns() + kPatienceNs < deadline ? now_ns() + kPatienceNs : deadline;
+    int e = wait_objects(refs.data() + pending, Py_ssize_t(n - pending), Py_ssize_t(n - pending), true, until);
+    if (e < 0) throw nb::python_error();
+    if (e == ETIMEDOUT && later) raise_one_of(refs, later);
+    if (e == ETIMEDOUT) return false;
+  }
+}
+
+// get(refs, timeout) -> list of values, or None when the time was up.
+nb::object get(nb::object list, nb::object timeout) {
+  need_ctx();
+  RefList r(list.ptr());
+  SegmentScope segment(SegmentEnd::Get);
+  uint64_t deadline = deadline_of(timeout);
+  if (!wait_in_order(r.refs, deadline)) return nb::none();
+  PyObject* out = PyList_New(Py_ssize_t(r.refs.size()));
+  nb::object result = steal(out);
+  for (size_t i = 0; i < r.refs.size(); ++i) {
+    if (!ref_object(reinterpret_cast<PyObject*>(r.refs[i]))) throw nb::python_error();
+    PyObject* v = decode_object(r.refs[i]->object);
+    if (!v) throw nb::python_error();
+    note_result(r.refs[i]);
+    PyList_SET_ITEM(out, Py_ssize_t(i), v);
+  }
+  return result;
+}
+
+// For functions that nanobind does not call: what `f` throws becomes the Python error that nanobind would make of it.
+template <class F> PyObject* translated(F f) {
+  try {
+    return f();
+  } catch (nb::python_error& e) {
+    e.restore();
+  } catch (nb::builtin_exception& e) {
+    PyErr_SetString(PyExc_ValueError, e.what());
+  } catch (std::bad_alloc&) {
+    PyErr_SetString(PyExc_MemoryError, NoRoom().what());
+  } catch (std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+  return nullptr;
+}
+
+PyObject* timed_out = nullptr;  // what get_one gives when the time was up
+
+PyObject* get_one(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 2 || !is_ref(args[0])) {
+    PyErr_SetString(PyExc_TypeError, "get_one(ref, timeout)");
+    return nullptr;
+  }
+  if (!ref_object(args[0])) return nullptr;
+  auto* r = reinterpret_cast<PyRef*>(args[0]);
+  SegmentScope segment(SegmentEnd::Get);
+  return translated([&]() -> PyObject* {
+    if (!is_done(r->object) || failed(r)) {
+      std::vector<PyRef*> refs{r};
+      Py_INCREF(r);
+      nb::object keep = nb::steal(reinterpret_cast<PyObject*>(r));
+      if (!wait_in_order(refs, deadline_of(nb::borrow(args[1])))) return Py_NewRef(timed_out);
+    }
+    PyObject* value = decode_object(r->object);
+    if (value) note_result(r);
+    return value;
+  });
+}
+
+// next_item(link, completion, timeout), see stream.h.
+PyObject* stream_next(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 3 || !is_ref(args[0]) || !is_ref(args[1])) {
+    PyErr_SetString(PyExc_TypeError, "next_item(link, completion, timeout)");
+    return nullptr;
+  }
+  if (!ref_object(args[0]) || !ref_object(args[1])) return nullptr;
+  SegmentScope segment(SegmentEnd::Wait);
+  return translated([&] {
+    return next_item(reinterpret_cast<PyRef*>(args[0]), reinterpret_cast<PyRef*>(args[1]), deadline_of(nb::borrow(args[2])), timed_out);
+  });
+}
+
+// item_state(link, completion) -> StreamState.
+int item_state(nb::handle link, nb::handle completion) {
+  need_ctx();
+  Object *l = ref_object(link.ptr()), *c = l ? ref_object(completion.ptr()) : nullptr;
+  if (!c) throw nb::python_error();
+  return int(stream_state(l, c));
+}
+
+// Whether two refs of the list are of the same object. A table of uids that is never cleared: a slot counts only if it was
+// written in this round.
+bool has_duplicates(const std::vector<PyRef*>& refs) {
+  struct Slot {
+    uint64_t uid, round;
+  };
+  static std::vector<Slot> table(64);
+  static uint64_t round = 0;
+  ++round;
+  if (table.size() < 2 * refs.size()) table.assign(std::bit_ceil(2 * refs.size()), Slot{0, 0});
+  size_t mask = table.size() - 1;
+  for (auto* r : refs) {
+    size_t i = (r->uid * 0x9e3779b97f4a7c15ull >> 20) & mask;
+    for (; table[i].round == round; i = (i + 1) & mask)
+      if (table[i].uid == r->uid) return true;
+    table[i] = {r->uid, round};
+  }
+  return false;
+}
+
+// While the calling thread is in it, it is told when nothing else can move.
+class Ordered {
+ public:
+  Ordered() : main_(PyThread_get_thread_ident() == ctx->main_thread) {
+    if (main_) hold_back(true);
+  }
+  ~Ordered() {
+    if (main_ && epoch == epoch_) hold_back(false);
+  }
+
+ private:
+  bool main_;
+  uint32_t epoch_ = epoch;
+};
+
+// wait(refs, k, timeout, site) -> (ready, rest, in order, ns), the lists in the order of `refs`: ready has the first k that are done
+// when k of them are, or fewer when the time is up. With a site, (when it was first met, what it has cost so far) in ns, the first k of
+// the list are waited for, for as long as its budget lasts or until nothing else can move: `in order` says whether these are given,
+// `ns` how long others were done and these were not.
+nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, std::optional<std::pair<uint64_t, uint64_t>> site) {
+  need_ctx();
+  RefList r(list.ptr());
+  SegmentScope segment(SegmentEnd::Wait);
+  if (has_duplicates(r.refs)) throw nb::value_error("Wait requires a list of unique ray_waitables.");
+  auto n = Py_ssize_t(r.refs.size());
+  auto done_of = [&](Py_ssize_t some) {
+    Py_ssize_t done = 0;
+    for (Py_ssize_t i = 0; i < some && done < k; ++i) done += is_done(r.refs[size_t(i)]->object);
+    return done;
+  };
+  uint64_t deadline = deadline_of(timeout), blocked = 0;
+  if (done_of(n) < k && (timeout.is_none() || deadline > now_ns())) {
+    int e = wait_objects(r.refs.data(), n, k, false, deadline);
+    if (e < 0) throw nb::python_error();
+  }
+  if (site && done_of(k) < k) {
+    const uint64_t begun = now_ns(), left = budget_left(ctx->header, site->first, site->second, begun);
+    int e = 0;
+    if (left) {
+      Ordered scope;
+      e = wait_objects(r.refs.data(), k, k, false, left == kForeverNs ? kForeverNs : begun + left);
+    }
+    if (e == -1) throw nb::python_error();
+    blocked = now_ns() - begun;
+  }
+  std::vector<bool> chosen(static_cast<size_t>(n));
+  Py_ssize_t taken = 0;
+  for (Py_ssize_t i = 0; i < n && taken < k; ++i)
+    if (is_done(r.refs[size_t(i)]->object)) chosen[size_t(i)] = true, ++taken;
+  nb::object ready = steal(PyList_New(taken)), rest = steal(PyList_New(n - taken));
+  Py_ssize_t a = 0, b = 0;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* ref = Py_NewRef(reinterpret_cast<PyObject*>(r.refs[size_t(i)]));
+    if (chosen[size_t(i)]) PyList_SET_ITEM(ready.ptr(), a++, ref);
+    else PyList_SET_ITEM(rest.ptr(), b++, ref);
+  }
+  bool first = true;
+  for (Py_ssize_t i = 0; i < k; ++i) first &= chosen[size_t(i)];
+  return nb::make_tuple(ready, rest, first, blocked);
+}
+
+// wait_some(); a failure that it gives as ready counts as seen.
+nb::object wait(nb::object list, Py_ssize_t k, nb::object timeout, std::optional<std::pair<uint64_t, uint64_t>> site) {
+  nb::object found = wait_some(list, k, timeout, site);
+  PyObject* ready = PyTuple_GET_ITEM(found.ptr(), 0);
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(ready); ++i) {
+    auto* r = reinterpret_cast<PyRef*>(PyList_GET_ITEM(ready, i));
+    if (failed(r)) mark_seen(r->object);
+  }
+  return found;
+}
+
+PyMethodDef fast_methods[] = {{"get_one", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(get_one)), METH_FASTCALL,
+                               "get_one(ref, timeout): the value; TIMED_OUT when the time was up"},
+                              {"next_item", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(stream_next)), METH_FASTCALL,
+                               "next_item(link, completion, timeout): (ref of the value, next link), None at the end, or TIMED_OUT"},
+                              {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+void bind_waiting(nb::module_& m) {
+  if (PyModule_AddFunctions(m.ptr(), fast_methods) != 0) throw nb::python_error();
+  timed_out = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+  m.attr("TIMED_OUT") = nb::handle(timed_out);
+  m.def("get", &get, nb::arg("refs"), nb::arg("timeout").none());
+  m.def("wait", &wait, nb::arg("refs"), nb::arg("count"), nb::arg("timeout").none(), nb::arg("site") = nb::none());
+  m.def("item_state", &item_state, nb::arg("link"), nb::arg("completion"), nb::call_guard<Using>());
+  m.def("set_streams_window", [](uint32_t window) {
+    need_ctx();
+    if (!ctx->inline_mode) ctx->streams_window = window;
+  });
+}
+
+}  // namespace reactor

@@ -1,0 +1,85 @@
+// What the whole core shares: the context, errors that name a run, and messages to the supervisor.
+#include "calls.h"
+#include <sys/socket.h>
+
+namespace reactor {
+
+Context* ctx = nullptr;
+uint32_t epoch = 0;
+Hooks hooks;
+uint32_t Inside::all = 0;
+thread_local uint32_t Inside::own = 0;
+PyObject* refusal = nullptr;
+
+PyObject* stale_error(const char* what) {
+  if (ctx && hooks.stale) {
+    Owned error = hooks.stale(what);
+    if (error) set_error(error.get());
+    return nullptr;
+  }
+  if (!ctx)
+    PyErr_Format(PyExc_RuntimeError, "this %s cannot be used: the runtime it belongs to has been shut down and none is running", what);
+  else
+    PyErr_Format(PyExc_ValueError, "this %s belongs to an earlier init() that has been shut down; its value is gone. Make it again after the new init()", what);
+  return nullptr;
+}
+
+void set_aborted_error() {
+  PyErr_SetString(PyExc_RuntimeError,
+                  "the runtime's processes are gone: the zygote was killed, or failed (then stderr says how), and its workers with it. Call shutdown() and init() to go on");
+}
+
+PyObject* tag_tuple(TagView tag) {
+  PyObject* t = PyTuple_New(1 + tag.depth);
+  if (t) PyTuple_SET_ITEM(t, 0, PyLong_FromUnsignedLongLong(tag.root));
+  for (uint32_t i = 0; t && i < tag.depth; ++i) PyTuple_SET_ITEM(t, i + 1, PyLong_FromUnsignedLong(tag.tail[i]));
+  return t;
+}
+
+void hold_back(bool more) {
+  if (more ? ctx->holding++ == 0 : --ctx->holding == 0) set_held(ctx->local, more);
+}
+
+void give_handle(Object* actor, bool wide) {
+  ActorBody body;
+  memcpy(&body, actor->body, sizeof body);
+  auto& order = ctx->heap->at<Inbox>(body.inbox)->order;
+  if (!(order.load(memory_order_relaxed) & kSeveral)) order.fetch_or(kSeveral, memory_order_seq_cst);
+  if (wide) ctx->order.note(NoticeKind::Wide, body.actor);
+  if (!ctx->serves) return;
+  ctx->order.note(NoticeKind::Holds, ctx->serves, body.actor);
+  was_given();
+}
+
+void forget_arguments() {
+  Object* last = std::exchange(ctx->last_arguments, nullptr);
+  if (!last) return;
+  ctx->local.journal.clear(ctx->last_arguments_note);
+  drop_hold(ctx->local, last);
+}
+
+int send_to_supervisor(int fd, const void* data, size_t size) {
+  int error = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
+  // The supervisor alone makes room there: it takes in what has come, and answers it later.
+  while (error == EAGAIN && ctx && ctx->proc == &ctx->heap->procs[1] && hooks.crowded) {
+    hooks.crowded.tell();
+    error = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
+  }
+  if (error == EAGAIN) {
+    Py_BEGIN_ALLOW_THREADS  // the supervisor is busy and its socket full
+    do error = send(fd, data, size, MSG_NOSIGNAL) < 0 ? errno : 0;
+    while (error == EINTR);
+    Py_END_ALLOW_THREADS
+  }
+  return error;
+}
+
+void send_control(Control op, Off off) {
+  if (!ctx || ctx->heap->control < 0) return;
+  uint8_t data[9];
+  data[0] = uint8_t(op);
+  memcpy(data + 1, &off, sizeof off);
+  send_to_supervisor(ctx->heap->control, data, sizeof data);
+}
+
+}  // namespace reactor

@@ -1,0 +1,46 @@
+#include "leaving.h"
+#include "calls.h"
+
+namespace reactor {
+
+void leave(ExitReason reason) {
+  ctx->proc->exit_reason.store(reason, memory_order_release);
+  leave_recording();
+  hooks.exit_kind(nullptr, reason);  // flushes and does not return
+  _exit(1);
+}
+
+Off note_death(uint32_t actor, Off result, ExitReason why) {
+  Owned reason = hooks.create_failed(actor, result ? Owned(decode_object(ctx->heap->at<Object>(result))) : Owned::share(Py_None), why);
+  Owned ref(reason ? put_value(reason.get()) : nullptr);
+  reason.reset();
+  if (!ref) {
+    PyErr_Clear();
+    return 0;
+  }
+  auto* r = reinterpret_cast<PyRef*>(ref.get())->object;
+  take_hold(r);
+  Off off = ctx->heap->off(r);
+  auto it = ctx->inboxes.find(actor);
+  Inbox* in = it != ctx->inboxes.end() ? ctx->heap->at<Inbox>(it->second) : inbox();
+  if (in && ctx->host && in->reason.load()) {  // it was killed before
+    drop_hold(ctx->local, r);
+    return in->reason.load();
+  }
+  if (in) in->reason.store(off, memory_order_release);
+  if (in && ctx->inline_mode) in->state.store(InboxState::Dead, memory_order_release);
+  return off;
+}
+
+bool restarted(uint32_t actor, ExitReason why, Off& reason) {
+  Owned told = hooks.anew ? hooks.anew(actor, why) : Owned();
+  Owned ref(told && told.get() != Py_None ? put_value(told.get()) : nullptr);
+  told.reset();
+  if (PyErr_Occurred()) hooks.anew.complain();
+  if (!ref) return false;
+  reason = ctx->heap->off(reinterpret_cast<PyRef*>(ref.get())->object);
+  take_hold(ctx->heap->at<Object>(reason));
+  return true;
+}
+
+}  // namespace reactor

@@ -1,0 +1,76 @@
+// References to Python objects and the current Python error, each held by a scope. All of it needs the GIL.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <utility>
+
+namespace reactor {
+
+// A reference that its scope owns. Giving it back may run Python code, as with Py_DECREF.
+class Owned {
+ public:
+  Owned() = default;
+  explicit Owned(PyObject* new_reference) : object_(new_reference) {}
+  static Owned share(PyObject* borrowed) { return Owned(Py_XNewRef(borrowed)); }
+  Owned(Owned&& o) noexcept : object_(o.release()) {}
+  Owned& operator=(Owned&& o) noexcept {
+    reset(o.release());
+    return *this;
+  }
+  ~Owned() { Py_XDECREF(object_); }
+  PyObject* get() const { return object_; }
+  explicit operator bool() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+  // The new reference is in place before the old one is given back.
+  void reset(PyObject* new_reference = nullptr) { Py_XDECREF(std::exchange(object_, new_reference)); }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+// The current Python error, put aside from the beginning of the scope to its end; what was set meanwhile is gone then.
+class SavedError {
+ public:
+#if PY_VERSION_HEX >= 0x030C0000
+  SavedError() : error_(PyErr_GetRaisedException()) {}
+  ~SavedError() { PyErr_SetRaisedException(error_.release()); }
+  explicit operator bool() const { return bool(error_); }
+  PyObject* exception() { return error_.get(); }
+#else
+  SavedError() { PyErr_Fetch(&type_, &value_, &trace_); }
+  ~SavedError() { PyErr_Restore(type_, value_, trace_); }
+  explicit operator bool() const { return type_; }
+  // As an instance, with its traceback; borrowed, null if there is no error.
+  PyObject* exception() {
+    if (!type_) return nullptr;
+    PyErr_NormalizeException(&type_, &value_, &trace_);
+    if (value_ && trace_) PyException_SetTraceback(value_, trace_);
+    return value_;
+  }
+#endif
+  SavedError(const SavedError&) = delete;
+  SavedError& operator=(const SavedError&) = delete;
+
+ private:
+#if PY_VERSION_HEX >= 0x030C0000
+  Owned error_;
+#else
+  PyObject *type_ = nullptr, *value_ = nullptr, *trace_ = nullptr;
+#endif
+};
+
+// Takes the current Python error away: the exception, or null.
+inline Owned take_error() {
+  Owned error;
+  {
+    SavedError saved;
+    error = Owned::share(saved.exception());
+  }
+  PyErr_Clear();
+  return error;
+}
+
+// Makes an exception the current Python error.
+inline void set_error(PyObject* exception) { PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception); }
+
+}  // namespace reactor

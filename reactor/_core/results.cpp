@@ -1,0 +1,106 @@
+// Storing what came out of a call: values, or the failure, into its result objects.
+#include "refs.h"
+
+namespace reactor {
+
+void MethodNote::learn(const Encoder& e) {
+  room = room_for(e);
+  if (!layout.empty()) return;
+  layout = e.layout(1);
+  bytes = e.full_size();
+}
+
+namespace {
+
+// A generator's values go into the results as they come; those that it does not reach get the exception that ended it.
+void store_yielded(const Off* results, uint32_t n, PyObject* generator, PyObject* name) {
+  for (uint32_t i = 0; i < n; ++i) {
+    Owned value(PyIter_Next(generator));
+    if (!value) {
+      if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "Task returned %u objects, but num_returns=%u.", i, n);
+      return store_failure(results + i, n - i, name);
+    }
+    store_results(results + i, 1, value.get(), name);
+  }
+}
+
+}  // namespace
+
+void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note, bool given) {
+  if (PyGen_CheckExact(value)) return store_yielded(results, n, value, name);
+  if (n == 1) {
+    auto* o = ctx->heap->at<Object>(results[0]);
+    if (!note || !note->room || !place_into(value, o, note->room)) {
+      Encoding e;
+      if (!(given ? e->given(value) : e->item(value)) || !encode_into(*e.encoder, o)) return store_failure(results, n, name);
+      if (note) note->learn(*e.encoder);
+    }
+    o->state.store(State::Value, memory_order_relaxed);
+    return;
+  }
+  Owned fast(PySequence_Check(value) || PyIter_Check(value) ? PySequence_Fast(value, "") : nullptr);
+  if (!fast && PyErr_Occurred()) return store_failure(results, n, name);  // a generator that raised
+  if (!fast || PySequence_Fast_GET_SIZE(fast.get()) != Py_ssize_t(n)) {
+    PyErr_Clear();
+    if (fast)
+      PyErr_Format(PyExc_ValueError, "Task returned %zd objects, but num_returns=%u.", PySequence_Fast_GET_SIZE(fast.get()), n);
+    else
+      PyErr_Format(PyExc_ValueError, "Task returned %.100s, which is not a sequence, but num_returns=%u.", Py_TYPE(value)->tp_name, n);
+    fast.reset();
+    return store_failure(results, n, name);
+  }
+  for (uint32_t i = 0; i < n; ++i) store_results(results + i, 1, PySequence_Fast_GET_ITEM(fast.get(), i), name, nullptr);
+}
+
+void store_gathered(const Off* results, PyObject* value, PyObject* name) {
+  Owned gathered = hooks.gather ? hooks.gather(value, name) : Owned(PySequence_List(value));
+  if (!gathered) return store_failure(results, 1, name);
+  store_results(results, 1, gathered.get(), name);
+}
+
+void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency) {
+  Owned raised = take_error();
+  Owned error = hooks.failure(raised.get(), name, dependency);
+  for (uint32_t i = 0; i < n; ++i) {
+    auto* o = ctx->heap->at<Object>(results[i]);
+    Encoding e;
+    if (!error || !e->item(error.get()) || !encode_into(*e.encoder, o)) {
+      // The error itself cannot be stored: say at least that.
+      PyErr_WriteUnraisable(error ? error.get() : Py_None);
+      Encoding plain;
+      Owned text(PyUnicode_FromString("the call failed, and its exception could not be serialized"));
+      plain->item(text.get());
+      encode_into(*plain.encoder, o);
+    }
+    o->state.store(State::Error, memory_order_relaxed);
+  }
+}
+
+// `task_note`: the journal's entry of the block that they are of, which is changed before the results' holds go: the supervisor gives
+// these back for a block that is noted as a task or a call.
+void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint32_t task_note) {
+  for (uint32_t i = 0; i < n; ++i) {
+    auto* o = ctx->heap->at<Object>(results[i]);
+    complete(ctx->local, o, o->state.load(memory_order_relaxed));
+  }
+  ctx->local.journal.retag(task_note, Entry::Finished);
+  for (uint32_t i = 0; i < n; ++i) {
+    ctx->local.journal.clear(notes[i]);
+    drop_hold(ctx->local, ctx->heap->at<Object>(results[i]));
+  }
+}
+
+bool take_retry(Message* m) {
+  if (!m || m->retries == 0) return false;
+  if (m->retries != kForever) --m->retries;
+  return true;
+}
+
+// Whether the call was cancelled while it ran; then its results are settled as that.
+bool unwanted(const Off* results, uint32_t n) {
+  if (ctx->heap->at<Object>(results[0])->unwanted.load(memory_order_acquire) != 1) return false;
+  for (uint32_t i = 0; i < n; ++i) ctx->heap->at<Object>(results[i])->state.store(State::Cancelled, memory_order_relaxed);
+  return true;
+}
+
+}  // namespace reactor
