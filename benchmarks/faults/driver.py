@@ -245,7 +245,7 @@ class Driver:
             held.clear()
         gc.collect()
         deadline = time.monotonic() + SETTLE_SECONDS
-        hosts = self.program.num_cpus if self.program.placement == "packed" else 0
+        hosts = os.cpu_count() if self.program.placement == "packed" else 0  # as many as `init` makes unless told otherwise
         while (left := leftover(base, hosts)) and time.monotonic() < deadline:
             time.sleep(0.01)
         trace.write("let go", left)
