@@ -20,7 +20,7 @@ class LaidAside:
     A module cannot be imported twice in a process. So it is taken from `sys.modules` after the test and found here when it is imported again.
     """
 
-    modules = {}
+    modules = {}  # noqa: RUF012
 
     @classmethod
     def lay_aside(cls, name):

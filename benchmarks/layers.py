@@ -41,8 +41,9 @@ def markdown(found):
 
 def measure():
     """[(layer, process, seconds a call)], medians over REPEATS."""
-    import rayshim as ray
     from reactor import _core
+
+    import rayshim as ray
 
     ray.init(num_cpus=2)
 
@@ -84,7 +85,7 @@ def measure():
         add("let go of refs and objects", "caller", (time.thread_time() - start) / CALLS)
         start = time.thread_time()
         for _ in range(CALLS):
-            actor.nothing
+            actor.nothing  # noqa: B018
         add("of remote(): finding the method on the handle, with the loop", "caller", (time.thread_time() - start) / CALLS)
         add("of the actor's: the method itself", "actor", ray.get(actor.own_calls.remote(CALLS)))
         start = time.perf_counter()

@@ -74,7 +74,7 @@ def run(programs, sides, repeats, limit, progress=None):
 
     with tempfile.TemporaryDirectory(prefix="rayshim-pace-") as directory:
         for program in programs:
-            runs = run_program(program, sides, repeats, limit, directory, lambda side: tell(program, side))
+            runs = run_program(program, sides, repeats, limit, directory, lambda side: tell(program, side))  # noqa: B023
             rows = [pace_summary.summary(runs, placement) for placement in placements if placement in runs]
             described = {"name": program.name, "title": program.title, "not_inline": program.not_inline}
             found["programs"].append({**described, "runs": runs, "rows": rows})

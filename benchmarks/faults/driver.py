@@ -3,15 +3,15 @@
 import contextlib
 import gc
 import os
-import signal
 import sys
 import time
+
+from reactor import _core
 
 import rayshim as ray
 from benchmarks.faults import program as p
 from benchmarks.faults import trace, victims
 from benchmarks.faults.cast import TASKS, Caller, Given, identity, pattern, told
-from reactor import _core
 
 SETTLE_SECONDS = 4.0  # for the last processes to end and the store to become empty
 # What a session may keep of a program that has ended (what its workers exported, facts of dead actors): bytes, objects.
@@ -176,10 +176,10 @@ class Driver:
                 ref = next(generator)
             except StopIteration:
                 trace.write("ended", name, index, start)
-                return None
+                return
             except ray.exceptions.RayError as error:
                 trace.write("got", [[name, index]], start, None, told(error))
-                return None
+                return
             self.read_so_far[name] = index + 1
             self.get_refs([(name, index, ref)])
             count = None if count is None else count - 1
@@ -245,7 +245,7 @@ class Driver:
             held.clear()
         gc.collect()
         deadline = time.monotonic() + SETTLE_SECONDS
-        hosts = self.program.num_cpus if self.program.placement == "packed" else 0
+        hosts = os.cpu_count() if self.program.placement == "packed" else 0  # as many as `init` makes unless told otherwise
         while (left := leftover(base, hosts)) and time.monotonic() < deadline:
             time.sleep(0.01)
         trace.write("let go", left)

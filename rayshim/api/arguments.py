@@ -16,10 +16,7 @@ _SPILL_NOTE = 2 << 30  # bytes on the disk at which the user is told first
 
 #: Arguments of Ray's `init` that are accepted and have no meaning on one machine without a dashboard.
 ACCEPTED = frozenset(
-    """
-    include_dashboard dashboard_host dashboard_port enable_resource_isolation cgroup_path system_reserved_cpu
-    system_reserved_memory proxy_server_url allow_multiple storage
-    """.split()
+    ["include_dashboard", "dashboard_host", "dashboard_port", "enable_resource_isolation", "cgroup_path", "system_reserved_cpu", "system_reserved_memory", "proxy_server_url", "allow_multiple", "storage"]
 )
 
 
@@ -119,7 +116,7 @@ def spilling(directory, accepted):
     import tempfile
 
     asked = accepted.get("_system_config") or {}
-    if str(asked.get("automatic_object_spilling_enabled", os.environ.get("RAY_automatic_object_spilling_enabled", True))).lower() in ("0", "false"):
+    if str(asked.get("automatic_object_spilling_enabled", os.environ.get("RAY_automatic_object_spilling_enabled", True))).lower() in ("0", "false"):  # noqa: PLW1508
         return None
     config = asked.get("object_spilling_config") or os.environ.get("RAY_object_spilling_config")
     if config and not directory:

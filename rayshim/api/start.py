@@ -111,7 +111,7 @@ def init(
             "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'. "
             f"({at('init')}: a session is running)"
         )
-    from rayshim.api import arguments as arguments
+    from rayshim.api import arguments as arguments  # noqa: PLC0414
 
     placement = placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
     order, budget = arguments.check_order(ordering), arguments.budget(patience)

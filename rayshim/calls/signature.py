@@ -26,7 +26,7 @@ class Signature:
     small and can be pickled.
     """
 
-    __slots__ = ("parameters", "min_args", "max_args", "has_required_kwonly", "simple", "_required", "_slots", "_open", "of")
+    __slots__ = ("_open", "_required", "_slots", "has_required_kwonly", "max_args", "min_args", "of", "parameters", "simple")
 
     def __init__(self, function, skip_self=False):
         self._build(tuple(_parameters(function, skip_self)))

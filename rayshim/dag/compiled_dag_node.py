@@ -158,7 +158,7 @@ class CompiledDAG:
         self._attempts += 1
         for remote, is_stage, arguments, fills, keywords, gives in self._calls:
             given = arguments[:]
-            for at, place in fills:
+            for at, place in fills:  # noqa: F402
                 given[at] = places[place]
             if is_stage:
                 given[2] = self._attempts

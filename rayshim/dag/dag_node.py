@@ -72,7 +72,7 @@ class DAGNode(DAGNodeBase):
 
     def _get_actor_handle(self):
         """The handle of the actor whose method this is; None for all other nodes."""
-        return None
+        return
 
     # ---- running it once
 

@@ -8,7 +8,7 @@ class ActorDeath:
     "because its worker process has died.".
     """
 
-    __slots__ = ("reason", "class_name", "actor_id", "pid", "name", "namespace", "ip", "never_started")
+    __slots__ = ("actor_id", "class_name", "ip", "name", "namespace", "never_started", "pid", "reason")
 
     def __init__(
         self, reason, class_name="", actor_id="", pid=0, name="", namespace="", ip="", never_started=False

@@ -38,7 +38,7 @@ class _Following:
         self.begun = self.ended = 0
 
     def look(self):
-        if self.life.ended and self.begun == len(self.life.script) and self.ended == self.begun - len(self.life.halts):
+        if self.life.ended and self.begun == len(self.life.script) and self.ended == self.begun - len(self.life.halts):  # noqa: SIM102
             if all(inside.finished for inside in self.insides) and not self.to_make and not any(_left.get(tag) for tag in self.life.halts):
                 _arrive(self.key)
 

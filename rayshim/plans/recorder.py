@@ -251,7 +251,7 @@ def _split(layout):
 
 def _short(site):
     here = os.getcwd() + os.sep
-    return site[len(here) :] if site.startswith(here) else site
+    return site.removeprefix(here)
 
 
 def report(session):

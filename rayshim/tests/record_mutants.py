@@ -21,8 +21,8 @@ from rayshim.journal import following
 from rayshim.tests.runs import outcome
 
 SECONDS = 60
-_RAW = "flipped cut dropped doubled swapped emptied lost".split()
-_SEALED = "retyped huge forgotten repeated exchanged shortened".split()  # the checksums are right
+_RAW = ["flipped", "cut", "dropped", "doubled", "swapped", "emptied", "lost"]
+_SEALED = ["retyped", "huge", "forgotten", "repeated", "exchanged", "shortened"]  # the checksums are right
 
 
 def program(ray):
@@ -77,7 +77,7 @@ def program(ray):
 
     store = Store.remote()
     tasks = [task.remote(store, n) for n in range(3)]
-    ready, rest = ray.wait(tasks, num_returns=1, timeout=20)
+    ready, _rest = ray.wait(tasks, num_returns=1, timeout=20)
     waiter, threads, victim = Waiter.remote(), Threads.remote(), Victim.remote()
     beside = [waiter.nap.remote(n) for n in range(3)] + [threads.work.remote(n) for n in range(3)]
     work = [victim.work.remote(n) for n in range(3)]

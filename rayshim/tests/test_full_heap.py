@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from reactor.runtime import driver
 
 import rayshim
-from reactor.runtime import driver
 
 HEAP = 96 << 20
 

@@ -1,6 +1,7 @@
 """Imports go one way: what lies above may import what lies below, and no two modules import each other, not even inside of functions."""
 
 import ast
+import itertools
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,7 @@ def circles(graph):
     def visit(name):
         if name in way:
             circle = [*way[way.index(name):], name]
-            told.append(", ".join(f"{one} imports {other} in line {graph[one][other]}" for one, other in zip(circle, circle[1:])))
+            told.append(", ".join(f"{one} imports {other} in line {graph[one][other]}" for one, other in itertools.pairwise(circle)))
         elif name not in done:
             way.append(name)
             for target in graph[name]:

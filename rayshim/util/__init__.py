@@ -23,7 +23,7 @@ _MODULES = {
 
 _SUBMODULES = {name: name for name in ("collective", "iter", "metrics", "multiprocessing", "queue", "scheduling_strategies", "state")} | {"pdb": "rpdb"}
 
-__all__ = [*_MODULES, placement_group.__name__]
+__all__ = [*_MODULES, placement_group.__name__]  # noqa: PLE0604
 
 
 def __getattr__(name):

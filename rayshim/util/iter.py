@@ -4,6 +4,7 @@
 """
 
 import collections
+import itertools
 
 from rayshim import api
 from rayshim.errors.sites import at, calling
@@ -35,7 +36,7 @@ def from_range(n, num_shards=2, repeat=False):
     """A ParallelIterator over 0 to n - 1: each actor has a run of successive numbers, the last one the rest too."""
     size = n // num_shards
     ends = [i * size for i in range(num_shards)] + [n]
-    shards = [range(*pair) for pair in zip(ends, ends[1:])]
+    shards = [range(*pair) for pair in itertools.pairwise(ends)]
     return from_iterators(shards, repeat, f"from_range[{n}, shards={num_shards}{_suffix(repeat)}]")
 
 

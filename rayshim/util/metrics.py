@@ -11,7 +11,7 @@ import warnings
 from rayshim.errors.sites import at, calling
 from rayshim.session import session
 
-__all__ = ["Counter", "Histogram", "Gauge", "prometheus_text"]
+__all__ = ["Counter", "Gauge", "Histogram", "prometheus_text"]
 
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _PERIOD = 1.0  # seconds between a process's reports

@@ -29,7 +29,7 @@ def bind(instance, name, options, plain=lambda method: method):
 class Configured:
     """A method with what its options, or those of one call, ask for: a name, retries on exceptions, a concurrency group."""
 
-    __slots__ = ("method", "retry", "concurrency_group", "_named_", "__name__", "__self__", "__title__")
+    __slots__ = ("__name__", "__self__", "__title__", "_named_", "concurrency_group", "method", "retry")
 
     def __init__(self, method, options):
         self.method = getattr(method, "method", method)

@@ -25,7 +25,7 @@ _in_work = {}  # uid of a call's result -> its _Call, until it is done
 class _Watched(selectors.DefaultSelector):
     """An event loop's selector. The core is told when all of an actor's groups are loops that wait with nothing to come by itself."""
 
-    waiting = set()
+    waiting = set()  # noqa: RUF012
     replay = None  # rayshim.journal.loop.RecordedLoop, in a replay
 
     def select(self, timeout=None):

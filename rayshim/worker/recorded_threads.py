@@ -56,7 +56,7 @@ class RecordedThreads(Threads):
         self._turns.physically(lambda: _let_on(call.completion))
         for value in values:
             ticket = call.completion.item(value)
-            if self._turns.physically(lambda: _taken(call.completion, ticket)):
+            if self._turns.physically(lambda: _taken(call.completion, ticket)):  # noqa: B023
                 raise KeyboardInterrupt
         return None
 

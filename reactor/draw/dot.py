@@ -17,9 +17,9 @@ def render(graph, timings=None, fold=FOLD):
     drawn = picture(graph, timings, fold)
     lines = [
         "digraph reactors {",
-        '  graph [rankdir=LR, newrank=true, ranksep=0.9, nodesep=0.22, pad=0.3, bgcolor="transparent", '
+        '  graph [rankdir=LR, newrank=true, ranksep=0.9, nodesep=0.22, pad=0.3, bgcolor="transparent", '  # noqa: ISC004
         f'fontname="{FONT}", fontsize=12, fontcolor="{INK}"];',
-        f'  node [shape=box, style="rounded,filled", color="{LINE}", fillcolor="#ffffff", fontname="{FONT}", fontsize=11, '
+        f'  node [shape=box, style="rounded,filled", color="{LINE}", fillcolor="#ffffff", fontname="{FONT}", fontsize=11, '  # noqa: ISC004
         f'fontcolor="{INK}", margin="0.1,0.04"];',
         f'  edge [color="{EDGE}", fontname="{FONT}", fontsize=9, fontcolor="{MUTED}", arrowsize=0.6, penwidth=1.1];',
     ]
@@ -27,7 +27,7 @@ def render(graph, timings=None, fold=FOLD):
         fill = _KINDS.get(group.kind, "#f6f7f8")
         lines += [
             f"  subgraph cluster_{group.id} {{",
-            f'    id="{group.id}"; label=<<B>{escape(group.title)}</B>>; labeljust=l; style="rounded,filled"; '
+            f'    id="{group.id}"; label=<<B>{escape(group.title)}</B>>; labeljust=l; style="rounded,filled"; '  # noqa: ISC004
             f'color="{LINE}"; fillcolor="{fill}"; margin=12; tooltip={_quoted(f"{group.name}  {group.site}")};',
             *(f"    {_node(node)}" for node in group.nodes),
             "  }",

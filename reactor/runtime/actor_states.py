@@ -68,7 +68,7 @@ class ActorStates:
         self._threads = None  # addresses of the functions that set the numbers of threads that are kept apart
         self._find(current)
         self._born = None if current else {module.name for module in self._found}
-        import cloudpickle.cloudpickle as cloudpickle
+        from cloudpickle import cloudpickle
 
         if isinstance(getattr(cloudpickle, _CLASSES, None), weakref.WeakValueDictionary):
             _core.exchange_variable(vars(cloudpickle), _CLASSES, weakref.WeakValueDictionary)

@@ -166,7 +166,7 @@ class Driver:
             if show is not None:
                 try:
                     show(*frame)
-                except Exception:
+                except Exception:  # noqa: S110
                     pass  # the program's own stream is closed or broken; its results are not
         if not self._stopping:
             _core.abort()

@@ -14,8 +14,8 @@ from time import monotonic
 from reactor import _core
 from reactor.runtime import control, descendants, output, worker
 from reactor.runtime.gpus import GpuShares
-from reactor.runtime.reservations import Reservations
 from reactor.runtime.preloading import preload
+from reactor.runtime.reservations import Reservations
 
 ACTOR, TASK_WORKER = _core.ProcKind.ACTOR, _core.ProcKind.POOL
 _POOL_LIMIT = 1000  # task workers alive at once

@@ -52,7 +52,7 @@ def flush():
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except Exception:
+        except Exception:  # noqa: S110
             pass  # closed, or replaced by something of the program's own
 
 

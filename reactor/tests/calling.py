@@ -10,7 +10,6 @@ import struct
 import time
 
 import numpy as np
-
 from reactor import _core
 
 

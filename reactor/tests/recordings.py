@@ -1,7 +1,6 @@
 """Recordings to test with: a training run, and random ones."""
 
 from hypothesis import strategies as st
-
 from reactor.record import Operation, Recording, Result, Segment, Source
 
 

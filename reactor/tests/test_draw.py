@@ -1,10 +1,10 @@
 """Every drawing shows every reaction with its site, what flows, and how often."""
 
+import itertools
 import sys
 
 import pytest
 from hypothesis import given, settings
-
 from reactor.draw import dot, html, mermaid, text
 from reactor.draw.picture import picture
 from reactor.draw.timings import Timing, Timings, size
@@ -121,7 +121,7 @@ def test_the_page_puts_each_level_right_of_the_one_before():
     laid_out.layout(prog="dot")
     levels = picture(graph, timings).levels
     columns = [{float(laid_out.get_node(node.id).attr["pos"].split(",")[0]) for node in nodes} for nodes in levels]
-    assert all(max(left) < min(right) for left, right in zip(columns, columns[1:]))
+    assert all(max(left) < min(right) for left, right in itertools.pairwise(columns))
 
 
 def test_without_the_layout_library_the_error_says_what_to_install(monkeypatch):

@@ -2,7 +2,6 @@
 
 import pytest
 from hypothesis import given, settings
-
 from reactor.graph import CausalityError, Connection, Graph, GraphError, Port, Reaction, Reactor, precedences
 from reactor.record import Operation, Recording, Result, Segment, Source
 from reactor.recorded import graph_of

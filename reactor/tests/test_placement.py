@@ -1,7 +1,6 @@
 """Which actors share a worker, from plain data."""
 
 import pytest
-
 from reactor.placement import Measured, group, least_loaded, measured, unreturned
 from reactor.record import Operation, Recording, Segment, Source, Timing
 

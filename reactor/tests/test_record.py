@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 from reactor.record import Divergence, Operation, Recording, Result, Segment, Source, is_typed
 
 

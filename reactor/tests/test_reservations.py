@@ -1,7 +1,6 @@
 """Reservations against a heap of this process, without any other process."""
 
 import pytest
-
 from reactor import _core
 from reactor.runtime.driver import Driver
 from reactor.runtime.reservations import Reservations

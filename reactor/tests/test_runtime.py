@@ -9,7 +9,6 @@ import time
 
 import numpy as np
 import pytest
-
 from reactor import _core
 from reactor.tests.calling import Died, Run, alive, end, wait_until
 

@@ -1,7 +1,6 @@
 """A plan says per operation its channel and level, per result who takes it, and whom to wake."""
 
 from hypothesis import given, settings
-
 from reactor.record import WAITS, Operation, Recording, Result, Segment, Source
 from reactor.schedule import Wake, plan, plans
 from reactor.tests.recordings import call, recordings, training

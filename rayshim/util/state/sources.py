@@ -4,6 +4,8 @@ import os
 import sys
 from hashlib import sha256
 
+from reactor import _core
+
 from rayshim.api.cluster import cluster_resources
 from rayshim.placement import bundles
 from rayshim.session import session
