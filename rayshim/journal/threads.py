@@ -188,7 +188,9 @@ def install(turns):
             setattr(threading, name, start(getattr(threading, name)))
     for name in ("get", "get_one", "wait", "next_item"):
         setattr(_core, name, beside(getattr(_core, name)))
-    os.register_at_fork(before=turns.fork, after_in_parent=lambda: turns.forked(False), after_in_child=lambda: turns.forked(True))
+    os.register_at_fork(
+        before=turns.fork, after_in_parent=lambda: turns.forked(False), after_in_child=lambda: turns.forked(True)
+    )
     gc.disable()
     watch = threading.Thread(target=turns.watch, name="watch", daemon=True)
     watch.start()

@@ -33,10 +33,14 @@ def render(graph, timings=None, fold=FOLD):
             "  }",
         ]
     for level, nodes in enumerate(drawn.levels):
-        heading = f'level{level} [id="level{level}", shape=plaintext, style="", label="level {level}", fontcolor="{MUTED}"]'
+        heading = (
+            f'level{level} [id="level{level}", shape=plaintext, style="", label="level {level}", fontcolor="{MUTED}"]'
+        )
         lines.append(f"  {{rank=same; {heading}; " + "; ".join(node.id for node in nodes) + "}")
     if len(drawn.levels) > 1:  # keeps the ranks apart where no arrow does
-        lines.append("  " + " -> ".join(f"level{level}" for level in range(len(drawn.levels))) + " [style=invis, weight=10];")
+        lines.append(
+            "  " + " -> ".join(f"level{level}" for level in range(len(drawn.levels))) + " [style=invis, weight=10];"
+        )
     lines += [f"  {_edge(arrow, a, drawn.unit)}" for a, arrow in enumerate(drawn.arrows)]
     return "\n".join([*lines, "}"])
 

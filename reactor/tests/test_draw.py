@@ -101,7 +101,9 @@ def test_timings_of_a_recording():
     assert timings.label(timings.reactions["Env#0.step"]) == "357/s"
 
 
-@pytest.mark.parametrize("count, text", [(0, ""), (16, "16 B"), (1536, "1.5 KB"), (10 << 20, "10 MB"), (5000 << 30, "5e+03 GB")])
+@pytest.mark.parametrize(
+    "count, text", [(0, ""), (16, "16 B"), (1536, "1.5 KB"), (10 << 20, "10 MB"), (5000 << 30, "5e+03 GB")]
+)
 def test_sizes_as_a_person_reads_them(count, text):
     assert size(count) == text
 
@@ -136,4 +138,6 @@ def test_every_reaction_is_drawn(recording):
     graph = graph_of(recording)
     assert sum(map(len, picture(graph).levels)) == len(graph.reactions)
     for render in RENDERERS:
-        assert all(reaction.name in render(graph, Timings.from_recording(recording)) for reaction in graph.reactions.values())
+        assert all(
+            reaction.name in render(graph, Timings.from_recording(recording)) for reaction in graph.reactions.values()
+        )

@@ -11,7 +11,9 @@ FACTS = {"possible": True, "owner": None}
 @pytest.fixture
 def made():
     """Reservations on a machine with 4 CPUs, and what they reply: [(where, value, is_error)]."""
-    driver = Driver(cpus=4, resources={}, store_limit=1 << 26, plugin="reactor.runtime.plugin", settings={}, inline=True)
+    driver = Driver(
+        cpus=4, resources={}, store_limit=1 << 26, plugin="reactor.runtime.plugin", settings={}, inline=True
+    )
     driver.start()
     replies = []
 
