@@ -4,6 +4,7 @@
 # make test-ray   all compat_tests on real Ray, about half an hour; records what passed
 # make tsan    the tests of packed workers, threads and array memory with the core built for ThreadSanitizer, some 5 minutes
 # make pages   the tests of memory with cores built for memory pages of 16 and 64 KiB, some 10 minutes
+# make lint    ruff: rules and format of the Python code (pyproject.toml)
 # make docs    the documentation, into build/site; a warning is an error
 # Each makes .venv on first use; the native core is rebuilt when its sources change.
 PYTHON ?= python3
@@ -14,11 +15,15 @@ PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER
 CORE := CMakeLists.txt $(wildcard reactor/_core/*.h reactor/_core/*.c reactor/_core/*.cpp reactor/_core/*/*.h reactor/_core/*/*.cpp)
 PACKAGES := $(wildcard rayshim/*/__init__.py)  # the installed package knows the place of each module: new folders are told to it
 
-.PHONY: demo test test-ray tsan pages micro docs clean
+.PHONY: demo lint test test-ray tsan pages micro docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/built $(VENV)/ray
 	$(PY) -m benchmarks demo
+
+lint: $(VENV)/lint
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
 
 test: $(VENV)/built $(VENV)/ray
 	$(PYTEST) $(PYTEST_ARGS)
@@ -54,6 +59,10 @@ $(VENV)/made:
 
 $(VENV)/built: $(VENV)/made pyproject.toml $(CORE) $(PACKAGES)
 	$(PY) -m pip install --quiet --no-build-isolation --config-settings=cmake.define.WARNINGS_AS_ERRORS=ON --editable ".[rl,test]"
+	touch $@
+
+$(VENV)/lint: $(VENV)/made pyproject.toml
+	$(PY) -m pip install --quiet ruff==0.17.6
 	touch $@
 
 # Real Ray is the other side of the comparisons. Where it cannot be installed they show rayshim alone.

@@ -20,7 +20,7 @@ class LaidAside:
     A module cannot be imported twice in a process. So it is taken from `sys.modules` after the test and found here when it is imported again.
     """
 
-    modules = {}
+    modules = {}  # noqa: RUF012
 
     @classmethod
     def lay_aside(cls, name):
@@ -51,9 +51,9 @@ def pytest_runtest_protocol():
 def zygote_has_pytest():
     """For a module whose workers import it, since they read its classes and functions there, and with it pytest: that takes a tenth of a
     second, which sessions begun after this spend once, not in each worker."""
-    from rayshim import init_arguments
+    from rayshim.api import arguments
 
     with pytest.MonkeyPatch.context() as patch:
-        found = init_arguments.preload
-        patch.setattr(init_arguments, "preload", lambda: [*found(), "pytest"])
+        found = arguments.preload
+        patch.setattr(arguments, "preload", lambda: [*found(), "pytest"])
         yield

@@ -123,7 +123,10 @@ ALL = (
         "gymnasium",
         "Gymnasium: 15 environments, an actor each, one step per call, a barrier each step",
         "stepping",
-        tuple(_stepping(env, 50, *OVER_VECTOR, quick=env == "CartPole-v1") for env in ("CartPole-v1", "Blackjack-v1", "Pendulum-v1")),
+        tuple(
+            _stepping(env, 50, *OVER_VECTOR, quick=env == "CartPole-v1")
+            for env in ("CartPole-v1", "Blackjack-v1", "Pendulum-v1")
+        ),
         STEPPING,
         rounds=12,
         longer=5,
@@ -134,7 +137,10 @@ ALL = (
         "atari",
         "Atari: 15 environments with raw RGB frames, an actor each, one step per call, a barrier each step",
         "stepping",
-        tuple(_stepping(f"ALE/{game}-v5", 20, *OF_LIMIT, quick=game == "Pong") for game in ("Pong", "MsPacman", "SpaceInvaders")),
+        tuple(
+            _stepping(f"ALE/{game}-v5", 20, *OF_LIMIT, quick=game == "Pong")
+            for game in ("Pong", "MsPacman", "SpaceInvaders")
+        ),
         STEPPING,
         rounds=12,
         longer=2,
@@ -146,7 +152,13 @@ ALL = (
         "Synchronous parallel Q-learning: 16 rollout actors, a replay buffer, a learner; time of a round",
         "qlearning",
         tuple(
-            Case(f"minibatch {size}", {"minibatch": size}, 1, (Required("ray", 2), Required("limit", 1 / 1.3)), quick=size == 500)
+            Case(
+                f"minibatch {size}",
+                {"minibatch": size},
+                1,
+                (Required("ray", 2), Required("limit", 1 / 1.3)),
+                quick=size == 500,
+            )
             for size in (500, 1000, 2000)
         ),
         (*rays("naive", "compiled"), *rayshims("naive"), *CONTROLS),

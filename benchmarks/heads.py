@@ -23,8 +23,12 @@ def arguments_from(argv):
     parser.add_argument("names", nargs="+", choices=[*WORKLOADS, "all"], metavar="NAME", help="which workloads, or all")
     parser.add_argument("--quick", action="store_true", help="one process each, a quarter of the rounds, fewer cases")
     parser.add_argument("--repeat", type=int, metavar="N", help="processes per competitor (3; quick: 1)")
-    parser.add_argument("--share", type=float, metavar="S", help="part of each workload's rounds in each process (1; quick: 0.25)")
-    parser.add_argument("--only", metavar="COMPETITORS", help="only these, by name, with commas between: ray,rayshim,limit")
+    parser.add_argument(
+        "--share", type=float, metavar="S", help="part of each workload's rounds in each process (1; quick: 0.25)"
+    )
+    parser.add_argument(
+        "--only", metavar="COMPETITORS", help="only these, by name, with commas between: ray,rayshim,limit"
+    )
     parser.add_argument(
         "--json", type=Path, metavar="DIRECTORY", default=RESULTS, help="where NAME.json goes (default: %(default)s)"
     )
@@ -52,7 +56,12 @@ def run(workload, effort, progress=None):
         "unit": workload.unit,
         "axis": workload.axis,
         "machine": machine.describe(),
-        "settings": {"repeat": effort.repeat, "share": effort.share, "quick": effort.quick, "warm_up": workload.warm_up},
+        "settings": {
+            "repeat": effort.repeat,
+            "share": effort.share,
+            "quick": effort.quick,
+            "warm_up": workload.warm_up,
+        },
         "floors": floors(),
     }
     cases = contest.run(workload, effort, progress)
@@ -78,7 +87,9 @@ def show(found, console):
 
 def floors_in_words(found):
     """The machine's floors of the same run, one clause."""
-    return ", ".join(f"{name.removeprefix('floor: ')} {report.duration(seconds)}" for name, seconds in found["floors"].items())
+    return ", ".join(
+        f"{name.removeprefix('floor: ')} {report.duration(seconds)}" for name, seconds in found["floors"].items()
+    )
 
 
 def main(argv):

@@ -22,7 +22,9 @@ def main(arguments=()):
 
     described = machine.describe()
     rows = measure()
-    table = Table("layer", "µs a call", "of which process", title="1:1 actor calls, no arguments, two bytes back; medians")
+    table = Table(
+        "layer", "µs a call", "of which process", title="1:1 actor calls, no arguments, two bytes back; medians"
+    )
     for name, where, seconds in rows:
         table.add_row(name, f"{seconds * 1e6:.2f}", where)
     Console().print(table)
@@ -41,8 +43,9 @@ def markdown(found):
 
 def measure():
     """[(layer, process, seconds a call)], medians over REPEATS."""
-    import rayshim as ray
     from reactor import _core
+
+    import rayshim as ray
 
     ray.init(num_cpus=2)
 
@@ -72,7 +75,9 @@ def measure():
         worker_before = ray.get(actor.processor_time.remote())
         start = time.thread_time()
         refs = [actor.nothing.remote() for _ in range(CALLS)]
-        add("remote(): check, encode, result object, ref, message, bell", "caller", (time.thread_time() - start) / CALLS)
+        add(
+            "remote(): check, encode, result object, ref, message, bell", "caller", (time.thread_time() - start) / CALLS
+        )
         ray.wait(refs, num_returns=CALLS)
         worker_after = ray.get(actor.processor_time.remote())
         add("take the message, decode, run, encode, store, wake", "actor", (worker_after - worker_before) / CALLS)
@@ -84,13 +89,21 @@ def measure():
         add("let go of refs and objects", "caller", (time.thread_time() - start) / CALLS)
         start = time.thread_time()
         for _ in range(CALLS):
-            actor.nothing
-        add("of remote(): finding the method on the handle, with the loop", "caller", (time.thread_time() - start) / CALLS)
+            actor.nothing  # noqa: B018
+        add(
+            "of remote(): finding the method on the handle, with the loop",
+            "caller",
+            (time.thread_time() - start) / CALLS,
+        )
         add("of the actor's: the method itself", "actor", ray.get(actor.own_calls.remote(CALLS)))
         start = time.perf_counter()
         for _ in range(CALLS // 4):
             ray.get(actor.nothing.remote())
-        add("get(remote()) after each other, wall time, both awake", "both", (time.perf_counter() - start) / (CALLS // 4))
+        add(
+            "get(remote()) after each other, wall time, both awake",
+            "both",
+            (time.perf_counter() - start) / (CALLS // 4),
+        )
         waiting = []
         for _ in range(100):
             time.sleep(0.002)  # both sides fall asleep

@@ -32,12 +32,19 @@ def main(arguments=()):
     found = {side: [] for side in SIDES}
     for k in range(wanted.repeat):
         for side in list(SIDES)[:: 1 if k % 2 else -1]:
-            ran = subprocess.run([sys.executable, "-m", "benchmarks", "order", "--side", json.dumps(SIDES[side])], capture_output=True,
-                                 text=True, timeout=300)
+            ran = subprocess.run(
+                [sys.executable, "-m", "benchmarks", "order", "--side", json.dumps(SIDES[side])],
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
             if ran.returncode:
                 raise SystemExit(f"{side}: exit status {ran.returncode}\n{ran.stderr[-2000:]}")
             found[side].append(json.loads(ran.stdout.splitlines()[-1]))
-    rows = {name: {side: _best(name, [run[name] for run in runs]) for side, runs in found.items()} for name in found["logical"][0]}
+    rows = {
+        name: {side: _best(name, [run[name] for run in runs]) for side, runs in found.items()}
+        for name in found["logical"][0]
+    }
     result = {"benchmark": "order", "machine": machine.describe(), "rows": rows}
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "order.json").write_text(json.dumps(result, indent=1) + "\n")
@@ -47,8 +54,10 @@ def main(arguments=()):
 
 def markdown(found):
     """The table of a result's JSON."""
-    lines = ["| what, µs | " + " | ".join(SIDES) + " | " + " | ".join(f"{a} over {b}" for _, a, b in RATIOS) + " |",
-             "| --- |" + " ---: |" * (len(SIDES) + len(RATIOS))]
+    lines = [
+        "| what, µs | " + " | ".join(SIDES) + " | " + " | ".join(f"{a} over {b}" for _, a, b in RATIOS) + " |",
+        "| --- |" + " ---: |" * (len(SIDES) + len(RATIOS)),
+    ]
     for name, row in found["rows"].items():
         ratios = [f"{row[a] / row[b]:.2f}" for _, a, b in RATIOS]
         lines.append(f"| {name} | " + " | ".join([*(f"{row[side]:.2f}" for side in SIDES), *ratios]) + " |")

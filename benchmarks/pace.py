@@ -26,8 +26,16 @@ def arguments_from(argv):
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="which ones (default: all)")
     parser.add_argument("--quick", action="store_true", help="one run of each side, none inline")
     parser.add_argument("--repeats", type=int, metavar="N", help="runs of each side (3; quick: 1)")
-    parser.add_argument("--limit", type=float, default=60.0, metavar="S", help="seconds after which a run has failed (default: %(default)g)")
-    parser.add_argument("--json", type=Path, metavar="DIRECTORY", default=RESULTS, help="where pace.json goes (default: %(default)s)")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="seconds after which a run has failed (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="DIRECTORY", default=RESULTS, help="where pace.json goes (default: %(default)s)"
+    )
     arguments = parser.parse_args(argv)
     if unknown := set(arguments.programs) - set(PROGRAMS):
         parser.error(f"no program is called {unknown.pop()!r}; there are {', '.join(PROGRAMS)}")
@@ -48,7 +56,9 @@ def run_program(program, sides, repeats, limit, directory, tell=lambda side: Non
         for side in sides[:: 1 if number % 2 == 0 else -1]:
             tell(side)
             if not any(run["reason"] for run in runs[side.name]):
-                runs[side.name].append(_run(program, side, limit, Path(directory, f"{program.name}-{side.name}-{number}")))
+                runs[side.name].append(
+                    _run(program, side, limit, Path(directory, f"{program.name}-{side.name}-{number}"))
+                )
     return runs
 
 
@@ -64,8 +74,15 @@ def _run(program, side, limit, path):
 
 def run(programs, sides, repeats, limit, progress=None):
     """Everything for the JSON: the runs of all programs and the rows of the table. `progress` is a rich Progress."""
-    found = {"benchmark": "pace", "machine": machine.describe(), "settings": {"repeats": repeats, "limit": limit}, "programs": []}
-    bar = progress and progress.add_task("", total=repeats * sum(side.runs(program) for program, side in itertools.product(programs, sides)))
+    found = {
+        "benchmark": "pace",
+        "machine": machine.describe(),
+        "settings": {"repeats": repeats, "limit": limit},
+        "programs": [],
+    }
+    bar = progress and progress.add_task(
+        "", total=repeats * sum(side.runs(program) for program, side in itertools.product(programs, sides))
+    )
     placements = [placement for placement in PLACEMENTS if any(side.name == placement for side in sides)]
 
     def tell(program, side):
@@ -74,7 +91,7 @@ def run(programs, sides, repeats, limit, progress=None):
 
     with tempfile.TemporaryDirectory(prefix="rayshim-pace-") as directory:
         for program in programs:
-            runs = run_program(program, sides, repeats, limit, directory, lambda side: tell(program, side))
+            runs = run_program(program, sides, repeats, limit, directory, lambda side: tell(program, side))  # noqa: B023
             rows = [pace_summary.summary(runs, placement) for placement in placements if placement in runs]
             described = {"name": program.name, "title": program.title, "not_inline": program.not_inline}
             found["programs"].append({**described, "runs": runs, "rows": rows})
@@ -87,7 +104,9 @@ def show(found, console):
         column.justify = "right"
     for program in found["programs"]:
         for row in program["rows"]:
-            table.add_row(*pace_summary.cells(program["name"], row), {None: "", True: "[green]yes", False: "[red]no"}[row["met"]])
+            table.add_row(
+                *pace_summary.cells(program["name"], row), {None: "", True: "[green]yes", False: "[red]no"}[row["met"]]
+            )
         table.add_section()
     console.print(table)
     console.print(pace_summary.MEANING, style="dim", markup=False, highlight=False)

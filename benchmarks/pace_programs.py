@@ -45,7 +45,9 @@ def _rayshim(placement, ordering):
     chosen = ("--ordering", ordering) if ordering else ()
     name = f"{placement}-{ordering}" if ordering else placement
     side = SIDES["rayshim"]
-    return PaceSide(name, (*side.launcher, "--placement", placement, *chosen), side.process_environment(), placement, ordering)
+    return PaceSide(
+        name, (*side.launcher, "--placement", placement, *chosen), side.process_environment(), placement, ordering
+    )
 
 
 RAY = PaceSide("ray", (), SIDES["ray"].process_environment())
@@ -68,16 +70,32 @@ def _program(script, title, not_inline=None, form=None):
 PROGRAMS = {
     program.name: program
     for program in (
-        _program("actor_learner", "actor and learner with a parameter store", _WAITS_FOR_LATER.format("a player", "the learner")),
+        _program(
+            "actor_learner",
+            "actor and learner with a parameter store",
+            _WAITS_FOR_LATER.format("a player", "the learner"),
+        ),
         _program("replay_buffer", "replay buffer, writers and a learner"),
-        _program("muzero", "self-play, trainer, reanalysis, shared storage", _WAITS_FOR_LATER.format("self-play", "the trainer")),
+        _program(
+            "muzero",
+            "self-play, trainer, reanalysis, shared storage",
+            _WAITS_FOR_LATER.format("self-play", "the trainer"),
+        ),
         _program("population", "population with a driver that polls"),
         _program("evaluator", "evaluator that polls checkpoints"),
-        _program("rate_limited", "token bucket, bounded queue, consumers", "the producer fills the queue before a consumer is called"),
+        _program(
+            "rate_limited",
+            "token bucket, bounded queue, consumers",
+            "the producer fills the queue before a consumer is called",
+        ),
         _program("publish_subscribe", "hub that is polled", _WAITS_FOR_LATER.format("a publisher", "the driver")),
-        _program("long_poll", "asyncio hub that is waited in", "a subscriber waits for a publisher that is called later"),
+        _program(
+            "long_poll", "asyncio hub that is waited in", "a subscriber waits for a publisher that is called later"
+        ),
         _program("apex", "Ape-X, refilled by wait", "the samplers stand first in the list of wait and are always done"),
-        _program("seed_server", "inference server, queue, learner", _WAITS_FOR_LATER.format("an environment", "the learner")),
+        _program(
+            "seed_server", "inference server, queue, learner", _WAITS_FOR_LATER.format("an environment", "the learner")
+        ),
         _program("a3c", "A3C with a shared counter and parameters"),
         _program("stragglers", "wait: one slow worker of eight", form="slow"),
         _program("stragglers", "wait: heavy-tailed durations", form="tail"),

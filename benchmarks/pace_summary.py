@@ -28,7 +28,10 @@ def least(rays, ours, first_second):
     found = []
     for loop in rays[0]["loops"]:
         on_ray = [rate(run, loop, first_second) for run in rays]
-        steps = min(speed * (min(1.0, run["seconds"]) if first_second else run["seconds"]) for speed, run in zip(on_ray, rays, strict=True))
+        steps = min(
+            speed * (min(1.0, run["seconds"]) if first_second else run["seconds"])
+            for speed, run in zip(on_ray, rays, strict=True)
+        )
         if steps >= FEWEST_STEPS:
             ratios = [rate(our, loop, first_second) / rate(ray, loop, first_second) for ray, our in pairs]
             found.append({"loop": loop, "ratio": statistics.median(ratios), "spread": report.spread(ratios)})
@@ -43,7 +46,12 @@ def summary(runs, placement):
     """
     rays, ours, arrivals = (_good(runs, name) for name in ("ray", placement, f"{placement}-arrival"))
     serial = placement == "inline"
-    failed = [f"{name}: {run['reason']}" for name in ("ray", placement, f"{placement}-arrival") for run in runs.get(name, ()) if run["reason"]]
+    failed = [
+        f"{name}: {run['reason']}"
+        for name in ("ray", placement, f"{placement}-arrival")
+        for run in runs.get(name, ())
+        if run["reason"]
+    ]
     row = {
         "placement": placement,
         "first_second": least(rays, ours, True) if rays and ours and not serial else None,
@@ -77,7 +85,17 @@ def _met(row, ours):
     return in_time and all(entry["ratio"] >= LEAST_PROGRESS for entry in progress)
 
 
-HEADING = ["program", "placement", "first second", "whole run", "by arrival", "time", "over Ray's", "over arrival's", "met?"]
+HEADING = [
+    "program",
+    "placement",
+    "first second",
+    "whole run",
+    "by arrival",
+    "time",
+    "over Ray's",
+    "over arrival's",
+    "met?",
+]
 MEANING = (
     "Progress: of the loop that is furthest behind its own on Ray, steps a second over Ray's, in the first second and in the whole run. "
     f"Required: at least {LEAST_PROGRESS:g} in both, and no more time than {MOST_TIME:g} times the program's by arrival plus {MORE_SECONDS:g} s. "
@@ -98,14 +116,26 @@ def cells(name, row):
     seconds = row["seconds"]
     time = ("failed" if row["reasons"] else "-") if seconds is None else f"{seconds:.2f} s ±{row['spread']:.0%}"
     progress = [_progress(row[kind]) for kind in ("first_second", "whole", "whole_by_arrival")]
-    return [name, row["placement"], *progress, time, _over(seconds, row["ray_seconds"]), _over(seconds, row["arrival_seconds"])]
+    return [
+        name,
+        row["placement"],
+        *progress,
+        time,
+        _over(seconds, row["ray_seconds"]),
+        _over(seconds, row["arrival_seconds"]),
+    ]
 
 
 def notes(found):
     """What else there is to know, as sentences: runs that failed, and programs that are not run inline."""
     said = []
     for program in found["programs"]:
-        said += [f"{program['name']}, {reason}" for row in program["rows"] for reason in row["reasons"] if not reason.startswith("ray: ")]
+        said += [
+            f"{program['name']}, {reason}"
+            for row in program["rows"]
+            for reason in row["reasons"]
+            if not reason.startswith("ray: ")
+        ]
         said += [f"{program['name']}, ray: {run['reason']}" for run in program["runs"].get("ray", ()) if run["reason"]]
         if program["not_inline"]:
             said.append(f"{program['name']} is not run inline: {program['not_inline']}")

@@ -91,7 +91,13 @@ def lines(found, path):
         places = [case["options"][found["axis"]] for case, _ in costs]
         style = {"linestyle": "--"} if name in ("bare", "limit") else {"marker": "o", "markersize": 4}
         axes.plot(places, [cost for _, cost in costs], color=_DRAWN.get(name), label=title, **style)
-    axes.set(title=found["title"], xlabel=_AXES.get(found["axis"], found["axis"]), ylabel="seconds", xscale="log", yscale="log")
+    axes.set(
+        title=found["title"],
+        xlabel=_AXES.get(found["axis"], found["axis"]),
+        ylabel="seconds",
+        xscale="log",
+        yscale="log",
+    )
     _finish(figure, axes, path)
 
 

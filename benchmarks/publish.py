@@ -64,10 +64,17 @@ def summary(results):
 
 def highlights(results):
     """The rows of `summary` that the project's README shows; None if one of them was not measured."""
-    found = {(name, case["title"]): f"| {results[name]['title'].split(':')[0]} | {line}" for name, case, line in _rows(results)}
+    found = {
+        (name, case["title"]): f"| {results[name]['title'].split(':')[0]} | {line}"
+        for name, case, line in _rows(results)
+    }
     if any(row not in found for row in HIGHLIGHTS):
         return None
-    return "\n".join([*_HEAD, *(found[row] for row in HIGHLIGHTS)]) + "\n\n" + _machines({name: results[name] for name, _ in HIGHLIGHTS})
+    return (
+        "\n".join([*_HEAD, *(found[row] for row in HIGHLIGHTS)])
+        + "\n\n"
+        + _machines({name: results[name] for name, _ in HIGHLIGHTS})
+    )
 
 
 def _rows(results):
@@ -80,12 +87,18 @@ def _rows(results):
             cells = [standings.figure(rows[side], found) for side in ("ray", "rayshim")]
             ratio = rows["rayshim"]["over_ray"]
             same = {None: "", True: "same", False: "**different**"}[rows["rayshim"]["same"]]
-            yield name, case, f"{case['title']} | {' | '.join(cells)} | {three_digits(ratio) if ratio else ''} | {same} |"
+            yield (
+                name,
+                case,
+                f"{case['title']} | {' | '.join(cells)} | {three_digits(ratio) if ratio else ''} | {same} |",
+            )
 
 
 def _machines(results):
     """A line for each machine and revision; the load differs from one result to the next, and stands with each."""
-    words = sorted({machine.in_words(r["machine"]).rpartition("; load")[0] for name, r in results.items() if name in WORKLOADS})
+    words = sorted(
+        {machine.in_words(r["machine"]).rpartition("; load")[0] for name, r in results.items() if name in WORKLOADS}
+    )
     return "\n\n".join(f"{line}." for line in words) + "\n"
 
 
@@ -107,9 +120,15 @@ def filled(text, made):
 def main(argv):
     parser = argparse.ArgumentParser(prog="python -m benchmarks report", description=__doc__.split(":")[0] + ".")
     parser.add_argument(
-        "--json", type=Path, metavar="DIRECTORY", default=heads.RESULTS, help="where the results are (default: %(default)s)"
+        "--json",
+        type=Path,
+        metavar="DIRECTORY",
+        default=heads.RESULTS,
+        help="where the results are (default: %(default)s)",
     )
-    parser.add_argument("--publish", action="store_true", help="also put the figures and plots into benchmarks/RESULTS.md and README.md")
+    parser.add_argument(
+        "--publish", action="store_true", help="also put the figures and plots into benchmarks/RESULTS.md and README.md"
+    )
     arguments = parser.parse_args(argv)
     console = Console()
     results = load(arguments.json)

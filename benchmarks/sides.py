@@ -5,7 +5,8 @@ import os
 import sys
 from dataclasses import dataclass, field, replace
 
-from rayshim.cli.compare.compare import SAME_HASHES, RAY_ENVIRONMENT
+from rayshim.cli.compare.compare import RAY_ENVIRONMENT, SAME_HASHES
+
 
 @dataclass(frozen=True)
 class Side:

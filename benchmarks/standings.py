@@ -33,14 +33,23 @@ def summary(workload, case, runs):
             continue  # left out by choice
         found = _over(by_name, wanted.other, by_name[wanted.ours])
         met = None if found is None else found >= wanted.at_least
-        answers.append({"ours": wanted.ours, "other": wanted.other, "at_least": wanted.at_least, "found": found, "met": met})
+        answers.append(
+            {"ours": wanted.ours, "other": wanted.other, "at_least": wanted.at_least, "found": found, "met": met}
+        )
     return {"rows": rows, "required": answers}
 
 
 def _row(competitor, case, runs):
     good = [run for run in runs if not run["reason"]]
     reason = next((run["reason"] for run in runs if run["reason"]), None)
-    row = {"name": competitor.name, "title": competitor.title, "cost": None, "spread": None, "same": None, "reason": reason}
+    row = {
+        "name": competitor.name,
+        "title": competitor.title,
+        "cost": None,
+        "spread": None,
+        "same": None,
+        "reason": reason,
+    }
     row |= {"left_behind": sum(run["left_behind"] for run in good)}
     if good and not reason:
         share = case.work * competitor.shared
@@ -109,10 +118,14 @@ def notes(case):
         said.append((f"DIFFERENT RESULTS from the first row's: {', '.join(different)}", "bold red"))
     unstable = [row["title"] for row in case["rows"] if row["spread"] is not None and row["spread"] > UNSTABLE]
     if unstable:
-        said.append((f"unstable, the middle half of the rounds spans more than {UNSTABLE:.0%}: {', '.join(unstable)}", "yellow"))
+        said.append(
+            (f"unstable, the middle half of the rounds spans more than {UNSTABLE:.0%}: {', '.join(unstable)}", "yellow")
+        )
     paces = [row["pace"] for row in case["rows"] if row.get("pace") is not None]
     if paces and max(paces) > (1 + UNSTABLE) * min(paces):
-        said.append((f"the machine's pace differed from row to row: {min(paces):.0%} to {max(paces):.0%} of its best", "yellow"))
+        said.append(
+            (f"the machine's pace differed from row to row: {min(paces):.0%} to {max(paces):.0%} of its best", "yellow")
+        )
     left = [f"{row['title']} {row['left_behind']}" for row in case["rows"] if row["left_behind"]]
     if left:
         said.append((f"processes left behind, which were killed: {', '.join(left)}", "yellow"))

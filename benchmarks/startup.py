@@ -48,8 +48,9 @@ def main():
         "memory with 9 actors, less the driver's own": memory,
     }
     with open(sys.argv[2], "a") as out:
-        for row, sample in samples.items():
-            out.write(json.dumps({"event": "samples", "row": row, "samples": [sample]}) + "\n")
+        out.writelines(
+            json.dumps({"event": "samples", "row": row, "samples": [sample]}) + "\n" for row, sample in samples.items()
+        )
         out.write(json.dumps({"event": "rows done"}) + "\n")
     ray.shutdown()
 

@@ -17,7 +17,10 @@ OUTSIDE = {  # path on the site: path in the repository
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "compat_tests/KNOWN_GAPS.md": "compat_tests/KNOWN_GAPS.md",
     **{f"benchmarks/{name}.md": f"benchmarks/{name}.md" for name in ("README", "RESULTS", "PUBLIC_PROGRAMS")},
-    **{f"benchmarks/plots/{path.name}": f"benchmarks/plots/{path.name}" for path in (REPOSITORY / "benchmarks" / "plots").glob("*.png")},
+    **{
+        f"benchmarks/plots/{path.name}": f"benchmarks/plots/{path.name}"
+        for path in (REPOSITORY / "benchmarks" / "plots").glob("*.png")
+    },
 }
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:)([^)#\s]*)(#[^)\s]*)?\)")
 

@@ -50,7 +50,9 @@ def main():
         baseline += 0.1 * (rewards.mean() - baseline)
         history.append(rewards.mean())
         playing[actor.play.remote(preferences)] = actor
-    print(f"mean reward of the first 20 trajectories {np.mean(history[:20]):.2f}, of the last 20 {np.mean(history[-20:]):.2f}")
+    print(
+        f"mean reward of the first 20 trajectories {np.mean(history[:20]):.2f}, of the last 20 {np.mean(history[-20:]):.2f}"
+    )
     print("best arm", int(preferences.argmax()))
     ray.shutdown()
 

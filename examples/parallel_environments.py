@@ -37,7 +37,9 @@ def main(environments=4, steps=500):
     observations = np.stack(ray.get([actor.observe.remote() for actor in actors]))
     ended, begun = 0, time.perf_counter()
     for _ in range(steps):
-        actions = (observations[:, 2] + observations[:, 3] > 0).astype(int)  # push the cart towards the side to which the pole falls
+        actions = (observations[:, 2] + observations[:, 3] > 0).astype(
+            int
+        )  # push the cart towards the side to which the pole falls
         results = ray.get([actor.step.remote(int(action)) for actor, action in zip(actors, actions)])
         observations = np.stack([observation for observation, _ in results])
         ended += sum(end for _, end in results)

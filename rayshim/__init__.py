@@ -37,15 +37,24 @@ from rayshim.session.ids import (
     UniqueID,
     WorkerID,
 )
-from rayshim.session.version import VERSION as __version__  # rayshim.alias.install() puts Ray's here, for what looks at ray.__version__
+from rayshim.session.version import (
+    VERSION as __version__,
+)  # rayshim.alias.install() puts Ray's here, for what looks at ray.__version__
 
 ObjectID = ObjectRef
 SCRIPT_MODE, WORKER_MODE, LOCAL_MODE = 0, 1, 2
 
 
 # Loaded when first used: what is rayshim's own, so that `dir` shows Ray's names, and what few programs need.
-_MODULE_OF = {"graph": "api", "report": "api", "digest": "api", "exit_actor": "actor", "packed": "placement.packing",
-              "LoggingConfig": "job_config", "logger": "errors.logs"}
+_MODULE_OF = {
+    "graph": "api",
+    "report": "api",
+    "digest": "api",
+    "exit_actor": "actor",
+    "packed": "placement.packing",
+    "LoggingConfig": "job_config",
+    "logger": "errors.logs",
+}
 TYPE_CHECKING = False  # as typing has it, without the import
 if TYPE_CHECKING:
     from rayshim.actor import exit_actor

@@ -1,6 +1,9 @@
 """The classes that programs import from `ray._raylet` for want of a public place."""
 
+# ruff: noqa: F401
+
 from rayshim.calls.generators import DynamicObjectRefGenerator, ObjectRefGenerator  # noqa: F401
+from rayshim.calls.refs import ObjectRef  # noqa: F401
 from rayshim.session.ids import (
     ActorClassID,
     ActorID,
@@ -13,4 +16,3 @@ from rayshim.session.ids import (
     UniqueID,
     WorkerID,
 )
-from rayshim.calls.refs import ObjectRef  # noqa: F401

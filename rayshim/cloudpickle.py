@@ -1,4 +1,13 @@
 """`ray.cloudpickle`: the pickler for what plain pickle cannot name, as closures and classes of `__main__`."""
 
 from cloudpickle import *  # noqa: F401,F403
-from cloudpickle import CloudPickler, Pickler, dump, dumps, load, loads, register_pickle_by_value, unregister_pickle_by_value  # noqa: F401
+from cloudpickle import (  # noqa: F401
+    CloudPickler,
+    Pickler,
+    dump,
+    dumps,
+    load,
+    loads,
+    register_pickle_by_value,
+    unregister_pickle_by_value,
+)

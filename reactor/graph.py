@@ -9,6 +9,7 @@ its own reactor; a delayed connection carries its value to a later tag. Built by
     graph = Graph([source, sink], [Connection("source.out", "sink.in")])
 """
 
+import itertools
 import os
 import sys
 from collections import Counter, defaultdict
@@ -276,7 +277,7 @@ def _causality(graph, cycle):
         if edge.connection.delay is None:
             sites.setdefault((edge.source.qualified, edge.target.qualified), edge.connection)
     lines = []
-    for name, following in zip(cycle, cycle[1:]):
+    for name, following in itertools.pairwise(cycle):
         c = sites.get((name, following))
         how = f"by {c.qualified} ({c.site})" if c else "declared before it in the same reactor"
         lines.append(f"  {name} ({graph.reactions[name].site}) comes before {following}, {how}")

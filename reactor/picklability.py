@@ -1,5 +1,6 @@
 """Finds the part of a value that cannot be pickled, for the error message."""
 
+
 class NotPicklable(TypeError):
     """The error, with the whole `value` for a layer above that says it in its own words. Itself pickled as a plain TypeError."""
 
@@ -48,9 +49,13 @@ def _parts(value):
     elif isinstance(value, (set, frozenset)):
         yield from (("<an element>", v) for v in value)
     elif hasattr(value, "__closure__"):
-        yield from ((f".<closure {n}>", c.cell_contents) for n, c in zip(value.__code__.co_freevars, value.__closure__ or ()))
+        yield from (
+            (f".<closure {n}>", c.cell_contents) for n, c in zip(value.__code__.co_freevars, value.__closure__ or ())
+        )
         yield from ((f".<global {n}>", value.__globals__[n]) for n in value.__code__.co_names if n in value.__globals__)
-    elif hasattr(value, "__dict__") and type(value).__reduce__ is object.__reduce__:  # else its class decides, and has refused
+    elif (
+        hasattr(value, "__dict__") and type(value).__reduce__ is object.__reduce__
+    ):  # else its class decides, and has refused
         yield from ((f".{k}", v) for k, v in vars(value).items() if not k.startswith("__"))
 
 
@@ -70,5 +75,3 @@ def _short(value):
     except Exception:
         text = f"<{type(value).__qualname__}>"
     return text if len(text) <= 80 else text[:77] + "..."
-
-

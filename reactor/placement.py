@@ -45,7 +45,10 @@ def unreturned(recording):
             if "#" in operation.target and operation.method != CREATION:
                 called[operation.name] = operation.target
     ended = {reaction for reaction, timing in recording.measured.items() if timing.calls}
-    return sorted({actor for reaction, actor in called.items() if reaction not in ended}, key=lambda actor: _by_number(f"{actor}."))
+    return sorted(
+        {actor for reaction, actor in called.items() if reaction not in ended},
+        key=lambda actor: _by_number(f"{actor}."),
+    )
 
 
 def _actor(reaction):

@@ -23,7 +23,8 @@ def graph_of(recording):
     _connect_inputs(reactors, wires)
     _delay_cycles(reactors, wires)
     connections = tuple(
-        g.Connection(f"{w.writer}.{w.output}", f"{w.reader[0]}.{w.input}", w.delay, max(w.counts.values()), w.site) for w in wires
+        g.Connection(f"{w.writer}.{w.output}", f"{w.reader[0]}.{w.input}", w.delay, max(w.counts.values()), w.site)
+        for w in wires
     )
     return g.Graph(tuple(reactor.finished() for reactor in reactors.values()), connections, "segments")
 
@@ -49,7 +50,9 @@ class _Reactor:
 
     def finished(self):
         reactions = (g.Reaction(r.name, r.triggers, r.effects, (), r.mode, r.site) for r in self.reactions.values())
-        return g.Reactor(self.name, tuple(self.inputs.values()), tuple(self.outputs.values()), reactions, self.kind, self.site)
+        return g.Reactor(
+            self.name, tuple(self.inputs.values()), tuple(self.outputs.values()), reactions, self.kind, self.site
+        )
 
 
 class _Reaction:
@@ -110,7 +113,13 @@ def _declare(recording, callers):
 
     def declare(where, site, mode=None):
         name, reaction = where
-        kind = "caller" if name not in {reactor for reactor, _ in called} else "tasks" if name.startswith("task:") else "actor"
+        kind = (
+            "caller"
+            if name not in {reactor for reactor, _ in called}
+            else "tasks"
+            if name.startswith("task:")
+            else "actor"
+        )
         reactor = reactors.setdefault(name, _Reactor(name, site, kind))
         reactor.reactions.setdefault(reaction, _Reaction(reaction, site, mode))
 
@@ -150,7 +159,9 @@ def _wires(recording, callers, reactors):
         for k, operation in enumerate(segment.operations):
             if operation.is_put:
                 name = f"segment {i} put {k}"
-                output(issuer[0], name, [issuer], operation.results[0].layout, operation.results[0].bytes, operation.site)
+                output(
+                    issuer[0], name, [issuer], operation.results[0].layout, operation.results[0].bytes, operation.site
+                )
             else:
                 reaction = callers.known[operation.name]
                 plain = [source for source in operation.sources if source.kind == "value"]
@@ -163,7 +174,9 @@ def _wires(recording, callers, reactors):
                     name = _result_port(reaction[1], operation, number)
                     output(reaction[0], name, callers.finishers(reaction), result.layout, result.bytes, operation.site)
                 for use in used.get((i, k, number), ()):
-                    _wire_use(wire, recording, callers, use, issuer[0] if operation.is_put else reaction[0], name, operation)
+                    _wire_use(
+                        wire, recording, callers, use, issuer[0] if operation.is_put else reaction[0], name, operation
+                    )
     for i, j in recording.successors:
         source, target = callers.taker.get(i) or callers.issuer[i], callers.issuer[j]
         site = reactors[target[0]].reactions[target[1]].site

@@ -139,9 +139,13 @@ def _plan(segment, here, used):
         channel = None if operation.is_put else Channel(segment.caller, operation.process)
         first, last = (lane[0] == k, lane[-1] == k) if lane else (False, False)
         planned.append(
-            PlannedOperation(k, operation.name, operation.site, channel, first, last, levels[k], operation.sources, results)
+            PlannedOperation(
+                k, operation.name, operation.site, channel, first, last, levels[k], operation.sources, results
+            )
         )
-    by_level = tuple(tuple(k for k, at in enumerate(levels) if at == level) for level in range(1 + max(levels, default=-1)))
+    by_level = tuple(
+        tuple(k for k, at in enumerate(levels) if at == level) for level in range(1 + max(levels, default=-1))
+    )
     asked = segment.gets is None or any(source.kind == "operation" for source in segment.gets)
     waits = segment.ends in WAITS and asked and segment.calls > 0
     return Plan(segment.caller, segment.ends, tuple(planned), by_level, _wakes(operations, levels, on_channel), waits)

@@ -22,10 +22,16 @@ def arguments_from(given):
     parser = argparse.ArgumentParser(prog="python -m benchmarks faults", description=__doc__)
     parser.add_argument("--kills", type=int, default=10_000, metavar="N", help="kills to make (default 10000)")
     parser.add_argument("--minutes", type=float, metavar="M", help="time after which no further program is begun")
-    parser.add_argument("--first", type=int, metavar="S", help="seed of the first program, the next has the next (default: drawn)")
+    parser.add_argument(
+        "--first", type=int, metavar="S", help="seed of the first program, the next has the next (default: drawn)"
+    )
     parser.add_argument("--seed", type=int, metavar="S", help="run this one program, once")
     parser.add_argument("--placement", choices=PLACEMENTS, help="of all programs (default: drawn for each)")
-    parser.add_argument("--stepping", action="store_true", help="lead each worker through a random number of machine instructions before it is killed")
+    parser.add_argument(
+        "--stepping",
+        action="store_true",
+        help="lead each worker through a random number of machine instructions before it is killed",
+    )
     parser.add_argument("--stop", action="store_true", help="end at the first wrong run")
     wanted = parser.parse_args(given)
     if wanted.kills < 1:
@@ -57,8 +63,16 @@ def campaign(numbers, wanted, screen, module="benchmarks.faults.driver"):
     """The Totals of the programs of these seeds, up to the kills and minutes that are wanted, or to Ctrl-C."""
     totals = report.Totals()
     deadline = time.monotonic() + 60 * wanted.minutes if wanted.minutes else float("inf")
-    columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total} kills"), TimeElapsedColumn()]
-    with Lag() as lag, Progress(*columns, console=screen, refresh_per_second=2, disable=not screen.is_terminal) as progress:
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} kills"),
+        TimeElapsedColumn(),
+    ]
+    with (
+        Lag() as lag,
+        Progress(*columns, console=screen, refresh_per_second=2, disable=not screen.is_terminal) as progress,
+    ):
         bar = progress.add_task("", total=wanted.kills)
         try:
             for seed in numbers:

@@ -3,15 +3,15 @@
 import contextlib
 import gc
 import os
-import signal
 import sys
 import time
+
+from reactor import _core
 
 import rayshim as ray
 from benchmarks.faults import program as p
 from benchmarks.faults import trace, victims
 from benchmarks.faults.cast import TASKS, Caller, Given, identity, pattern, told
-from reactor import _core
 
 SETTLE_SECONDS = 4.0  # for the last processes to end and the store to become empty
 # What a session may keep of a program that has ended (what its workers exported, facts of dead actors): bytes, objects.
@@ -73,7 +73,9 @@ class Driver:
             facts.append(["ref", name, 0])
         if a.friend in self.actors:
             arguments.append(self.actors[a.friend])
-        self.actors[a.name] = self.caller.create(a.name, a.kind, a.max_restarts, a.max_task_retries, arguments, a.registered, facts)
+        self.actors[a.name] = self.caller.create(
+            a.name, a.kind, a.max_restarts, a.max_task_retries, arguments, a.registered, facts
+        )
 
     def call(self, step):
         friend = self.actors.get(step.actor)
@@ -159,7 +161,9 @@ class Driver:
         start = time.monotonic()
         ready, rest = ray.wait([ref for *_, ref in found], num_returns=count, timeout=step.timeout)
         whole = {*ready, *rest} == {ref for *_, ref in found} and len(ready) + len(rest) == len(found)
-        trace.write("waited", [[name, index] for name, index, _ in found], start, step.timeout, count, len(ready), whole)
+        trace.write(
+            "waited", [[name, index] for name, index, _ in found], start, step.timeout, count, len(ready), whole
+        )
 
     def read(self, step):
         name, kind, generator = self.slots.get(step.slot, (None, None, None))
@@ -176,10 +180,10 @@ class Driver:
                 ref = next(generator)
             except StopIteration:
                 trace.write("ended", name, index, start)
-                return None
+                return
             except ray.exceptions.RayError as error:
                 trace.write("got", [[name, index]], start, None, told(error))
-                return None
+                return
             self.read_so_far[name] = index + 1
             self.get_refs([(name, index, ref)])
             count = None if count is None else count - 1
@@ -245,7 +249,9 @@ class Driver:
             held.clear()
         gc.collect()
         deadline = time.monotonic() + SETTLE_SECONDS
-        hosts = os.cpu_count() if self.program.placement == "packed" else 0  # as many as `init` makes unless told otherwise
+        hosts = (
+            os.cpu_count() if self.program.placement == "packed" else 0
+        )  # as many as `init` makes unless told otherwise
         while (left := leftover(base, hosts)) and time.monotonic() < deadline:
             time.sleep(0.01)
         trace.write("let go", left)
@@ -265,7 +271,9 @@ def leftover(base, hosts):
 def warm_up():
     """Makes each kind of call once, so that what the session keeps of each (functions, classes) is there; returns the store's use."""
     caller = Caller("warm-up ")
-    refs = [caller.task(function, (0,) if function in ("slow", "big", "stream", "dynamic") else ())[1] for function in TASKS]
+    refs = [
+        caller.task(function, (0,) if function in ("slow", "big", "stream", "dynamic") else ())[1] for function in TASKS
+    ]
     actors = [caller.create(f"warm-up {kind}", kind, 0, 0) for kind in ("plain", "threaded", "async")]
     refs += [caller.method(friend, "add")[1] for friend in actors]
     for ref in refs:
@@ -285,8 +293,13 @@ def main():
     trace.write("begin")
     try:
         driver.begin()
-        ray.init(placement=placement, num_cpus=program.num_cpus, object_store_memory=program.store, ordering=program.ordering,
-                 logging_level="ERROR")
+        ray.init(
+            placement=placement,
+            num_cpus=program.num_cpus,
+            object_store_memory=program.store,
+            ordering=program.ordering,
+            logging_level="ERROR",
+        )
         base = warm_up()
         driver.run(program.steps)
         driver.settle()

@@ -169,7 +169,9 @@ class _Judge:
         if kind in ("ActorDiedError", "ActorUnavailableError", "WorkerCrashedError"):
             self.verdict.latency = max(self.verdict.latency, t - since)
         if t - since > HEARD_SECONDS + self.allowance(since, t):
-            self.wrong(f"{doing}: {'gave ' + kind if kind else 'came'} only {t - since:.2f} s after it was asked for and the last kill")
+            self.wrong(
+                f"{doing}: {'gave ' + kind if kind else 'came'} only {t - since:.2f} s after it was asked for and the last kill"
+            )
 
     def allowance(self, start, end):
         return 4 * self.run.lag.between(start, end) if self.run.lag else 0.0
@@ -239,7 +241,9 @@ class _Judge:
             self.verdict.checked += 1
             legal = self.legal(name, float("inf"))
             if not legal & set(outcome[1]):
-                self.wrong(f"{doing}: {outcome[1][0]} ({outcome[2][:160]}), legal: {', '.join(sorted(legal)) or 'none'}")
+                self.wrong(
+                    f"{doing}: {outcome[1][0]} ({outcome[2][:160]}), legal: {', '.join(sorted(legal)) or 'none'}"
+                )
 
     # ---- which failures are legal
 
@@ -286,7 +290,11 @@ class _Judge:
     def deaths(self, actor, t, since=0.0):
         """How many deaths `actor` may have had."""
         pids = {pid for pid, _ in self.lives[actor].values()} & self.struck_actors
-        pids |= {pid for pid in self.struck_actors if self.titles[pid] == PACKED and self.may_begin_at(actor, self.strikes[pid])}
+        pids |= {
+            pid
+            for pid in self.struck_actors
+            if self.titles[pid] == PACKED and self.may_begin_at(actor, self.strikes[pid])
+        }
         return self.struck(pids | self.struck_unknown, since, t) + sum(when <= t for when, _ in self.killed[actor])
 
     def may_begin_at(self, actor, t):
@@ -359,7 +367,9 @@ class _Judge:
             self.wrong(f"the driver ended with status {run.status}")
         elif "shut down" not in kinds:
             self.wrong("the driver did not come to its end")
-        elif kinds["end"][1] - kinds["shut down"][3] > HEARD_SECONDS + self.allowance(kinds["end"][1], kinds["shut down"][1]):
+        elif kinds["end"][1] - kinds["shut down"][3] > HEARD_SECONDS + self.allowance(
+            kinds["end"][1], kinds["shut down"][1]
+        ):
             self.wrong("shutdown took too long")
         if "gone" in kinds:
             self.verdict.exceptions["RuntimeError (zygote killed)"] += 1
@@ -378,4 +388,8 @@ def _outer(name):
 def _shown(outcome):
     """The most telling class of an exception."""
     classes = outcome[1]
-    return next((name for name in classes if name != "RayTaskError"), classes[0]) if classes[0].startswith("RayTaskError(") else classes[0]
+    return (
+        next((name for name in classes if name != "RayTaskError"), classes[0])
+        if classes[0].startswith("RayTaskError(")
+        else classes[0]
+    )

@@ -199,7 +199,9 @@ def program(seed, placement=None, stepping=False):
         num_cpus=rng.choice((1, 2, 2, 4)),
         store=(80 if small else 512) * MEGABYTE,
         steps=steps,
-        strikes=_led(seed, _strikes(rng, placement, length(steps))) if stepping else _strikes(rng, placement, length(steps)),
+        strikes=_led(seed, _strikes(rng, placement, length(steps)))
+        if stepping
+        else _strikes(rng, placement, length(steps)),
         stepping=stepping,
     )
 
@@ -210,7 +212,11 @@ def _strikes(rng, placement, steps):
     if placement != "inline":
         whom, weights = ("any", "newest", "oldest", "all"), (60, 22, 14, 4)
         for _ in range(rng.randint(steps // 10, steps // 10 + rng.choice((steps // 5, steps)))):
-            strikes.append(Strike(rng.randrange(steps), _delay(rng), rng.choices(whom, weights)[0], rng.random(), rng.random() < 0.3))
+            strikes.append(
+                Strike(
+                    rng.randrange(steps), _delay(rng), rng.choices(whom, weights)[0], rng.random(), rng.random() < 0.3
+                )
+            )
     if fate == "driver" or (fate == "zygote" and placement != "inline"):
         strikes.append(Strike(rng.randrange(-1, steps), _delay(rng), fate, 0.0))
     return tuple(sorted(strikes, key=lambda strike: (strike.at, strike.delay)))
@@ -218,7 +224,10 @@ def _strikes(rng, placement, steps):
 
 def _led(seed, strikes):
     rng = random.Random(f"steps of {seed}")
-    return tuple(replace(one, steps=round(MOST_STEPS ** rng.random())) if one.whom in ("any", "newest", "oldest") else one for one in strikes)
+    return tuple(
+        replace(one, steps=round(MOST_STEPS ** rng.random())) if one.whom in ("any", "newest", "oldest") else one
+        for one in strikes
+    )
 
 
 def _delay(rng):
@@ -286,7 +295,9 @@ class _Writer:
         return self.slots
 
     def size(self):
-        sizes = (100, 20_000, 300_000, MEGABYTE, 4 * MEGABYTE) if not self.small else (20_000, 4 * MEGABYTE, 12 * MEGABYTE)
+        sizes = (
+            (100, 20_000, 300_000, MEGABYTE, 4 * MEGABYTE) if not self.small else (20_000, 4 * MEGABYTE, 12 * MEGABYTE)
+        )
         return self.rng.choice(sizes)
 
     def argument(self, callee):
@@ -307,7 +318,10 @@ class _Writer:
     def work(self, callee=None):
         """(what it does, its arguments, where its result is kept)"""
         rng = self.rng
-        what = rng.choices(("add", "slow", "big", "two", "stream", "dynamic", "nested", "spawn", "give"), (44, 14, 8, 6, 12, 3, 7, 4, 5))[0]
+        what = rng.choices(
+            ("add", "slow", "big", "two", "stream", "dynamic", "nested", "spawn", "give"),
+            (44, 14, 8, 6, 12, 3, 7, 4, 5),
+        )[0]
         if what in ("stream", "dynamic"):
             return what, (Number(rng.randint(0, 6)),), self.streams
         if what == "big":

@@ -42,20 +42,30 @@ def console():
 
 
 def show_wrong(screen, program, run, verdict):
-    screen.print(f"seed {program.seed}, {program.placement}, ordering {program.ordering}: WRONG", style="bold red", markup=False)
+    screen.print(
+        f"seed {program.seed}, {program.placement}, ordering {program.ordering}: WRONG", style="bold red", markup=False
+    )
     for sentence in verdict.wrong[:20]:
         screen.print(f"  {sentence}", style="red", markup=False)
     if len(verdict.wrong) > 20:
         screen.print(f"  and {len(verdict.wrong) - 20} more", style="red")
-    screen.print(f"  program: {len(program.steps)} steps, {program.num_cpus} CPUs, a store of {program.store >> 20} MiB:", markup=False)
+    screen.print(
+        f"  program: {len(program.steps)} steps, {program.num_cpus} CPUs, a store of {program.store >> 20} MiB:",
+        markup=False,
+    )
     for step in program.steps:
         screen.print(f"    {step}", style="dim", markup=False)
     lines = run.stderr.splitlines()
-    screen.print(f"  its standard error, the last of {len(lines)} lines:" if lines else "  it wrote nothing to standard error")
+    screen.print(
+        f"  its standard error, the last of {len(lines)} lines:" if lines else "  it wrote nothing to standard error"
+    )
     for line in lines[-_TRACE_LINES:]:
         screen.print(f"    {line}", style="dim", markup=False)
     stepping = " --stepping" if program.stepping else ""
-    screen.print(f"  again: python -m benchmarks faults --seed {program.seed} --placement {program.placement}{stepping}", markup=False)
+    screen.print(
+        f"  again: python -m benchmarks faults --seed {program.seed} --placement {program.placement}{stepping}",
+        markup=False,
+    )
 
 
 def show(screen, totals):

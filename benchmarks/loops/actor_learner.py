@@ -1,7 +1,7 @@
 """Actor and learner: four players take the newest weights, play, and send what they saw; the learner takes what has come.
 
-    python benchmarks/loops/actor_learner.py               # on Ray
-    python -m rayshim benchmarks/loops/actor_learner.py    # on rayshim
+python benchmarks/loops/actor_learner.py               # on Ray
+python -m rayshim benchmarks/loops/actor_learner.py    # on rayshim
 """
 
 import time

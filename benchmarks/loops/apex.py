@@ -51,7 +51,11 @@ class Learner:
 
 
 ray.init(num_cpus=8)
-samplers, shards, learner = [Sampler.remote(number) for number in range(4)], [Shard.remote() for _ in range(2)], Learner.remote()
+samplers, shards, learner = (
+    [Sampler.remote(number) for number in range(4)],
+    [Shard.remote() for _ in range(2)],
+    Learner.remote(),
+)
 ray.get([actor.__ray_ready__.remote() for actor in [learner, *samplers, *shards]])
 start = time.monotonic()
 sampling = {sampler.sample.remote(): sampler for sampler in samplers}

@@ -56,7 +56,9 @@ hub, publisher = Hub.remote(), Publisher.remote()
 subscribers = [Subscriber.remote() for _ in range(3)]
 ray.get([actor.__ray_ready__.remote() for actor in [hub, publisher, *subscribers]])
 start = time.monotonic()
-subscribing = [subscriber.run.remote(hub, work) for subscriber, work in zip(subscribers, (0.005, 0.03, 0.06), strict=True)]
+subscribing = [
+    subscriber.run.remote(hub, work) for subscriber, work in zip(subscribers, (0.005, 0.03, 0.06), strict=True)
+]
 publishing = publisher.run.remote(hub)
 looks = []
 while ray.get(hub.count.remote()) < MESSAGES:

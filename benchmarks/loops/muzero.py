@@ -44,7 +44,10 @@ class ReplayBuffer:
 class SelfPlay:
     def run(self, storage, replay):
         played = []
-        while not ray.get(storage.get_info.remote("terminate")) and ray.get(storage.get_info.remote("training_step")) < TRAINING_STEPS:
+        while (
+            not ray.get(storage.get_info.remote("terminate"))
+            and ray.get(storage.get_info.remote("training_step")) < TRAINING_STEPS
+        ):
             weights = ray.get(storage.get_info.remote("weights"))
             time.sleep(0.04)
             replay.save_game.remote([weights] * 10, storage)
@@ -85,14 +88,21 @@ class Reanalyse:
 
 
 ray.init(num_cpus=8)
-storage, replay, trainer, reanalyse = SharedStorage.remote(), ReplayBuffer.remote(), Trainer.remote(), Reanalyse.remote()
+storage, replay, trainer, reanalyse = (
+    SharedStorage.remote(),
+    ReplayBuffer.remote(),
+    Trainer.remote(),
+    Reanalyse.remote(),
+)
 players = [SelfPlay.remote() for _ in range(2)]
 ray.get([actor.__ray_ready__.remote() for actor in [storage, replay, trainer, reanalyse, *players]])
 start = time.monotonic()
 playing = [player.run.remote(storage, replay) for player in players]
 training, reanalysing = trainer.run.remote(storage, replay), reanalyse.run.remote(storage, replay)
 looks = []
-while ray.get(storage.get_info.remote(["training_step", "played_games", "reanalysed"]))["training_step"] < TRAINING_STEPS:
+while (
+    ray.get(storage.get_info.remote(["training_step", "played_games", "reanalysed"]))["training_step"] < TRAINING_STEPS
+):
     looks.append(time.monotonic())
     time.sleep(0.1)
 ray.get(storage.set_info.remote("terminate", True))

@@ -1,5 +1,6 @@
 """A producer that a token bucket holds to a rate, a bounded queue, and two consumers that poll it."""
 
+import itertools
 import time
 
 import ray
@@ -77,4 +78,4 @@ start = time.monotonic()
 making = producer.run.remote(bucket, queue)
 eating = [consumer.run.remote(queue) for consumer in consumers]
 eaten = ray.get(eating)
-tell(start, producer=ray.get(making), consumers=sum(eaten, []))
+tell(start, producer=ray.get(making), consumers=list(itertools.chain.from_iterable(eaten)))

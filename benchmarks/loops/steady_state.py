@@ -17,7 +17,11 @@ def evaluate(genome, seconds):
 
 def submit(chosen, population):
     """A mutant of one of the best, its evaluation as long as it happens to be."""
-    parent = max(chosen.sample(population, min(len(population), 3)))[1] if population else [chosen.random() for _ in range(8)]
+    parent = (
+        max(chosen.sample(population, min(len(population), 3)))[1]
+        if population
+        else [chosen.random() for _ in range(8)]
+    )
     genome = [gene + chosen.gauss(0, 0.05) for gene in parent]
     return evaluate.remote(genome, chosen.choice((0.02, 0.03, 0.04, 0.05, 0.25)))
 

@@ -1,8 +1,8 @@
 """Eight workers, each asked again as soon as `wait` gives its result, until there are enough results.
 
-    python benchmarks/loops/stragglers.py slow      # one takes 0.5 s, the others 0.01 s
-    python benchmarks/loops/stragglers.py tail      # one call in twenty takes 0.4 s, whoever gets it
-    python benchmarks/loops/stragglers.py change    # half-way another one becomes the slow one
+python benchmarks/loops/stragglers.py slow      # one takes 0.5 s, the others 0.01 s
+python benchmarks/loops/stragglers.py tail      # one call in twenty takes 0.4 s, whoever gets it
+python benchmarks/loops/stragglers.py change    # half-way another one becomes the slow one
 """
 
 import random

@@ -38,7 +38,7 @@ def run(measured, options):
     array = np.random.default_rng(0).random(options.size // 8)
     if options.style == "bare":
         # The actors' copies, one after the other, asleep together.
-        def gather(given, copier=Copier()):
+        def gather(given, copier=Copier()):  # noqa: B008
             return [copier.copy(given, options.sleep if n == 0 else 0.0) for n in range(options.actors)]
     else:
         ray.init(include_dashboard=False)

@@ -49,7 +49,9 @@ def compiled(evaluators):
     from ray.dag import InputNode, MultiOutputNode
 
     with InputNode() as given:
-        graph = MultiOutputNode([evaluator.evaluate.bind(given[0], given[n + 1]) for n, evaluator in enumerate(evaluators)])
+        graph = MultiOutputNode(
+            [evaluator.evaluate.bind(given[0], given[n + 1]) for n, evaluator in enumerate(evaluators)]
+        )
     return graph.experimental_compile()
 
 
@@ -61,7 +63,11 @@ def evaluating(ray, evaluators, style):
 
     def evaluate(parameters, parts):
         shared = ray.put(parameters)
-        return np.concatenate(ray.get([evaluator.evaluate.remote(shared, part) for evaluator, part in zip(evaluators, parts, strict=True)]))
+        return np.concatenate(
+            ray.get(
+                [evaluator.evaluate.remote(shared, part) for evaluator, part in zip(evaluators, parts, strict=True)]
+            )
+        )
 
     return evaluate
 
@@ -79,7 +85,10 @@ def run(measured, options, ray=ray):
             seeds = np.random.default_rng([1, number]).integers(1 << 30, size=options.actors * options.pairs).tolist()
             parts = [seeds[index :: options.actors] for index in range(options.actors)]
             rewards = evaluate(parameters, parts)
-            ranks = rewards.ravel().argsort(kind="stable").argsort(kind="stable").reshape(rewards.shape) / rewards.size - 0.5
+            ranks = (
+                rewards.ravel().argsort(kind="stable").argsort(kind="stable").reshape(rewards.shape) / rewards.size
+                - 0.5
+            )
             noises = [np.random.default_rng(seed).standard_normal(PARAMETERS) for part in parts for seed in part]
             parameters = parameters + STEP * (ranks[:, 0] - ranks[:, 1]) @ np.array(noises) / len(noises)
         measured.see(rewards, parameters)

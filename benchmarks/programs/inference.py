@@ -96,7 +96,9 @@ def deciding(options):
     if options.style == "compiled":
         graph = compiled(actors)
         return lambda seen: ray.get(graph.execute(*seen))
-    return lambda seen: ray.get([actor.act.remote(observation) for actor, observation in zip(actors, seen, strict=True)])
+    return lambda seen: ray.get(
+        [actor.act.remote(observation) for actor, observation in zip(actors, seen, strict=True)]
+    )
 
 
 def run(measured, options):

@@ -74,7 +74,7 @@ class Measured:
         pace()  # Python makes a loop faster while it runs for the first time
         self._round = {}  # what there is to tell of the last round
         self._hash = hashlib.sha256()
-        self._out = open(json, "a", buffering=1) if json else None
+        self._out = open(json, "a", buffering=1) if json else None  # noqa: SIM115
         self._neighbours = [] if not neighbours else _fork(neighbours)
         if self._neighbours is None:
             self.count, self._out = sys.maxsize, None

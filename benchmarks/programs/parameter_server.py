@@ -20,7 +20,11 @@ RATE = 0.05
 
 def initial_weights():
     random = np.random.default_rng(0)
-    return [random.standard_normal((INPUTS, HIDDEN)) * 0.07, np.zeros(HIDDEN), random.standard_normal((HIDDEN, CLASSES)) * 0.1]
+    return [
+        random.standard_normal((INPUTS, HIDDEN)) * 0.07,
+        np.zeros(HIDDEN),
+        random.standard_normal((HIDDEN, CLASSES)) * 0.1,
+    ]
 
 
 def forward(weights, inputs):
@@ -133,6 +137,8 @@ def asynchronous(measured, ray, server, workers):
 if __name__ == "__main__":
     chosen = options(__doc__, workers=4, mode=("sync", "async"), style=("naive", "compiled", "bare"))
     if chosen.mode == "async" and chosen.style == "compiled":
-        raise SystemExit("--style compiled goes with --mode sync: what comes first in --mode async is not known when a graph is compiled")
+        raise SystemExit(
+            "--style compiled goes with --mode sync: what comes first in --mode async is not known when a graph is compiled"
+        )
     with Measured.of(chosen) as measured:
         run(measured, chosen, plain if chosen.style == "bare" else ray)

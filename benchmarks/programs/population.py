@@ -40,7 +40,9 @@ class Member:
             hidden = np.tanh(inputs @ first)
             error = (hidden @ second - self.wanted[chosen]) / BATCH
             back = np.outer(error, second) * (1.0 - hidden**2)
-            for weight, speed, gradient in zip(self.weights, self.speed, (inputs.T @ back, hidden.T @ error), strict=True):
+            for weight, speed, gradient in zip(
+                self.weights, self.speed, (inputs.T @ back, hidden.T @ error), strict=True
+            ):
                 speed *= self.momentum
                 speed -= self.rate * gradient
                 weight += speed

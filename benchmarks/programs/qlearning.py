@@ -213,9 +213,7 @@ def run(measured, options):
 
 
 def main():
-    chosen = options(
-        __doc__, rounds=500, warm_up=0, minibatch=500, seed=0, style=("naive", "compiled", "bare")
-    )
+    chosen = options(__doc__, rounds=500, warm_up=0, minibatch=500, seed=0, style=("naive", "compiled", "bare"))
     with Measured.of(chosen) as measured:
         losses, rewards, policy = run(measured, chosen)
         for number in range(0, len(losses), max(len(losses) // 10, 1)):

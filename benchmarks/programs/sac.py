@@ -98,7 +98,9 @@ class Learner:
             self.memory[places] = part
             self.stored += len(part)
         for _ in range(updates):
-            loss = self._update(torch.from_numpy(self.memory[self.random.integers(min(self.stored, CAPACITY), size=BATCH)]))
+            loss = self._update(
+                torch.from_numpy(self.memory[self.random.integers(min(self.stored, CAPACITY), size=BATCH)])
+            )
         return self.weights(), loss
 
     def _act(self, observations):

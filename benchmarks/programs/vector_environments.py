@@ -163,7 +163,9 @@ def run(measured, options):
         play = stepwise(step)
     measured.ready()
     for number in measured.rounds():
-        rewards, observations = play(measured, np.array(environments.actions(options.env, options.envs, options.steps, number)))
+        rewards, observations = play(
+            measured, np.array(environments.actions(options.env, options.envs, options.steps, number))
+        )
         environments.see(measured, rewards, observations)
     vector.close()
 

@@ -61,7 +61,9 @@ def test_what_was_left_out_is_required_of_nobody():
 
 
 def test_a_row_tells_the_pace_of_the_machine_meanwhile():
-    found = summary(ray=[made(1.0, paces=[1.0, 3.0])], rayshim=[made(1.0, paces=[1.0])], limit=[made(1.0, paces=[1.25, 1.25])])
+    found = summary(
+        ray=[made(1.0, paces=[1.0, 3.0])], rayshim=[made(1.0, paces=[1.0])], limit=[made(1.0, paces=[1.25, 1.25])]
+    )
     assert [row(name, found)["pace"] for name in ("ray", "rayshim", "limit", "other")] == [0.5, 1.0, 0.8, None]
     assert "the machine's pace differed from row to row: 50% to 100% of its best" in dict(standings.notes(found))
     even = summary(ray=[made(1.0, paces=[1.0])], rayshim=[made(1.0, paces=[1.1])])
@@ -134,7 +136,15 @@ def test_tables_are_made_from_the_json_alone():
     case = {"title": CASE.title, "options": CASE.options, **summary(ray=[made(30.0)], rayshim=[made(10.0)])}
     state = {"cores": 2, "processor": "P", "memory": 1 << 30, "system": "Linux-6.1-x", "python": "3.11", "versions": {}}
     state |= {"revision": None, "modified": None, "load": 0.0}
-    found = {"title": "Made up: time", "unit": None, "axis": None, "published": "", "machine": state, "floors": {}, "cases": [case]}
+    found = {
+        "title": "Made up: time",
+        "unit": None,
+        "axis": None,
+        "published": "",
+        "machine": state,
+        "floors": {},
+        "cases": [case],
+    }
     told = publish.section("gymnasium", found)
     assert "| rayshim | 1 s ±0% | 3 |" in told and "at least 3, found 3: met" in told
     assert "| Made up | small | 3 s | 1 s | 3 | same |" in publish.summary({"gymnasium": found})
@@ -148,16 +158,35 @@ def test_the_readme_shows_some_rows_of_the_summary():
     results = {}
     for name, title in publish.HIGHLIGHTS:
         case = {"title": title, "options": CASE.options, **summary(ray=[made(30.0)], rayshim=[made(10.0)])}
-        results[name] = {"title": f"Of {name}: time", "unit": None, "axis": None, "published": "", "machine": state, "floors": {}, "cases": [case]}
+        results[name] = {
+            "title": f"Of {name}: time",
+            "unit": None,
+            "axis": None,
+            "published": "",
+            "machine": state,
+            "floors": {},
+            "cases": [case],
+        }
     told = publish.highlights(results)
-    assert "| Of impala | 50 steps a trajectory | 3 s | 1 s | 3 | same |" in told and told.count("an unknown revision") == 1
+    assert (
+        "| Of impala | 50 steps a trajectory | 3 s | 1 s | 3 | same |" in told
+        and told.count("an unknown revision") == 1
+    )
 
 
 def test_publish_fills_the_pages_and_copies_the_plots(tmp_path, monkeypatch):
     case = {"title": CASE.title, "options": CASE.options, **summary(ray=[made(30.0)], rayshim=[made(10.0)])}
     state = {"cores": 2, "processor": "P", "memory": 1 << 30, "system": "Linux-6.1-x", "python": "3.11", "versions": {}}
     state |= {"revision": None, "modified": None, "load": 0.0}
-    found = {"title": "Made up: time", "unit": None, "axis": None, "published": "", "machine": state, "floors": {}, "cases": [case]}
+    found = {
+        "title": "Made up: time",
+        "unit": None,
+        "axis": None,
+        "published": "",
+        "machine": state,
+        "floors": {},
+        "cases": [case],
+    }
     (tmp_path / "gymnasium.json").write_text(json.dumps(found))
     page = tmp_path / "RESULTS.md"
     page.write_text("# Results\n\n<!-- figures: gymnasium -->\nold\n<!-- end of figures -->\n")

@@ -47,7 +47,14 @@ def test_programs_use_everything():
         p.Create, p.Call, p.Task, p.Put, p.Get, p.Wait, p.Read, p.Keep, p.Cancel, p.Kill, p.Forget, p.Drop, p.Pause, p.Loop,
     }  # fmt: skip
     assert {actor.kind for program in programs for actor in program.actors.values()} == {"plain", "threaded", "async"}
-    assert {strike.whom for program in programs for strike in program.strikes} == {"any", "newest", "oldest", "all", "zygote", "driver"}
+    assert {strike.whom for program in programs for strike in program.strikes} == {
+        "any",
+        "newest",
+        "oldest",
+        "all",
+        "zygote",
+        "driver",
+    }
     assert {program.placement for program in programs} == set(p.PLACEMENTS)
     arguments = {type(argument) for step in steps if isinstance(step, p.Call | p.Task) for argument in step.arguments}
     assert arguments == {p.Number, p.Result, p.Inside, p.Handle}
@@ -86,16 +93,27 @@ class Story:
         return self.tell(t, "run", name, "a", life, n, pid=pid)
 
     def got(self, t, name, *parts, n=1, pid=WORKER, start=None):
-        return self.tell(t, "got", [[name, 0]], t if start is None else start, None, ["values", [["result", name, 0, pid, n, [*parts]]]])
+        return self.tell(
+            t,
+            "got",
+            [[name, 0]],
+            t if start is None else start,
+            None,
+            ["values", [["result", name, 0, pid, n, [*parts]]]],
+        )
 
     def failed(self, t, name, error, start=None, text="", timeout=None):
-        return self.tell(t, "got", [[name, 0]], t if start is None else start, timeout, ["error", [error, "RayError"], text])
+        return self.tell(
+            t, "got", [[name, 0]], t if start is None else start, timeout, ["error", [error, "RayError"], text]
+        )
 
     def strike(self, t, pid=WORKER, whom="any"):
         return self.tell(t, "strike", pid, whom, "")
 
     def wrong(self, ended=True):
-        events = [*self.run.events, ["end", 99.0, DRIVER], ["shut down", 99.1, DRIVER, 99.0]] if ended else self.run.events
+        events = (
+            [*self.run.events, ["end", 99.0, DRIVER], ["shut down", 99.1, DRIVER, 99.0]] if ended else self.run.events
+        )
         run = attack.Run(**{**vars(self.run), "events": events})
         return oracle.judge(self.program, run).wrong
 
@@ -232,7 +250,9 @@ def test_a_short_campaign_finds_nothing_wrong():
 
 
 def test_a_worker_is_led_through_instructions_before_it_is_killed():
-    process = subprocess.Popen([sys.executable, "-c", "print('begun', flush=True)\nwhile True: pass"], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", "print('begun', flush=True)\nwhile True: pass"], stdout=subprocess.PIPE
+    )
     try:
         process.stdout.readline()
         with stepping.led(process.pid, 1000):

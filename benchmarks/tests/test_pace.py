@@ -20,7 +20,11 @@ sys.path.remove(str(LOOPS))
 
 def made(seconds, reason=None, **loops):
     """A run in which each loop made so many steps by the end of the first second and of the run."""
-    return {"seconds": seconds, "loops": {name: {"1": first, "end": end} for name, (first, end) in loops.items()}, "reason": reason}
+    return {
+        "seconds": seconds,
+        "loops": {name: {"1": first, "end": end} for name, (first, end) in loops.items()},
+        "reason": reason,
+    }
 
 
 RAY = [made(2.0, player=(50.0, 100), watcher=(20.0, 40), rare=(1.0, 2))] * 3
@@ -63,7 +67,10 @@ def test_loops_of_few_steps_are_not_compared():
 
 
 def test_one_bad_run_of_three_is_not_the_median():
-    good, bad = made(2.0, player=(50.0, 100), watcher=(20.0, 40), rare=(1.0, 2)), made(2.0, player=(5.0, 10), watcher=(2.0, 4), rare=(0.0, 0))
+    good, bad = (
+        made(2.0, player=(50.0, 100), watcher=(20.0, 40), rare=(1.0, 2)),
+        made(2.0, player=(5.0, 10), watcher=(2.0, 4), rare=(0.0, 0)),
+    )
     assert summary([good, bad, good])["whole"]["ratio"] == 1.0
 
 
@@ -80,7 +87,9 @@ def test_a_run_that_did_not_end_does_not_meet_the_rule_and_is_said():
 
 
 def test_inline_is_timed_and_nothing_is_required_of_it():
-    row = pace_summary.summary({"ray": RAY, "inline": [made(9.0, player=(0.0, 0), watcher=(0.0, 0), rare=(0.0, 0))]}, "inline")
+    row = pace_summary.summary(
+        {"ray": RAY, "inline": [made(9.0, player=(0.0, 0), watcher=(0.0, 0), rare=(0.0, 0))]}, "inline"
+    )
     assert row["met"] is None and row["first_second"] is None and row["seconds"] == 9.0
 
 

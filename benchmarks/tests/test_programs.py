@@ -40,7 +40,13 @@ def test_programs_compute_the_same_in_each_style_and_placement():
 
 def printed(*command):
     programs = PROGRAM.parents[1] / "programs"
-    done = subprocess.run([sys.executable, *command], cwd=programs, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=programs,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1]
 
@@ -49,5 +55,7 @@ def printed(*command):
 @pytest.mark.parametrize("env", ["CartPole-v1", "Blackjack-v1", "Pendulum-v1"])
 def test_environments_step_the_same_in_processes_of_their_own(env):
     steps = ["--env", env, "--envs", "3", "--steps", "30", "--rounds", "2"]
-    alone, processes = (printed("vector_environments.py", "--library", library, *steps) for library in ("SyncVectorEnv", "processes"))
+    alone, processes = (
+        printed("vector_environments.py", "--library", library, *steps) for library in ("SyncVectorEnv", "processes")
+    )
     assert alone == processes and alone.startswith("trace ") and EMPTY not in alone

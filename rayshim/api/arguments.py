@@ -16,10 +16,18 @@ _SPILL_NOTE = 2 << 30  # bytes on the disk at which the user is told first
 
 #: Arguments of Ray's `init` that are accepted and have no meaning on one machine without a dashboard.
 ACCEPTED = frozenset(
-    """
-    include_dashboard dashboard_host dashboard_port enable_resource_isolation cgroup_path system_reserved_cpu
-    system_reserved_memory proxy_server_url allow_multiple storage
-    """.split()
+    [
+        "include_dashboard",
+        "dashboard_host",
+        "dashboard_port",
+        "enable_resource_isolation",
+        "cgroup_path",
+        "system_reserved_cpu",
+        "system_reserved_memory",
+        "proxy_server_url",
+        "allow_multiple",
+        "storage",
+    ]
 )
 
 
@@ -27,7 +35,9 @@ def check_order(ordering):
     """The ordering of the session. ValueError for what is none."""
     ordering = ordering or os.environ.get("RAYSHIM_ORDERING") or "logical"
     if ordering not in ORDERINGS:
-        raise ValueError(f"init(ordering={ordering!r}): must be one of {', '.join(map(repr, ORDERINGS))} (at {calling()})")
+        raise ValueError(
+            f"init(ordering={ordering!r}): must be one of {', '.join(map(repr, ORDERINGS))} (at {calling()})"
+        )
     return ordering
 
 
@@ -48,7 +58,9 @@ def budget(patience):
         seconds = share = -1.0
     if not (seconds >= 0 and 0 <= share <= 100):
         source = "the environment variable RAYSHIM_PATIENCE is" if patience is None else "init(patience=) got"
-        raise ValueError(f"{source} {given!r}: it must be a number of seconds, 0 or more (math.inf: no limit), or a share of the time such as '25%' (at {calling()})")
+        raise ValueError(
+            f"{source} {given!r}: it must be a number of seconds, 0 or more (math.inf: no limit), or a share of the time such as '25%' (at {calling()})"
+        )
     return seconds, share
 
 
@@ -57,18 +69,26 @@ def check(address, num_cpus, num_gpus, store, resources, labels, placement, acce
     check_address(address)
     unknown = [name for name in accepted if name not in ACCEPTED and not name.startswith("_")]
     if unknown:
-        raise RuntimeError(f"Unknown keyword argument(s): {', '.join(unknown)} ({at('init')}: see help(rayshim.init) for those there are)")
+        raise RuntimeError(
+            f"Unknown keyword argument(s): {', '.join(unknown)} ({at('init')}: see help(rayshim.init) for those there are)"
+        )
     for name, value in (("num_cpus", num_cpus), ("num_gpus", num_gpus), ("object_store_memory", store)):
         if value is not None and value < 0:
             raise ValueError(f"init({name}={value!r}): must not be negative (at {calling()})")
     told = gpus.visible()
     if num_gpus is not None and told is not None and num_gpus > len(told):
-        raise ValueError(f"Attempting to start raylet with {num_gpus} GPU, but CUDA_VISIBLE_DEVICES contains {told}. Give init(num_gpus=) at most {len(told)}, or name more in that variable (at {calling()})")
+        raise ValueError(
+            f"Attempting to start raylet with {num_gpus} GPU, but CUDA_VISIBLE_DEVICES contains {told}. Give init(num_gpus=) at most {len(told)}, or name more in that variable (at {calling()})"
+        )
     if store is not None and store < 1 << 20:
-        raise ValueError(f"init(object_store_memory={store}): at least 1 MiB (1048576 bytes) is needed (at {calling()})")
+        raise ValueError(
+            f"init(object_store_memory={store}): at least 1 MiB (1048576 bytes) is needed (at {calling()})"
+        )
     for name, amount in (resources or {}).items():
         if name in ("CPU", "GPU"):
-            raise ValueError(f"init(resources=): use num_cpus and num_gpus instead of the resource '{name}' (at {calling()})")
+            raise ValueError(
+                f"init(resources=): use num_cpus and num_gpus instead of the resource '{name}' (at {calling()})"
+            )
         if amount < 0:
             raise ValueError(f"init(resources={{{name!r}: {amount!r}}}): must not be negative (at {calling()})")
     for name, value in (labels or {}).items():
@@ -78,7 +98,9 @@ def check(address, num_cpus, num_gpus, store, resources, labels, placement, acce
         from rayshim.placement.packing import packed
 
         if not isinstance(placement, packed):
-            raise ValueError(f"init(placement={placement!r}): must be one of {', '.join(map(repr, PLACEMENTS))}, or packed(n) (at {calling()})")
+            raise ValueError(
+                f"init(placement={placement!r}): must be one of {', '.join(map(repr, PLACEMENTS))}, or packed(n) (at {calling()})"
+            )
 
 
 def check_address(address):
@@ -86,8 +108,14 @@ def check_address(address):
     if address in (None, "", "local"):
         return
     if not isinstance(address, str) or not (address == "auto" or "://" in address or ":" in address):
-        raise ValueError(f"Invalid address format: {address} ({at('init')}: leave it out; rayshim runs on this machine)")
-    found = "Could not find any running Ray instance" if address == "auto" else f"ray.init(address={address!r}) cannot connect"
+        raise ValueError(
+            f"Invalid address format: {address} ({at('init')}: leave it out; rayshim runs on this machine)"
+        )
+    found = (
+        "Could not find any running Ray instance"
+        if address == "auto"
+        else f"ray.init(address={address!r}) cannot connect"
+    )
     raise ConnectionError(
         f"{found}: rayshim runs on this machine, inside this program; there is no cluster to join. Leave the address out "
         f"(and `ray start` away), or run the program with real Ray ({at('init')})"
@@ -119,7 +147,9 @@ def spilling(directory, accepted):
     import tempfile
 
     asked = accepted.get("_system_config") or {}
-    if str(asked.get("automatic_object_spilling_enabled", os.environ.get("RAY_automatic_object_spilling_enabled", True))).lower() in ("0", "false"):
+    if str(
+        asked.get("automatic_object_spilling_enabled", os.environ.get("RAY_automatic_object_spilling_enabled", "true"))
+    ).lower() in ("0", "false"):
         return None
     config = asked.get("object_spilling_config") or os.environ.get("RAY_object_spilling_config")
     if config and not directory:
@@ -172,9 +202,13 @@ def _json_variable(name):
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise ValueError(f"the environment variable {name} must be a JSON object, not {text!r}: {error} (init() at {calling()}: mend or unset it)") from None
+        raise ValueError(
+            f"the environment variable {name} must be a JSON object, not {text!r}: {error} (init() at {calling()}: mend or unset it)"
+        ) from None
     if not isinstance(value, dict):
-        raise ValueError(f"the environment variable {name} must be a JSON object, not {text!r} (init() at {calling()}: mend or unset it)")
+        raise ValueError(
+            f"the environment variable {name} must be a JSON object, not {text!r} (init() at {calling()}: mend or unset it)"
+        )
     return value
 
 

@@ -71,7 +71,12 @@ class _BarManager:
             _, bar = self._bars.get(state["uuid"]) or (None, None)
             if bar is None:
                 bar = self._tqdm(
-                    desc=state["desc"], total=state["total"], unit=state["unit"], position=0, dynamic_ncols=True, unit_scale=True
+                    desc=state["desc"],
+                    total=state["total"],
+                    unit=state["unit"],
+                    position=0,
+                    dynamic_ncols=True,
+                    unit_scale=True,
                 )
             self._bars[state["uuid"]] = (state, bar)
             bar.set_description(state["desc"], refresh=False)

@@ -31,8 +31,10 @@ def nodes():
     """A list with this machine's entry, with the keys that Ray gives. RaySystemError without a session."""
     s = session.current
     if s is None:
-        raise RaySystemError("Ray has not been started yet. Trying to use state API before ray.init() has been called. "
-                             f"({at('nodes')}: call init() first)")
+        raise RaySystemError(
+            "Ray has not been started yet. Trying to use state API before ray.init() has been called. "
+            f"({at('nodes')}: call init() first)"
+        )
     return [
         {
             "NodeID": s.settings["node"],

@@ -15,7 +15,9 @@ def kill(actor, *, no_restart=True):
     """Ends an actor at once, whatever it is doing; its pending and later calls get an ActorDiedError. With `no_restart=False` it is
     made anew if its `max_restarts` allows. ValueError if `actor` is no handle."""
     if not isinstance(actor, ActorHandle):
-        raise ValueError(f"ray.kill() only supported for actors. For tasks, try ray.cancel(). Got: {type(actor)}. ({at('kill')})")
+        raise ValueError(
+            f"ray.kill() only supported for actors. For tasks, try ray.cancel(). Got: {type(actor)}. ({at('kill')})"
+        )
     s = session.ensure()
     link = actor._link
     if link.stale:
@@ -51,7 +53,9 @@ def cancel(ray_waitable, *, force=False, recursive=True):
     if isinstance(ray_waitable, ObjectRefGenerator):
         ray_waitable = ray_waitable.completed()
     if not isinstance(ray_waitable, ObjectRef):
-        raise TypeError(f"ray.cancel() only supported for object refs. For actors, try ray.kill(). Got: {type(ray_waitable)}. ({at('cancel')})")
+        raise TypeError(
+            f"ray.cancel() only supported for object refs. For actors, try ray.kill(). Got: {type(ray_waitable)}. ({at('cancel')})"
+        )
     from rayshim.calls.cancelling import cancel_ref
 
     cancel_ref(ray_waitable, force, recursive)

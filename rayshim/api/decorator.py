@@ -21,11 +21,15 @@ def remote(*args, **kwargs):
 
 def _make_remote(target, given):
     if isinstance(target, (RemoteFunction, ActorClass)):
-        raise TypeError(f"The @ray.remote decorator was applied twice to {target.__name__}. ({at('remote')}: apply it once)")
+        raise TypeError(
+            f"The @ray.remote decorator was applied twice to {target.__name__}. ({at('remote')}: apply it once)"
+        )
     if isinstance(target, type):
         return ActorClass(target, opts.actor_options(given))
     if not hasattr(target, "__code__") and type(target).__name__ != "cython_function_or_method":
-        raise TypeError(f"The @ray.remote decorator must be applied to either a function or a class. ({at('remote')}: it was given {target!r:.80})")
+        raise TypeError(
+            f"The @ray.remote decorator must be applied to either a function or a class. ({at('remote')}: it was given {target!r:.80})"
+        )
     checked = opts.task_options(given, is_generator=_is_generator(target))
     if checked.get("num_gpus"):
         checked.setdefault("max_calls", 1)  # Ray's rule: what the process holds of a GPU is given back after each call

@@ -21,10 +21,14 @@ class LoggingConfig:
 
     def __post_init__(self):
         if self.encoding not in ("TEXT", "JSON"):
-            raise ValueError(f"Invalid encoding type: {self.encoding}. Valid encoding types are: ['TEXT', 'JSON'] ({at('LoggingConfig')})")
+            raise ValueError(
+                f"Invalid encoding type: {self.encoding}. Valid encoding types are: ['TEXT', 'JSON'] ({at('LoggingConfig')})"
+            )
         for name in self.additional_log_standard_attrs:
             if name not in _STANDARD:
-                raise ValueError(f"Unknown python logging standard attribute: {name}. The valid attributes are: {_STANDARD} ({at('LoggingConfig')})")
+                raise ValueError(
+                    f"Unknown python logging standard attribute: {name}. The valid attributes are: {_STANDARD} ({at('LoggingConfig')})"
+                )
 
     def check(self):
         """In `init`: ValueError for a level that `logging` does not know, TypeError for what is none."""
@@ -33,7 +37,9 @@ class LoggingConfig:
         try:
             logging.Handler().setLevel(self.log_level)
         except (ValueError, TypeError) as error:
-            raise type(error)(f"{error} ({at('init')}: log_level of its LoggingConfig; give a name such as 'INFO', in capitals, or a number)") from None
+            raise type(error)(
+                f"{error} ({at('init')}: log_level of its LoggingConfig; give a name such as 'INFO', in capitals, or a number)"
+            ) from None
 
     def to_dict(self):
         """The configuration as a dict that JSON can carry."""
@@ -65,8 +71,31 @@ class LoggingConfig:
 
 
 _applied = []  # the root logger's handler of the last configuration
-_STANDARD = ["args", "asctime", "created", "exc_info", "exc_text", "filename", "funcName", "levelname", "levelno", "lineno", "message", "module", "msecs", "msg", "name",
-             "pathname", "process", "processName", "relativeCreated", "stack_info", "taskName", "thread", "threadName"]
+_STANDARD = [
+    "args",
+    "asctime",
+    "created",
+    "exc_info",
+    "exc_text",
+    "filename",
+    "funcName",
+    "levelname",
+    "levelno",
+    "lineno",
+    "message",
+    "module",
+    "msecs",
+    "msg",
+    "name",
+    "pathname",
+    "process",
+    "processName",
+    "relativeCreated",
+    "stack_info",
+    "taskName",
+    "thread",
+    "threadName",
+]
 
 
 def _add_context(record):
@@ -76,8 +105,13 @@ def _add_context(record):
     context = RuntimeContext()
     known = {"job_id": context.get_job_id(), "worker_id": context.get_worker_id(), "node_id": context.get_node_id()}
     if session.current.driver is None or context.get_task_id():
-        known.update(actor_id=context.get_actor_id(), task_id=context.get_task_id(), task_name=context.get_task_name(),
-                     task_func_name=context.get_task_function_name(), actor_name=context.get_actor_name())
+        known.update(
+            actor_id=context.get_actor_id(),
+            task_id=context.get_task_id(),
+            task_name=context.get_task_name(),
+            task_func_name=context.get_task_function_name(),
+            actor_name=context.get_actor_name(),
+        )
     for name, value in known.items():
         if value:
             setattr(record, name, value)
@@ -103,8 +137,14 @@ class _Formatter:
             plain = logging.Formatter("%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s")
             return " ".join([plain.format(record), *(f"{name}={value}" for name, value in added.items())])
         plain = logging.Formatter()
-        made = {"asctime": plain.formatTime(record), "levelname": record.levelname, "message": record.getMessage(), "filename": record.filename,
-                "lineno": record.lineno, "process": record.process}
+        made = {
+            "asctime": plain.formatTime(record),
+            "levelname": record.levelname,
+            "message": record.getMessage(),
+            "filename": record.filename,
+            "lineno": record.lineno,
+            "process": record.process,
+        }
         if record.exc_info:
             made["exc_text"] = record.exc_text or plain.formatException(record.exc_info)
         return json.dumps({**made, **added})
@@ -116,10 +156,21 @@ class JobConfig:
 
     __module__ = "rayshim.job_config"
 
-    def __init__(self, jvm_options=None, code_search_path=None, runtime_env=None, _client_job=False, metadata=None,
-                 ray_namespace=None, default_actor_lifetime="non_detached", _py_driver_sys_path=None):
+    def __init__(
+        self,
+        jvm_options=None,
+        code_search_path=None,
+        runtime_env=None,
+        _client_job=False,
+        metadata=None,
+        ray_namespace=None,
+        default_actor_lifetime="non_detached",
+        _py_driver_sys_path=None,
+    ):
         if default_actor_lifetime not in ("detached", "non_detached"):
-            raise ValueError(f"Default actor lifetime must be one of `detached`, `non_detached`, not {default_actor_lifetime!r} ({at('JobConfig')})")
+            raise ValueError(
+                f"Default actor lifetime must be one of `detached`, `non_detached`, not {default_actor_lifetime!r} ({at('JobConfig')})"
+            )
         self.jvm_options = jvm_options or []
         self.code_search_path = code_search_path or []
         self.runtime_env = runtime_env or {}

@@ -16,7 +16,11 @@ def digest(seconds=60.0):
     """
     s = session.current
     if s is None or not s.settings["digest"]:
-        found = "no session is running. Call it between init() and shutdown()" if s is None else "init(digest=False) turned it off. Leave that out"
+        found = (
+            "no session is running. Call it between init() and shutdown()"
+            if s is None
+            else "init(digest=False) turned it off. Leave that out"
+        )
         raise RuntimeError(f"{at('digest')}: {found}")
     import time
 

@@ -111,12 +111,14 @@ def init(
             "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'. "
             f"({at('init')}: a session is running)"
         )
-    from rayshim.api import arguments as arguments
+    from rayshim.api import arguments as arguments  # noqa: PLC0414
 
     placement = placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
     order, budget = arguments.check_order(ordering), arguments.budget(patience)
     kept = replayed = None
-    record, replay = (record, replay) if record or replay else (os.environ.get("RAYSHIM_RECORD"), os.environ.get("RAYSHIM_REPLAY"))
+    record, replay = (
+        (record, replay) if record or replay else (os.environ.get("RAYSHIM_RECORD"), os.environ.get("RAYSHIM_REPLAY"))
+    )
     if record or replay:
         from rayshim.journal import rerun
 
@@ -140,7 +142,9 @@ def init(
     amounts, store = arguments.amounts(num_cpus, num_gpus, resources, object_store_memory)
     node = os.urandom(28).hex()
     settings = {
-        "namespace": namespace or (job_config.ray_namespace if job_config is not None else None) or os.urandom(16).hex(),
+        "namespace": namespace
+        or (job_config.ray_namespace if job_config is not None else None)
+        or os.urandom(16).hex(),
         "placement": placement,
         "seed": seed,
         "ordering": order,
@@ -308,7 +312,11 @@ class RayContext:
         shutdown()
 
     def __repr__(self):
-        return f"RayContext(placement={session.current.settings['placement']!r})" if session.current else "RayContext(ended)"
+        return (
+            f"RayContext(placement={session.current.settings['placement']!r})"
+            if session.current
+            else "RayContext(ended)"
+        )
 
 
 session.start, session.stop = init, shutdown

@@ -16,8 +16,10 @@ def seconds(timeout, call, least=None):
     except OverflowError:
         raise OverflowError(f"{where()}: the timeout is too large. Give None to wait without limit") from None
     except Exception:
-        raise TypeError(f"{where()}: the timeout must be a number of seconds or None, not {type(timeout).__name__}") from None
-    if found != found:
+        raise TypeError(
+            f"{where()}: the timeout must be a number of seconds or None, not {type(timeout).__name__}"
+        ) from None
+    if found != found:  # noqa: PLR0124
         raise ValueError(f"{where()}: the timeout is not a number of seconds. Give None to wait without limit")
     if least is not None and found < least:
         raise ValueError(f"The 'timeout' argument must be nonnegative. Received {timeout} ({where()})")

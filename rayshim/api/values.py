@@ -126,8 +126,10 @@ def _unknown(refs):
 
 def _time_out(timeout, n):
     _core.count_physical()
-    raise GetTimeoutError(f"Get timed out: some object(s) not ready. ({n} asked for, {timeout:g} s waited, {at('get')}) Give it more "
-                          "time, or `wait` for those that are done")
+    raise GetTimeoutError(
+        f"Get timed out: some object(s) not ready. ({n} asked for, {timeout:g} s waited, {at('get')}) Give it more "
+        "time, or `wait` for those that are done"
+    )
 
 
 def put(value, *, _owner=None, _tensor_transport=None):
@@ -164,7 +166,9 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
             f"ray.ObjectRefGenerator {refs} ({at('wait')}: put it into a list)"
         )
     if not isinstance(refs, list):
-        raise TypeError(f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got {type(refs)} ({at('wait')})")
+        raise TypeError(
+            f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got {type(refs)} ({at('wait')})"
+        )
     if timeout is not None:
         timeout = seconds(timeout, "wait", least=0)
     if not refs:
@@ -177,7 +181,11 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
         )
     if timeout is not None and session.current is not None:
         _core.count_physical()
-    if session.current is not None and session.current.settings["kept"] and all(isinstance(ref, ObjectRef) for ref in refs):
+    if (
+        session.current is not None
+        and session.current.settings["kept"]
+        and all(isinstance(ref, ObjectRef) for ref in refs)
+    ):
         return orders.wait_kept(refs, num_returns, timeout, sys._getframe(1))
     try:
         if timeout is None and _core.logical() and session.current.settings["ordering"] != "arrival":

@@ -99,9 +99,12 @@ class ActorClass:
                 return found
         if self._info is None:
             self._info = ClassInfo(self._cls)
-        how = {"concurrency": options.get("max_concurrency"), "groups": _groups(options.get("concurrency_groups")),
-               "out_of_order": options.get("allow_out_of_order_execution"),
-               "streams_window": options.get("_actor_generator_backpressure_num_objects")}
+        how = {
+            "concurrency": options.get("max_concurrency"),
+            "groups": _groups(options.get("concurrency_groups")),
+            "out_of_order": options.get("allow_out_of_order_execution"),
+            "streams_window": options.get("_actor_generator_backpressure_num_objects"),
+        }
         concurrency.check(self.__name__, how, self._info.is_async)
         resources = opts.actor_resources(options)
         place = demands.place(options, resources, self.__qualname__)
@@ -135,7 +138,9 @@ class ActorClass:
         if s.settings["placement"] == "packed":
             from rayshim.placement.packing import shares
 
-            facts["shares"] = shares(self._cls, info, several or how["streams_window"], facts, num_threads.chosen(resources, env))
+            facts["shares"] = shares(
+                self._cls, info, several or how["streams_window"], facts, num_threads.chosen(resources, env)
+            )
         link = _core.actor(facts["max_restarts"] != 0, several)
         facts["number"], facts["offset"] = link.actor, link.offset
         if len(s.made) < _NAMED:
@@ -178,7 +183,9 @@ class ActorClass:
                 raise
             from rayshim.errors.unpicklable import told
 
-            raise told(error, f"the argument {error.value!r} for a task or actor {self._signature.of} (at {calling()})") from error
+            raise told(
+                error, f"the argument {error.value!r} for a task or actor {self._signature.of} (at {calling()})"
+            ) from error
 
     def __reduce__(self):
         return ActorClass, (self._cls, self._options)

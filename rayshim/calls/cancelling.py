@@ -17,7 +17,9 @@ def cancel_ref(ref, force, recursive):
     _core.count_physical()
     of_actor = ref.kind == _METHOD_RESULT
     if of_actor and force:
-        raise ValueError(f"force=True is not supported for actor tasks. ({at('cancel')}: leave it out, or use ray.kill)")
+        raise ValueError(
+            f"force=True is not supported for actor tasks. ({at('cancel')}: leave it out, or use ray.kill)"
+        )
 
     def end():
         if _core.cancel(ref, recursive) != _RUNNING or of_actor or s.inline:

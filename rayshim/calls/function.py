@@ -104,7 +104,12 @@ class RemoteFunction:
             signature.min_args if signature.simple else 1 << 30,
             signature.max_args,
             signature.check,
-            s.demand(place.demand, place.group, s.setting(env, resources.get("GPU")), f"the task {self.__qualname__} (called at {calling()})"),
+            s.demand(
+                place.demand,
+                place.group,
+                s.setting(env, resources.get("GPU")),
+                f"the task {self.__qualname__} (called at {calling()})",
+            ),
             _FOREVER if retries is None or retries < 0 else retries,
             *window(o),
         )
@@ -133,7 +138,9 @@ def _flags(o, resources, place, env, threads):
     if o.get("retry_exceptions"):
         which = o["retry_exceptions"]
         flags["retry_exceptions"] = tuple(which) if isinstance(which, (list, tuple)) else True
-    most = o.get("max_calls", 1 if resources.get("GPU") else 0)  # Ray's default: a GPU's memory comes back with the process
+    most = o.get(
+        "max_calls", 1 if resources.get("GPU") else 0
+    )  # Ray's default: a GPU's memory comes back with the process
     if most:
         flags["max_calls"] = most
     if threads > 1:

@@ -106,7 +106,9 @@ class ObjectRefGenerator:
 
 
 def _unsupported(name):
-    return NotImplementedError(f"`gen.{name}` is not supported. (at {calling()}: refs are taken with next() or a loop; ray.cancel ends the task)")
+    return NotImplementedError(
+        f"`gen.{name}` is not supported. (at {calling()}: refs are taken with next() or a loop; ray.cancel ends the task)"
+    )
 
 
 class DynamicObjectRefGenerator:
@@ -140,9 +142,13 @@ def wait(waitables, num_returns, timeout):
     """`ray.wait` of a list that has generators among its refs: one is ready when `next` would not wait."""
     for w in waitables:
         if not isinstance(w, (ObjectRefGenerator, _core.Ref)):
-            raise TypeError(f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing {type(w)} ({at('wait')})")
+            raise TypeError(
+                f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing {type(w)} ({at('wait')})"
+            )
     if len({id(w) if isinstance(w, ObjectRefGenerator) else w.uid for w in waitables}) < len(waitables):
-        raise ValueError(f"Wait requires a list of unique ray_waitables. ({at('wait')}: one is there more than once; leave it out)")
+        raise ValueError(
+            f"Wait requires a list of unique ray_waitables. ({at('wait')}: one is there more than once; leave it out)"
+        )
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         missing = [_missing(w) for w in waitables]

@@ -63,7 +63,9 @@ def _bind(method, args, kwargs, options):
     if signature is not None:
         signature.check(args, kwargs)
     given = options.get("num_returns")
-    return binding.nodes().class_node.bind_method(handle, method.name, args, kwargs, options, results if given is None else given)
+    return binding.nodes().class_node.bind_method(
+        handle, method.name, args, kwargs, options, results if given is None else given
+    )
 
 
 class GeneratorMethod(ActorMethod):
@@ -80,11 +82,16 @@ class _OptionedMethod:
     def __init__(self, method, options):
         results = options.get("num_returns")
         results = method.results if results is None else num_returns_code(results, method.is_generator)
-        around = tuple((name, tuple(value) if isinstance(value, list) else value)
-                       for name in _AROUND if (value := options.get(name)) not in (None, ""))
+        around = tuple(
+            (name, tuple(value) if isinstance(value, list) else value)
+            for name in _AROUND
+            if (value := options.get(name)) not in (None, "")
+        )
         ref = session.ensure().export_options(around) if around else None
         retries = options.get("max_task_retries")
-        self.remote = method.vary(results, *window(options), method.retries if retries is None else _retries(retries), ref).remote
+        self.remote = method.vary(
+            results, *window(options), method.retries if retries is None else _retries(retries), ref
+        ).remote
         self._method, self._options = method, options
 
     def bind(self, *args, **kwargs):
@@ -146,9 +153,13 @@ class ActorHandle:
             index, results, least, most, signature, own = self._info.methods[name]
         except KeyError:
             if name.startswith("__"):
-                raise AttributeError(f"'{self._info.name}' object has no attribute '{name}'") from None  # Python itself asks for such
+                raise AttributeError(
+                    f"'{self._info.name}' object has no attribute '{name}'"
+                ) from None  # Python itself asks for such
             methods = ", ".join(method for method in self._info.methods if not method.startswith("__"))
-            raise AttributeError(f"'{self._info.name}' object has no attribute '{name}' (at {calling()}; its methods are: {methods})") from None
+            raise AttributeError(
+                f"'{self._info.name}' object has no attribute '{name}' (at {calling()}; its methods are: {methods})"
+            ) from None
         check = None if signature is None else signature.check
         kind = GeneratorMethod if name in self._info.generators else ActorMethod
         retries = own.get("max_task_retries")
@@ -210,7 +221,9 @@ def _weak_handle_from(link, info_ref):
 def _handle_at(offset, info_ref, run):
     link = _core.link_at(offset, True) if run == _run() else None
     if link is None:
-        raise ValueError(f"this pickled actor handle is of a session that has ended (unpickled at {calling()}): make the actor again after the new init()")
+        raise ValueError(
+            f"this pickled actor handle is of a session that has ended (unpickled at {calling()}): make the actor again after the new init()"
+        )
     return _handle_from(link, info_ref)
 
 

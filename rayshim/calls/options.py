@@ -24,9 +24,7 @@ def _count(name, value):
 
 def _count_or_infinite(name, value):
     if value is not None and value < -1:
-        return (
-            f"The keyword '{name}' only accepts None, 0, -1 or a positive integer, where -1 represents infinity."
-        )
+        return f"The keyword '{name}' only accepts None, 0, -1 or a positive integer, where -1 represents infinity."
 
 
 def _quantity(name, value):
@@ -35,9 +33,7 @@ def _quantity(name, value):
     if value < 0:
         return f"The quantity of resource {name} cannot be negative"
     if isinstance(value, float) and 0 < value < _SMALLEST_QUANTITY:
-        return (
-            f"The precision of the fractional quantity of resource {name} cannot go beyond {_SMALLEST_QUANTITY}"
-        )
+        return f"The precision of the fractional quantity of resource {name} cannot go beyond {_SMALLEST_QUANTITY}"
 
 
 def _quantities(name, value):
@@ -82,7 +78,9 @@ def _backpressure(name, value):
 
 def _actor_backpressure(name, value):
     if value is not None and value != -1 and value <= 0:
-        return f"{name} must be > 0 to cap the actor's total unconsumed generator objects, or -1 to disable. Got {value}."
+        return (
+            f"{name} must be > 0 to cap the actor's total unconsumed generator objects, or -1 to disable. Got {value}."
+        )
 
 
 def _objects_per_yield(name, value):
@@ -199,7 +197,9 @@ def task_options(given, in_options=False, is_generator=None):
     """
     checked = _check(given, _TASK, "remote functions")
     if in_options and "max_calls" in checked:
-        raise ValueError(f"Setting 'max_calls' is not supported in '.options()'. (at {calling()}: give it to @ray.remote)")
+        raise ValueError(
+            f"Setting 'max_calls' is not supported in '.options()'. (at {calling()}: give it to @ray.remote)"
+        )
     _check_placement(checked)
     if is_generator is not None and checked.get("num_returns") is not None:
         check_num_returns(checked["num_returns"], is_generator)
@@ -210,7 +210,9 @@ def actor_options(given, in_options=False):
     """The options of a remote class, checked; as `task_options`."""
     checked = _check(given, _ACTOR, "actors")
     if in_options and "concurrency_groups" in checked:
-        raise ValueError(f"Setting 'concurrency_groups' is not supported in '.options()'. (at {calling()}: give it to @ray.remote)")
+        raise ValueError(
+            f"Setting 'concurrency_groups' is not supported in '.options()'. (at {calling()}: give it to @ray.remote)"
+        )
     if checked.get("get_if_exists") and not checked.get("name"):
         raise ValueError(f"The actor name must be specified to use `get_if_exists`. (at {calling()}: give name=, too)")
     if checked.get("name") == "":
@@ -296,7 +298,9 @@ def _resources(options):
     if message:
         raise ValueError(f"{message} (resources={wanted!r:.80} at {calling()})")
     if "memory" in wanted or "object_store_memory" in wanted:
-        raise ValueError(f"The resources dictionary must not contain the key 'memory' or 'object_store_memory' (at {calling()}: they are options of their own)")
+        raise ValueError(
+            f"The resources dictionary must not contain the key 'memory' or 'object_store_memory' (at {calling()}: they are options of their own)"
+        )
     for option, resource in (
         ("num_cpus", "CPU"),
         ("num_gpus", "GPU"),
@@ -324,7 +328,9 @@ def _nonzero(wanted):
 def _check(given, table, whom):
     for name, value in given.items():
         if name not in table:
-            raise ValueError(f"Invalid option keyword {name} for {whom}. Valid ones are {list(table)}. (at {calling()})")
+            raise ValueError(
+                f"Invalid option keyword {name} for {whom}. Valid ones are {list(table)}. (at {calling()})"
+            )
         _check_value(name, value, table, whom)
     return dict(given)
 

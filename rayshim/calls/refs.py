@@ -16,9 +16,13 @@ class ObjectRef(_core.Ref):
     def __new__(cls, id):
         """The ref with these 28 bytes as its id: a name without an object, which compares and prints and cannot be gotten."""
         if not isinstance(id, bytes):
-            raise TypeError(f"Unsupported type: {type(id)}, expected bytes ({cls.__name__} at {calling()}: refs come from `.remote()` and `put`)")
+            raise TypeError(
+                f"Unsupported type: {type(id)}, expected bytes ({cls.__name__} at {calling()}: refs come from `.remote()` and `put`)"
+            )
         if len(id) != cls.size():
-            raise ValueError(f"ID string needs to have length {cls.size()}, got {len(id)} ({cls.__name__} at {calling()}: refs come from `.remote()` and `put`)")
+            raise ValueError(
+                f"ID string needs to have length {cls.size()}, got {len(id)} ({cls.__name__} at {calling()}: refs come from `.remote()` and `put`)"
+            )
         from hashlib import blake2b
 
         made = _core.bare_ref(_BareRef, int.from_bytes(blake2b(id, digest_size=8).digest(), "little"))
@@ -131,7 +135,9 @@ class _BareRef(ObjectRef):
 
 def _restore(offset, uid, run):
     if run != _run():
-        raise ValueError(f"this pickled ObjectRef is of a session that has ended: its value is gone (unpickled at {calling()}). Make it again after the new init()")
+        raise ValueError(
+            f"this pickled ObjectRef is of a session that has ended: its value is gone (unpickled at {calling()}). Make it again after the new init()"
+        )
     return _core.ref_at(offset)
 
 

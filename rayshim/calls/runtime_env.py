@@ -8,8 +8,20 @@ from rayshim.errors.sites import calling
 _HONOURED = ("env_vars", "working_dir", "py_modules", "worker_process_setup_hook")
 _IGNORED = ("config", "excludes", "_ray_commit", "_inject_current_ray")
 # What would have to be fetched and installed first, or started inside something else.
-_REFUSED = ("pip", "uv", "conda", "container", "image_uri", "py_executable", "java_jars", "mpi", "nsight", "_nsight", "rocprof_sys",
-            "_rocprof_sys")
+_REFUSED = (
+    "pip",
+    "uv",
+    "conda",
+    "container",
+    "image_uri",
+    "py_executable",
+    "java_jars",
+    "mpi",
+    "nsight",
+    "_nsight",
+    "rocprof_sys",
+    "_rocprof_sys",
+)
 
 
 class RuntimeEnvConfig(dict):
@@ -18,7 +30,9 @@ class RuntimeEnvConfig(dict):
     __module__ = "rayshim.runtime_env"
 
     def __init__(self, setup_timeout_seconds=600, eager_install=True, log_files=None):
-        super().__init__(setup_timeout_seconds=setup_timeout_seconds, eager_install=eager_install, log_files=log_files or [])
+        super().__init__(
+            setup_timeout_seconds=setup_timeout_seconds, eager_install=eager_install, log_files=log_files or []
+        )
 
 
 class RuntimeEnv(dict):
@@ -76,14 +90,18 @@ def checked(env, where):
                 f"interpreter and installs nothing. Install it yourself, or leave it out (at {calling()})"
             )
         if name not in _HONOURED + _IGNORED + _REFUSED:
-            raise ValueError(f"{where}: unknown field {name!r} in runtime_env. The fields are {', '.join(_HONOURED + _IGNORED + _REFUSED)} (at {calling()})")
+            raise ValueError(
+                f"{where}: unknown field {name!r} in runtime_env. The fields are {', '.join(_HONOURED + _IGNORED + _REFUSED)} (at {calling()})"
+            )
     if "env_vars" in known:
         known["env_vars"] = _variables(known["env_vars"])
     if "working_dir" in known:
         known["working_dir"] = _directory("working_dir", known["working_dir"], where)
     if "py_modules" in known:
         if not isinstance(known["py_modules"], list):
-            raise TypeError(f"{where}: `py_modules` must be a list of strings or modules, got {type(known['py_modules'])} (at {calling()})")
+            raise TypeError(
+                f"{where}: `py_modules` must be a list of strings or modules, got {type(known['py_modules'])} (at {calling()})"
+            )
         known["py_modules"] = [_module_directory(item, where) for item in known["py_modules"]]
     hook = known.get("worker_process_setup_hook")
     if hook is not None and not isinstance(hook, (str, bytes)):
@@ -104,7 +122,9 @@ def _variables(given):
         raise TypeError(f"runtime_env['env_vars'] must be of type Dict[str, str], got {type(given)} (at {calling()})")
     for name, value in given.items():
         if not isinstance(name, str):
-            raise TypeError(f"runtime_env['env_vars'] must be of type Dict[str, str], but the key {name} is of type {type(name)} (at {calling()})")
+            raise TypeError(
+                f"runtime_env['env_vars'] must be of type Dict[str, str], but the key {name} is of type {type(name)} (at {calling()})"
+            )
         if not isinstance(value, str):
             raise TypeError(
                 f"runtime_env['env_vars'] must be of type Dict[str, str], but the value {value} for key {name} is of type {type(value)} (at {calling()})"
@@ -115,9 +135,13 @@ def _variables(given):
 def _directory(field, path, where):
     path = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(path, str):
-        raise TypeError(f"{where}: `{field}` must be a string (a directory on this machine), got {type(path)} (at {calling()})")
+        raise TypeError(
+            f"{where}: `{field}` must be a string (a directory on this machine), got {type(path)} (at {calling()})"
+        )
     if not os.path.isdir(path):
-        raise ValueError(f"{where}: runtime_env={{{field!r}: {path!r}}}: must be a directory on this machine (at {calling()}; looked from {os.getcwd()})")
+        raise ValueError(
+            f"{where}: runtime_env={{{field!r}: {path!r}}}: must be a directory on this machine (at {calling()}; looked from {os.getcwd()})"
+        )
     return os.path.abspath(path)
 
 
@@ -134,13 +158,17 @@ def _module_directory(item, where):
 
 def _pickled_hook(hook):
     if not callable(hook):
-        raise TypeError(f"worker_process_setup_hook must be a function or the name of one, got {type(hook)} (at {calling()})")
+        raise TypeError(
+            f"worker_process_setup_hook must be a function or the name of one, got {type(hook)} (at {calling()})"
+        )
     try:
         import cloudpickle
 
         return cloudpickle.dumps(hook)
     except Exception as error:
-        raise RuntimeEnvSetupError(f"Failed to export the setup function. {error} (worker_process_setup_hook at {calling()})") from error
+        raise RuntimeEnvSetupError(
+            f"Failed to export the setup function. {error} (worker_process_setup_hook at {calling()})"
+        ) from error
 
 
 def imported(path):

@@ -26,7 +26,17 @@ class Signature:
     small and can be pickled.
     """
 
-    __slots__ = ("parameters", "min_args", "max_args", "has_required_kwonly", "simple", "_required", "_slots", "_open", "of")
+    __slots__ = (
+        "_open",
+        "_required",
+        "_slots",
+        "has_required_kwonly",
+        "max_args",
+        "min_args",
+        "of",
+        "parameters",
+        "simple",
+    )
 
     def __init__(self, function, skip_self=False):
         self._build(tuple(_parameters(function, skip_self)))
@@ -71,9 +81,13 @@ class Signature:
 
     def _told(self, args, kwargs):
         """For an error: the call, where it is made, what it was given and what it takes."""
-        given = f"{len(args)} positional argument{'s' * (len(args) != 1)}" + (f" and {', '.join(f'{name}=' for name in kwargs)}" if kwargs else "")
+        given = f"{len(args)} positional argument{'s' * (len(args) != 1)}" + (
+            f" and {', '.join(f'{name}=' for name in kwargs)}" if kwargs else ""
+        )
         name = self.of.removesuffix(".__init__")
-        return f"{name}.remote() at {calling()} was given {given}, and {name} takes {repr(self).removeprefix('Signature')}"
+        return (
+            f"{name}.remote() at {calling()} was given {given}, and {name} takes {repr(self).removeprefix('Signature')}"
+        )
 
     def _accepts(self, count, kwargs):
         if count > self.max_args >= 0:
@@ -124,7 +138,7 @@ def _parameters(function, skip_self):
         found = _of_inspect(function)
     if skip_self:
         if not found:
-                raise ValueError(
+            raise ValueError(
                 "Methods must take a 'self' argument, but the method "
                 f"'{getattr(function, '__name__', function)}' does not have one. (at {calling()})"
             )

@@ -143,7 +143,9 @@ def _observe(wanted):
     for name in ("ordering", "patience", "record", "replay"):
         if getattr(wanted, name):
             os.environ[f"RAYSHIM_{name.upper()}"] = getattr(wanted, name)
-    session.before_end += [f for f, on in ((explain, wanted.explain), (draw, wanted.graph), (trace, wanted.trace)) if on]
+    session.before_end += [
+        f for f, on in ((explain, wanted.explain), (draw, wanted.graph), (trace, wanted.trace)) if on
+    ]
 
 
 def _parser():
@@ -171,12 +173,18 @@ def _parser():
 
 
 _ABOUT = {
-    "status": ("Shows the sessions of this user that run now: driver, workers, what each runs, time and memory used.",
-               "  rayshim status\n\n  driver 4711  python train.py\n    worker 4720  ray::Learner.update      cpu 12.3 s    private 210 MiB"),
-    "stack": ("Shows the Python stacks of all workers of this user's sessions, also of those that are stuck.",
-              "  rayshim stack | less"),
-    "memory": ("Shows what each session has in shared memory and each of its processes has of its own.",
-               "  rayshim memory\n  watch -n 1 rayshim memory"),
+    "status": (
+        "Shows the sessions of this user that run now: driver, workers, what each runs, time and memory used.",
+        "  rayshim status\n\n  driver 4711  python train.py\n    worker 4720  ray::Learner.update      cpu 12.3 s    private 210 MiB",
+    ),
+    "stack": (
+        "Shows the Python stacks of all workers of this user's sessions, also of those that are stuck.",
+        "  rayshim stack | less",
+    ),
+    "memory": (
+        "Shows what each session has in shared memory and each of its processes has of its own.",
+        "  rayshim memory\n  watch -n 1 rayshim memory",
+    ),
 }
 
 
@@ -184,8 +192,12 @@ def _looking_parser(command):
     import argparse
 
     description, example = _ABOUT[command]
-    return argparse.ArgumentParser(prog=f"rayshim {command}", description=description, epilog=f"example:\n{example}",
-                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    return argparse.ArgumentParser(
+        prog=f"rayshim {command}",
+        description=description,
+        epilog=f"example:\n{example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
 
 
 def _run_parser():
@@ -208,11 +220,18 @@ def _run_parser():
     )
     parser.add_argument("--explain", action="store_true", help="at the end, print what was recorded and replayed")
     parser.add_argument("--graph", metavar="PATH", help="at the end, write the recorded graph there, an HTML page")
-    parser.add_argument("--trace", metavar="PATH", help="at the end, write the timeline there, for Perfetto or chrome://tracing")
+    parser.add_argument(
+        "--trace", metavar="PATH", help="at the end, write the timeline there, for Perfetto or chrome://tracing"
+    )
     parser.add_argument("--ordering", help="the order of an `init` that names none: logical, strict, arrival")
-    parser.add_argument("--patience", help="what logical order may cost, for an `init` that says nothing of it: seconds, inf, or a share such as 25%%")
+    parser.add_argument(
+        "--patience",
+        help="what logical order may cost, for an `init` that says nothing of it: seconds, inf, or a share such as 25%%",
+    )
     again = parser.add_mutually_exclusive_group()
-    again.add_argument("--record", metavar="PATH", help="keep what the run does in this new directory, for --replay and `rayshim diff`")
+    again.add_argument(
+        "--record", metavar="PATH", help="keep what the run does in this new directory, for --replay and `rayshim diff`"
+    )
     again.add_argument("--replay", metavar="PATH", help="have the run do what was recorded there")
     parser.add_argument("--placement", help="the placement of an `init` that names none: isolated, packed, inline")
     return parser
@@ -232,5 +251,7 @@ def _compare_parser():
         epilog="example:\n  python -m rayshim compare train.py --iterations 10",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--timeout", type=float, default=float("inf"), metavar="SECONDS", help="end a run that takes longer")
+    parser.add_argument(
+        "--timeout", type=float, default=float("inf"), metavar="SECONDS", help="end a run that takes longer"
+    )
     return parser

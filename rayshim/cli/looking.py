@@ -8,7 +8,10 @@ def status(out):
     def show(running):
         print(_headline(running), file=out)
         for worker in running.workers:
-            print(f"  worker {worker.pid}  {worker.what:<40}  cpu {worker.cpu:.1f} s  private {_size(worker.private)}", file=out)
+            print(
+                f"  worker {worker.pid}  {worker.what:<40}  cpu {worker.cpu:.1f} s  private {_size(worker.private)}",
+                file=out,
+            )
 
     return _each(show, out)
 
@@ -21,7 +24,9 @@ def stack(out):
         for worker in running.workers:
             told = ask(worker.pid)
             print(f"\n--- worker {worker.pid}  {worker.what}", file=out)
-            print(without_ours(told) if told is not None else "no answer: it is starting, or it has just ended", file=out)
+            print(
+                without_ours(told) if told is not None else "no answer: it is starting, or it has just ended", file=out
+            )
 
     return _each(show, out)
 

@@ -37,7 +37,9 @@ def sessions():
             except (OSError, ValueError):
                 continue  # it has ended, or is another user's
     # A worker's command line is its title; only in its first moments does it look like the zygote that it was forked from.
-    zygotes = [pid for pid, command in commands.items() if _ZYGOTE in command and _ZYGOTE not in commands.get(parents[pid], "")]
+    zygotes = [
+        pid for pid, command in commands.items() if _ZYGOTE in command and _ZYGOTE not in commands.get(parents[pid], "")
+    ]
     found = []
     for zygote in sorted(zygotes, key=lambda pid: parents[pid]):
         workers = [_process(pid, commands[pid]) for pid in sorted(parents) if parents[pid] == zygote]

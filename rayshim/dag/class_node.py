@@ -44,7 +44,9 @@ class ClassNode(DAGNode):
         if name.startswith("__") or "_body" not in self.__dict__:  # protocols of Python, a copy in the making
             raise AttributeError(name)
         if name == "bind" and not hasattr(self._body, "bind"):
-            raise AttributeError(f".bind() cannot be used again on {type(self)} (at {calling()}: bind one of its methods, node.method.bind())")
+            raise AttributeError(
+                f".bind() cannot be used again on {type(self)} (at {calling()}: bind one of its methods, node.method.bind())"
+            )
         getattr(self._body, name)  # AttributeError for a method that is not there
         return _UnboundMethod(self, name)
 

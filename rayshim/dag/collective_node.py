@@ -26,7 +26,9 @@ class _CollectiveOperation:
         from rayshim.experimental.channel.communicator import Communicator
 
         if isinstance(transport, Communicator) and set(transport.get_actor_handles()) != set(self.actor_handles):
-            raise ValueError(f"Expected actor handles to match the custom communicator group (at {calling()}: {len(self.actor_handles)} actors bound, {len(transport.get_actor_handles())} in the communicator; bind one node of each of its actors, or leave transport out)")
+            raise ValueError(
+                f"Expected actor handles to match the custom communicator group (at {calling()}: {len(self.actor_handles)} actors bound, {len(transport.get_actor_handles())} in the communicator; bind one node of each of its actors, or leave transport out)"
+            )
 
     def of(self, node):
         """(the Reduction that `node`'s actor does, the nodes that it takes): every actor takes the tensors of all of them, and adds
@@ -44,18 +46,28 @@ def _checked(inputs):
     for i, nodes in enumerate(inputs):
         where = f" at list at index {i}" if len(inputs) > 1 else ""
         if not nodes:
-            raise ValueError(f"Expected non-empty input list{where}. (at {calling()}: give the nodes whose tensors are reduced, one per actor)")
+            raise ValueError(
+                f"Expected non-empty input list{where}. (at {calling()}: give the nodes whose tensors are reduced, one per actor)"
+            )
         if not all(isinstance(node, DAGNode) for node in nodes):
-            raise ValueError(f"Expected all input nodes to be DAGNode{where}, but got {nodes}. (at {calling()}: give what the bind() of actor methods gave)")
+            raise ValueError(
+                f"Expected all input nodes to be DAGNode{where}, but got {nodes}. (at {calling()}: give what the bind() of actor methods gave)"
+            )
         if len(set(nodes)) != len(nodes):
             twice = [node for node in nodes if nodes.count(node) > 1]
-            raise ValueError(f"Expected unique input nodes{where}, but found duplicates: {twice} (at {calling()}: bind each node once)")
+            raise ValueError(
+                f"Expected unique input nodes{where}, but found duplicates: {twice} (at {calling()}: bind each node once)"
+            )
         these = [node._get_actor_handle() for node in nodes]
         if None in these:
-            raise ValueError(f"Expected an actor handle from the input node{where} (at {calling()}: nodes of actors that were made with Actor.remote())")
+            raise ValueError(
+                f"Expected an actor handle from the input node{where} (at {calling()}: nodes of actors that were made with Actor.remote())"
+            )
         if len(set(these)) != len(these):
             twice = [node for node, handle in zip(nodes, these) if these.count(handle) > 1]
-            raise ValueError(f"Expected unique actor handles{where}, but found duplicate actor handles from input nodes: {twice} (at {calling()}: one node of each actor)")
+            raise ValueError(
+                f"Expected unique actor handles{where}, but found duplicate actor handles from input nodes: {twice} (at {calling()}: one node of each actor)"
+            )
         handles.append(these)
     first = handles[0]
     for i, these in enumerate(handles):
@@ -92,10 +104,14 @@ class Reduction:
         import torch
 
         if not all(isinstance(t, torch.Tensor) for t in tensors):
-            raise ValueError(f"Expected a torch tensor for each input node ({self.op}: got {[type(t).__name__ for t in tensors]}; the bound methods must return tensors)")
+            raise ValueError(
+                f"Expected a torch tensor for each input node ({self.op}: got {[type(t).__name__ for t in tensors]}; the bound methods must return tensors)"
+            )
         lists = [tensors[i : i + self.world] for i in range(0, len(tensors), self.world)]
         if len({t.dtype for t in tensors}) > 1:
-            raise ValueError(f"Expected all input tensors to have the same dtype, but got {[t.dtype for t in tensors]} ({self.op}: have the bound methods return one dtype)")
+            raise ValueError(
+                f"Expected all input tensors to have the same dtype, but got {[t.dtype for t in tensors]} ({self.op}: have the bound methods return one dtype)"
+            )
         made = tuple(self.op.apply(list(given), self.rank) for given in lists)
         return made[0] if len(made) == 1 else made
 
@@ -107,14 +123,18 @@ class CollectiveOutputNode(ClassMethodNode):
         super().__init__(method_name, method_args, method_kwargs, method_options, other_args_to_resolve)
         self._collective_op = other_args_to_resolve.get(COLLECTIVE_OPERATION_KEY)
         if self._collective_op is None and not self._is_class_method_output:
-            raise ValueError(f"Expected a collective operation (CollectiveOutputNode at {calling()}: none was given; make such nodes with allreduce.bind() and the like)")
+            raise ValueError(
+                f"Expected a collective operation (CollectiveOutputNode at {calling()}: none was given; make such nodes with allreduce.bind() and the like)"
+            )
 
     @property
     def collective_op(self):
         return self._collective_op
 
     def _execute_impl(self, *args, **kwargs):
-        raise NotImplementedError(f"CollectiveOutputNode is only supported with dag.experimental_compile() (execute() at {calling()}: compile the graph, then execute what that gives)")
+        raise NotImplementedError(
+            f"CollectiveOutputNode is only supported with dag.experimental_compile() (execute() at {calling()}: compile the graph, then execute what that gives)"
+        )
 
 
 def bind(inputs, op, name, transport):

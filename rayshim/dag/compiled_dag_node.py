@@ -127,7 +127,9 @@ class CompiledDAG:
         taken, RayChannelTimeoutError if the executions before do not come to an end, RayChannelError after the graph's end.
         """
         if self._enable_asyncio:
-            raise ValueError(f"Use execute_async if enable_asyncio=True ({at('execute')}: `await graph.execute_async(...)`, or compile it without enable_asyncio)")
+            raise ValueError(
+                f"Use execute_async if enable_asyncio=True ({at('execute')}: `await graph.execute_async(...)`, or compile it without enable_asyncio)"
+            )
         if self._is_teardown:
             raise RayChannelError(_closed())
         self._submit(args, kwargs)
@@ -136,9 +138,13 @@ class CompiledDAG:
     async def execute_async(self, *args, **kwargs):
         """As `execute`, for graphs that were compiled with `enable_asyncio`; gives CompiledDAGFutures, to be awaited once."""
         if not self._enable_asyncio:
-            raise ValueError(f"Use execute if enable_asyncio=False ({at('execute_async')}: or compile it with experimental_compile(enable_asyncio=True))")
+            raise ValueError(
+                f"Use execute if enable_asyncio=False ({at('execute_async')}: or compile it with experimental_compile(enable_asyncio=True))"
+            )
         if self._is_teardown:
-            raise RuntimeError(f"DAG execution cancelled ({at('execute_async')}: the graph has ended; compile it again)")
+            raise RuntimeError(
+                f"DAG execution cancelled ({at('execute_async')}: the graph has ended; compile it again)"
+            )
         import asyncio
 
         self._submit(args, kwargs)
@@ -158,7 +164,7 @@ class CompiledDAG:
         self._attempts += 1
         for remote, is_stage, arguments, fills, keywords, gives in self._calls:
             given = arguments[:]
-            for at, place in fills:
+            for at, place in fills:  # noqa: F402
                 given[at] = places[place]
             if is_stage:
                 given[2] = self._attempts
@@ -174,10 +180,14 @@ class CompiledDAG:
     def _check_inputs(self, args, kwargs):
         wanted = self._graph.positional
         if len(args) != wanted:
-            raise ValueError(f"dag.execute() or dag.execute_async() must be called with {wanted} positional args, got {len(args)} (at {calling()})")
+            raise ValueError(
+                f"dag.execute() or dag.execute_async() must be called with {wanted} positional args, got {len(args)} (at {calling()})"
+            )
         for name in self._graph.keywords:
             if name not in kwargs:
-                raise ValueError(f"dag.execute() or dag.execute_async() must be called with kwarg `{name}` (at {calling()}: got {sorted(kwargs)})")
+                raise ValueError(
+                    f"dag.execute() or dag.execute_async() must be called with kwarg `{name}` (at {calling()}: got {sorted(kwargs)})"
+                )
 
     def _make_room(self):
         """Waits until another execution may be in flight, those counted that nobody can ask for."""
@@ -327,8 +337,14 @@ def _check(buffer_size, communicator):
     from rayshim.experimental.channel.communicator import Communicator
 
     if isinstance(communicator, str) and communicator != "create":
-        raise ValueError(f"The only allowed string for default_communicator is 'create', got {communicator} ({at('experimental_compile')})")
+        raise ValueError(
+            f"The only allowed string for default_communicator is 'create', got {communicator} ({at('experimental_compile')})"
+        )
     if not (communicator is None or isinstance(communicator, (str, Communicator))):
-        raise ValueError(f"The default_communicator must be None, a string, or a Communicator, got {type(communicator)} ({at('experimental_compile')})")
+        raise ValueError(
+            f"The default_communicator must be None, a string, or a Communicator, got {type(communicator)} ({at('experimental_compile')})"
+        )
     if not isinstance(buffer_size, int) or buffer_size <= 0:
-        raise ValueError(f"`buffer_size_bytes` must be a positive integer, found {buffer_size} ({at('experimental_compile')})")
+        raise ValueError(
+            f"`buffer_size_bytes` must be a positive integer, found {buffer_size} ({at('experimental_compile')})"
+        )

@@ -72,7 +72,7 @@ class DAGNode(DAGNodeBase):
 
     def _get_actor_handle(self):
         """The handle of the actor whose method this is; None for all other nodes."""
-        return None
+        return
 
     # ---- running it once
 
@@ -81,6 +81,7 @@ class DAGNode(DAGNodeBase):
 
         Arguments are the input's. With `_ray_cache_refs` what each node gave is kept in `cache_from_last_execute`.
         """
+
         def run(node):
             return node._execute_impl(*args, **kwargs)
 
@@ -252,7 +253,9 @@ class DAGNode(DAGNodeBase):
 
     def __getattr__(self, name):
         if name == "bind":
-            raise AttributeError(f".bind() cannot be used again on {type(self)} (at {calling()}: give the node to the bind() of another method)")
+            raise AttributeError(
+                f".bind() cannot be used again on {type(self)} (at {calling()}: give the node to the bind() of another method)"
+            )
         if name == "remote":
             raise AttributeError(
                 f".remote() cannot be used on {type(self)}. To execute the task graph for this node, use .execute(). (at {calling()})"
@@ -277,7 +280,9 @@ class _Once:
     def __call__(self, node):
         if node._is_input:
             if self._input not in (None, node._stable_uuid):
-                raise AssertionError("Each DAG should only have one unique InputNode. (found a second one; bind all nodes to the one of a single `with InputNode() as inp`)")
+                raise AssertionError(
+                    "Each DAG should only have one unique InputNode. (found a second one; bind all nodes to the one of a single `with InputNode() as inp`)"
+                )
             self._input = node._stable_uuid
         if node._stable_uuid not in self.cache:
             self.cache[node._stable_uuid] = self._fn(node)

@@ -19,7 +19,7 @@ def drawn(graph, filename, format, view, channel_details):
     except ImportError:
         raise ImportError(
             "Please install graphviz to visualize the compiled graph. You can install it by running `pip install graphviz`. "
-            f"({at('visualize')}: it cannot be imported here; format=\"ascii\" needs nothing)"
+            f'({at("visualize")}: it cannot be imported here; format="ascii" needs nothing)'
         ) from None
     source = _dot(graph, channel_details)
     graphviz.Source(source).render(filename, format=format, view=view)
@@ -71,7 +71,12 @@ def _text(graph):
     lines = ["Nodes Information:"]
     lines += [f'{i} [label="Task {i}  {_long(node)}"] ' for i, node in enumerate(graph.nodes)]
     lines += ["", "Edges Information:", *(f"{i} ---> {j}" for i, j in shown)]
-    lines += ["", "Legend:", "+++> : Represents Accelerator-type data channels", "---> : Represents Shared Memory data channels"]
+    lines += [
+        "",
+        "Legend:",
+        "+++> : Represents Accelerator-type data channels",
+        "---> : Represents Shared Memory data channels",
+    ]
     lines += ["", "Graph Built:"]
     layers = _layers(graph, shown)
     width = max(map(len, layers)) * _WIDTH
@@ -108,7 +113,7 @@ def _between(upper, lower, edges):
 
 
 def _dot(graph, channel_details):
-    lines = ['digraph compiled_graph {', "  rankdir=TB;"]
+    lines = ["digraph compiled_graph {", "  rankdir=TB;"]
     for i, node in enumerate(graph.nodes):
         shape = "rectangle" if isinstance(node, (InputNode, InputAttributeNode, MultiOutputNode)) else "oval"
         label = _long(node).replace('"', '\\"')

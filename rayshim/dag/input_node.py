@@ -18,7 +18,9 @@ class InputNode(DAGNode):
 
     def __init__(self, *args, input_type=None, _other_args_to_resolve=None, **kwargs):
         if args or kwargs:
-            raise ValueError(f"InputNode should not take any args or kwargs. ({at('InputNode')}: the arguments are those of execute())")
+            raise ValueError(
+                f"InputNode should not take any args or kwargs. ({at('InputNode')}: the arguments are those of execute())"
+            )
         self.input_attribute_nodes = {}
         self.input_type = input_type
         super().__init__([], {}, {}, other_args_to_resolve=_other_args_to_resolve)
@@ -50,13 +52,17 @@ class InputNode(DAGNode):
         pass
 
     def __getattr__(self, key):
-        if key.startswith("__") or "input_attribute_nodes" not in self.__dict__:  # protocols of Python, a copy in the making
+        if (
+            key.startswith("__") or "input_attribute_nodes" not in self.__dict__
+        ):  # protocols of Python, a copy in the making
             raise AttributeError(key)
         return self._part(key, "__getattr__")
 
     def __getitem__(self, key):
         if not isinstance(key, (str, int)):
-            raise AssertionError(f"Please only use int index or str as first-level key to access fields of dag input. (at {calling()}: {key!r})")
+            raise AssertionError(
+                f"Please only use int index or str as first-level key to access fields of dag input. (at {calling()}: {key!r})"
+            )
         return self._part(key, "__getitem__")
 
     def _part(self, key, accessor):
@@ -73,7 +79,12 @@ class InputAttributeNode(DAGNode):
 
     def __init__(self, dag_input_node, key, accessor_method, input_type=None):
         self._dag_input_node, self._key, self._accessor_method = dag_input_node, key, accessor_method
-        other = {"dag_input_node": dag_input_node, "key": key, "accessor_method": accessor_method, "result_type_string": input_type}
+        other = {
+            "dag_input_node": dag_input_node,
+            "key": key,
+            "accessor_method": accessor_method,
+            "result_type_string": input_type,
+        }
         super().__init__([], {}, {}, other)
 
     @property
@@ -82,7 +93,9 @@ class InputAttributeNode(DAGNode):
 
     def _copy_impl(self, new_args, new_kwargs, new_options, new_other_args_to_resolve):
         other = new_other_args_to_resolve
-        return InputAttributeNode(other["dag_input_node"], other["key"], other["accessor_method"], other["result_type_string"])
+        return InputAttributeNode(
+            other["dag_input_node"], other["key"], other["accessor_method"], other["result_type_string"]
+        )
 
     def _execute_impl(self, *args, **kwargs):
         given = self._dag_input_node  # by now what the InputNode has given
@@ -105,4 +118,6 @@ class DAGInputData:
             return self._args[key]
         if isinstance(key, str):
             return self._kwargs[key]
-        raise ValueError(f"Please only use int index or str as first-level key to access fields of dag input. (at {calling()}: {key!r})")
+        raise ValueError(
+            f"Please only use int index or str as first-level key to access fields of dag input. (at {calling()}: {key!r})"
+        )

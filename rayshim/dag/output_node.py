@@ -13,7 +13,9 @@ class MultiOutputNode(DAGNode):
 
     def __init__(self, args, other_args_to_resolve=None):
         if not isinstance(args, (list, tuple)):
-            raise ValueError(f"Invalid input type for `args`, {type(args)}. ({at('MultiOutputNode')}: give it a list of nodes)")
+            raise ValueError(
+                f"Invalid input type for `args`, {type(args)}. ({at('MultiOutputNode')}: give it a list of nodes)"
+            )
         super().__init__(list(args), {}, {}, other_args_to_resolve=other_args_to_resolve)
 
     def _execute_impl(self, *args, **kwargs):

@@ -37,7 +37,9 @@ def read(output):
     ends = list(output.get_args()) if returns_list else [output]
     for end in ends:
         if not isinstance(end, ClassMethodNode):
-            raise AssertionError(f"The result of a Compiled Graph must be that of an actor's method. Found:\n{end}\n({at('experimental_compile')})")
+            raise AssertionError(
+                f"The result of a Compiled Graph must be that of an actor's method. Found:\n{end}\n({at('experimental_compile')})"
+            )
     positional, keywords = _inputs(nodes)
     _check_unused_parts(nodes, output)
     _check_leaves(nodes, output)
@@ -54,18 +56,26 @@ def _calls(nodes):
 
 def _check_kind(node):
     if isinstance(node, FunctionNode):
-        raise NotImplementedError(f"Compiled DAGs currently only support actor method nodes ({at('experimental_compile')}: found the task {node}; make it a method of an actor)")
+        raise NotImplementedError(
+            f"Compiled DAGs currently only support actor method nodes ({at('experimental_compile')}: found the task {node}; make it a method of an actor)"
+        )
     if not isinstance(node, (InputNode, InputAttributeNode, MultiOutputNode, ClassMethodNode)):
         raise ValueError(f"Found unsupported node of type {type(node)} ({at('experimental_compile')})")
     if isinstance(node, ClassMethodNode) and node._get_actor_handle() is None:
-        raise ValueError(f"Compiled DAGs can only bind methods to an actor that is already created with Actor.remote() ({at('experimental_compile')}: {node.get_method_name()} is bound to a class)")
+        raise ValueError(
+            f"Compiled DAGs can only bind methods to an actor that is already created with Actor.remote() ({at('experimental_compile')}: {node.get_method_name()} is bound to a class)"
+        )
     if any(isinstance(value, DAGNode) for value in node.get_kwargs().values()):
-        raise ValueError(f"Compiled DAG currently does not support binding to other DAG nodes as kwargs ({at('experimental_compile')}: {node}; bind them by position)")
+        raise ValueError(
+            f"Compiled DAG currently does not support binding to other DAG nodes as kwargs ({at('experimental_compile')}: {node}; bind them by position)"
+        )
 
 
 def _inputs(nodes):
     """(number of positional arguments, names of the keyword arguments) that an execution must have."""
-    taken = [arg for node in _calls(nodes) for arg in node.get_args() if isinstance(arg, (InputNode, InputAttributeNode))]
+    taken = [
+        arg for node in _calls(nodes) for arg in node.get_args() if isinstance(arg, (InputNode, InputAttributeNode))
+    ]
     parts = list(dict.fromkeys(arg.key for arg in taken if isinstance(arg, InputAttributeNode)))
     if any(isinstance(arg, InputNode) for arg in taken):
         if parts:
@@ -100,7 +110,9 @@ def _check_leaves(nodes, output):
     leaves = [
         node.get_method_name()
         for node in nodes
-        if isinstance(node, ClassMethodNode) and node is not output and not any(d in known for d in node._downstream_nodes)
+        if isinstance(node, ClassMethodNode)
+        and node is not output
+        and not any(d in known for d in node._downstream_nodes)
     ]
     if leaves:
         raise ValueError(
@@ -120,7 +132,9 @@ def _check_inputs(operations, nodes):
 
 
 def _operation(node):
-    parts = [n.output_idx for n in node._downstream_nodes if isinstance(n, ClassMethodNode) and n.class_method_call is node]
+    parts = [
+        n.output_idx for n in node._downstream_nodes if isinstance(n, ClassMethodNode) and n.class_method_call is node
+    ]
     outputs = tuple(Value(node._number, part) for part in sorted(parts)) or (Value(node._number, None),)
     method, arguments = node.get_method_name(), node.get_args()
     if isinstance(node, CollectiveOutputNode):

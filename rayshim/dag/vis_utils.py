@@ -29,11 +29,15 @@ def _check_pydot_and_graphviz():
     try:
         import pydot
     except ImportError:
-        raise ImportError(f"pydot is required to plot DAG, install it with `pip install pydot`. ({at('plot')}: it cannot be imported here)") from None
+        raise ImportError(
+            f"pydot is required to plot DAG, install it with `pip install pydot`. ({at('plot')}: it cannot be imported here)"
+        ) from None
     try:
         pydot.Dot.create(pydot.Dot())
     except (OSError, pydot.InvocationException) as error:
-        raise ImportError(f"graphviz is required to plot DAG, download it from https://graphviz.gitlab.io/download/ ({at('plot')}: its program `dot` could not be run: {error})") from None
+        raise ImportError(
+            f"graphviz is required to plot DAG, download it from https://graphviz.gitlab.io/download/ ({at('plot')}: its program `dot` could not be run: {error})"
+        ) from None
 
 
 def _get_nodes_and_edges(dag):

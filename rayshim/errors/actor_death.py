@@ -8,11 +8,9 @@ class ActorDeath:
     "because its worker process has died.".
     """
 
-    __slots__ = ("reason", "class_name", "actor_id", "pid", "name", "namespace", "ip", "never_started")
+    __slots__ = ("actor_id", "class_name", "ip", "name", "namespace", "never_started", "pid", "reason")
 
-    def __init__(
-        self, reason, class_name="", actor_id="", pid=0, name="", namespace="", ip="", never_started=False
-    ):
+    def __init__(self, reason, class_name="", actor_id="", pid=0, name="", namespace="", ip="", never_started=False):
         self.reason = reason
         self.class_name = class_name
         self.actor_id = actor_id

@@ -1,9 +1,9 @@
 """Which address this machine has."""
 
-from functools import lru_cache
+from functools import cache
 
 
-@lru_cache(maxsize=None)
+@cache
 def get_node_ip_address(address=None):
     """The IPv4 address (str) by which this machine would reach `address` ("host:port", default a public one).
 

@@ -27,7 +27,8 @@ def exception(facts):
     if facts.get("restarting"):
         return exceptions.ActorUnavailableError(
             f"The actor is temporarily unavailable: {_why(facts)} It is made anew, and this call may not be run twice "
-            "(max_task_retries)", bytes.fromhex(actor["id"])
+            "(max_task_retries)",
+            bytes.fromhex(actor["id"]),
         )
     return exceptions.ActorDiedError(
         ActorDeath(

@@ -22,9 +22,7 @@ def _dual_class(cause_class, base):
         if known.__dict__.get("_dual_of") is cause_class:
             return known
     name = f"RayTaskError({cause_class.__name__})"
-    made = type(cause_class)(
-        name, (base, cause_class), {**_BODY, "__module__": base.__module__, "__qualname__": name}
-    )
+    made = type(cause_class)(name, (base, cause_class), {**_BODY, "__module__": base.__module__, "__qualname__": name})
     made._dual_of = cause_class  # only now: __init_subclass__ may have raised and left half a class behind
     return made
 

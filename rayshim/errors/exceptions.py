@@ -508,7 +508,9 @@ def _unpicklable(cause, error, traceback_str):
     import logging
 
     name = f"{type(cause).__module__}.{type(cause).__name__}"
-    logging.getLogger("rayshim").warning("The original cause of the RayTaskError (%s) isn't serializable: %s", name, error)
+    logging.getLogger("rayshim").warning(
+        "The original cause of the RayTaskError (%s) isn't serializable: %s", name, error
+    )
     return RayError(f"Exception {name} isn't serializable: {error}.\nOriginal exception details:\n{traceback_str}")
 
 
@@ -540,6 +542,10 @@ def _cyan(text):
     return f"\x1b[36m{text}\x1b[39m" if shown else text
 
 
-for _made in [made for made in globals().values() if isinstance(made, type) and made.__module__ == __name__ and not made.__name__.startswith("_")]:
+for _made in [
+    made
+    for made in globals().values()
+    if isinstance(made, type) and made.__module__ == __name__ and not made.__name__.startswith("_")
+]:
     _made.__module__ = "rayshim.exceptions"  # the name that programs import, tracebacks show and pickles keep
 del _made

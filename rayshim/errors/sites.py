@@ -6,7 +6,10 @@ import sys
 from reactor import _core, codec
 
 #: Directories of rayshim and reactor, rayshim's first; in a source tree the core is elsewhere.
-OURS = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, *(os.path.dirname(os.path.abspath(module.__file__)) + os.sep for module in (_core, codec)))
+OURS = (
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
+    *(os.path.dirname(os.path.abspath(module.__file__)) + os.sep for module in (_core, codec)),
+)
 
 
 def is_users(file):

@@ -113,9 +113,9 @@ class _Search:
         shown = "\n".join(str(failure) for failure in self.failures)
         for line in (
             rule,
-            f"Variable: \n\n\t\x1b[1m{shown}\x1b[0m\n\nwas found to be non-serializable. There may be multiple other "
+            f"Variable: \n\n\t\x1b[1m{shown}\x1b[0m\n\nwas found to be non-serializable. There may be multiple other "  # noqa: ISC004
             "undetected variables that were non-serializable. ",
-            "Consider either removing the instantiation/imports of these variables or moving the instantiation into "
+            "Consider either removing the instantiation/imports of these variables or moving the instantiation into "  # noqa: ISC004
             "the scope of the function/class. ",
             rule,
         ):

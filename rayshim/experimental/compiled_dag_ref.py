@@ -19,10 +19,14 @@ class _Result:
         raise ValueError(f"{type(self).__name__} cannot be copied. (at {calling()}: `get` its value, and copy that)")
 
     def __deepcopy__(self, memo):
-        raise ValueError(f"{type(self).__name__} cannot be deep copied. (at {calling()}: `get` its value, and copy that)")
+        raise ValueError(
+            f"{type(self).__name__} cannot be deep copied. (at {calling()}: `get` its value, and copy that)"
+        )
 
     def __reduce__(self):
-        raise ValueError(f"{type(self).__name__} cannot be pickled. (at {calling()}: `get` its value in the process that called execute(), and pass that on)")
+        raise ValueError(
+            f"{type(self).__name__} cannot be pickled. (at {calling()}: `get` its value in the process that called execute(), and pass that on)"
+        )
 
     def __del__(self):
         if not (self._is_used or self._dag.is_teardown):
@@ -40,7 +44,9 @@ class CompiledDAGRef(_Result):
         Raises the execution's error, RayChannelTimeoutError, or ValueError if it has been called before.
         """
         if self._is_used:
-            raise ValueError(f"ray.get() can only be called once on a CompiledDAGRef, and it was already called. (at {calling()}: keep the value of the first)")
+            raise ValueError(
+                f"ray.get() can only be called once on a CompiledDAGRef, and it was already called. (at {calling()}: keep the value of the first)"
+            )
         self._is_used = True
         return self._dag.result(self._execution_index, self._channel_index, timeout)
 
@@ -60,7 +66,9 @@ class CompiledDAGFuture(_Result):
         import asyncio
 
         if self._is_used:
-            raise ValueError(f"CompiledDAGFuture can only be awaited upon once, and it has already been awaited upon. (at {calling()}: keep the value of the first)")
+            raise ValueError(
+                f"CompiledDAGFuture can only be awaited upon once, and it has already been awaited upon. (at {calling()}: keep the value of the first)"
+            )
         task, self._task = self._task, None
         # Shielded: who stops waiting for one result does not end the others.
         try:

@@ -80,7 +80,9 @@ class tqdm:
 
     def __iter__(self):
         if self._iterable is None:
-            raise ValueError(f"No iterable provided (at {calling()}: `tqdm(iterable)`; without one, call update() and do not iterate)")
+            raise ValueError(
+                f"No iterable provided (at {calling()}: `tqdm(iterable)`; without one, call update() and do not iterate)"
+            )
         for item in self._iterable:
             self.update(1)
             yield item

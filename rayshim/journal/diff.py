@@ -62,6 +62,8 @@ def main(one, two, out):
     if found is None:
         print("the two runs did the same", file=out)
         return 0
-    print(f"the runs differ first at {found.what} (made at {found.site}, tag {'.'.join(map(str, found.tag))}):", file=out)
+    print(
+        f"the runs differ first at {found.what} (made at {found.site}, tag {'.'.join(map(str, found.tag))}):", file=out
+    )
     print(f"  {one}: {found.one}\n  {two}: {found.two}", file=out)
     return 1

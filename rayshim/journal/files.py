@@ -84,7 +84,11 @@ def lines(path):
             count += 1
             yield {**entry, "where": where}
         if ends is not None and [count, last] != ends[name]:
-            raise _damaged(os.path.join(path, name), count, f"is the last line, and the record's end says that there are {ends[name][0]}: the file is truncated")
+            raise _damaged(
+                os.path.join(path, name),
+                count,
+                f"is the last line, and the record's end says that there are {ends[name][0]}: the file is truncated",
+            )
 
 
 def _files(path):
@@ -150,7 +154,12 @@ def _count(value):
 
 
 def _tag(value):
-    return type(value) is list and len(value) < 1 << 16 and all(map(_count, value[1:])) and (not value or type(value[0]) is int and 0 <= value[0] < 1 << 63)
+    return (
+        type(value) is list
+        and len(value) < 1 << 16
+        and all(map(_count, value[1:]))
+        and (not value or type(value[0]) is int and 0 <= value[0] < 1 << 63)
+    )
 
 
 def _text(value):
@@ -174,8 +183,12 @@ def _number(value):
 
 
 def _names(least, most):
-    return lambda value: type(value) is list and all(
-        type(name) is list and least <= len(name) <= most and _text(name[0]) and all(map(_number, name[1:])) for name in value
+    return lambda value: (
+        type(value) is list
+        and all(
+            type(name) is list and least <= len(name) <= most and _text(name[0]) and all(map(_number, name[1:]))
+            for name in value
+        )
     )
 
 
@@ -202,11 +215,23 @@ _KINDS = {  # the first key tells; of several kinds with the same one, those tha
     "turn": {"turn": _count, "came": _names(1, 3), **_OF_ACTOR},
     "interrupted": {"interrupted": _tag, **_OF_ACTOR},
     "answered": {"answered": lambda value: value is None or type(value) in (bool, int, float), **_OF_ACTOR},
-    "ran": {"ran": _tag, **_OF_CALL, "class": _maybe(_text), "name": _text, "digest": _text, "args": _texts, "value": _text, "cancelled": _flag},
+    "ran": {
+        "ran": _tag,
+        **_OF_CALL,
+        "class": _maybe(_text),
+        "name": _text,
+        "digest": _text,
+        "args": _texts,
+        "value": _text,
+        "cancelled": _flag,
+    },
     "died": {"died": _text, "life": _count, "killed": _maybe(_text), "status": _number},
 }
 _MORE = {  # keys that a line may have besides
-    "made": _OF_ACTOR, "turn": {"hand": _count, "how": _how, "at": _count}, "answered": {"loop": _text}, "interrupted": {"loop": _text},
+    "made": _OF_ACTOR,
+    "turn": {"hand": _count, "how": _how, "at": _count},
+    "answered": {"loop": _text},
+    "interrupted": {"loop": _text},
 }
 _ANSWERS = {
     "get": lambda value: value in ("timed out", "in time"),

@@ -38,8 +38,12 @@ class _Following:
         self.begun = self.ended = 0
 
     def look(self):
-        if self.life.ended and self.begun == len(self.life.script) and self.ended == self.begun - len(self.life.halts):
-            if all(inside.finished for inside in self.insides) and not self.to_make and not any(_left.get(tag) for tag in self.life.halts):
+        if self.life.ended and self.begun == len(self.life.script) and self.ended == self.begun - len(self.life.halts):  # noqa: SIM102
+            if (
+                all(inside.finished for inside in self.insides)
+                and not self.to_make
+                and not any(_left.get(tag) for tag in self.life.halts)
+            ):
                 _arrive(self.key)
 
 
@@ -64,7 +68,9 @@ def halt(what, key=None):
     _, number = _core.running()
     if key is None and number in _here:
         key = _here[number].key
-    if key not in _kept.lives or _kept.lives[key].ended is None:  # else its end comes, and with it an answer for those who wait
+    if (
+        key not in _kept.lives or _kept.lives[key].ended is None
+    ):  # else its end comes, and with it an answer for those who wait
         _tell_halted(number, what + _kept.end_told(key))
     ref, _ = _core.request()
     try:
@@ -82,7 +88,12 @@ def _tell_halted(number, what):
 def all_halted(number):
     """Whether all event loops of the actor, or its threads, have come to the end of their record: the driver is to know."""
     follow = _here.get(number)
-    if follow is not None and follow.life.ended is None and follow.insides and all(inside.halted for inside in follow.insides):
+    if (
+        follow is not None
+        and follow.life.ended is None
+        and follow.insides
+        and all(inside.halted for inside in follow.insides)
+    ):
         _tell_halted(number, "an actor that runs several calls at once goes no further" + _kept.end_told(follow.key))
 
 
@@ -101,7 +112,11 @@ def stopped(me):
 def _stopped(me):
     halted = {key: what for key, what in session.current.control.ask("posted", _HALTED, timeout=5).items() if what}
     if what := _reached(_core.waits(), me, {key[1]: what for key, what in halted.items()}):
-        why = "the program no longer matches its record: it waits for what did not happen" if _kept.complete else "the record ends before what the program waits for"
+        why = (
+            "the program no longer matches its record: it waits for what did not happen"
+            if _kept.complete
+            else "the record ends before what the program waits for"
+        )
         return ReplayError(f"{why}: {what}")
     made, used = _motion()
     now = time.monotonic()
@@ -110,7 +125,8 @@ def _stopped(me):
     elif now > _quiet[2] + _QUIET:
         seen = "".join(f"\n  {what}" for what in halted.values())
         return ReplayError(
-            f"the program no longer matches its record: nothing has moved for {_QUIET:g} s, and what the program waits for does not come{_kept.end_told(None)}{seen}")
+            f"the program no longer matches its record: nothing has moved for {_QUIET:g} s, and what the program waits for does not come{_kept.end_told(None)}{seen}"
+        )
     return None
 
 
@@ -120,7 +136,7 @@ def _reached(waits, me, halted):
     open_, seen = [me], {me}
     while open_:
         for _, runner, actor in waits.get(open_.pop(), (0, 0, ()))[2]:
-            if what := halted.get(actor or -1 - (runner & 0xffff)) if actor or runner >= 0 else None:
+            if what := halted.get(actor or -1 - (runner & 0xFFFF)) if actor or runner >= 0 else None:
                 return what
             to = runner if runner >= 0 else serving.get(actor)
             if to is not None and to not in seen:
@@ -165,9 +181,13 @@ def look(number):
 def when_arrived(what, ref=None):
     """Waits until a tag, or (ordinal, life), has come to where it was ended then, or `ref` is done. ReplayError after a while."""
     deadline = time.monotonic() + _PATIENCE
-    while not (ref is not None and ref.done()) and (_ARRIVED, what) not in session.current.control.ask("posted", _ARRIVED):
+    while not (ref is not None and ref.done()) and (_ARRIVED, what) not in session.current.control.ask(
+        "posted", _ARRIVED
+    ):
         if time.monotonic() > deadline:
-            raise ReplayError(f"the program no longer matches its record: in {_PATIENCE:g} s what it ends here, {what}, did not come to where it was ended in the record")
+            raise ReplayError(
+                f"the program no longer matches its record: in {_PATIENCE:g} s what it ends here, {what}, did not come to where it was ended in the record"
+            )
         time.sleep(0.002)
 
 
@@ -217,8 +237,10 @@ def _makes_next(number, tags):
                 inside.finished = True
             look(number)
             halt("the actor made no further call", _here[number].key if number in _here else None)
-        raise ReplayError("the program no longer matches its record: here the actor makes a further call"
-                          + _kept.end_told(_here[number].key if number in _here else None))
+        raise ReplayError(
+            "the program no longer matches its record: here the actor makes a further call"
+            + _kept.end_told(_here[number].key if number in _here else None)
+        )
     tag = tags.popleft()
     if not tags:
         look(number)

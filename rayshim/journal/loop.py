@@ -186,7 +186,9 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
             names = self._rounds.popleft()[1]
             self._ready.extend([self._wait_for(name) for name in names])
         elif self._rounds and (self._rounds[0][0] < self._ran or not self._ready):
-            self._part(f"{self._rounds[0][0]} callbacks had run then when {_told(self._rounds[0][1][0])} came, and now {self._ran}")
+            self._part(
+                f"{self._rounds[0][0]} callbacks had run then when {_told(self._rounds[0][1][0])} came, and now {self._ran}"
+            )
         elif not self._rounds and (self._ran > self._last or not self._ready):
             self._halt()
 
@@ -211,7 +213,9 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
             until = None
             if kind == "timer":
                 if timer._when < self.time() + self._clock_resolution:
-                    self._scheduled = [other for other in self._scheduled if other is not timer]  # equal ones are others
+                    self._scheduled = [
+                        other for other in self._scheduled if other is not timer
+                    ]  # equal ones are others
                     heapq.heapify(self._scheduled)
                     return self._take_timer(timer)
                 until = timer._when
@@ -275,5 +279,10 @@ _lock = threading.Lock()
 
 def _told(name):
     kind, number = name
-    what = {"future": "the result of another thread or process, for future", "timer": "timer", "call": "call", "cancel": "the cancellation of call"}
+    what = {
+        "future": "the result of another thread or process, for future",
+        "timer": "timer",
+        "call": "call",
+        "cancel": "the cancellation of call",
+    }
     return f"{what.get(kind, kind)} {number}"

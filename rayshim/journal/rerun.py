@@ -104,7 +104,9 @@ class Kept:
                 if line["actor"] is not None:
                     self._life(*key).script.append(tuple(line["began"]))
             elif "round" in line:
-                self._life(*key).rounds.setdefault(line["loop"], []).append((line["round"], [tuple(name) for name in line["came"]]))
+                self._life(*key).rounds.setdefault(line["loop"], []).append(
+                    (line["round"], [tuple(name) for name in line["came"]])
+                )
             elif "turn" in line:
                 self._life(*key).turns.append(line)
             elif "interrupted" in line:
@@ -118,7 +120,9 @@ class Kept:
                 if not line["cancelled"] or line["actor"] is not None:
                     ran.add(tag if line["actor"] is None else (tag, key))
             elif "died" in line:
-                self._life(line["died"], line["life"]).ended = "kill" if line["killed"] else "signal" if line["status"] == signal.SIGKILL else None
+                self._life(line["died"], line["life"]).ended = (
+                    "kill" if line["killed"] else "signal" if line["status"] == signal.SIGKILL else None
+                )
         for key, life in self.lives.items():
             life.halts = {tag: made.get(tag, 0) for tag in life.script if not life.several and (tag, key) not in ran}
         of_actors = {tag for life in self.lives.values() for tag in life.script}
@@ -141,20 +145,30 @@ class Kept:
             return answer
         then = self.answers.get((caller, n))
         if then is None or (then["kind"], then["site"]) != (kind, site):
-            was = f"{then['kind']} at {then['site']} ({then['where']})" if then else "nothing more was asked by this caller"
-            raise ReplayError(f"the program no longer matches its record: here {kind} at {site}; in the record {was} (operation {n} of caller {list(caller)})"
-                              + ("" if then else self.end_told(None)))
+            was = (
+                f"{then['kind']} at {then['site']} ({then['where']})"
+                if then
+                else "nothing more was asked by this caller"
+            )
+            raise ReplayError(
+                f"the program no longer matches its record: here {kind} at {site}; in the record {was} (operation {n} of caller {list(caller)})"
+                + ("" if then else self.end_told(None))
+            )
         try:
             self.outside(lambda: again(then["answer"]))
         except IndexError:
-            raise ReplayError(f"the program no longer matches its record: {kind} at {site} has fewer refs than in the record, whose answer is {then['answer']} "
-                              f"({then['where']})") from None
+            raise ReplayError(
+                f"the program no longer matches its record: {kind} at {site} has fewer refs than in the record, whose answer is {then['answer']} "
+                f"({then['where']})"
+            ) from None
         return then["answer"]
 
     def end_told(self, key):
         """For an error: where the record ends of the actor `key`, or of the driver and tasks; and why, if the recorded run was killed."""
         where = self.ends.get(key) or self.path
-        return f". The record ends at {where}" + ("" if self.complete else "; the recorded run was killed before it had ended")
+        return f". The record ends at {where}" + (
+            "" if self.complete else "; the recorded run was killed before it had ended"
+        )
 
 
 def prepare(record, replay, seed, ordering):
@@ -168,22 +182,32 @@ def prepare(record, replay, seed, ordering):
         path = os.path.abspath(record)
         os.makedirs(path, exist_ok=True)
         if os.listdir(path):
-            raise ValueError(f"init(record={record!r}): the directory is not empty; each record has one of its own. Give another path, or remove what is there")
+            raise ValueError(
+                f"init(record={record!r}): the directory is not empty; each record has one of its own. Give another path, or remove what is there"
+            )
         if seed is None:
             seed = int.from_bytes(os.urandom(4), "little")
-        files.write_run(path, {"format": _FORMAT, "argv": sys.argv, "python": sys.version, "seed": seed, "ordering": ordering})
+        files.write_run(
+            path, {"format": _FORMAT, "argv": sys.argv, "python": sys.version, "seed": seed, "ordering": ordering}
+        )
         return path, False, seed, ordering
     path = os.path.abspath(replay)
     try:
         run = files.read_run(path)
     except OSError as error:
-        raise ValueError(f"init(replay={replay!r}): no record of a run is there ({error}). init(record=...) makes one") from None
+        raise ValueError(
+            f"init(replay={replay!r}): no record of a run is there ({error}). init(record=...) makes one"
+        ) from None
     if run.get("format") != _FORMAT:
-        raise ValueError(f"init(replay={replay!r}): the record is of another version of rayshim (format {run.get('format')}, not {_FORMAT}). Record the run again")
+        raise ValueError(
+            f"init(replay={replay!r}): the record is of another version of rayshim (format {run.get('format')}, not {_FORMAT}). Record the run again"
+        )
     for _ in files.lines(path):  # each process reads it again: damage is told here, and once
         pass
     if seed not in (None, run["seed"]):
-        raise ValueError(f"init(seed={seed}, replay={replay!r}): the recorded run had the seed {run['seed']}. Leave the seed out")
+        raise ValueError(
+            f"init(seed={seed}, replay={replay!r}): the recorded run had the seed {run['seed']}. Leave the seed out"
+        )
     return path, True, run["seed"], run["ordering"]
 
 
@@ -252,7 +276,11 @@ def cancel(ref, end, frame):
 
 def to_be(facts):
     """An actor is about to be made in this process."""
-    if _kept.replay and not session.current.inline and not (life(facts) in _kept.lives and _kept.lives[life(facts)].born):
+    if (
+        _kept.replay
+        and not session.current.inline
+        and not (life(facts) in _kept.lives and _kept.lives[life(facts)].born)
+    ):
         following.halt(f"actor {facts['class_name']} was not made", life(facts))
 
 
@@ -278,7 +306,13 @@ class Side:
 
             if _kept.replay:
                 self._turns = RecordedTurns(
-                    None, self._then.turns, self._then.answers.get(None, []), _kept.interrupted, self._finished, lambda error: self._parted(error))
+                    None,
+                    self._then.turns,
+                    self._then.answers.get(None, []),
+                    _kept.interrupted,
+                    self._finished,
+                    lambda error: self._parted(error),
+                )
             else:
                 self._turns = RecordedTurns(self._writer())
             install(self._turns)
@@ -298,7 +332,15 @@ class Side:
         if not _kept.replay:
             return RecordedLoop(selector, self._writer(loop=group))
         then = self._then
-        made = RecordedLoop(selector, None, then.rounds.get(group, []), then.answers.get(group, []), _kept.interrupted, self._finished, parted)
+        made = RecordedLoop(
+            selector,
+            None,
+            then.rounds.get(group, []),
+            then.answers.get(group, []),
+            _kept.interrupted,
+            self._finished,
+            parted,
+        )
         following.insides.setdefault(self._number, []).append(made)
         return made
 
@@ -359,16 +401,18 @@ def _made(tag, name):
 
 def _executed(number, method, tag, digest, args, value, cancelled):
     facts = _facts.get(number)
-    _kept.write({
-        "ran": tag,
-        **_whose(number),
-        "class": facts and facts["class_name"],
-        "name": getattr(method, "__name__", str(method)),
-        "digest": f"{digest:016x}",
-        "args": [_shortened(a) for a in args],
-        "value": _shortened(value),
-        "cancelled": cancelled,
-    })
+    _kept.write(
+        {
+            "ran": tag,
+            **_whose(number),
+            "class": facts and facts["class_name"],
+            "name": getattr(method, "__name__", str(method)),
+            "digest": f"{digest:016x}",
+            "args": [_shortened(a) for a in args],
+            "value": _shortened(value),
+            "cancelled": cancelled,
+        }
+    )
 
 
 def _shortened(value):

@@ -17,7 +17,7 @@ from collections import deque
 from reactor import _core
 
 from rayshim.journal import files, turns  # noqa: F401  the runtime's own locks are made before `know_locks`
-from rayshim.session import futures 
+from rayshim.session import futures
 
 _sleep, _monotonic = time.sleep, time.monotonic
 _here = None  # the RecordedTurns of this process
@@ -26,7 +26,7 @@ _here = None  # the RecordedTurns of this process
 class Lock:
     """`threading.Lock` among threads that take turns; among others it is an ordinary one."""
 
-    __slots__ = ("_lock", "_waiting", "__weakref__")
+    __slots__ = ("__weakref__", "_lock", "_waiting")
 
     def __init__(self):
         self._lock, self._waiting = allocate_lock(), deque()
@@ -188,7 +188,9 @@ def install(turns):
             setattr(threading, name, start(getattr(threading, name)))
     for name in ("get", "get_one", "wait", "next_item"):
         setattr(_core, name, beside(getattr(_core, name)))
-    os.register_at_fork(before=turns.fork, after_in_parent=lambda: turns.forked(False), after_in_child=lambda: turns.forked(True))
+    os.register_at_fork(
+        before=turns.fork, after_in_parent=lambda: turns.forked(False), after_in_child=lambda: turns.forked(True)
+    )
     gc.disable()
     watch = threading.Thread(target=turns.watch, name="watch", daemon=True)
     watch.start()

@@ -81,7 +81,9 @@ class RecordedTurns(Inside):
         self._mutex = allocate_lock()  # guards what follows; what the turn's holder alone changes needs it too
         self._turn, self._holder, self._ended = 0, None, None
         self._ready = deque()  # Hands, in the order in which they get the turn
-        self._arrived = {} if write is None else deque()  # name -> function that lets it in; in a recorded run pairs of these
+        self._arrived = (
+            {} if write is None else deque()
+        )  # name -> function that lets it in; in a recorded run pairs of these
         self._hands = self._futures = 0
         self._living = {}  # number -> Hand that has not ended
         self._steps = self._collections = 0
@@ -137,8 +139,13 @@ class RecordedTurns(Inside):
         hand.waits += 1
         hand.waiting, hand.woken = True, False
         self._end(hand, "waits")
-        if until is not None and not hand.gate.acquire(timeout=min(max(0, until - _monotonic()), threading.TIMEOUT_MAX)):
-            self.come(("late", hand.number, hand.waits), lambda n=hand.waits: hand.waiting and hand.waits == n and self._make_ready(hand))
+        if until is not None and not hand.gate.acquire(
+            timeout=min(max(0, until - _monotonic()), threading.TIMEOUT_MAX)
+        ):
+            self.come(
+                ("late", hand.number, hand.waits),
+                lambda n=hand.waits: hand.waiting and hand.waits == n and self._make_ready(hand),
+            )
             hand.gate.acquire()
         elif until is None:
             hand.gate.acquire()
@@ -150,7 +157,10 @@ class RecordedTurns(Inside):
         if self._holder is not None and self._holder is getattr(self._own, "hand", None):
             self._wake(hand)
         else:
-            self.come(("woken", hand.number, hand.waits), lambda n=hand.waits: hand.waits == n and hand.waiting and self._wake(hand))
+            self.come(
+                ("woken", hand.number, hand.waits),
+                lambda n=hand.waits: hand.waits == n and hand.waiting and self._wake(hand),
+            )
 
     def number_of(self, made):
         """A number of the object `made`, the same in every run: by the thread that asks first, and what that has asked for before."""
@@ -356,7 +366,9 @@ class RecordedTurns(Inside):
         ended, self._ended = self._ended, None
         then = self._then.get(self._turn)
         if ended and then and any(ended[key] != then[key] for key in ("hand", "how")):
-            return self._part(f"turn {self._turn} of its threads ended otherwise: then {_told(then)}, now {_told(ended)}")
+            return self._part(
+                f"turn {self._turn} of its threads ended otherwise: then {_told(then)}, now {_told(ended)}"
+            )
         names = self._to_come.get(self._turn, ())
         while names:
             if names[0] not in self._arrived:
@@ -422,7 +434,11 @@ class RecordedTurns(Inside):
             if look and look == seen:
                 self._pass_over(*look[:3])
             seen = look
-            if self._write is None and not (told or self._halted or self.finished) and _monotonic() > self._changed + PATIENCE:
+            if (
+                self._write is None
+                and not (told or self._halted or self.finished)
+                and _monotonic() > self._changed + PATIENCE
+            ):
                 told = True
                 print(
                     f"rayshim: replay: turn {self._turn} of a threaded actor's record has waited {PATIENCE:g} s for its end, and for "
@@ -433,7 +449,11 @@ class RecordedTurns(Inside):
     def _look(self):
         hand = self._holder
         try:
-            return (hand, self._turn, hand.steps.count, time.clock_gettime(hand.clock)) if hand and hand.clock is not None and _sleeps(hand.tid) else None
+            return (
+                (hand, self._turn, hand.steps.count, time.clock_gettime(hand.clock))
+                if hand and hand.clock is not None and _sleeps(hand.tid)
+                else None
+            )
         except OSError:
             return None  # it has ended
 
@@ -464,7 +484,11 @@ _PACKAGES = tuple(os.path.realpath(sysconfig.get_path(name)) + os.sep for name i
 
 def _counts(file):
     path = os.path.realpath(file)
-    return not file.startswith("<frozen ") and is_users(file) and (path.startswith(_PACKAGES) or not path.startswith(_LIBRARY))
+    return (
+        not file.startswith("<frozen ")
+        and is_users(file)
+        and (path.startswith(_PACKAGES) or not path.startswith(_LIBRARY))
+    )
 
 
 def _sleeps(tid):

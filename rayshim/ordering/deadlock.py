@@ -38,10 +38,14 @@ def stuck(me):
         return None
     del _last[me]
     names = _names()
-    lines = [f"  {_who(names, waits[waiter])} waits {_place(waits[waiter])} for a result of the next" for waiter, _ in found]
+    lines = [
+        f"  {_who(names, waits[waiter])} waits {_place(waits[waiter])} for a result of the next" for waiter, _ in found
+    ]
     lines[-1] = lines[-1].removesuffix("the next") + ("itself" if len(found) == 1 else "the first")
     return DeadlockError(
-        "These calls wait for each other and would do so for ever:\n" + "\n".join(lines) + "\nLet one of them return the ref instead of getting it, or make "
+        "These calls wait for each other and would do so for ever:\n"
+        + "\n".join(lines)
+        + "\nLet one of them return the ref instead of getting it, or make "
         "the actor asynchronous (`async def` methods) or concurrent (max_concurrency)"
     )
 
@@ -91,7 +95,10 @@ def picture():
     for _, waiter in sorted(waits.items()):
         makers = {runner if runner >= 0 else serving.get(actor, -1) for _, runner, actor in waiter[2]}
         whom = ", ".join(_who(names, waits[m]) if m in waits else "a call that has not begun" for m in sorted(makers))
-        lines.append(f"  {_who(names, waiter)} " + (f"waits {_place(waiter)} for {whom}" if whom else "does not wait for a result"))
+        lines.append(
+            f"  {_who(names, waiter)} "
+            + (f"waits {_place(waiter)} for {whom}" if whom else "does not wait for a result")
+        )
     told = set()
     for _, waiter in sorted(waits.items()):
         pid = waiter[0]
@@ -116,7 +123,10 @@ def offer_picture():
     global _before
     try:
         if signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL and not _caught(signal.SIGUSR1):
-            _before = signal.signal(signal.SIGUSR1, lambda *_: print(picture() if session.current else "rayshim: no session", file=sys.stderr, flush=True))
+            _before = signal.signal(
+                signal.SIGUSR1,
+                lambda *_: print(picture() if session.current else "rayshim: no session", file=sys.stderr, flush=True),
+            )
     except ValueError:  # not in the main thread
         pass
 

@@ -12,7 +12,9 @@ from rayshim.errors.exceptions import OrderingError, ReplayError
 from rayshim.errors.sites import is_users
 from rayshim.session import session
 
-_TASKS = 1 << 31  # a party from here on is a function's tasks (Party in order.h), below it an actor's number; 0 is the driver
+_TASKS = (
+    1 << 31
+)  # a party from here on is a function's tasks (Party in order.h), below it an actor's number; 0 is the driver
 _REPEATABLE = (
     ". Results may differ from run to run. `rayshim run --record` makes this run repeatable; a larger init(patience=) waits longer; "
     'init(ordering="strict") never gives way'
@@ -141,8 +143,10 @@ def relaxed(actor, method, caller, caller_name, holders, outcome):
     s = session.current
     called = f"{_party(actor, _core.method_name(actor, method) or '__init__')}"
     if outcome == 2:
-        return ReplayError(f"the program no longer matches its record: {called} (actor {actor}) was called, and the record has another call there, "
-                           "which does not come")
+        return ReplayError(
+            f"the program no longer matches its record: {called} (actor {actor}) was called, and the record has another call there, "
+            "which does not come"
+        )
     whom = sorted({_party(*holder) for holder in holders})
     running = f"{', '.join(whom[:4])}{f' and {len(whom) - 4} more' if len(whom) > 4 else ''}"
     me = called.partition(".")[0]
@@ -170,6 +174,8 @@ def _party(number, name):
     if number >= _TASKS:
         return name or "a task"
     if number not in _class_names:
-        _class_names.update((a["number"], a["class_name"]) for a in session.current.control.ask("state", timeout=5)["actors"])
+        _class_names.update(
+            (a["number"], a["class_name"]) for a in session.current.control.ask("state", timeout=5)["actors"]
+        )
     cls = _class_names.get(number, "an actor")
     return f"{cls}.{name}" if name else cls

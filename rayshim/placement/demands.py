@@ -24,14 +24,18 @@ def place(options, resources, whose):
     group, index, capture = _group_of(options)
     if group is None:
         if index != -1:
-            raise ValueError(f"If placement group is not set, the value of bundle index must be -1. ({whose} at {calling()}: the index is {index})")
+            raise ValueError(
+                f"If placement group is not set, the value of bundle index must be -1. ({whose} at {calling()}: the index is {index})"
+            )
         strategy = options.get("scheduling_strategy")
         if hasattr(strategy, "node_id") and not strategy.soft and strategy.node_id != session.current.settings["node"]:
             return Place({}, _nowhere(session.current))
         return Place({**resources, **_labels_wanted(options)})
     if group.is_empty:
         if index != -1:
-            raise ValueError(f"If placement group is not set, the value of bundle index must be -1. ({whose} at {calling()}: the index is {index})")
+            raise ValueError(
+                f"If placement group is not set, the value of bundle index must be -1. ({whose} at {calling()}: the index is {index})"
+            )
         return Place(resources)
     _check_bundles(group, index, resources, whose)
     key = group.id.hex()
@@ -43,7 +47,10 @@ def _group_of(options):
     strategy = options.get("scheduling_strategy")
     if strategy is None:
         group = options.get("placement_group", "default")
-        index, capture = options.get("placement_group_bundle_index", -1), options.get("placement_group_capture_child_tasks")
+        index, capture = (
+            options.get("placement_group_bundle_index", -1),
+            options.get("placement_group_capture_child_tasks"),
+        )
         if group == "default":
             captured = capturing()
             group = captured and _by_id(captured)

@@ -89,11 +89,15 @@ def placement_group(
 
     Raises ValueError for anything malformed.
     """
-    validate_placement_group(bundles, strategy, lifetime, _soft_target_node_id, bundle_label_selector, topology_strategy)
+    validate_placement_group(
+        bundles, strategy, lifetime, _soft_target_node_id, bundle_label_selector, topology_strategy
+    )
     s = session.ensure()
     strategy = strategy or (topology_strategy or {}).get("ray.io/node-id", "PACK")
     if name and _named(name, s.namespace) is not None:
-        raise RaySystemError(f"Failed to create placement group because name '{name}' already exists. ({at('placement_group')}: give another name, remove that group first, or find it by get_placement_group('{name}'))")
+        raise RaySystemError(
+            f"Failed to create placement group because name '{name}' already exists. ({at('placement_group')}: give another name, remove that group first, or find it by get_placement_group('{name}'))"
+        )
     bundles = [{kind: float(amount) for kind, amount in bundle.items()} for bundle in bundles]
     group = PlacementGroup(PlacementGroupID.of(job_id()), bundles)
     key = group.id.hex()
@@ -153,11 +157,15 @@ def remove_placement_group(placement_group):
 def get_placement_group(placement_group_name):
     """The PlacementGroup of that name in this namespace. ValueError if there is none."""
     if not placement_group_name:
-        raise ValueError(f"Please supply a non-empty value to get_placement_group ({at('get_placement_group')}: the name given to placement_group(name=))")
+        raise ValueError(
+            f"Please supply a non-empty value to get_placement_group ({at('get_placement_group')}: the name given to placement_group(name=))"
+        )
     namespace = session.ensure().namespace
     found = _named(placement_group_name, namespace)
     if found is None:
-        raise ValueError(f"Failed to look up placement group with name: {placement_group_name} ({at('get_placement_group')}: none of that name is in namespace {namespace!r}, or it was removed)")
+        raise ValueError(
+            f"Failed to look up placement group with name: {placement_group_name} ({at('get_placement_group')}: none of that name is in namespace {namespace!r}, or it was removed)"
+        )
     return found
 
 
@@ -188,7 +196,9 @@ def placement_group_table(placement_group=None):
 
 def _entry(key, facts, state):
     node = session.current.settings["node"] if state != "PENDING" else ""
-    stage = {"PENDING": "QUEUED" if facts["possible"] else "INFEASIBLE", "MADE": "FINISHED", "RELEASED": "REMOVED"}[state]
+    stage = {"PENDING": "QUEUED" if facts["possible"] else "INFEASIBLE", "MADE": "FINISHED", "RELEASED": "REMOVED"}[
+        state
+    ]
     return {
         "placement_group_id": key,
         "name": facts["name"],
@@ -216,7 +226,9 @@ def _facts(key):
     for known, facts, state in _table():
         if known == key:
             return facts, state
-    raise ValueError(f"there is no placement group {key} in this session (asked for at {calling()}): it belongs to an earlier init(), or was made from an id alone. Make it again")
+    raise ValueError(
+        f"there is no placement group {key} in this session (asked for at {calling()}): it belongs to an earlier init(), or was made from an id alone. Make it again"
+    )
 
 
 def _decided(key, made, released, is_error):
@@ -234,7 +246,9 @@ def check_placement_group_index(placement_group, bundle_index):
     """ValueError unless the group has that bundle; -1 is any."""
     if placement_group.is_empty:
         if bundle_index != -1:
-            raise ValueError(f"If placement group is not set, the value of bundle index must be -1. (at {calling()}: placement_group_bundle_index={bundle_index})")
+            raise ValueError(
+                f"If placement group is not set, the value of bundle index must be -1. (at {calling()}: placement_group_bundle_index={bundle_index})"
+            )
     elif not -1 <= bundle_index < placement_group.bundle_count:
         raise ValueError(
             f"placement group bundle index {bundle_index} is invalid. Valid placement group indexes: "
@@ -257,7 +271,9 @@ def validate_placement_group(
                 f"Invalid placement group strategy {given}. Supported strategies are: {VALID_PLACEMENT_GROUP_STRATEGIES}. ({at('placement_group')})"
             )
     if _soft_target_node_id and strategy != "STRICT_PACK":
-        raise ValueError(f"_soft_target_node_id currently only works with STRICT_PACK but got {strategy} ({at('placement_group')})")
+        raise ValueError(
+            f"_soft_target_node_id currently only works with STRICT_PACK but got {strategy} ({at('placement_group')})"
+        )
     _validate_bundles(bundles)
     if bundle_label_selector is not None and len(bundles) != len(bundle_label_selector):
         raise ValueError(
@@ -265,20 +281,30 @@ def validate_placement_group(
             f"length of `bundles`. ({at('placement_group')}: {len(bundle_label_selector)} selectors, {len(bundles)} bundles)"
         )
     if lifetime not in (None, "detached"):
-        raise ValueError(f"Placement group `lifetime` argument must be either `None` or 'detached'. Got {lifetime}. ({at('placement_group')})")
+        raise ValueError(
+            f"Placement group `lifetime` argument must be either `None` or 'detached'. Got {lifetime}. ({at('placement_group')})"
+        )
 
 
 def _validate_bundles(bundles):
     if not isinstance(bundles, list):
         raise ValueError(f"Placement group bundles must be a list, got {type(bundles)}. ({at('placement_group')})")
     if not bundles:
-        raise ValueError(f"Bundles must be a non-empty list of resource dictionaries. {_EXAMPLE} Got empty list instead. ({at('placement_group')})")
+        raise ValueError(
+            f"Bundles must be a non-empty list of resource dictionaries. {_EXAMPLE} Got empty list instead. ({at('placement_group')})"
+        )
     for bundle in bundles:
         if not isinstance(bundle, dict) or not all(
             isinstance(kind, str) and isinstance(amount, (int, float)) for kind, amount in bundle.items()
         ):
-            raise ValueError(f"Bundles must be a non-empty list of resource dictionaries. {_EXAMPLE} ({at('placement_group')}: found {bundle!r})")
+            raise ValueError(
+                f"Bundles must be a non-empty list of resource dictionaries. {_EXAMPLE} ({at('placement_group')}: found {bundle!r})"
+            )
         if not any(bundle.values()):
-            raise ValueError(f"Bundles cannot be an empty dictionary or resources with only 0 values. Bundles: {bundles} ({at('placement_group')})")
+            raise ValueError(
+                f"Bundles cannot be an empty dictionary or resources with only 0 values. Bundles: {bundles} ({at('placement_group')})"
+            )
         if any(amount < 0 for amount in bundle.values()):
-            raise ValueError(f"Bundles cannot have negative amounts of resources. Bundles: {bundles} ({at('placement_group')})")
+            raise ValueError(
+                f"Bundles cannot have negative amounts of resources. Bundles: {bundles} ({at('placement_group')})"
+            )

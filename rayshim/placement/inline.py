@@ -70,8 +70,14 @@ def anew(number, exit_reason):
     link = _core.link_at(made.facts["offset"], True)
     if link is None or link.state == 2:
         return None
-    facts = {"pid": os.getpid(), "status": 0, "exit_reason": exit_reason, "killed": None, "restarting": True,
-             "actor": public(made.facts)}
+    facts = {
+        "pid": os.getpid(),
+        "status": 0,
+        "exit_reason": exit_reason,
+        "killed": None,
+        "restarting": True,
+        "actor": public(made.facts),
+    }
     made.facts["restarts"] = made.facts.get("restarts", 0) + 1
     _core.renew_state(number)
     link.create(*made.creation)

@@ -41,9 +41,13 @@ class NodeAffinitySchedulingStrategy:
                 f"your cluster, use ray.nodes(). ({at('NodeAffinitySchedulingStrategy')})"
             )
         if _spill_on_unavailable and not soft:
-            raise ValueError(f"_spill_on_unavailable cannot be set when soft is False. Please set soft to True to use _spill_on_unavailable. (at {calling()})")
+            raise ValueError(
+                f"_spill_on_unavailable cannot be set when soft is False. Please set soft to True to use _spill_on_unavailable. (at {calling()})"
+            )
         if _fail_on_unavailable and soft:
-            raise ValueError(f"_fail_on_unavailable cannot be set when soft is True. Please set soft to False to use _fail_on_unavailable. (at {calling()})")
+            raise ValueError(
+                f"_fail_on_unavailable cannot be set when soft is True. Please set soft to False to use _fail_on_unavailable. (at {calling()})"
+            )
 
 
 class _Values:
@@ -131,14 +135,18 @@ class NodeLabelSchedulingStrategy:
         self.hard = _expressions(hard, "hard")
         self.soft = _expressions(soft, "soft")
         if not (self.hard or self.soft):
-            raise ValueError(f"The `hard` and `soft` parameter of NodeLabelSchedulingStrategy cannot both be empty. (at {calling()}: give one a map such as {{\"key\": In(\"value\")}})")
+            raise ValueError(
+                f'The `hard` and `soft` parameter of NodeLabelSchedulingStrategy cannot both be empty. (at {calling()}: give one a map such as {{"key": In("value")}})'
+            )
 
 
 def _expressions(given, parameter):
     if given is None:
         return []
     if not isinstance(given, dict):
-        raise ValueError(f'The {parameter} parameter must be a map (e.g. {{"key1": In("value1")}}) but got type {type(given)}. (at {calling()})')
+        raise ValueError(
+            f'The {parameter} parameter must be a map (e.g. {{"key1": In("value1")}}) but got type {type(given)}. (at {calling()})'
+        )
     for key, value in given.items():
         if not isinstance(key, str):
             raise ValueError(

@@ -98,8 +98,15 @@ class _Trie:
         path = self._path(node)
         operations = tuple(self._operation(self.nodes[n], k, path) for n in path)
         return Segment(
-            self._caller(root), operations, _ENDS[end], max(count - 1, 0), seconds, wakes, sleeps,
-            tuple(gets) if _ENDS[end] == "get" else None, "" if site == "?" else _short(site),
+            self._caller(root),
+            operations,
+            _ENDS[end],
+            max(count - 1, 0),
+            seconds,
+            wakes,
+            sleeps,
+            tuple(gets) if _ENDS[end] == "get" else None,
+            "" if site == "?" else _short(site),
         )
 
     def _gets(self):
@@ -145,7 +152,9 @@ class _Trie:
         results = (Result(*self._result(raw)),) * count
         process = raw["actor"] if raw["kind"] in (_CALL, _CREATE) else None
         if raw["kind"] == _PUT:
-            return Operation("put", "", _short(raw["site"]), (Source("value", layout=raw["layout"], bytes=raw["bytes"]),))
+            return Operation(
+                "put", "", _short(raw["site"]), (Source("value", layout=raw["layout"], bytes=raw["bytes"]),)
+            )
         return Operation(target, method, _short(raw["site"]), tuple(self._sources(raw, k, path)), results, process)
 
     def _result(self, raw):
@@ -190,7 +199,9 @@ class _Trie:
         for number, raw in enumerate(self.nodes):
             if raw["site"] != "?":
                 children.setdefault(raw["parent"], []).append(number)
-        ends = {node: (end, born, count, _short(site)) for node, _, end, born, count, _, _, _, site in self.raw_segments}
+        ends = {
+            node: (end, born, count, _short(site)) for node, _, end, born, count, _, _, _, site in self.raw_segments
+        }
         for parent, numbers in children.items():
             if self.nodes[parent]["site"] == "?":
                 continue  # a root: a segment may begin with anything
@@ -201,7 +212,15 @@ class _Trie:
                 if numbers[0] >= born:  # the segment ended here when it was recorded, later it went on
                     yield self._divergence(caller, None, first, _ENDS[end], "the segment went on", site)
                     continue
-                yield Divergence(caller, self._shown(first), _ENDS[end], _short(first["site"]), site, "the segment ended earlier", count)
+                yield Divergence(
+                    caller,
+                    self._shown(first),
+                    _ENDS[end],
+                    _short(first["site"]),
+                    site,
+                    "the segment ended earlier",
+                    count,
+                )
             for number in numbers[1:]:
                 yield self._divergence(caller, first, self.nodes[number], None, _difference(first, self.nodes[number]))
 
@@ -231,8 +250,13 @@ class _Trie:
 def _difference(recorded, seen):
     if recorded["kind"] != seen["kind"]:
         return "another kind of operation"
-    for key, words in (("site", "another call site"), ("name", "another method"), ("target", "another actor or function"),
-                       ("args", "another number of arguments"), ("sources", "arguments from elsewhere")):
+    for key, words in (
+        ("site", "another call site"),
+        ("name", "another method"),
+        ("target", "another actor or function"),
+        ("args", "another number of arguments"),
+        ("sources", "arguments from elsewhere"),
+    ):
         if recorded[key] != seen[key]:
             return words
     return "other keywords or number of results"
@@ -251,7 +275,7 @@ def _split(layout):
 
 def _short(site):
     here = os.getcwd() + os.sep
-    return site[len(here) :] if site.startswith(here) else site
+    return site.removeprefix(here)
 
 
 def report(session):
@@ -263,7 +287,13 @@ def report(session):
     runs = [count for trie in tries for _, _, _, _, count, *_ in trie.raw_segments]
     divergences = [divergence for trie in tries for divergence in trie.divergences()]
     return Report(
-        {**_core.counters(), "segments": len(runs), "segment_runs": sum(runs), "divergences": divergences, "arrivals": order.arrivals()}
+        {
+            **_core.counters(),
+            "segments": len(runs),
+            "segment_runs": sum(runs),
+            "divergences": divergences,
+            "arrivals": order.arrivals(),
+        }
     )
 
 

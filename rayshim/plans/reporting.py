@@ -8,7 +8,15 @@ from pathlib import Path
 from reactor.record import Divergence, Recording
 
 _COUNTS = (
-    "segments", "segment_runs", "calls_total", "calls_replayed", "physical_answers", "bytes_typed", "bytes_pickled", "wakes", "sleeps",
+    "segments",
+    "segment_runs",
+    "calls_total",
+    "calls_replayed",
+    "physical_answers",
+    "bytes_typed",
+    "bytes_pickled",
+    "wakes",
+    "sleeps",
 )
 
 _SHOWN = 20  # divergences in the printed table
@@ -29,7 +37,9 @@ class Report:
             data = _counted(data)
         unknown = set(data) - {*_COUNTS, "divergences", "arrivals"}
         if unknown:
-            raise ValueError(f"Report of {sorted(unknown)}: its keys are {', '.join(_COUNTS)}, divergences and arrivals")
+            raise ValueError(
+                f"Report of {sorted(unknown)}: its keys are {', '.join(_COUNTS)}, divergences and arrivals"
+            )
         self._counts = {name: int(data.get(name, 0)) for name in _COUNTS}
         self.arrivals = tuple(data.get("arrivals", ()))
         listed = data.get("divergences", ())
@@ -37,7 +47,11 @@ class Report:
 
     def to_dict(self):
         """All counts, and `divergences` and `arrivals` as lists of dicts."""
-        return {**self._counts, "arrivals": list(self.arrivals), "divergences": [asdict(divergence) for divergence in self.divergences]}
+        return {
+            **self._counts,
+            "arrivals": list(self.arrivals),
+            "divergences": [asdict(divergence) for divergence in self.divergences],
+        }
 
     @property
     def replayed_share(self):
@@ -54,7 +68,10 @@ class Report:
             ("  replayed", f"{c['calls_replayed']:,} ({self.replayed_share:.1%})"),
             ("moved typed", size(c["bytes_typed"]) or "0 B"),
             ("moved pickled", size(c["bytes_pickled"]) or "0 B"),
-            ("wake-ups, sleeps", f"{c['wakes']:,}, {c['sleeps']:,} ({c['wakes'] / (c['segment_runs'] or 1):.2g} wake-ups a segment)"),
+            (
+                "wake-ups, sleeps",
+                f"{c['wakes']:,}, {c['sleeps']:,} ({c['wakes'] / (c['segment_runs'] or 1):.2g} wake-ups a segment)",
+            ),
             ("physical answers", f"{c['physical_answers']:,}"),
             ("divergences", f"{sum(divergence.count for divergence in self.divergences):,}"),
         ]

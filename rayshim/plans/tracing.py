@@ -4,14 +4,21 @@ import json
 
 from reactor import _core
 
-_KINDS = (("ordinary call", "bad"), ("replayed call", "good"), ("wait", "grey"), ("copy", "yellow"))  # (category, colour)
+_KINDS = (
+    ("ordinary call", "bad"),
+    ("replayed call", "good"),
+    ("wait", "grey"),
+    ("copy", "yellow"),
+)  # (category, colour)
 _PATIENCE = 1.0  # seconds that a busy worker is given to hand over its events
 
 
 def timeline(session, filename=None):
     """See `rayshim.timeline`. Times are microseconds of the machine's monotonic clock; a row per process and actor."""
     if not session.settings["trace"]:
-        raise RuntimeError("no times were kept: start with init(trace=True) or `python -m rayshim --trace out.json script.py`")
+        raise RuntimeError(
+            "no times were kept: start with init(trace=True) or `python -m rayshim --trace out.json script.py`"
+        )
     from rayshim.plans.recorder import _names
 
     names = _names(session)
@@ -22,12 +29,30 @@ def timeline(session, filename=None):
         for start, end, kind, actor, size, name in data.get("events", ()):
             kind, colour = _KINDS[kind]
             rows.add(actor)
-            events.append({"name": name or kind, "cat": kind, "ph": "X", "ts": start / 1000, "dur": (end - start) / 1000,
-                           "pid": pid, "tid": actor, "args": {"kind": kind, "bytes": size} if size else {"kind": kind}, "cname": colour})
+            events.append(
+                {
+                    "name": name or kind,
+                    "cat": kind,
+                    "ph": "X",
+                    "ts": start / 1000,
+                    "dur": (end - start) / 1000,
+                    "pid": pid,
+                    "tid": actor,
+                    "args": {"kind": kind, "bytes": size} if size else {"kind": kind},
+                    "cname": colour,
+                }
+            )
         for actor in rows:
             label = names.get(actor, f"actor {actor}") if actor else "driver" if slot == 0 else "tasks"
             events.append({"name": "thread_name", "ph": "M", "pid": pid, "tid": actor, "args": {"name": label}})
-        events.append({"name": "process_name", "ph": "M", "pid": pid, "args": {"name": "driver" if slot == 0 else f"worker {pid}"}})
+        events.append(
+            {
+                "name": "process_name",
+                "ph": "M",
+                "pid": pid,
+                "args": {"name": "driver" if slot == 0 else f"worker {pid}"},
+            }
+        )
     if filename is None:
         return events
     with open(filename, "w") as file:

@@ -62,7 +62,10 @@ class _Asking:
         return None
 
 
-_TOPIC, _INSTALLED = "alias", 0  # posted with the supervisor: (topic, 0) by the driver, (topic, pid) by workers that have real Ray
+_TOPIC, _INSTALLED = (
+    "alias",
+    0,
+)  # posted with the supervisor: (topic, 0) by the driver, (topic, pid) by workers that have real Ray
 
 
 def _tell_workers():
@@ -71,7 +74,9 @@ def _tell_workers():
     if current is None or current.driver is None or current.inline:
         return
     current.control.tell("post", (_TOPIC, _INSTALLED), True)
-    late = sorted(pid for _, pid in current.control.ask("posted", _TOPIC) if pid != _INSTALLED and os.path.exists(f"/proc/{pid}"))
+    late = sorted(
+        pid for _, pid in current.control.ask("posted", _TOPIC) if pid != _INSTALLED and os.path.exists(f"/proc/{pid}")
+    )
     if late:
         import warnings
 
@@ -79,7 +84,8 @@ def _tell_workers():
             f"rayshim.alias.install() after init(): `import ray` has been run before in {'worker' if len(late) == 1 else 'workers'} "
             f"{', '.join(map(str, late))} (pid) and found real Ray there, which goes on to be `ray` in what runs there. Call "
             "rayshim.alias.install() before init(), or start the program with `python -m rayshim script.py`.",
-            RuntimeWarning, stacklevel=3,
+            RuntimeWarning,
+            stacklevel=3,
         )
 
 
@@ -138,15 +144,20 @@ def _missing(name, ours):
         parent = parent.rpartition(".")[0]
     package = import_module(parent)
     inside = sorted(m.name for m in iter_modules(getattr(package, "__path__", ())) if m.name not in _NOT_RAYS)
-    told = f"{THEIRS}{parent[len(OURS):]}"
+    told = f"{THEIRS}{parent[len(OURS) :]}"
     return (
         f"No module named '{name}': rayshim stands in for Ray here and does not provide it. "
         f"It provides these modules of {told}: {', '.join(inside) if inside else 'none'}."
     )
 
 
-_STARTERS = ("multiprocessing.popen_spawn_posix", "multiprocessing.forkserver")  # each begins interpreters that are told what to run with -c
-_IN_CHILD = "import sys; sys.path.append({root!r}); from rayshim import alias; sys.path.remove({root!r}); alias.install(); "
+_STARTERS = (
+    "multiprocessing.popen_spawn_posix",
+    "multiprocessing.forkserver",
+)  # each begins interpreters that are told what to run with -c
+_IN_CHILD = (
+    "import sys; sys.path.append({root!r}); from rayshim import alias; sys.path.remove({root!r}); alias.install(); "
+)
 
 
 def _pass_on():
@@ -165,9 +176,28 @@ def _pass_on():
 
 
 def _with_alias(argument):
-    if not isinstance(argument, str) or not argument.startswith(tuple(f"from {name} import " for name in ("multiprocessing.spawn", _STARTERS[1]))):
+    if not isinstance(argument, str) or not argument.startswith(
+        tuple(f"from {name} import " for name in ("multiprocessing.spawn", _STARTERS[1]))
+    ):
         return argument
-    return _IN_CHILD.format(root=os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))) + argument
+    return (
+        _IN_CHILD.format(root=os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))) + argument
+    )
 
 
-_NOT_RAYS = ("tests", "__main__", "alias", "command_path", "cli", "api", "calls", "worker", "placement", "ordering", "plans", "journal", "errors", "session")
+_NOT_RAYS = (
+    "tests",
+    "__main__",
+    "alias",
+    "command_path",
+    "cli",
+    "api",
+    "calls",
+    "worker",
+    "placement",
+    "ordering",
+    "plans",
+    "journal",
+    "errors",
+    "session",
+)

@@ -3,7 +3,12 @@
 
 def frozen(env):
     """`env` as a hashable key, equal for equal environments."""
-    return tuple(sorted((k, tuple(sorted(v.items())) if isinstance(v, dict) else tuple(v) if isinstance(v, list) else v) for k, v in env.items()))
+    return tuple(
+        sorted(
+            (k, tuple(sorted(v.items())) if isinstance(v, dict) else tuple(v) if isinstance(v, list) else v)
+            for k, v in env.items()
+        )
+    )
 
 
 def thawed(key):

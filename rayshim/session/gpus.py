@@ -24,7 +24,9 @@ def names(gpus, told):
 
 def show(ids):
     """Has libraries in this process see the GPUs with these ids. Without any they see what they saw, unless the user wants it otherwise."""
-    if (ids or _is_set("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO")) and not _is_set("RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES"):
+    if (ids or _is_set("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO")) and not _is_set(
+        "RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES"
+    ):
         os.environ[VARIABLE] = ",".join(map(str, ids))
 
 

@@ -23,7 +23,9 @@ class BaseID:
         if not isinstance(data, bytes):
             raise TypeError(f"Unsupported type: {type(data)}, expected bytes ({type(self).__name__} at {calling()})")
         if len(data) != self.SIZE:
-            raise ValueError(f"ID string needs to have length {self.SIZE}, got {len(data)} ({type(self).__name__} at {calling()})")
+            raise ValueError(
+                f"ID string needs to have length {self.SIZE}, got {len(data)} ({type(self).__name__} at {calling()})"
+            )
         self._data = data
 
     @classmethod
@@ -37,7 +39,9 @@ class BaseID:
         if isinstance(hex_id, bytes):
             hex_id = hex_id.decode("ascii", "replace")
         if not isinstance(hex_id, str):
-            raise TypeError(f"Unsupported type: {type(hex_id)}, expected str or bytes ({cls.__name__}.from_hex() at {calling()})")
+            raise TypeError(
+                f"Unsupported type: {type(hex_id)}, expected str or bytes ({cls.__name__}.from_hex() at {calling()})"
+            )
         if len(hex_id) != 2 * cls.SIZE:
             return cls.nil()
         try:

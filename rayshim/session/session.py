@@ -16,7 +16,9 @@ from rayshim.session.gpus import visible
 after_begin = []  # called with no arguments when this process has begun a session
 before_end = []  # called with no arguments before a driver's session ends
 current = None  # the Session, None before init and after shutdown
-start = stop = None  # rayshim.api.start sets them: `init`, for a program that uses the session without having started it, and `shutdown`
+start = stop = (
+    None  # rayshim.api.start sets them: `init`, for a program that uses the session without having started it, and `shutdown`
+)
 
 _changing = threading.RLock()  # held by the thread that begins or ends the session
 _change = None  # what that thread does: "init" or "shutdown"
@@ -35,7 +37,9 @@ def _unpicklable(what, error):
 
 
 def _too_large(what, size):
-    whom = f"actor {what.__name__}" if isinstance(what, type) else f"remote function {what.__module__}.{what.__qualname__}"
+    whom = (
+        f"actor {what.__name__}" if isinstance(what, type) else f"remote function {what.__module__}.{what.__qualname__}"
+    )
     return ValueError(
         f"The {whom} is too large ({size >> 20} MiB > FUNCTION_SIZE_ERROR_THRESHOLD={_LARGEST_EXPORT >> 20} MiB). Check that its definition is "
         "not implicitly capturing a large array or other object in scope. Tip: use ray.put() to put large objects in the Ray object store."
@@ -61,7 +65,9 @@ class Session:
         self.gpus_told = visible()
         self._record = record or None
         self.hosted = {} if record == {} else None  # in a packed worker: number -> rayshim.placement.packing.Hosted
-        self.exports = weakref.WeakKeyDictionary()  # function or class -> {what goes with it: Ref}; its code is kept no longer than it is
+        self.exports = (
+            weakref.WeakKeyDictionary()
+        )  # function or class -> {what goes with it: Ref}; its code is kept no longer than it is
         self.call_options = {}  # options of calls -> Ref, the last of them
         self.exported = weakref.WeakSet()  # remote functions that have something of this session to forget at its end
         self.demands = {}
@@ -194,7 +200,9 @@ def ensure():
     session = current
     if session is None:
         if _core.inside():  # pickling an argument, for instance; who ends the session waits for this thread
-            raise RuntimeError("the session was shut down while this thread was using it. Join the thread before shutdown()")
+            raise RuntimeError(
+                "the session was shut down while this thread was using it. Join the thread before shutdown()"
+            )
         with _changing:
             session = current
             if session is None:
@@ -204,7 +212,9 @@ def ensure():
 
 def _start_default():
     if os.environ.get("RAY_ENABLE_AUTO_CONNECT") == "0":
-        raise RaySystemError("Ray has not been started yet. You can start Ray with 'ray.init()'. (RAY_ENABLE_AUTO_CONNECT=0 forbids that it starts by itself)")
+        raise RaySystemError(
+            "Ray has not been started yet. You can start Ray with 'ray.init()'. (RAY_ENABLE_AUTO_CONNECT=0 forbids that it starts by itself)"
+        )
     start()
     return current
 
@@ -218,7 +228,9 @@ def changes(function):
         global _change
         with _changing:
             if _change is not None and name == "init":  # a destructor or a hook, in this same thread
-                raise RuntimeError(f"no session can be started here: this code is run by `{_change}`, which has not ended. Call init() after it")
+                raise RuntimeError(
+                    f"no session can be started here: this code is run by `{_change}`, which has not ended. Call init() after it"
+                )
             if _exiting and name == "init" and threading.current_thread() is not threading.main_thread():
                 raise RuntimeError(
                     "no session can be started: the program is ending, and this thread still runs. Join the thread before the main thread ends"

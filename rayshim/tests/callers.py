@@ -11,7 +11,10 @@ import time
 from hypothesis import strategies as st
 
 ACTORS = 4
-TASK, FRESH = ACTORS, ACTORS + 1  # targets: a task; an actor that a caller makes, and whose handle goes on to those that it calls
+TASK, FRESH = (
+    ACTORS,
+    ACTORS + 1,
+)  # targets: a task; an actor that a caller makes, and whose handle goes on to those that it calls
 WAYS = ("arg", "nested", "put", "dep", "known", "registry", "named")
 
 leaf = st.tuples(st.integers(0, FRESH), st.sampled_from(WAYS), st.booleans(), st.just([]))
@@ -20,7 +23,9 @@ call = st.recursive(
     lambda inner: st.tuples(st.integers(0, FRESH), st.sampled_from(WAYS), st.booleans(), st.lists(inner, max_size=4)),
     max_leaves=12,
 )
-programs = st.tuples(st.booleans(), st.lists(call, min_size=2, max_size=8))  # (the actors have names, what the driver calls)
+programs = st.tuples(
+    st.booleans(), st.lists(call, min_size=2, max_size=8)
+)  # (the actors have names, what the driver calls)
 
 
 def run(ray, program, delays=False):
@@ -38,7 +43,11 @@ def run(ray, program, delays=False):
         refs, out, given = [], [], dict(given)
         for i, (target, way, at_once, children) in enumerate(calls):
             mine = (*path, i)
-            reachable = {n: find(known, given, n) for n in (*range(floor + 1, ACTORS), FRESH, "registry") if find(known, given, n)}
+            reachable = {
+                n: find(known, given, n)
+                for n in (*range(floor + 1, ACTORS), FRESH, "registry")
+                if find(known, given, n)
+            }
             nap()
             args = (mine, children, floor if target == TASK else target, *handed(reachable, way, mine))
             if target == TASK:

@@ -14,7 +14,9 @@ values = st.one_of(
     st.integers(2**70, 2**70 + 3),
     st.floats(allow_nan=False),
     st.text(max_size=4),
-    st.sampled_from([np.arange(3.0), np.ones((2, 2), np.float32), np.zeros(3000, np.int64), np.arange(40_000, dtype=np.float32)]),
+    st.sampled_from(
+        [np.arange(3.0), np.ones((2, 2), np.float32), np.zeros(3000, np.int64), np.arange(40_000, dtype=np.float32)]
+    ),
     st.lists(st.integers(0, 3), max_size=3),
     st.just({1, 2, 3}),
 )

@@ -21,8 +21,8 @@ from rayshim.journal import following
 from rayshim.tests.runs import outcome
 
 SECONDS = 60
-_RAW = "flipped cut dropped doubled swapped emptied lost".split()
-_SEALED = "retyped huge forgotten repeated exchanged shortened".split()  # the checksums are right
+_RAW = ["flipped", "cut", "dropped", "doubled", "swapped", "emptied", "lost"]
+_SEALED = ["retyped", "huge", "forgotten", "repeated", "exchanged", "shortened"]  # the checksums are right
 
 
 def program(ray):
@@ -77,7 +77,7 @@ def program(ray):
 
     store = Store.remote()
     tasks = [task.remote(store, n) for n in range(3)]
-    ready, rest = ray.wait(tasks, num_returns=1, timeout=20)
+    ready, _rest = ray.wait(tasks, num_returns=1, timeout=20)
     waiter, threads, victim = Waiter.remote(), Threads.remote(), Victim.remote()
     beside = [waiter.nap.remote(n) for n in range(3)] + [threads.work.remote(n) for n in range(3)]
     work = [victim.work.remote(n) for n in range(3)]
@@ -104,7 +104,9 @@ def mutant(source, path, chance):
         name = chance.choice(names)
         _damage(os.path.join(path, name), kind, chance)
         return kind
-    name = chance.choice([name for name in names if name.endswith(".jsonl") and os.path.getsize(os.path.join(path, name))])
+    name = chance.choice(
+        [name for name in names if name.endswith(".jsonl") and os.path.getsize(os.path.join(path, name))]
+    )
     with open(os.path.join(path, name)) as file:
         entries = [json.loads(line) for line in file]
     for entry in entries:
@@ -121,13 +123,13 @@ def _damage(path, kind, chance):
     k = chance.randrange(len(lines) or 1)
     if kind == "flipped" and data:
         at = chance.randrange(len(data))
-        data = data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1:]
+        data = data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1 :]
     elif kind == "cut":
-        data = data[:chance.randrange(len(data) + 1)]
+        data = data[: chance.randrange(len(data) + 1)]
     elif kind == "dropped":
-        data = b"".join(lines[:k] + lines[k + 1:])
+        data = b"".join(lines[:k] + lines[k + 1 :])
     elif kind == "doubled":
-        data = b"".join(lines[:k + 1] + lines[k:])
+        data = b"".join(lines[: k + 1] + lines[k:])
     elif kind == "swapped":
         chance.shuffle(lines)
         data = b"".join(lines)
@@ -143,7 +145,9 @@ def _damage(path, kind, chance):
 def _change(entries, kind, chance):
     k = chance.randrange(len(entries))
     if kind == "retyped":
-        entries[k][chance.choice(list(entries[k]))] = chance.choice([None, True, -1, 1.5, "text", [], [[]], {}, ["x", "y"], [[0, 1]]])
+        entries[k][chance.choice(list(entries[k]))] = chance.choice(
+            [None, True, -1, 1.5, "text", [], [[]], {}, ["x", "y"], [[0, 1]]]
+        )
     elif kind == "huge":
         entries[k] = _grown(entries[k], chance)
     elif kind == "forgotten":

@@ -12,7 +12,11 @@ def run(code, tmp_path, *first):
     """What `code` prints in a fresh interpreter, with the directories `first` in front on its path."""
     path = os.pathsep.join([*map(str, first), *filter(None, sys.path)])
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -52,7 +56,9 @@ def test_ray_first_then_rayshim(tmp_path):
 
 
 def test_names_from_packages(tmp_path):
-    code = INSTALL + "from ray.util import ActorPool, log_once; print(ActorPool.__module__, log_once('k'), log_once('k'))"
+    code = (
+        INSTALL + "from ray.util import ActorPool, log_once; print(ActorPool.__module__, log_once('k'), log_once('k'))"
+    )
     assert run(code, tmp_path) == "rayshim.util.actor_pool True False"
 
 
@@ -67,7 +73,11 @@ def test_an_installed_ray_is_not_used(tmp_path, real_ray):
 
 
 def test_what_rayshim_lacks_is_said(tmp_path, real_ray):
-    for name, listed in (("only_in_ray", "exceptions"), ("tune.schedulers", "exceptions"), ("util.nothing", "actor_pool")):
+    for name, listed in (
+        ("only_in_ray", "exceptions"),
+        ("tune.schedulers", "exceptions"),
+        ("util.nothing", "actor_pool"),
+    ):
         code = INSTALL + (
             f"\ntry:\n    import ray.{name}\nexcept ModuleNotFoundError as error:\n    print(error.name, '|', error)"
         )
@@ -150,7 +160,13 @@ def test_children_of_multiprocessing_import_rayshim(tmp_path, real_ray, how, wha
     (tmp_path / "script.py").write_text(CHILDREN)
     path = os.pathsep.join([str(real_ray), *filter(None, sys.path)])
     program = ["-m", "script"] if as_module else ["script.py"]
-    done = subprocess.run([sys.executable, "-m", "rayshim", *program, how, what], env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "rayshim", *program, how, what],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout == f"[[{0 if what == 'loader' else 1}, False, 'rayshim']]\n", done.stderr
 
 
@@ -196,10 +212,15 @@ print(rayshim.get([actor.told.remote() for actor in (early, other, Actor.remote(
 
 @pytest.mark.parametrize("placement", ["isolated", "packed"])
 def test_installing_after_init_reaches_workers(tmp_path, placement):
-    code = LATE.replace("PLACEMENT", repr(placement)).replace("print(rayshim.get(early.told.remote()))", "rayshim.get(early.__ray_ready__.remote())")
+    code = LATE.replace("PLACEMENT", repr(placement)).replace(
+        "print(rayshim.get(early.told.remote()))", "rayshim.get(early.__ray_ready__.remote())"
+    )
     assert run(code, tmp_path).split("\n") == ["0", "['rayshim.util', 'rayshim.util', 'rayshim.util']"]
 
 
 def test_a_worker_that_has_imported_real_ray_is_told_of(tmp_path, real_ray):
     assert run(LATE.replace("PLACEMENT", "'isolated'"), tmp_path, real_ray).split("\n") == [
-        "real", "1 rayshim.alias.install() after init()", "['real', 'rayshim.util', 'rayshim.util']"]
+        "real",
+        "1 rayshim.alias.install() after init()",
+        "['real', 'rayshim.util', 'rayshim.util']",
+    ]

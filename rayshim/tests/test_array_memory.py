@@ -15,7 +15,9 @@ from rayshim.tests.stores import Plain, used
 
 pytestmark = pytest.mark.timeout(60)
 SIZE = 100_000  # float64
-made_there = pytest.mark.skipif(_core.memory_page() > 4096, reason="arrays are made in the store where memory pages have 4 KiB")
+made_there = pytest.mark.skipif(
+    _core.memory_page() > 4096, reason="arrays are made in the store where memory pages have 4 KiB"
+)
 
 
 @pytest.fixture(params=["isolated", "packed"])
@@ -52,7 +54,9 @@ class Maker:
 
     def keep(self, value, how):
         made = np.full(SIZE, float(value))
-        self.kept = {"array": made, "view": made[10:20], "memoryview": memoryview(made), "list": [made], "weak": made}[how]
+        self.kept = {"array": made, "view": made[10:20], "memoryview": memoryview(made), "list": [made], "weak": made}[
+            how
+        ]
         if how == "weak":
             self.kept = weakref.ref(made)
         return self.kept if how == "list" else made
@@ -172,8 +176,19 @@ def test_an_array_beside_an_object_that_is_pickled(running):
 
 
 @pytest.mark.parametrize(
-    "how", ["matrix", "transposed", "strided", "part", "little", "in a tuple", "beside another", "resized",
-            "strided beside a set", "zeros"]
+    "how",
+    [
+        "matrix",
+        "transposed",
+        "strided",
+        "part",
+        "little",
+        "in a tuple",
+        "beside another",
+        "resized",
+        "strided beside a set",
+        "zeros",
+    ],
 )
 def test_results_of_every_shape_are_what_the_method_returned(running, how):
     maker = ready_maker()
@@ -291,7 +306,11 @@ def test_what_is_given_by_value_is_each_calls_own(running):
     size = 16 * SIZE
     array = np.ones(size, "u1")
     for _ in range(4):
-        assert ray.get([taker.write_past_numpy.remote(array, n) for n, taker in enumerate(takers)]) == [0, size, 2 * size]
+        assert ray.get([taker.write_past_numpy.remote(array, n) for n, taker in enumerate(takers)]) == [
+            0,
+            size,
+            2 * size,
+        ]
         assert ray.get([takers[0].total.remote(array) for _ in range(3)]) == [size] * 3
     assert ray.get([taker.held_total.remote() for taker in takers]) == [0, size, 2 * size]
 
@@ -304,7 +323,9 @@ def test_actors_that_share_a_process_each_have_what_was_given_to_all():
         array = np.ones(SIZE)
         for number in range(3):
             array[:] = float(number)
-            assert ray.get([taker.total.remote(array) for taker in takers[:2]]) == [SIZE * float(number)] * 2  # given to several from the start
+            assert (
+                ray.get([taker.total.remote(array) for taker in takers[:2]]) == [SIZE * float(number)] * 2
+            )  # given to several from the start
             before = used()
             found = ray.get([taker.hold_own.remote(array) for taker in takers])
             assert used() - before < 2 * array.nbytes
@@ -327,11 +348,18 @@ def test_the_last_arguments_of_a_call_end_with_it(running):
     before = used()
     ray.get(other.pass_on.remote(taker, 1.0))
     ray.get(taker.hold.remote(None))
-    wait_until(lambda: used() - before < 8 * SIZE, 10)  # they go when the call is over, which is after its result is there
+    wait_until(
+        lambda: used() - before < 8 * SIZE, 10
+    )  # they go when the call is over, which is after its result is there
 
 
 def test_the_last_arguments_make_room_for_others():
-    with ray.init(num_cpus=2, object_store_memory=100 << 20, log_to_driver=False, _system_config={"automatic_object_spilling_enabled": False}):
+    with ray.init(
+        num_cpus=2,
+        object_store_memory=100 << 20,
+        log_to_driver=False,
+        _system_config={"automatic_object_spilling_enabled": False},
+    ):
         taker = Taker.remote()
         taker.total.remote(np.ones(60 << 17))
         ref = ray.put(np.ones(60 << 17))

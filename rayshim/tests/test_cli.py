@@ -76,7 +76,10 @@ def test_a_script_sees_what_python_shows_it(script, tmp_path, command):
 
 
 def test_a_module_runs_as_with_python_m(script, tmp_path):
-    script("import ray, sys; print(__name__, sys.argv[1:], sys.argv[0] == __file__, __package__, __spec__.name)", "pkg/tool.py")
+    script(
+        "import ray, sys; print(__name__, sys.argv[1:], sys.argv[0] == __file__, __package__, __spec__.name)",
+        "pkg/tool.py",
+    )
     script("", "pkg/__init__.py")
     done = start(["-m", "pkg.tool", "a", "-m"], tmp_path)
     assert done.stdout.strip() == "__main__ ['a', '-m'] True pkg pkg.tool", done.stderr
@@ -101,7 +104,10 @@ def test_sys_exit_with_a_message(script, tmp_path):
     assert (done.returncode, done.stderr) == (1, "done badly\n")
 
 
-@pytest.mark.parametrize("text", ["def f():\n    1 / 0\nf()\n", "def f(:\n", "try:\n    1/0\nexcept Exception as e:\n    raise KeyError from e"])
+@pytest.mark.parametrize(
+    "text",
+    ["def f():\n    1 / 0\nf()\n", "def f(:\n", "try:\n    1/0\nexcept Exception as e:\n    raise KeyError from e"],
+)
 def test_an_exception_shows_as_python_shows_it(script, tmp_path, text):
     name = script(text)
     ours, pythons = start([name], tmp_path), start([name], tmp_path, module=None)
@@ -110,7 +116,9 @@ def test_an_exception_shows_as_python_shows_it(script, tmp_path, text):
 
 
 def test_the_scripts_own_excepthook_is_called_once(script, tmp_path):
-    name = script("import sys\nsys.excepthook = lambda kind, error, tb: print('hook', error, tb.tb_lineno)\nraise ValueError(3)")
+    name = script(
+        "import sys\nsys.excepthook = lambda kind, error, tb: print('hook', error, tb.tb_lineno)\nraise ValueError(3)"
+    )
     done = start([name], tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (1, "hook 3 3\n", "")
 

@@ -27,7 +27,12 @@ PROGRAM = """
 
 def test_no_hole_is_made_in_a_file_that_has_the_heaps_number():
     for placement in ("isolated", "inline"):
-        ran = subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM.format(placement=placement))], capture_output=True, text=True, timeout=50)
+        ran = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(PROGRAM.format(placement=placement))],
+            capture_output=True,
+            text=True,
+            timeout=50,
+        )
         assert (ran.returncode, ran.stdout) == (0, "True\n"), (placement, ran.stdout, ran.stderr)
 
 
@@ -44,7 +49,9 @@ def test_a_worker_that_reads_from_a_terminal_is_told_that_there_is_nothing(tmp_p
     )
     ours, terminal = os.openpty()
     try:
-        done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, stdin=terminal, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "script.py"], cwd=tmp_path, stdin=terminal, capture_output=True, text=True
+        )
     finally:
         os.close(ours)
         os.close(terminal)

@@ -53,9 +53,17 @@ def test_a_mutant_is_replayed_or_told(recorded, seed, tmp_path, monkeypatch):
     record_mutants.replayed(tmp_path / "mutant", recorded[1])
 
 
-@pytest.mark.parametrize("change", [
-    lambda line: line.replace(b"[", b"(", 1), lambda line: line[:20] + b"\n", lambda line: b"", lambda line: line + line, lambda line: b"\xff\xfe" + line,
-], ids=["another letter", "a part", "lost", "twice", "no text"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line.replace(b"[", b"(", 1),
+        lambda line: line[:20] + b"\n",
+        lambda line: b"",
+        lambda line: line + line,
+        lambda line: b"\xff\xfe" + line,
+    ],
+    ids=["another letter", "a part", "lost", "twice", "no text"],
+)
 def test_a_changed_line_is_named(copy, change):
     file = largest(copy)
     lines = file.read_bytes().splitlines(keepends=True)
@@ -71,7 +79,10 @@ def test_a_truncated_file_is_named(copy):
     lines = file.read_bytes().splitlines(keepends=True)
     for rest in (lines[:-1], [*lines[:-1], lines[-1][:-3]]):
         file.write_bytes(b"".join(rest))
-        assert f"{file}:{len(lines) - 1} is the last line, and the record's end says that there are {len(lines)}: the file is truncated" in refused(copy)
+        assert (
+            f"{file}:{len(lines) - 1} is the last line, and the record's end says that there are {len(lines)}: the file is truncated"
+            in refused(copy)
+        )
 
 
 def test_a_missing_file_and_one_too_many_are_named(copy):
@@ -92,15 +103,19 @@ def test_what_init_was_told_is_checked_too(copy):
     assert f"{copy / 'run.json'} is not JSON" in refused(copy)
 
 
-@pytest.mark.parametrize("entry, fault", [
-    ({"began": [1], "actor": 5, "life": 0}, r"its 'actor' is 5"),
-    ({"began": [1 << 70], "actor": None, "life": None}, r"its 'began' is \[11"),
-    ({"began": "x", "actor": None, "life": None}, r"its 'began' is 'x'"),
-    ({"began": [1], "actor": None}, r"it has no 'life'"),
-    ({"asked": [], "n": 0, "kind": "wait", "site": "x", "answer": [0, 0]}, r"its 'answer' to 'wait' is \[0, 0\]"),
-    ({"asked": [], "n": 0, "kind": "get", "site": "x", "answer": 7}, r"its 'answer' to 'get' is 7"),
-    ({"nothing": 1}, r"it is of no kind that there is"),
-], ids=lambda given: str(given)[:40])
+@pytest.mark.parametrize(
+    "entry, fault",
+    [
+        ({"began": [1], "actor": 5, "life": 0}, r"its 'actor' is 5"),
+        ({"began": [1 << 70], "actor": None, "life": None}, r"its 'began' is \[11"),
+        ({"began": "x", "actor": None, "life": None}, r"its 'began' is 'x'"),
+        ({"began": [1], "actor": None}, r"it has no 'life'"),
+        ({"asked": [], "n": 0, "kind": "wait", "site": "x", "answer": [0, 0]}, r"its 'answer' to 'wait' is \[0, 0\]"),
+        ({"asked": [], "n": 0, "kind": "get", "site": "x", "answer": 7}, r"its 'answer' to 'get' is 7"),
+        ({"nothing": 1}, r"it is of no kind that there is"),
+    ],
+    ids=lambda given: str(given)[:40],
+)
 def test_a_line_that_cannot_be_is_named(tmp_path, entry, fault):
     files.write_run(tmp_path, {"format": 5, "seed": 1, "ordering": "logical"})
     files.Writer(tmp_path / "0-1.jsonl").write(entry)
@@ -154,13 +169,20 @@ PROGRAM = """
 @pytest.mark.parametrize("what", ["actor", "task", "loop", "threads"])
 def test_the_record_of_a_run_that_was_killed_is_replayed_to_its_end(tmp_path, what):
     script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(PROGRAM) + "\nray.init(num_cpus=2, logging_level='ERROR', **{sys.argv[1]: 'run'})\nprogram(3 if sys.argv[1] == 'record' else 0)\n")
-    recording = subprocess.Popen([sys.executable, script, "record", what], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    script.write_text(
+        textwrap.dedent(PROGRAM)
+        + "\nray.init(num_cpus=2, logging_level='ERROR', **{sys.argv[1]: 'run'})\nprogram(3 if sys.argv[1] == 'record' else 0)\n"
+    )
+    recording = subprocess.Popen(
+        [sys.executable, script, "record", what], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
     assert recording.stdout.readline() == "3\n"
     recording.send_signal(signal.SIGKILL)
     recording.wait()
     recording.stdout.close()
-    again = subprocess.run([sys.executable, script, "replay", what], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    again = subprocess.run(
+        [sys.executable, script, "replay", what], cwd=tmp_path, capture_output=True, text=True, timeout=100
+    )
     assert again.stdout.split() == ["0", "1", "2", "3"], again.stderr
     assert again.returncode == 1
     last = again.stderr.strip().splitlines()[-1]

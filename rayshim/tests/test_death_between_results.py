@@ -35,7 +35,11 @@ class Async:
 def test_the_results_of_a_call_come_all_or_none(placement, kind, retries):
     ray.init(num_cpus=2, placement=placement, log_to_driver=False)
     try:
-        options = {"max_restarts": -1, "max_task_retries": retries, **({"max_concurrency": 2} if kind == "threaded" else {})}
+        options = {
+            "max_restarts": -1,
+            "max_task_retries": retries,
+            **({"max_concurrency": 2} if kind == "threaded" else {}),
+        }
         actor = (Async if kind == "async" else Plain).options(**options).remote()
         killed = 0
         while killed < KILLS:

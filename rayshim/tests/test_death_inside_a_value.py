@@ -166,7 +166,9 @@ def leaves_nothing(run, path):
         open(path, "w").close()
         run()
         assert not os.path.exists(path), "no worker has died"
-    wait_until(lambda: gc.collect() >= 0 and _core.store_used() <= before + CODE and actors() <= others)  # an exception is part of a cycle
+    wait_until(
+        lambda: gc.collect() >= 0 and _core.store_used() <= before + CODE and actors() <= others
+    )  # an exception is part of a cycle
 
 
 @pytest.mark.parametrize("kind", ["small", "handle", "ref", "large"])

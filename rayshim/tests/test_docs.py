@@ -13,7 +13,9 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
-_FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```\n(?:\n*```text title=\"output\"\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^```(\w+)([^\n]*)\n(.*?)^```\n(?:\n*```text title=\"output\"\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL
+)
 _NOT_RUN = re.compile(r'title="not run: (.+)"')
 
 
@@ -24,7 +26,9 @@ def programs():
             language, info, program, output = found.groups()
             if language == "python":
                 place = f"{page.relative_to(REPOSITORY)}:{text.count(chr(10), 0, found.start()) + 2}"
-                yield pytest.param(program, output, marks=[pytest.mark.skip(m[1])] if (m := _NOT_RUN.search(info)) else [], id=place)
+                yield pytest.param(
+                    program, output, marks=[pytest.mark.skip(m[1])] if (m := _NOT_RUN.search(info)) else [], id=place
+                )
 
 
 @pytest.mark.parametrize(("program", "output"), [*programs()])
@@ -36,7 +40,9 @@ def test_block(program, output, tmp_path):
         assert done.stdout == output
 
 
-@pytest.mark.parametrize("page", [*PAGES, *(REPOSITORY / name for name in ("CHANGELOG.md", "CONTRIBUTING.md"))], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, *(REPOSITORY / name for name in ("CHANGELOG.md", "CONTRIBUTING.md"))], ids=lambda page: page.name
+)
 def test_links_of_a_page_lead_somewhere(page):
     for target in re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", page.read_text()):
         assert (page.parent / target).exists(), target
@@ -49,4 +55,6 @@ def test_each_name_of_the_map_of_a_call_stands_in_its_file():
     for names, path in rows:
         text = (REPOSITORY / path).read_text()
         for name in re.findall(r"`(\w+)`", names):
-            assert re.search(rf"\b{name}\b", text), f"{name} is not in {path}: correct the table in docs/how-a-call-travels.md"
+            assert re.search(rf"\b{name}\b", text), (
+                f"{name} is not in {path}: correct the table in docs/how-a-call-travels.md"
+            )

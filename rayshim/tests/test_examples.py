@@ -12,7 +12,11 @@ PRINTS = {
     "parallel_environments": ["2000 steps, "],
     "parameter_server": ["step 25: loss 0.010774", "weights [ 1.99 -1.    0.5 ]"],
     "actor_learner": ["best arm 3"],
-    "replay_a_run": ["replay computes the same: True", "another seed computes the same: False", "the runs differ first at Scoreboard.enter"],
+    "replay_a_run": [
+        "replay computes the same: True",
+        "another seed computes the same: False",
+        "the runs differ first at Scoreboard.enter",
+    ],
     "compare_with_ray": ["200 rounds of 8 calls"],
 }
 
@@ -26,7 +30,13 @@ def test_example(name, tmp_path):
     if name == "parallel_environments":
         pytest.importorskip("gymnasium")
     rayshim = ["-m", "rayshim"] if name == "compare_with_ray" else []  # that one says `import ray`
-    done = subprocess.run([sys.executable, *rayshim, str(EXAMPLES / f"{name}.py")], cwd=tmp_path, text=True, capture_output=True, timeout=50)
+    done = subprocess.run(
+        [sys.executable, *rayshim, str(EXAMPLES / f"{name}.py")],
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+        timeout=50,
+    )
     assert done.returncode == 0, done.stderr
     at = -1
     for text in PRINTS[name]:

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from reactor.runtime import driver
 
 import rayshim
-from reactor.runtime import driver
 
 HEAP = 96 << 20
 
@@ -13,8 +13,14 @@ HEAP = 96 << 20
 def start(monkeypatch):
     def start(placement, **how):
         monkeypatch.setattr(driver, "_heap_capacity", lambda store_limit: HEAP)
-        rayshim.init(num_cpus=2, placement=placement, logging_level="ERROR", replay_plans=False,
-                     _system_config={"automatic_object_spilling_enabled": False}, **how)
+        rayshim.init(
+            num_cpus=2,
+            placement=placement,
+            logging_level="ERROR",
+            replay_plans=False,
+            _system_config={"automatic_object_spilling_enabled": False},
+            **how,
+        )
 
     yield start
     rayshim.shutdown()
@@ -53,7 +59,12 @@ class Actor:
 def test_results_without_room_are_given_back(start, placement):
     start(placement, object_store_memory=4 * HEAP)
     actor = Actor.remote()
-    assert rayshim.get([actor.one.remote(), one.remote(), actor.thousand.remote()[0], thousand.remote()[0]]) == [1, 1, 0, 0]
+    assert rayshim.get([actor.one.remote(), one.remote(), actor.thousand.remote()[0], thousand.remote()[0]]) == [
+        1,
+        1,
+        0,
+        0,
+    ]
     refs = filled()
     argument = refs[0]
     del refs[-300:]  # room for some of the results

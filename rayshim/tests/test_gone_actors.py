@@ -50,6 +50,7 @@ def test_shared_memory_does_not_grow_with_the_actors_that_were_made(running, at_
 
 def test_a_report_has_the_calls_of_actors_that_are_gone(running):
     make_and_drop(12, 1)
-    assert sum(timing.calls for reaction, timing in ray.graph().recording.measured.items() if reaction.endswith(".one")) == 12
-
-
+    assert (
+        sum(timing.calls for reaction, timing in ray.graph().recording.measured.items() if reaction.endswith(".one"))
+        == 12
+    )

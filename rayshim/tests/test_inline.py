@@ -25,7 +25,9 @@ def inline(monkeypatch):
 
 
 def printed(program, placement):
-    return subprocess.run([sys.executable, "-c", program, placement], capture_output=True, text=True, timeout=50, check=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", program, placement], capture_output=True, text=True, timeout=50, check=True
+    ).stdout
 
 
 def test_an_end_of_the_session_in_a_call_is_that_of_a_worker_and_ends_nothing(inline):
@@ -231,7 +233,11 @@ def test_each_actor_and_the_driver_has_its_own_number_of_threads(inline):
     before = torch.get_num_threads(), os.environ.get("OMP_NUM_THREADS")
     one, other, asks = Counts.remote(), Counts.remote(), Asks.remote()
     ray.get(one.set.remote(5))
-    assert ray.get([one.get.remote(), other.get.remote(), asks.ask.remote(one)]) == [(5, "1"), (1, "1"), (1, (5, "1"), 1)]
+    assert ray.get([one.get.remote(), other.get.remote(), asks.ask.remote(one)]) == [
+        (5, "1"),
+        (1, "1"),
+        (1, (5, "1"), 1),
+    ]
     torch.set_num_threads(3)
     try:
         assert ray.get(other.get.remote()) == (1, "1")
@@ -265,5 +271,7 @@ print(os.environ.get("OMP_NUM_THREADS"), os.popen("echo $OMP_NUM_THREADS").read(
 def test_a_library_that_an_actor_is_first_to_import_has_the_actors_number_in_it_and_the_drivers_outside():
     pytest.importorskip("torch")
     environment = {name: value for name, value in os.environ.items() if not name.endswith("NUM_THREADS")}
-    done = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, timeout=50, check=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTS], capture_output=True, text=True, timeout=50, check=True, env=environment
+    )
     assert done.stdout == "1\nTrue\nNone True\n"

@@ -1,6 +1,7 @@
 """Imports go one way: what lies above may import what lies below, and no two modules import each other, not even inside of functions."""
 
 import ast
+import itertools
 from pathlib import Path
 
 import pytest
@@ -67,8 +68,12 @@ def layer(name):
 
 def upward(graph):
     """What is imported against the direction: a line of text each."""
-    return [f"{name} imports {target} in line {line}, which lies above it" for name, targets in graph.items()
-            for target, line in targets.items() if layer(target) < layer(name)]
+    return [
+        f"{name} imports {target} in line {line}, which lies above it"
+        for name, targets in graph.items()
+        for target, line in targets.items()
+        if layer(target) < layer(name)
+    ]
 
 
 def circles(graph):
@@ -77,8 +82,12 @@ def circles(graph):
 
     def visit(name):
         if name in way:
-            circle = [*way[way.index(name):], name]
-            told.append(", ".join(f"{one} imports {other} in line {graph[one][other]}" for one, other in zip(circle, circle[1:])))
+            circle = [*way[way.index(name) :], name]
+            told.append(
+                ", ".join(
+                    f"{one} imports {other} in line {graph[one][other]}" for one, other in itertools.pairwise(circle)
+                )
+            )
         elif name not in done:
             way.append(name)
             for target in graph[name]:
@@ -104,7 +113,11 @@ def test_no_modules_import_each_other(graph):
 
 
 def test_each_package_has_its_layer(graph):
-    packages = {name for name in graph if name.startswith("rayshim.") and name.count(".") == 1 and (ROOT / name.replace(".", "/")).is_dir()}
+    packages = {
+        name
+        for name in graph
+        if name.startswith("rayshim.") and name.count(".") == 1 and (ROOT / name.replace(".", "/")).is_dir()
+    }
     assert packages == {name for row in LAYERS for name in row if "." in name}
 
 
@@ -126,4 +139,6 @@ def test_it_sees_what_is_wrong(tmp_path):
         "rayshim.api.start imports rayshim.cli.main in line 2, which lies above it",
         "rayshim.session imports rayshim in line 1, which lies above it",
     ]
-    assert circles(made) == ["rayshim.cli.main imports rayshim.cli.other in line 1, rayshim.cli.other imports rayshim.cli.main in line 3"]
+    assert circles(made) == [
+        "rayshim.cli.main imports rayshim.cli.other in line 1, rayshim.cli.other imports rayshim.cli.main in line 3"
+    ]

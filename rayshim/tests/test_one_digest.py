@@ -27,7 +27,9 @@ def test_each_run_of_a_program_gives_the_same(program, monkeypatch):
         assert outcome(program, **way) == expected, way
 
 
-@pytest.mark.parametrize("program", [parameter_server, actor_critic, tree_of_tasks, replay_buffer], ids=lambda p: p.__name__)
+@pytest.mark.parametrize(
+    "program", [parameter_server, actor_critic, tree_of_tasks, replay_buffer], ids=lambda p: p.__name__
+)
 def test_by_arrival_it_does_not(program, monkeypatch):
     """The control: without order the delays do show."""
     monkeypatch.setenv("REACTOR_DELAYS", "5000")

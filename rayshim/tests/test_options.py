@@ -43,7 +43,11 @@ def test_refused_for_tasks(given, error, message):
         ({"name": ""}, ValueError, "Actor name cannot be an empty string"),
         ({"name": 1}, TypeError, "The type of keyword 'name'"),
         ({"namespace": ""}, ValueError, '"" is not a valid namespace. Pass None to not specify a namespace.'),
-        ({"lifetime": "x"}, ValueError, "actor `lifetime` argument must be one of 'detached', 'non_detached' and 'None'"),
+        (
+            {"lifetime": "x"},
+            ValueError,
+            "actor `lifetime` argument must be one of 'detached', 'non_detached' and 'None'",
+        ),
         ({"get_if_exists": True}, ValueError, "The actor name must be specified to use `get_if_exists`"),
         ({"max_restarts": -2}, ValueError, "The keyword 'max_restarts' only accepts None, 0, -1"),
         ({"max_concurrency": -1}, ValueError, "The keyword 'max_concurrency' only accepts None, 0 or a positive"),

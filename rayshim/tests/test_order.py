@@ -19,7 +19,15 @@ def outcome(program, delays=False, **way):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("way", [{"ordering": "strict"}, {"patience": math.inf, "replay_plans": False}, {"placement": "packed", "patience": math.inf}], ids=str)
+@pytest.mark.parametrize(
+    "way",
+    [
+        {"ordering": "strict"},
+        {"patience": math.inf, "replay_plans": False},
+        {"placement": "packed", "patience": math.inf},
+    ],
+    ids=str,
+)
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs)
 def test_actors_with_several_callers_are_called_in_serial_order(way, program):

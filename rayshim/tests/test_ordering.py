@@ -67,7 +67,9 @@ def unorderable():
 
 def test_what_cannot_be_ordered_is_ordered_by_arrival_or_refused(ordering):
     if ordering == "strict":
-        with pytest.raises(ray.exceptions.OrderingError, match=r"Counter\.add cannot be run.*holder.*may still call Counter"):
+        with pytest.raises(
+            ray.exceptions.OrderingError, match=r"Counter\.add cannot be run.*holder.*may still call Counter"
+        ):
             unorderable()
     else:
         assert unorderable() == 1
@@ -78,7 +80,10 @@ def test_the_warning_names_who_was_held_back_and_for_whom():
     program = "import rayshim as ray\nfrom rayshim.tests.test_ordering import unorderable\nray.init(num_cpus=4)\nunorderable()\n"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
     assert shown.returncode == 0, shown.stderr
-    assert "Counter.add called by the driver is served in the order of arrival from now on, because calls made before it (holder) are" in shown.stderr
+    assert (
+        "Counter.add called by the driver is served in the order of arrival from now on, because calls made before it (holder) are"
+        in shown.stderr
+    )
     assert "served in the order of arrival in this run: Counter.add called by the driver." in shown.stderr
 
 

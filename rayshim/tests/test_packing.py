@@ -155,7 +155,9 @@ def test_sleep_is_sleep(one_worker):
             return time.sleep
 
     sleeper = Sleeper.remote()
-    found = ray.get([sleeper.sleep.remote(*given) for given in ((0,), (0.001,), (-1,), ("1",), ())] + [sleeper.itself.remote()])
+    found = ray.get(
+        [sleeper.sleep.remote(*given) for given in ((0,), (0.001,), (-1,), ("1",), ())] + [sleeper.itself.remote()]
+    )
     assert found == [None, None, ValueError, TypeError, TypeError, time.sleep]
 
 
@@ -207,7 +209,16 @@ def test_class_attributes_are_an_actors_own(one_worker):
 
     first, second = Shares.remote(), Shares.remote()
     assert ray.get([first.add.remote(1), second.add.remote(2), first.add.remote(3)]) == [[1], [2], [1, 3]]
-    assert ray.get([first.knows.remote(Tag()), second.knows.remote(first.tag.remote()), first.knows.remote(second.tag.remote())]) == [True] * 3
+    assert (
+        ray.get(
+            [
+                first.knows.remote(Tag()),
+                second.knows.remote(first.tag.remote()),
+                first.knows.remote(second.tag.remote()),
+            ]
+        )
+        == [True] * 3
+    )
 
 
 # ---- random states
@@ -218,8 +229,12 @@ class Drawer:
     def draw(self, kind):
         import numpy as np
 
-        return {"random": random.random, "gauss": lambda: random.gauss(0, 1), "numpy": lambda: float(np.random.random()),
-                "numpy gauss": lambda: float(np.random.randn())}[kind]()
+        return {
+            "random": random.random,
+            "gauss": lambda: random.gauss(0, 1),
+            "numpy": lambda: float(np.random.random()),
+            "numpy gauss": lambda: float(np.random.randn()),
+        }[kind]()
 
     def draw_slowly(self):
         drawn = []
@@ -496,7 +511,9 @@ def test_each_actor_knows_itself(one_worker):
             return context.get_actor_id(), context.get_actor_name()
 
     actors = [Known.options(name=f"number {k}").remote() for k in range(3)]
-    assert ray.get([actor.who.remote() for actor in actors]) == [(a._actor_id.hex(), f"number {k}") for k, a in enumerate(actors)]
+    assert ray.get([actor.who.remote() for actor in actors]) == [
+        (a._actor_id.hex(), f"number {k}") for k, a in enumerate(actors)
+    ]
 
 
 def test_an_earlier_run_tells_who_shares_a_worker(tmp_path):
@@ -517,7 +534,11 @@ def test_an_earlier_run_tells_who_shares_a_worker(tmp_path):
 
     import json
 
-    saved = {"measured": {f"Plain#{k}.get": {"calls": 1, "seconds": seconds} for k, seconds in enumerate((3.0, 1.0, 1.0, 1.0))}}
+    saved = {
+        "measured": {
+            f"Plain#{k}.get": {"calls": 1, "seconds": seconds} for k, seconds in enumerate((3.0, 1.0, 1.0, 1.0))
+        }
+    }
     path.touch()
     (tmp_path / "given.json").write_text(json.dumps(saved))
     first, *others = run(packed(2, recording=tmp_path / "given.json"))

@@ -228,7 +228,11 @@ def test_a_recorded_run_with_arrivals_is_repeated_exactly(tmp_path):
 
 def test_each_is_said_once_while_it_happens_and_once_at_the_end():
     lines = run({}).stderr.splitlines()
-    said = [line for line in lines if "Store.get called by the driver is served in the order of arrival from now on, because calls made" in line]
+    said = [
+        line
+        for line in lines
+        if "Store.get called by the driver is served in the order of arrival from now on, because calls made" in line
+    ]
     assert len(said) == 1 and "(Loop.until)" in said[0]
     assert sum("rayshim run --record" in line for line in lines) == 1
     (end,) = [line for line in lines if line.startswith("rayshim: served in the order of arrival in this run: ")]

@@ -15,12 +15,26 @@ arrays = hnp.arrays(
     elements=st.just(1),
 )
 scalars = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=300), st.binary(max_size=300), arrays,
-    st.just(np.float32(1.5)), st.just(np.zeros(40_000)), st.just({1, 2}),
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False),
+    st.text(max_size=300),
+    st.binary(max_size=300),
+    arrays,
+    st.just(np.float32(1.5)),
+    st.just(np.zeros(40_000)),
+    st.just({1, 2}),
 )
-values = st.recursive(scalars, lambda inner: st.one_of(
-    st.lists(inner, max_size=4), st.tuples(inner, inner), st.dictionaries(st.text(max_size=3), inner, max_size=3),
-), max_leaves=8)
+values = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.tuples(inner, inner),
+        st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    ),
+    max_leaves=8,
+)
 
 
 @pytest.fixture(scope="module")

@@ -32,8 +32,13 @@ if sys.argv[1:] == ["fail"]:
 def run(request):
     def run(*args, options=()):
         program = ["-c", PROGRAM] if request.param == "-c" else ["-"]
-        ran = subprocess.run([sys.executable, "-m", "rayshim", *options, *program, *args], input=PROGRAM if request.param == "-" else "",
-                             capture_output=True, text=True, timeout=50)
+        ran = subprocess.run(
+            [sys.executable, "-m", "rayshim", *options, *program, *args],
+            input=PROGRAM if request.param == "-" else "",
+            capture_output=True,
+            text=True,
+            timeout=50,
+        )
         return ran, request.param
 
     return run

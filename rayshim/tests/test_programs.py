@@ -6,8 +6,12 @@ from hypothesis import HealthCheck, given, settings
 import rayshim
 from rayshim.tests.programs import programs, run
 
-WAYS = [{"placement": "isolated"}, {"placement": "isolated", "replay_plans": False}, {"placement": "inline", "replay_plans": False},
-        {"placement": "packed"}]
+WAYS = [
+    {"placement": "isolated"},
+    {"placement": "isolated", "replay_plans": False},
+    {"placement": "inline", "replay_plans": False},
+    {"placement": "packed"},
+]
 
 
 def outcome(program, **way):

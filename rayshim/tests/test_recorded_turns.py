@@ -259,7 +259,9 @@ def test_whatever_its_threads_wait_for(tmp_path, way):
 
 @pytest.mark.parametrize("way", ["with_threads_of_its_own", "with_timeouts_of_executors"])
 def test_locks_of_modules_that_workers_have_from_birth(tmp_path, way, monkeypatch):
-    monkeypatch.setattr("rayshim.api.arguments.preload", lambda: ("concurrent.futures.thread",))  # torch would bring it, and slow down all tests after this
+    monkeypatch.setattr(
+        "rayshim.api.arguments.preload", lambda: ("concurrent.futures.thread",)
+    )  # torch would bring it, and slow down all tests after this
     test_whatever_its_threads_wait_for(tmp_path, way)
 
 
@@ -269,10 +271,23 @@ def test_locks_are_those_of_python(tmp_path):
         class Actor:
             def work(self):
                 lock, raised = threading.Lock(), []
-                tried = [lock.acquire(), lock.acquire(False), lock.acquire(timeout=0), lock.acquire(timeout=0.01), lock.locked()]
+                tried = [
+                    lock.acquire(),
+                    lock.acquire(False),
+                    lock.acquire(timeout=0),
+                    lock.acquire(timeout=0.01),
+                    lock.locked(),
+                ]
                 lock.release()
-                for call in (lock.release, lambda: lock.acquire(False, 1), lambda: lock.acquire(timeout=-2), lambda: lock.acquire(timeout=1e20),
-                             lambda: copy.copy(lock), threading.RLock().release, lambda: time.sleep(-1)):
+                for call in (
+                    lock.release,
+                    lambda: lock.acquire(False, 1),
+                    lambda: lock.acquire(timeout=-2),
+                    lambda: lock.acquire(timeout=1e20),
+                    lambda: copy.copy(lock),
+                    threading.RLock().release,
+                    lambda: time.sleep(-1),
+                ):
                     try:
                         call()
                     except Exception as error:
@@ -410,5 +425,7 @@ def test_a_program_whose_threads_wait_less_often_is_told(tmp_path):
     Pace.rounds = 3
     outcome(program, record=tmp_path / "run")
     Pace.rounds = 2
-    with pytest.raises(rayshim.exceptions.ReplayError, match="no longer matches its record: in the actor, .* its threads"):
+    with pytest.raises(
+        rayshim.exceptions.ReplayError, match="no longer matches its record: in the actor, .* its threads"
+    ):
         outcome(program, replay=tmp_path / "run")

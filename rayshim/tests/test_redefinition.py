@@ -109,7 +109,10 @@ def test_a_name_for_each_call_of_an_actor_is_not_kept(running):
             return 1
 
     named = Named.remote()
-    assert ray.get([named.one.options(name=f"call {i}").remote() for i in range(2 * session._EXPORTS)]) == [1] * 2 * session._EXPORTS
+    assert (
+        ray.get([named.one.options(name=f"call {i}").remote() for i in range(2 * session._EXPORTS)])
+        == [1] * 2 * session._EXPORTS
+    )
     assert len(session.current.call_options) <= session._EXPORTS
 
 
@@ -129,7 +132,9 @@ def test_calls_of_a_function_that_is_gone_run_all_the_same(running):
         refs.append([first.remote(n) for n in range(20)])
         del first
         gc.collect()
-    assert ray.get([ref for group in reversed(refs) for ref in group]) == [i + n for i in reversed(range(6)) for n in range(20)]
+    assert ray.get([ref for group in reversed(refs) for ref in group]) == [
+        i + n for i in reversed(range(6)) for n in range(20)
+    ]
 
 
 def test_a_function_that_lives_is_loaded_once_however_many_others_come_and_go():

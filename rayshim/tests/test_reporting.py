@@ -8,10 +8,21 @@ from reactor.record import Divergence, Operation, Recording, Result, Segment, So
 from rayshim.plans.reporting import RecordedGraph, Report
 
 KEYS = {
-    *("segments", "calls_total", "calls_replayed", "divergences", "arrivals", "physical_answers", "bytes_typed", "bytes_pickled"),
+    *(
+        "segments",
+        "calls_total",
+        "calls_replayed",
+        "divergences",
+        "arrivals",
+        "physical_answers",
+        "bytes_typed",
+        "bytes_pickled",
+    ),
     *("wakes", "sleeps", "segment_runs"),
 }
-DIVERGENCE = Divergence("driver", "step.remote on Env#3", "learn.remote on Learner", "t.py:41", "t.py:47", "other actor", 3)
+DIVERGENCE = Divergence(
+    "driver", "step.remote on Env#3", "learn.remote on Learner", "t.py:41", "t.py:47", "other actor", 3
+)
 
 
 def recording(**counters):
@@ -39,7 +50,10 @@ def test_prints_as_a_short_table():
     lines = str(Report(recording())).splitlines()
     assert len(lines) == 9
     assert lines[2].split() == ["replayed", "18", "(90.0%)"]
-    assert lines[-1] == "  t.py:41 recorded step.remote on Env#3; t.py:47 now learn.remote on Learner (other actor), 3 times"
+    assert (
+        lines[-1]
+        == "  t.py:41 recorded step.remote on Env#3; t.py:47 now learn.remote on Learner (other actor), 3 times"
+    )
 
 
 def test_what_was_served_by_arrival_is_listed():

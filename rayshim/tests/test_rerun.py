@@ -282,7 +282,10 @@ def test_a_program_that_does_less_than_its_record_is_told(tmp_path):
     times = 1
     outcome(program, record=tmp_path / "run")
     times = 2
-    with pytest.raises(rayshim.exceptions.ReplayError, match=r"no longer matches its record: here get at .*test_rerun.py:\d+; in the record nothing more"):
+    with pytest.raises(
+        rayshim.exceptions.ReplayError,
+        match=r"no longer matches its record: here get at .*test_rerun.py:\d+; in the record nothing more",
+    ):
         outcome(program, replay=tmp_path / "run")
 
 

@@ -57,7 +57,11 @@ def test_threads_that_come_first_at_once_share_one_session(placement):
     begun = []
     session.after_begin.append(lambda: begun.append(1))
     try:
-        uses = (lambda: ray.get(Actor.remote().ping.remote()), lambda: ray.get(increment.remote(1)), lambda: ray.get(ray.put(3)))
+        uses = (
+            lambda: ray.get(Actor.remote().ping.remote()),
+            lambda: ray.get(increment.remote(1)),
+            lambda: ray.get(ray.put(3)),
+        )
         assert together(*(3 * uses)) == 3 * ["pong", 2, 3]
         assert len(begun) == 1
     finally:
@@ -72,7 +76,9 @@ def test_of_two_threads_that_call_init_one_is_refused(placement):
 
 
 def test_two_threads_may_call_init_and_ignore_that_it_was_called(placement):
-    assert not any(isinstance(o, Exception) for o in together(*4 * [lambda: ray.init(num_cpus=1, ignore_reinit_error=True)]))
+    assert not any(
+        isinstance(o, Exception) for o in together(*4 * [lambda: ray.init(num_cpus=1, ignore_reinit_error=True)])
+    )
     assert ray.get(increment.remote(1)) == 2
 
 
@@ -105,7 +111,9 @@ def test_init_says_that_the_process_which_starts_the_workers_was_killed(monkeypa
         os.waitid(os.P_PID, driver.zygote, os.WEXITED | os.WNOWAIT)
 
     monkeypatch.setattr(Driver, "_spawn", spawn_and_kill)
-    with pytest.raises(RuntimeError, match="init: the process that starts the workers .* has ended before it was told what to run"):
+    with pytest.raises(
+        RuntimeError, match="init: the process that starts the workers .* has ended before it was told what to run"
+    ):
         ray.init()
     assert not ray.is_initialized()
     monkeypatch.undo()

@@ -71,7 +71,15 @@ class Echo:
         return array
 
     def keep(self, array, how):
-        self.kept = memoryview(array) if how == "memoryview" else weakref.ref(array) if how == "weak" else array[10:20] if how == "view" else array
+        self.kept = (
+            memoryview(array)
+            if how == "memoryview"
+            else weakref.ref(array)
+            if how == "weak"
+            else array[10:20]
+            if how == "view"
+            else array
+        )
         return {"inside": {"array": array}, "under": array.reshape(-1, 10)}.get(how, array)
 
     def overwrite(self, how):
@@ -83,7 +91,13 @@ class Echo:
 @pytest.mark.parametrize("how", ["itself", "most of it", "matrix", "transposed", "in a dict", "with a ref"])
 def test_an_argument_that_comes_back_needs_no_more_room(running, how):
     ray.shutdown()
-    with ray.init(placement=placed(running), num_cpus=2, object_store_memory=100 << 20, log_to_driver=False, _system_config=NO_SPILLING):
+    with ray.init(
+        placement=placed(running),
+        num_cpus=2,
+        object_store_memory=100 << 20,
+        log_to_driver=False,
+        _system_config=NO_SPILLING,
+    ):
         echo = Echo.remote()
         array = np.arange(60.0 * (1 << 17))
         for _ in range(3):
@@ -99,7 +113,13 @@ def test_an_argument_that_comes_back_needs_no_more_room(running, how):
 ])  # fmt: skip
 def test_what_an_argument_comes_back_as_takes_no_more_room_than_it_needs(running, how, stored):
     def bare(value):
-        return [value[k] for k in sorted(value)] if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
+        return (
+            [value[k] for k in sorted(value)]
+            if isinstance(value, dict)
+            else value
+            if isinstance(value, list | tuple)
+            else [value]
+        )
 
     echo = Echo.remote()
     array = np.arange(float(SIZE))
@@ -195,13 +215,22 @@ def echoes(ray):
     sums = []
     for _ in range(5):
         array += 1.0
-        refs = [echo.back.remote(array), other.back_as.remote(array, "most of it"), echo.back_as.remote(array, "with a ref")]
+        refs = [
+            echo.back.remote(array),
+            other.back_as.remote(array, "most of it"),
+            echo.back_as.remote(array, "with a ref"),
+        ]
         sums += [float((found if isinstance(found, np.ndarray) else found[1]).sum()) for found in ray.get(refs)]
     return sums
 
 
 def test_the_digest_does_not_tell_whether_it_was_stored_again(tmp_path):
-    ways = [{}, {"placement": "inline"}, {"placement": "packed"}, {"record": tmp_path / "kept"}]  # a run that is recorded copies
+    ways = [
+        {},
+        {"placement": "inline"},
+        {"placement": "packed"},
+        {"record": tmp_path / "kept"},
+    ]  # a run that is recorded copies
     assert len({repr(outcome(echoes, **{"digest": "full", **way})) for way in ways}) == 1
 
 

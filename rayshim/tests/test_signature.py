@@ -31,7 +31,9 @@ def decorated(*args, **kwargs):
 
 
 FUNCTIONS = [plain, many, positional_only, nothing, decorated, functools.partial(plain, b=2), lambda *, k: k]
-CALLS = [((1,) * n, dict(kw)) for n in range(4) for kw in ({}, {"a": 1}, {"b": 1}, {"c": 1}, {"key": 1}, {"z": 1}, {"k": 1})]
+CALLS = [
+    ((1,) * n, dict(kw)) for n in range(4) for kw in ({}, {"a": 1}, {"b": 1}, {"c": 1}, {"key": 1}, {"z": 1}, {"k": 1})
+]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -44,7 +46,11 @@ def test_check_agrees_with_bind(function):
             with pytest.raises(TypeError) as caught:
                 signature.check(args, kwargs)
             told = str(caught.value)
-            assert told.startswith(f"{error}: ") and f".remote() at {__file__}:" in told and f"was given {len(args)} positional argument" in told
+            assert (
+                told.startswith(f"{error}: ")
+                and f".remote() at {__file__}:" in told
+                and f"was given {len(args)} positional argument" in told
+            )
         else:
             assert signature.check(args, kwargs) is None
 

@@ -14,10 +14,14 @@ def done():
     rayshim.shutdown()
 
 
-@pytest.mark.parametrize("timeout, kind, what", [
-    (math.nan, ValueError, "Give None to wait without limit"), (math.inf, OverflowError, "Give None to wait without limit"),
-    ("1", TypeError, "must be a number of seconds or None, not str"),
-])
+@pytest.mark.parametrize(
+    "timeout, kind, what",
+    [
+        (math.nan, ValueError, "Give None to wait without limit"),
+        (math.inf, OverflowError, "Give None to wait without limit"),
+        ("1", TypeError, "must be a number of seconds or None, not str"),
+    ],
+)
 def test_the_call_its_place_and_what_to_do(done, timeout, kind, what):
     with pytest.raises(kind, match=rf"^get\(timeout={timeout!r}\) at .*test_timeouts.py:\d+: .*{what}"):
         rayshim.get(done, timeout=timeout)

@@ -197,11 +197,17 @@ def enclosing():
 
 @pytest.mark.parametrize(
     "obj, name, path",
-    [(uses_global, "f", ("f", "lock")), (Holder(), None, ("inner",)), (enclosing(), "g", ("g", "held")), (lock, "l", ("l",))],
+    [
+        (uses_global, "f", ("f", "lock")),
+        (Holder(), None, ("inner",)),
+        (enclosing(), "g", ("g", "held")),
+        (lock, "l", ("l",)),
+    ],
 )
 def test_what_cannot_be_pickled_is_found(obj, name, path, monkeypatch):
-    import cloudpickle
     import sys
+
+    import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     monkeypatch.setattr(api, "get", None)

@@ -21,9 +21,12 @@ _MODULES = {
     "register_serializer": "serialization",
 }
 
-_SUBMODULES = {name: name for name in ("collective", "iter", "metrics", "multiprocessing", "queue", "scheduling_strategies", "state")} | {"pdb": "rpdb"}
+_SUBMODULES = {
+    name: name
+    for name in ("collective", "iter", "metrics", "multiprocessing", "queue", "scheduling_strategies", "state")
+} | {"pdb": "rpdb"}
 
-__all__ = [*_MODULES, placement_group.__name__]
+__all__ = [*_MODULES, placement_group.__name__]  # noqa: PLE0604
 
 
 def __getattr__(name):

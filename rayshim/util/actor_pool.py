@@ -77,24 +77,34 @@ class ActorPool:
         out of order before, and what the work raised.
         """
         if not self.has_next():
-            raise StopIteration(f"No more results to get (at {calling()}: all that was submitted has been taken; has_next() tells)")
+            raise StopIteration(
+                f"No more results to get (at {calling()}: all that was submitted has been taken; has_next() tells)"
+            )
         if self._next_return_index >= self._next_task_index or self._next_return_index not in self._results:
-            raise ValueError(f"It is not allowed to call get_next() after get_next_unordered(). ({at('ActorPool.get_next')}: the next result in order has been taken already; "
-                "go on with get_next_unordered())")
+            raise ValueError(
+                f"It is not allowed to call get_next() after get_next_unordered(). ({at('ActorPool.get_next')}: the next result in order has been taken already; "
+                "go on with get_next_unordered())"
+            )
         result = self._results[self._next_return_index]
         timed_out = timeout is not None and not _ready([_key(result)], timeout)
         if timed_out and not ignore_if_timedout:
-            raise TimeoutError(f"Timed out waiting for result ({at('ActorPool.get_next')}: it was not there within {timeout:g} s, and can be asked for again)")
+            raise TimeoutError(
+                f"Timed out waiting for result ({at('ActorPool.get_next')}: it was not there within {timeout:g} s, and can be asked for again)"
+            )
         return self._take(_key(result), timed_out)
 
     def get_next_unordered(self, timeout=None, ignore_if_timedout=False):
         """The next result to become ready; else as `get_next`. What is given up on is the oldest."""
         if not self.has_next():
-            raise StopIteration(f"No more results to get (at {calling()}: all that was submitted has been taken; has_next() tells)")
+            raise StopIteration(
+                f"No more results to get (at {calling()}: all that was submitted has been taken; has_next() tells)"
+            )
         keys = list(self._busy)
         key = _ready(keys, timeout)
         if key is None and not ignore_if_timedout:
-            raise TimeoutError(f"Timed out waiting for result ({at('ActorPool.get_next_unordered')}: none of {len(keys)} was there within {timeout:g} s; ask again)")
+            raise TimeoutError(
+                f"Timed out waiting for result ({at('ActorPool.get_next_unordered')}: none of {len(keys)} was there within {timeout:g} s; ask again)"
+            )
         return self._take(keys[0] if key is None else key, key is None)
 
     def _take(self, key, timed_out):
@@ -103,7 +113,9 @@ class ActorPool:
         self._next_return_index = max(self._next_return_index, number + 1)
         if timed_out:
             self._return_actor(actor)
-            raise TimeoutError(f"Timed out waiting for result. The task {result} has been ignored. (asked for at {calling()} with ignore_if_timedout=True)")
+            raise TimeoutError(
+                f"Timed out waiting for result. The task {result} has been ignored. (asked for at {calling()} with ignore_if_timedout=True)"
+            )
 
         try:
             value = api.get(result)
@@ -135,7 +147,9 @@ class ActorPool:
     def push(self, actor):
         """Adds an actor. ValueError if the pool has it already."""
         if actor in self._idle_actors or any(actor == busy for _, busy in self._busy.values()):
-            raise ValueError(f"Actor already belongs to current ActorPool ({at('ActorPool.push')}: {actor!r}; push each actor once)")
+            raise ValueError(
+                f"Actor already belongs to current ActorPool ({at('ActorPool.push')}: {actor!r}; push each actor once)"
+            )
         self._return_actor(actor)
 
 

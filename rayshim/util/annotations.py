@@ -17,7 +17,9 @@ def PublicAPI(*args, **kwargs):
         return PublicAPI(stability="stable")(args[0])
     stability = kwargs.get("stability", "stable")
     if stability not in ("stable", "beta", "alpha"):
-        raise AssertionError(f"PublicAPI(stability={stability!r}): must be 'stable', 'beta' or 'alpha' (at {calling()})")
+        raise AssertionError(
+            f"PublicAPI(stability={stability!r}): must be 'stable', 'beta' or 'alpha' (at {calling()})"
+        )
     return _marker("PublicAPI")
 
 

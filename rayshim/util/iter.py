@@ -1,9 +1,10 @@
 """Iterators over many actors' items (`ray.util.iter`; deprecated in Ray, and still there).
 
-    from_range(4, num_shards=2).for_each(lambda x: x * x).gather_sync().take(4)   # [0, 4, 1, 9]
+from_range(4, num_shards=2).for_each(lambda x: x * x).gather_sync().take(4)   # [0, 4, 1, 9]
 """
 
 import collections
+import itertools
 
 from rayshim import api
 from rayshim.errors.sites import at, calling
@@ -35,7 +36,7 @@ def from_range(n, num_shards=2, repeat=False):
     """A ParallelIterator over 0 to n - 1: each actor has a run of successive numbers, the last one the rest too."""
     size = n // num_shards
     ends = [i * size for i in range(num_shards)] + [n]
-    shards = [range(*pair) for pair in zip(ends, ends[1:])]
+    shards = [range(*pair) for pair in itertools.pairwise(ends)]
     return from_iterators(shards, repeat, f"from_range[{n}, shards={num_shards}{_suffix(repeat)}]")
 
 
@@ -82,7 +83,9 @@ class ParallelIterator:
         self.parent_iterators = parent_iterators  # after a repartition: kept, so that their actors stay
 
     def __iter__(self):
-        raise TypeError(f"You must use it.gather_sync() or it.gather_async() to iterate over the results of a ParallelIterator. ({self.name}, at {calling()})")
+        raise TypeError(
+            f"You must use it.gather_sync() or it.gather_async() to iterate over the results of a ParallelIterator. ({self.name}, at {calling()})"
+        )
 
     def __repr__(self):
         return f"ParallelIterator[{self.name}]"
@@ -90,7 +93,9 @@ class ParallelIterator:
     # ---- transformations in the actors; each returns a new ParallelIterator
 
     def _then(self, fn, name):
-        return ParallelIterator([s.with_transform(fn) for s in self.actor_sets], self.name + name, self.parent_iterators)
+        return ParallelIterator(
+            [s.with_transform(fn) for s in self.actor_sets], self.name + name, self.parent_iterators
+        )
 
     def transform(self, fn):
         """See `LocalIterator.transform`."""
@@ -99,7 +104,9 @@ class ParallelIterator:
     def for_each(self, fn, max_concurrency=1, resources=None):
         """See `LocalIterator.for_each`."""
         if max_concurrency < 0:
-            raise AssertionError(f"max_concurrency must be non-negative. ({at('ParallelIterator.for_each')}: {max_concurrency})")
+            raise AssertionError(
+                f"max_concurrency must be non-negative. ({at('ParallelIterator.for_each')}: {max_concurrency})"
+            )
         return self._then(lambda items: items.for_each(fn, max_concurrency, resources), ".for_each()")
 
     def filter(self, fn):
@@ -139,7 +146,9 @@ class ParallelIterator:
 
         worker = api.remote(ParallelIteratorWorker)
         made = [worker.remote(partition(i), repeat=False) for i in range(num_partitions)]
-        return ParallelIterator([_ActorSet(made, [])], f"{self.name}.repartition[num_partitions={num_partitions}]", [self])
+        return ParallelIterator(
+            [_ActorSet(made, [])], f"{self.name}.repartition[num_partitions={num_partitions}]", [self]
+        )
 
     # ---- gathering; each returns a LocalIterator
 
@@ -175,9 +184,13 @@ class ParallelIterator:
         """The items as they become ready. `num_async` requests are under way to each actor; each brings what the actor makes in
         `batch_ms` milliseconds (0: one item)."""
         if num_async < 1:
-            raise ValueError(f"queue depth must be positive ({at('ParallelIterator.gather_async')}: num_async={num_async})")
+            raise ValueError(
+                f"queue depth must be positive ({at('ParallelIterator.gather_async')}: num_async={num_async})"
+            )
         if batch_ms < 0:
-            raise ValueError(f"batch time must be positive ({at('ParallelIterator.gather_async')}: batch_ms={batch_ms})")
+            raise ValueError(
+                f"batch time must be positive ({at('ParallelIterator.gather_async')}: batch_ms={batch_ms})"
+            )
 
         def stream(timeout=None):
             def came_from(actor):
@@ -210,7 +223,9 @@ class ParallelIterator:
     def union(self, other):
         """A ParallelIterator over the shards of both."""
         if not isinstance(other, ParallelIterator):
-            raise TypeError(f"other must be of type ParallelIterator, got {type(other)} ({at('ParallelIterator.union')})")
+            raise TypeError(
+                f"other must be of type ParallelIterator, got {type(other)} ({at('ParallelIterator.union')})"
+            )
         return ParallelIterator(
             [*self.actor_sets, *other.actor_sets],
             f"ParallelUnion[{self}, {other}]",
@@ -220,15 +235,23 @@ class ParallelIterator:
     def select_shards(self, shards_to_keep):
         """A ParallelIterator over the shards of these numbers."""
         if len(self.actor_sets) > 1:
-            raise ValueError(f"select_shards() is not allowed after union() ({at('ParallelIterator.select_shards')}: select the shards of each, then unite them)")
+            raise ValueError(
+                f"select_shards() is not allowed after union() ({at('ParallelIterator.select_shards')}: select the shards of each, then unite them)"
+            )
         if not shards_to_keep:
-            raise ValueError(f"at least one shard must be selected ({at('ParallelIterator.select_shards')}: give the numbers of those to keep)")
+            raise ValueError(
+                f"at least one shard must be selected ({at('ParallelIterator.select_shards')}: give the numbers of those to keep)"
+            )
         old = self.actor_sets[0]
         kept = [actor for i, actor in enumerate(old.actors) if i in shards_to_keep]
         if len(kept) != len(shards_to_keep):
-            raise AssertionError(f"Invalid actor index: {shards_to_keep} of {len(old.actors)} shards ({at('ParallelIterator.select_shards')}: they are numbered from 0, each named once)")
+            raise AssertionError(
+                f"Invalid actor index: {shards_to_keep} of {len(old.actors)} shards ({at('ParallelIterator.select_shards')}: they are numbered from 0, each named once)"
+            )
         return ParallelIterator(
-            [_ActorSet(kept, old.transforms)], f"{self}.select_shards({len(shards_to_keep)} total)", self.parent_iterators
+            [_ActorSet(kept, old.transforms)],
+            f"{self}.select_shards({len(shards_to_keep)} total)",
+            self.parent_iterators,
         )
 
     def num_shards(self):
@@ -246,7 +269,9 @@ class ParallelIterator:
             raise ValueError(f"batch time must be positive ({at('ParallelIterator.get_shard')}: batch_ms={batch_ms})")
         shards = [(actor, actor_set.transforms) for actor_set in self.actor_sets for actor in actor_set.actors]
         if not 0 <= shard_index < len(shards):
-            raise ValueError(f"Shard index out of range ({at('ParallelIterator.get_shard')}: {shard_index}, of {len(shards)} shards numbered from 0)")
+            raise ValueError(
+                f"Shard index out of range ({at('ParallelIterator.get_shard')}: {shard_index}, of {len(shards)} shards numbered from 0)"
+            )
         actor, transforms = shards[shard_index]
 
         def stream(timeout=None):

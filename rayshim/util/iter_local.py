@@ -44,7 +44,9 @@ class LocalIterator:
         """The MetricsContext of the running chain. ValueError outside of an iterator's function."""
         metrics = getattr(LocalIterator.thread_local, "metrics", None)
         if metrics is None:
-            raise ValueError(f"Cannot access context outside an iterator. ({at('LocalIterator.get_metrics')}: call it in a function given to for_each() or filter())")
+            raise ValueError(
+                f"Cannot access context outside an iterator. ({at('LocalIterator.get_metrics')}: call it in a function given to for_each() or filter())"
+            )
         return metrics
 
     def __iter__(self):
@@ -62,7 +64,9 @@ class LocalIterator:
         return f"LocalIterator[{self.name}]"
 
     def _then(self, transform, name):
-        return LocalIterator(self.base_iterator, self.shared_metrics, [*self.local_transforms, transform], name=self.name + name)
+        return LocalIterator(
+            self.base_iterator, self.shared_metrics, [*self.local_transforms, transform], name=self.name + name
+        )
 
     def _call(self, function, *args):
         """`function(*args)`, which may ask for the metrics."""
@@ -183,7 +187,9 @@ class LocalIterator:
         def pair(item):
             actor = LocalIterator.get_metrics().current_actor
             if actor is None:
-                raise ValueError("Could not identify source actor of item (zip_with_source_actor(): use it directly after gather_async())")
+                raise ValueError(
+                    "Could not identify source actor of item (zip_with_source_actor(): use it directly after gather_async())"
+                )
             return actor, item
 
         made = self.for_each(pair)
@@ -217,7 +223,8 @@ class LocalIterator:
             return stream
 
         return [
-            LocalIterator(copy(mine), self.shared_metrics, [], name=f"{self.name}.duplicate[{i}]") for i, mine in enumerate(waiting)
+            LocalIterator(copy(mine), self.shared_metrics, [], name=f"{self.name}.duplicate[{i}]")
+            for i, mine in enumerate(waiting)
         ]
 
     def union(self, *others, deterministic=False, round_robin_weights=None):
@@ -228,7 +235,9 @@ class LocalIterator:
         """
         for other in others:
             if not isinstance(other, LocalIterator):
-                raise ValueError(f"other must be of type LocalIterator, got {type(other)} ({at('LocalIterator.union')})")
+                raise ValueError(
+                    f"other must be of type LocalIterator, got {type(other)} ({at('LocalIterator.union')})"
+                )
         parents = [self, *others]
         if round_robin_weights:
             if len(round_robin_weights) != len(parents):

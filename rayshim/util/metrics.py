@@ -11,7 +11,7 @@ import warnings
 from rayshim.errors.sites import at, calling
 from rayshim.session import session
 
-__all__ = ["Counter", "Histogram", "Gauge", "prometheus_text"]
+__all__ = ["Counter", "Gauge", "Histogram", "prometheus_text"]
 
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _PERIOD = 1.0  # seconds between a process's reports
@@ -41,7 +41,9 @@ class Metric:
                 stacklevel=3,
             )
         if not isinstance(tag_keys, (tuple, type(None))):
-            raise TypeError(f"tag_keys should be a tuple type, got: {type(tag_keys)} (metric {name} at {calling()}: write (\"key\",) for one)")
+            raise TypeError(
+                f'tag_keys should be a tuple type, got: {type(tag_keys)} (metric {name} at {calling()}: write ("key",) for one)'
+            )
         for key in tag_keys or ():
             if not isinstance(key, str):
                 raise TypeError(f"Tag keys must be str, got {type(key)}. (metric {name} at {calling()}: {key!r})")
@@ -52,9 +54,13 @@ class Metric:
         """Tags for values that are recorded without them; returns the metric."""
         for key, value in default_tags.items():
             if key not in self._tag_keys:
-                raise ValueError(f"Unrecognized tag key {key}. (metric {self._name}, set_default_tags() at {calling()}: its tag_keys are {self._tag_keys})")
+                raise ValueError(
+                    f"Unrecognized tag key {key}. (metric {self._name}, set_default_tags() at {calling()}: its tag_keys are {self._tag_keys})"
+                )
             if not isinstance(value, str):
-                raise TypeError(f"Tag values must be str, got {type(value)}. (metric {self._name}, set_default_tags() at {calling()}: {key}={value!r})")
+                raise TypeError(
+                    f"Tag values must be str, got {type(value)}. (metric {self._name}, set_default_tags() at {calling()}: {key}={value!r})"
+                )
         self._default_tags = default_tags
         return self
 
@@ -73,11 +79,15 @@ class Metric:
             raise TypeError(f"value must be int or float, got {type(value)}. (metric {self._name} at {calling()})")
         for tag in (tags or {}).values():
             if not isinstance(tag, str):
-                raise TypeError(f"Tag values must be str, got {type(tag)}. (metric {self._name} at {calling()}: {tag!r})")
+                raise TypeError(
+                    f"Tag values must be str, got {type(tag)}. (metric {self._name} at {calling()}: {tag!r})"
+                )
         tags = {**self._default_tags, **(tags or {})}
         missing = [key for key in self._tag_keys if key not in tags]
         if missing:
-            raise ValueError(f"Missing value for tag key(s): {','.join(missing)}. (metric {self._name} at {calling()}: give them in tags=, or once by set_default_tags())")
+            raise ValueError(
+                f"Missing value for tag key(s): {','.join(missing)}. (metric {self._name} at {calling()}: give them in tags=, or once by set_default_tags())"
+            )
         if self._discard_metric:
             return
         key = (type(self).__name__, self._name)
@@ -85,7 +95,11 @@ class Metric:
         with _lock:
             series = _series.get(key)
             if series is None:
-                series = _series[key] = {"description": self._description, "boundaries": tuple(boundaries), "values": {}}
+                series = _series[key] = {
+                    "description": self._description,
+                    "boundaries": tuple(boundaries),
+                    "values": {},
+                }
             series["values"][place] = update(series["values"].get(place))
             _changed.add(key)
         _ensure_reporter()
@@ -100,7 +114,9 @@ class Counter(Metric):
     def inc(self, value=1.0, tags=None):
         """Adds `value`, which must be above 0."""
         if isinstance(value, (int, float)) and value <= 0:
-            raise ValueError(f"value must be >0, got {value} (counter {self._name}, {at('inc')}: for a number that falls, use a Gauge)")
+            raise ValueError(
+                f"value must be >0, got {value} (counter {self._name}, {at('inc')}: for a number that falls, use a Gauge)"
+            )
         self._record(value, tags, lambda old: (old or 0) + value)
 
 
@@ -201,7 +217,9 @@ def prometheus_text():
     by_metric = {}
     for (_, pid, kind, name), series in sorted({**posted, **mine}.items(), key=lambda item: item[0][1:]):
         by_metric.setdefault((name, kind), []).append((pid, series))
-    return "".join(line for (name, kind), found in sorted(by_metric.items()) for line in _FORMATS[kind](f"ray_{name}", found))
+    return "".join(
+        line for (name, kind), found in sorted(by_metric.items()) for line in _FORMATS[kind](f"ray_{name}", found)
+    )
 
 
 def _counter(name, found):

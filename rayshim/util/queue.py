@@ -95,7 +95,9 @@ class Queue:
     def get_nowait_batch(self, num_items):
         """A list of the oldest `num_items`, or raises Empty and takes none."""
         if not isinstance(num_items, int):
-            raise TypeError(f"Argument 'num_items' must be an int ({at('Queue.get_nowait_batch')}: got {type(num_items)})")
+            raise TypeError(
+                f"Argument 'num_items' must be an int ({at('Queue.get_nowait_batch')}: got {type(num_items)})"
+            )
         if num_items < 0:
             raise ValueError(f"'num_items' must be nonnegative ({at('Queue.get_nowait_batch')}: {num_items})")
         return _get(self.actor.get_nowait_batch.remote(num_items))
@@ -138,7 +140,9 @@ class _Held:
         try:
             self.queue.put_nowait(item)
         except asyncio.QueueFull:
-            raise Full(f"the queue has its {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize") from None
+            raise Full(
+                f"the queue has its {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize"
+            ) from None
 
     def get_nowait(self):
         try:
@@ -148,13 +152,17 @@ class _Held:
 
     def put_nowait_batch(self, items):
         if self.maxsize > 0 and len(items) + self.qsize() > self.maxsize:
-            raise Full(f"Cannot add {len(items)} items to queue of size {self.qsize()} and maxsize {self.maxsize}. None was added: give fewer, take some out first, or give the queue a larger maxsize")
+            raise Full(
+                f"Cannot add {len(items)} items to queue of size {self.qsize()} and maxsize {self.maxsize}. None was added: give fewer, take some out first, or give the queue a larger maxsize"
+            )
         for item in items:
             self.queue.put_nowait(item)
 
     def get_nowait_batch(self, num_items):
         if num_items > self.qsize():
-            raise Empty(f"Cannot get {num_items} items from queue of size {self.qsize()}. None was taken: ask for fewer, or put some first")
+            raise Empty(
+                f"Cannot get {num_items} items from queue of size {self.qsize()}. None was taken: ask for fewer, or put some first"
+            )
         return [self.queue.get_nowait() for _ in range(num_items)]
 
 
@@ -163,7 +171,9 @@ class _QueueActor(_Held):
         try:
             await asyncio.wait_for(self.queue.put(item), timeout)
         except asyncio.TimeoutError:
-            raise Full(f"the queue has its {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize") from None
+            raise Full(
+                f"the queue has its {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize"
+            ) from None
 
     async def get(self, timeout=None):
         try:

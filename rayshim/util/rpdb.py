@@ -1,6 +1,6 @@
 """`ray.util.pdb`: the debugger in a task or actor, reached over a socket of this machine."""
 
-import pdb
+import pdb  # noqa: T100
 import socket
 import sys
 

@@ -22,7 +22,9 @@ class _Timer:
 
     def __enter__(self):
         if self._started is not None:
-            raise AssertionError(f"concurrent updates not supported (this timer is entered again at {calling()} before its block has ended; give each block its own)")
+            raise AssertionError(
+                f"concurrent updates not supported (this timer is entered again at {calling()} before its block has ended; give each block its own)"
+            )
         self._started = time.time()
 
     def __exit__(self, kind, error, traceback):

@@ -21,7 +21,9 @@ def map_unordered(fn, items, *, backpressure_size=100, chunk_size=10, yield_obj_
     At most `backpressure_size` calls are under way (None: all at once). Else as `as_completed`.
     """
     if backpressure_size is not None and backpressure_size <= 0:
-        raise ValueError(f"backpressure_size must be positive. ({at('map_unordered')}: {backpressure_size}; None is no limit)")
+        raise ValueError(
+            f"backpressure_size must be positive. ({at('map_unordered')}: {backpressure_size}; None is no limit)"
+        )
     _check(chunk_size, kwargs, "chunk_size")
     refs = []
     for item in items:

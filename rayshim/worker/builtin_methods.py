@@ -21,7 +21,9 @@ def bind(instance, name, options, plain=lambda method: method):
     if name == "__dag_stage__":
         return _GraphStages(instance)
     cls = type(instance)
-    static = getattr_static(cls, name)  # an attribute of the instance that has the method's name does not stand in its way
+    static = getattr_static(
+        cls, name
+    )  # an attribute of the instance that has the method's name does not stand in its way
     method = plain(static.__get__(instance, cls))
     return Configured(method, options) if options.get("retry_exceptions") else method
 
@@ -29,11 +31,13 @@ def bind(instance, name, options, plain=lambda method: method):
 class Configured:
     """A method with what its options, or those of one call, ask for: a name, retries on exceptions, a concurrency group."""
 
-    __slots__ = ("method", "retry", "concurrency_group", "_named_", "__name__", "__self__", "__title__")
+    __slots__ = ("__name__", "__self__", "__title__", "_named_", "concurrency_group", "method", "retry")
 
     def __init__(self, method, options):
         self.method = getattr(method, "method", method)
-        self.retry = retried(options["retry_exceptions"]) if "retry_exceptions" in options else getattr(method, "retry", ())
+        self.retry = (
+            retried(options["retry_exceptions"]) if "retry_exceptions" in options else getattr(method, "retry", ())
+        )
         self.concurrency_group = options.get("concurrency_group")
         self._named_ = options.get("name")
         if self._named_:
@@ -78,7 +82,9 @@ class _GraphStages:
             self._graphs.pop(key, None)
             return None
         if key not in self._graphs:
-            raise RayChannelError("execute() of a compiled graph: the actor has been restarted since the graph was compiled. Compile it again")
+            raise RayChannelError(
+                "execute() of a compiled graph: the actor has been restarted since the graph was compiled. Compile it again"
+            )
         return self._graphs[key].run(stage, execution, taken, self)
 
     def _bring(self, stages, profile):

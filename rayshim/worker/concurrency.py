@@ -25,14 +25,18 @@ _in_work = {}  # uid of a call's result -> its _Call, until it is done
 class _Watched(selectors.DefaultSelector):
     """An event loop's selector. The core is told when all of an actor's groups are loops that wait with nothing to come by itself."""
 
-    waiting = set()
+    waiting = set()  # noqa: RUF012
     replay = None  # rayshim.journal.loop.RecordedLoop, in a replay
 
     def select(self, timeout=None):
         if timeout is not None:
             return super().select(timeout)
         self.waiting.add(self)
-        _core.loop_idle(len(self.waiting) == sum(isinstance(group, _Loop) for group in set(_groups.values())) == len(set(_groups.values())))
+        _core.loop_idle(
+            len(self.waiting)
+            == sum(isinstance(group, _Loop) for group in set(_groups.values()))
+            == len(set(_groups.values()))
+        )
         try:
             patience = self.replay and self.replay.patience()
             if patience:
@@ -98,10 +102,12 @@ def submit(actor, index, function, args, kwargs, completion):
     group = _groups.get(name)
     if group is None:
         if name not in (SYSTEM_GROUP, _GRAPH_GROUP):
-            completion.error(ValueError(
-                f"Failed to look up the executor of the given concurrency group {name}. It doesn't exist: the actor's groups are "
-                f"{sorted(n for n in _groups if n and n not in (SYSTEM_GROUP, _GRAPH_GROUP))}"
-            ))
+            completion.error(
+                ValueError(
+                    f"Failed to look up the executor of the given concurrency group {name}. It doesn't exist: the actor's groups are "
+                    f"{sorted(n for n in _groups if n and n not in (SYSTEM_GROUP, _GRAPH_GROUP))}"
+                )
+            )
             return
         group = _groups[name] = Threads(1)
     call = _Call(group, function, args, kwargs, completion)
@@ -137,7 +143,9 @@ class _Call:
         self.task = None
         self.begun = False  # its method was called
         self.cancelled = False  # its loop has come to that
-        self.tag = self.number = None  # in a run that is recorded: its tag, and which of its actor's calls, or its loop's, it is
+        self.tag = self.number = (
+            None  # in a run that is recorded: its tag, and which of its actor's calls, or its loop's, it is
+        )
 
     def values(self):
         """What the call of a generator method gives, with its retries."""

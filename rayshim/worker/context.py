@@ -97,7 +97,9 @@ class RuntimeContext:
         """Whether somebody has cancelled the running call. RuntimeError in an async actor, whose calls get a CancelledError."""
         call = _handed_on()
         if call is not None and call.task is not None:
-            raise RuntimeError(f"This method is not supported in an async actor. ({at('is_canceled')}: its calls get an asyncio.CancelledError)")
+            raise RuntimeError(
+                f"This method is not supported in an async actor. ({at('is_canceled')}: its calls get an asyncio.CancelledError)"
+            )
         if call is not None and call.number is not None:
             return call.cancelled
         return bool(call.completion.unwanted if call else _core.unwanted() or _core.cancel_wanted())
@@ -130,7 +132,9 @@ class RuntimeContext:
     def get_runtime_env_string(self):
         import json
 
-        return json.dumps({k: v for k, v in session.current.runtime_env.items() if not isinstance(v, bytes)}, sort_keys=True)
+        return json.dumps(
+            {k: v for k, v in session.current.runtime_env.items() if not isinstance(v, bytes)}, sort_keys=True
+        )
 
     @property
     def runtime_env(self):

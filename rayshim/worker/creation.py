@@ -16,7 +16,11 @@ from rayshim.session.facts import public
 
 def cpus(facts):
     """The threads of the actor with these facts; of a worker of many: 1."""
-    return num_threads.of({name: amount / _core.UNIT for name, amount in bundles.plain(facts["demand"]).items()}) if facts else 1
+    return (
+        num_threads.of({name: amount / _core.UNIT for name, amount in bundles.plain(facts["demand"]).items()})
+        if facts
+        else 1
+    )
 
 
 def create(number, args, kwargs):
@@ -71,8 +75,13 @@ def create(number, args, kwargs):
             worker.rename(repr(instance))
     from rayshim.worker import builtin_methods
 
-    made = {name: builtin_methods.bind(instance, name, method[5], lambda m: around(plain(m))) for name, method in info.methods.items()}
-    script = rerun.came_to_be(facts, handed_on) if s.settings["kept"] else None  # tags of its calls in their recorded order
+    made = {
+        name: builtin_methods.bind(instance, name, method[5], lambda m: around(plain(m)))
+        for name, method in info.methods.items()
+    }
+    script = (
+        rerun.came_to_be(facts, handed_on) if s.settings["kept"] else None
+    )  # tags of its calls in their recorded order
     return list(made.values()), handed_on, lanes, _name_in_every_run(facts), script
 
 
@@ -102,8 +111,14 @@ def create_failed(number, error_bytes, reason):
     if error_bytes:
         cause = exceptions.RayError.from_bytes(error_bytes)
         print(f"Exception raised in creation task: {exceptions.ActorDiedError(cause)}", file=sys.stderr, flush=True)
-    return {"pid": os.getpid(), "status": 0, "exit_reason": reason, "killed": None, "creation_error": error_bytes,
-            "actor": public(facts) if facts else None}
+    return {
+        "pid": os.getpid(),
+        "status": 0,
+        "exit_reason": reason,
+        "killed": None,
+        "creation_error": error_bytes,
+        "actor": public(facts) if facts else None,
+    }
 
 
 def load_function(ref):

@@ -43,7 +43,9 @@ def run_hook(env):
     except Exception as error:
         from traceback import format_exc
 
-        raise RuntimeEnvSetupError(f"Failed to execute the setup hook method. Error: {error!r}\n{format_exc()}") from error
+        raise RuntimeEnvSetupError(
+            f"Failed to execute the setup hook method. Error: {error!r}\n{format_exc()}"
+        ) from error
 
 
 class Surroundings:
@@ -66,7 +68,11 @@ class Surroundings:
     def __enter__(self):
         variables = expanded(self.env.get("env_vars") or {})
         s = session.current
-        before = {name: os.environ.get(name) for name in variables}, self.env.get("working_dir") and os.getcwd(), s.runtime_env
+        before = (
+            {name: os.environ.get(name) for name in variables},
+            self.env.get("working_dir") and os.getcwd(),
+            s.runtime_env,
+        )
         self.stack.append(before)
         s.runtime_env = self.env  # what the call starts inherits it
         os.environ.update(variables)

@@ -20,5 +20,7 @@ def exit_actor():
     _, number = _core.running()
     s = session.current
     if not number and not (s is not None and s.record):
-        raise TypeError(f"exit_actor API is called on a non-actor worker. ({at('exit_actor')}: call it in a method of an actor)")
+        raise TypeError(
+            f"exit_actor API is called on a non-actor worker. ({at('exit_actor')}: call it in a method of an actor)"
+        )
     raise ActorExit(0)

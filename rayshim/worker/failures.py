@@ -30,7 +30,11 @@ def unpicklable(error, check, name):
     from rayshim.errors.unpicklable import told
 
     whom = getattr(getattr(check, "__self__", None), "of", None) or name
-    return told(error, f"the argument {error.value!r} for a task or actor {whom} (at {calling()})") if hasattr(error, "value") else error
+    return (
+        told(error, f"the argument {error.value!r} for a task or actor {whom} (at {calling()})")
+        if hasattr(error, "value")
+        else error
+    )
 
 
 def failure(error, what, is_argument):
@@ -54,7 +58,9 @@ def _name_of(what):
     if not number:
         return method, None, None
     facts = s.record if not s.inline else s.inline_actors[number].facts
-    who = object.__repr__(instance) if instance is None or type(instance).__repr__ is object.__repr__ else repr(instance)
+    who = (
+        object.__repr__(instance) if instance is None or type(instance).__repr__ is object.__repr__ else repr(instance)
+    )
     return f"{facts['class_name']}.{method}", who, actor_id(number).hex()
 
 
@@ -80,7 +86,9 @@ def lost_text(state, value):
 
 def _error(state, value, ref):
     if state == _core.State.ERROR:
-        return exceptions.RayError.from_bytes(value) if isinstance(value, bytes) else exceptions.RaySystemError(str(value))
+        return (
+            exceptions.RayError.from_bytes(value) if isinstance(value, bytes) else exceptions.RaySystemError(str(value))
+        )
     if state == _core.State.CANCELLED:
         return exceptions.TaskCancelledError(ref.task_id() if ref is not None else None)
     from rayshim.errors import deaths
@@ -103,5 +111,7 @@ def store_full(wanted, used, limit, disk):
     found = f"Failed to put an object of {wanted} bytes: the object store holds {used} of its {limit} bytes"
     what_to_do = "Let go of refs and of arrays over old values, or give init(object_store_memory=) more"
     if disk:
-        return OutOfDiskError(f"{found}, and the disk has no room for more. {what_to_do}, or init(object_spilling_directory=) another disk")
+        return OutOfDiskError(
+            f"{found}, and the disk has no room for more. {what_to_do}, or init(object_spilling_directory=) another disk"
+        )
     return ObjectStoreFullError(f"{found}. {what_to_do}")

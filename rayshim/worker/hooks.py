@@ -32,10 +32,24 @@ def install(settings, role):
         from rayshim.session import alias
 
         alias.install_when_driver_does()
-    for name, hook in (("failure", failures.failure), ("error", failures.error), ("create", creation.create), ("create_failed", creation.create_failed),
-                       ("function", creation.load_function), ("loads", failures.loads), ("store_full", failures.store_full), ("deferred", deferred),
-                       ("generator", ObjectRefGenerator), ("gather", generators.gather), ("stale", failures.stale),
-                       ("unpicklable", failures.unpicklable), ("cancelled", cancelled), ("relaxed", order.relaxed), ("lost", failures.lost), ("stuck", deadlock.stuck)):
+    for name, hook in (
+        ("failure", failures.failure),
+        ("error", failures.error),
+        ("create", creation.create),
+        ("create_failed", creation.create_failed),
+        ("function", creation.load_function),
+        ("loads", failures.loads),
+        ("store_full", failures.store_full),
+        ("deferred", deferred),
+        ("generator", ObjectRefGenerator),
+        ("gather", generators.gather),
+        ("stale", failures.stale),
+        ("unpicklable", failures.unpicklable),
+        ("cancelled", cancelled),
+        ("relaxed", order.relaxed),
+        ("lost", failures.lost),
+        ("stuck", deadlock.stuck),
+    ):
         _core.set_hook(name, hook)
     if role == "inline":
         from rayshim.placement import inline
@@ -84,8 +98,16 @@ def begin(settings, record, own_gpus, setting):
 
     own = (record or {}).get("env") if record else setting and setting[0]
     env = settings["runtime_env"] if own is None else thawed(own)
-    s = session.begin(session.Session(Sender(socket.socket(fileno=SEND_FD)), settings, None, record, own_gpus or (), env))
-    _core.set_titles(*((f"ray::{record['class_name']}", f"ray::{record['class_name']}.") if record else ("ray::packed" if s.hosted is not None else "ray::IDLE", "ray::")))
+    s = session.begin(
+        session.Session(Sender(socket.socket(fileno=SEND_FD)), settings, None, record, own_gpus or (), env)
+    )
+    _core.set_titles(
+        *(
+            (f"ray::{record['class_name']}", f"ray::{record['class_name']}.")
+            if record
+            else ("ray::packed" if s.hosted is not None else "ray::IDLE", "ray::")
+        )
+    )
     if s.hosted is not None:
         from rayshim.placement import packing
 
@@ -101,7 +123,9 @@ def begin(settings, record, own_gpus, setting):
         num_threads.begin_worker(settings, creation.cpus(record), lambda: environment.enter(env))
     except Exception as error:
         s.broken = error
-    os.environ["PYTHONBREAKPOINT"] = "rayshim.util.rpdb.set_trace"  # breakpoint() waits for a connection; a worker has no terminal
+    os.environ["PYTHONBREAKPOINT"] = (
+        "rayshim.util.rpdb.set_trace"  # breakpoint() waits for a connection; a worker has no terminal
+    )
     s.gpus_told = gpus.visible()
     if s.gpus or "GPU" in settings["resources"]:
         gpus.show(gpus.names(s.gpus, s.gpus_told))

@@ -52,16 +52,20 @@ class RecordedThreads(Threads):
             return call.method(*call.args, **call.kwargs)
         values = call.values()
         if not hasattr(values, "__next__"):
-            raise ValueError(f'a call with num_returns="streaming" must return a generator, not {type(values).__name__}. Write the method with `yield`, or leave num_returns out')
+            raise ValueError(
+                f'a call with num_returns="streaming" must return a generator, not {type(values).__name__}. Write the method with `yield`, or leave num_returns out'
+            )
         self._turns.physically(lambda: _let_on(call.completion))
         for value in values:
             ticket = call.completion.item(value)
-            if self._turns.physically(lambda: _taken(call.completion, ticket)):
+            if self._turns.physically(lambda: _taken(call.completion, ticket)):  # noqa: B023
                 raise KeyboardInterrupt
         return None
 
     def _interrupted(self, call):
-        interrupted = self._turns.was_interrupted(call.tag, lambda: call.completion.unwanted) and not call.completion.streaming
+        interrupted = (
+            self._turns.was_interrupted(call.tag, lambda: call.completion.unwanted) and not call.completion.streaming
+        )
         if interrupted:
             call.value(None)
         return interrupted

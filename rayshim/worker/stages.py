@@ -106,6 +106,10 @@ def _check_parts(made, stores, name):
     if len(stores) < 2:
         return
     if not isinstance(made, tuple):
-        raise ValueError(f"Expected a tuple of {len(stores)} outputs, but got {type(made)} (from {name}, whose num_returns is {len(stores)}, in a compiled graph: return a tuple)")
+        raise ValueError(
+            f"Expected a tuple of {len(stores)} outputs, but got {type(made)} (from {name}, whose num_returns is {len(stores)}, in a compiled graph: return a tuple)"
+        )
     if len(made) != len(stores):
-        raise ValueError(f"Expected {len(stores)} outputs, but got {len(made)} outputs (from {name} in a compiled graph: return as many values as its num_returns says)")
+        raise ValueError(
+            f"Expected {len(stores)} outputs, but got {len(made)} outputs (from {name} in a compiled graph: return as many values as its num_returns says)"
+        )

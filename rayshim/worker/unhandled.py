@@ -23,7 +23,11 @@ def lost(error):
 
 def told(error):
     """What the user is told of `error`; None: nothing, as of cancelled calls and of those of dead actors."""
-    return str(error)[:_LONGEST] if isinstance(error, (RayTaskError, UnserializableException, WorkerCrashedError)) else None
+    return (
+        str(error)[:_LONGEST]
+        if isinstance(error, (RayTaskError, UnserializableException, WorkerCrashedError))
+        else None
+    )
 
 
 def report(text):

@@ -17,9 +17,9 @@ def render(graph, timings=None, fold=FOLD):
     drawn = picture(graph, timings, fold)
     lines = [
         "digraph reactors {",
-        '  graph [rankdir=LR, newrank=true, ranksep=0.9, nodesep=0.22, pad=0.3, bgcolor="transparent", '
+        '  graph [rankdir=LR, newrank=true, ranksep=0.9, nodesep=0.22, pad=0.3, bgcolor="transparent", '  # noqa: ISC004
         f'fontname="{FONT}", fontsize=12, fontcolor="{INK}"];',
-        f'  node [shape=box, style="rounded,filled", color="{LINE}", fillcolor="#ffffff", fontname="{FONT}", fontsize=11, '
+        f'  node [shape=box, style="rounded,filled", color="{LINE}", fillcolor="#ffffff", fontname="{FONT}", fontsize=11, '  # noqa: ISC004
         f'fontcolor="{INK}", margin="0.1,0.04"];',
         f'  edge [color="{EDGE}", fontname="{FONT}", fontsize=9, fontcolor="{MUTED}", arrowsize=0.6, penwidth=1.1];',
     ]
@@ -27,16 +27,20 @@ def render(graph, timings=None, fold=FOLD):
         fill = _KINDS.get(group.kind, "#f6f7f8")
         lines += [
             f"  subgraph cluster_{group.id} {{",
-            f'    id="{group.id}"; label=<<B>{escape(group.title)}</B>>; labeljust=l; style="rounded,filled"; '
+            f'    id="{group.id}"; label=<<B>{escape(group.title)}</B>>; labeljust=l; style="rounded,filled"; '  # noqa: ISC004
             f'color="{LINE}"; fillcolor="{fill}"; margin=12; tooltip={_quoted(f"{group.name}  {group.site}")};',
             *(f"    {_node(node)}" for node in group.nodes),
             "  }",
         ]
     for level, nodes in enumerate(drawn.levels):
-        heading = f'level{level} [id="level{level}", shape=plaintext, style="", label="level {level}", fontcolor="{MUTED}"]'
+        heading = (
+            f'level{level} [id="level{level}", shape=plaintext, style="", label="level {level}", fontcolor="{MUTED}"]'
+        )
         lines.append(f"  {{rank=same; {heading}; " + "; ".join(node.id for node in nodes) + "}")
     if len(drawn.levels) > 1:  # keeps the ranks apart where no arrow does
-        lines.append("  " + " -> ".join(f"level{level}" for level in range(len(drawn.levels))) + " [style=invis, weight=10];")
+        lines.append(
+            "  " + " -> ".join(f"level{level}" for level in range(len(drawn.levels))) + " [style=invis, weight=10];"
+        )
     lines += [f"  {_edge(arrow, a, drawn.unit)}" for a, arrow in enumerate(drawn.arrows)]
     return "\n".join([*lines, "}"])
 

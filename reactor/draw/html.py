@@ -12,7 +12,9 @@ _PAGE = Path(__file__).with_name("page.html")
 
 def render(graph, timings=None, fold=FOLD, title="reactor graph"):
     """The page's text; `timings` a Timings. Raises ImportError where pygraphviz is not installed."""
-    shares = "".join(f'<i style="background:{colour}" title="from {least:.0%}"></i>' for least, colour in reversed(dot.SHARES))
+    shares = "".join(
+        f'<i style="background:{colour}" title="from {least:.0%}"></i>' for least, colour in reversed(dot.SHARES)
+    )
     parts = {
         "TITLE": escape(title),
         "FACTS": f"{len(graph.reactors)} reactors · {len(graph.reactions)} reactions · {graph.depth} levels",

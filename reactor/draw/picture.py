@@ -136,5 +136,7 @@ def _labels(values):
     texts = []
     for (layout, count_bytes), count in values.items():
         what = " · ".join(filter(None, (layout, size(count_bytes))))
-        texts.append(f"{count:,} × {what}".rstrip(" ×") if what and count > 1 else what or (f"× {count:,}" if count > 1 else ""))
+        texts.append(
+            f"{count:,} × {what}".rstrip(" ×") if what and count > 1 else what or (f"× {count:,}" if count > 1 else "")
+        )
     return tuple(filter(None, texts))

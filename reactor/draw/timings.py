@@ -56,7 +56,9 @@ class Timings:
         """ "1,234/s · 34%"; "" for None."""
         if not timing:
             return ""
-        rate = per_second(timing.calls / self.wall) if self.wall else f"{timing.calls:,} call{'s' * (timing.calls != 1)}"
+        rate = (
+            per_second(timing.calls / self.wall) if self.wall else f"{timing.calls:,} call{'s' * (timing.calls != 1)}"
+        )
         share = self.share(timing)
         return rate if share is None else f"{rate} · {percent(share)}"
 

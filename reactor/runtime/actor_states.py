@@ -30,11 +30,22 @@ def _generators():
     m = sys.modules
     return [
         _Module("random", lambda: True, random_memory.of_random, random.getstate, random.setstate, random.seed),
-        _Module("numpy", lambda: _is_there("numpy.random"), random_memory.of_numpy,
-                lambda: m["numpy"].random.get_state(), lambda state: m["numpy"].random.set_state(state), lambda: m["numpy"].random.seed()),
-        _Module("torch", lambda: _is_there("torch") and "default_generator" in vars(m["torch"]), random_memory.of_torch,
-                lambda: m["torch"].get_rng_state(), lambda state: m["torch"].set_rng_state(state),
-                lambda: m["torch"].default_generator.seed()),
+        _Module(
+            "numpy",
+            lambda: _is_there("numpy.random"),
+            random_memory.of_numpy,
+            lambda: m["numpy"].random.get_state(),
+            lambda state: m["numpy"].random.set_state(state),
+            lambda: m["numpy"].random.seed(),
+        ),
+        _Module(
+            "torch",
+            lambda: _is_there("torch") and "default_generator" in vars(m["torch"]),
+            random_memory.of_torch,
+            lambda: m["torch"].get_rng_state(),
+            lambda state: m["torch"].set_rng_state(state),
+            lambda: m["torch"].default_generator.seed(),
+        ),
     ]
 
 
@@ -68,7 +79,7 @@ class ActorStates:
         self._threads = None  # addresses of the functions that set the numbers of threads that are kept apart
         self._find(current)
         self._born = None if current else {module.name for module in self._found}
-        import cloudpickle.cloudpickle as cloudpickle
+        from cloudpickle import cloudpickle
 
         if isinstance(getattr(cloudpickle, _CLASSES, None), weakref.WeakValueDictionary):
             _core.exchange_variable(vars(cloudpickle), _CLASSES, weakref.WeakValueDictionary)
@@ -84,7 +95,9 @@ class ActorStates:
         for library in threads.libraries():
             get, put = library.addresses
             # What a stronger variable says is the same for all.
-            if put not in self._threads and not any(os.environ.get(name) for name in library.variables if name != threads.OPENMP):
+            if put not in self._threads and not any(
+                os.environ.get(name) for name in library.variables if name != threads.OPENMP
+            ):
                 self._threads.add(put)
                 _core.exchange_threads(get, put, min(library.most, library.default()))
 

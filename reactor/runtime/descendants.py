@@ -24,7 +24,11 @@ def of(root):
 
 def in_session(leader):
     """Pids of the living processes of the (POSIX) session that process `leader` has begun, itself aside."""
-    return [pid for pid, (state, _, session) in _table().items() if session == leader and pid != leader and state not in "ZX"]
+    return [
+        pid
+        for pid, (state, _, session) in _table().items()
+        if session == leader and pid != leader and state not in "ZX"
+    ]
 
 
 def end(find, reap=lambda: True):

@@ -53,8 +53,25 @@ class Driver:
             share none} for packed workers (see reactor.runtime.hosting); None: a process per actor.
     """
 
-    def __init__(self, *, cpus, resources, store_limit, plugin, settings, preload=(), variables=None, show=None, inline=False, spilling=None,
-                 ordering="arrival", patience=(0.1, 0.1), digesting=0, keeping=False, packed=None):
+    def __init__(
+        self,
+        *,
+        cpus,
+        resources,
+        store_limit,
+        plugin,
+        settings,
+        preload=(),
+        variables=None,
+        show=None,
+        inline=False,
+        spilling=None,
+        ordering="arrival",
+        patience=(0.1, 0.1),
+        digesting=0,
+        keeping=False,
+        packed=None,
+    ):
         self.cpus = cpus
         self.resources = {"CPU": cpus, **resources}
         self.store_limit = store_limit
@@ -149,9 +166,15 @@ class Driver:
         copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD) for fd, _ in pairs]
         try:
             actions = [(os.POSIX_SPAWN_DUP2, fd, to) for fd, (_, to) in zip(copies, pairs)]
-            self.zygote = os.posix_spawn(sys.executable, argv, {**self.variables, **os.environ}, file_actions=actions, setsid=True)
+            self.zygote = os.posix_spawn(
+                sys.executable, argv, {**self.variables, **os.environ}, file_actions=actions, setsid=True
+            )
         except OSError as error:
-            raise type(error)(error.errno, f"init: the process that starts the workers could not be started: {error.strerror}", sys.executable) from None
+            raise type(error)(
+                error.errno,
+                f"init: the process that starts the workers could not be started: {error.strerror}",
+                sys.executable,
+            ) from None
         finally:
             for fd in copies:
                 os.close(fd)
@@ -166,7 +189,7 @@ class Driver:
             if show is not None:
                 try:
                     show(*frame)
-                except Exception:
+                except Exception:  # noqa: S110
                     pass  # the program's own stream is closed or broken; its results are not
         if not self._stopping:
             _core.abort()
@@ -249,7 +272,10 @@ def _path_without_the_programs():
     if main:
         directory = os.path.dirname(os.path.realpath(main))
         # Under `python -m doctest` or `-m cProfile` the main module is a library's.
-        if directory != os.path.realpath(library) and os.path.basename(directory) not in ("site-packages", "dist-packages"):
+        if directory != os.path.realpath(library) and os.path.basename(directory) not in (
+            "site-packages",
+            "dist-packages",
+        ):
             programs.add(directory)
     rest = [path for path in sys.path if path not in programs]
     own = [path for path in rest if path in (library, os.path.join(library, "lib-dynload"))]
@@ -282,7 +308,10 @@ def _check_limits(capacity):
     # Not by the module `resource`: a program may have one of its own beside it.
     with open("/proc/self/limits") as file:
         limits = {line[:26].strip(): line[26:].split()[0] for line in file}
-    for name, row, option in (("address space", "Max address space", "-v"), ("the size of files", "Max file size", "-f")):
+    for name, row, option in (
+        ("address space", "Max address space", "-v"),
+        ("the size of files", "Max file size", "-f"),
+    ):
         limit = limits.get(row, "unlimited")
         if limit != "unlimited" and int(limit) < capacity:
             raise RuntimeError(

@@ -86,6 +86,6 @@ class LineCutter:
 
     def _frame(self, line):
         if line.startswith(LABEL):
-            self.label = line[len(LABEL):].decode(errors="replace")
+            self.label = line[len(LABEL) :].decode(errors="replace")
             return None
         return frame(self.stream, self.label, self.pid, line)

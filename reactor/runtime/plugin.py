@@ -18,9 +18,15 @@ class Died(RuntimeError):
 
 
 def install(settings, role):
-    for name, hook in (("failure", failure), ("error", error), ("create", create), ("create_failed", create_failed),
-                       ("function", lambda ref: _core.get([ref], None)[0]), ("store_full", store_full),
-                       ("exit_kind", worker.exit_kind)):
+    for name, hook in (
+        ("failure", failure),
+        ("error", error),
+        ("create", create),
+        ("create_failed", create_failed),
+        ("function", lambda ref: _core.get([ref], None)[0]),
+        ("store_full", store_full),
+        ("exit_kind", worker.exit_kind),
+    ):
         _core.set_hook(name, hook)
 
 

@@ -11,7 +11,7 @@ def preload(names):
         if name not in sys.modules:
             try:
                 importlib.import_module(name)
-            except Exception:
+            except Exception:  # noqa: S110
                 pass
     import random  # noqa: F401  every worker seeds it, and numpy's, see seeding.py; numpy loads its own when it is first used
 

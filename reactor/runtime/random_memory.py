@@ -52,7 +52,11 @@ def of_numpy():
             numpy_random.set_state(("MT19937", key, 17, has, gauss))
             memory = _read(id(state), type(state).__basicsize__)
             wanted = struct.pack("i4xd", has, gauss)
-            places = {at for at in range(16, len(memory) - 15, 8) if memory[at : at + 4] == wanted[:4] and memory[at + 8 : at + 16] == wanted[8:]}
+            places = {
+                at
+                for at in range(16, len(memory) - 15, 8)
+                if memory[at : at + 4] == wanted[:4] and memory[at + 8 : at + 16] == wanted[8:]
+            }
             gaussians = gaussians & places if gaussians else places
         if len(gaussians) != 1:
             return None
@@ -85,7 +89,11 @@ def of_torch():
         _write(address, saved)
         same = torch.equal(generator.get_state(), full)
         _write(address, other)
-        return [(address, size)] if same and torch.equal(torch.Generator().manual_seed(5).get_state(), generator.get_state()) else None
+        return (
+            [(address, size)]
+            if same and torch.equal(torch.Generator().manual_seed(5).get_state(), generator.get_state())
+            else None
+        )
     except Exception:
         return None
     finally:

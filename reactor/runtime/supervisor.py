@@ -14,8 +14,8 @@ from time import monotonic
 from reactor import _core
 from reactor.runtime import control, descendants, output, worker
 from reactor.runtime.gpus import GpuShares
-from reactor.runtime.reservations import Reservations
 from reactor.runtime.preloading import preload
+from reactor.runtime.reservations import Reservations
 
 ACTOR, TASK_WORKER = _core.ProcKind.ACTOR, _core.ProcKind.POOL
 _POOL_LIMIT = 1000  # task workers alive at once
@@ -23,9 +23,29 @@ _OPEN_SECONDS = 0.3  # that a line without an end, as of a progress bar, is wait
 _OUTPUT_LIMIT = 8 << 20  # bytes of output kept for a driver that does not read; beyond it the workers' pipes fill
 _RETRY_SECONDS = 0.2  # before another try to start a task worker where none could be started
 _STILLBORN_LIMIT = 3
-_KILLED = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # somebody else has ended the process
+_KILLED = (
+    signal.SIGKILL,
+    signal.SIGTERM,
+    signal.SIGINT,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+)  # somebody else has ended the process
 _BURIED = 1000  # dead actors of which something is still known
-_ANSWERED = ("demand", "named", "names", "life", "kill", "said", "state", "gpus", "reserve", "reserved", "release", "reservations", "posted")  # requests whose last argument is where the answer goes
+_ANSWERED = (
+    "demand",
+    "named",
+    "names",
+    "life",
+    "kill",
+    "said",
+    "state",
+    "gpus",
+    "reserve",
+    "reserved",
+    "release",
+    "reservations",
+    "posted",
+)  # requests whose last argument is where the answer goes
 
 
 class Actor:
@@ -112,7 +132,11 @@ class Supervisor:
         _core.set_hook("crowded", self._take_in)
         _core.set_ready()
         while not self.stopping:
-            waits = ((_RETRY_SECONDS, self.retry_spawn), (_OPEN_SECONDS, self.open), (descendants.GRACE_SECONDS, self.groups))
+            waits = (
+                (_RETRY_SECONDS, self.retry_spawn),
+                (_OPEN_SECONDS, self.open),
+                (descendants.GRACE_SECONDS, self.groups),
+            )
             events = self.poll.poll(0 if self.unread else min((seconds for seconds, on in waits if on), default=None))
             if self.orphaned:
                 self._end_all(flush=False)
@@ -286,7 +310,14 @@ class Supervisor:
             self.hosting.remove(actor, _core.put(self.plugin.died(self._death(actor, actor.worker))))
 
     def _death(self, actor, w, exit_reason=0, status=0):
-        return {"pid": w.pid, "status": status, "exit_reason": exit_reason, "actor": actor.facts, "killed": actor.killed, "released": None}
+        return {
+            "pid": w.pid,
+            "status": status,
+            "exit_reason": exit_reason,
+            "actor": actor.facts,
+            "killed": actor.killed,
+            "released": None,
+        }
 
     def on_left(self, offset, exit_reason):
         """A packed worker has let an actor go."""
@@ -333,7 +364,11 @@ class Supervisor:
 
     def _told(self, a):
         return {
-            **{k: v for k, v in a.facts.items() if k in ("class_name", "name", "namespace", "number", "demand", "detached", "within")},
+            **{
+                k: v
+                for k, v in a.facts.items()
+                if k in ("class_name", "name", "namespace", "number", "demand", "detached", "within")
+            },
             "pid": a.pid,
             "slot": a.worker.slot if a.worker else -1,
             "host": a.host,
@@ -365,18 +400,28 @@ class Supervisor:
                     self.resource_index[name] = _core.register_resource(name, 0)
             self.demands[key] = _core.demand([(self.resource_index[k], v) for k, v in sorted(amounts)], number)
             there = _core.resources()
-            lacking = [f"{v / _core.UNIT:g} of {k}, of which there are {there[k][0] / _core.UNIT:g}" for k, v in sorted(amounts) if v > there[k][0]]
+            lacking = [
+                f"{v / _core.UNIT:g} of {k}, of which there are {there[k][0] / _core.UNIT:g}"
+                for k, v in sorted(amounts)
+                if v > there[k][0]
+            ]
             if lacking:
-                self._tell(f"{whose} asks for {'; '.join(lacking)}: it will wait for ever. Ask for less, or start with more (init(num_cpus=, num_gpus=, resources=))")
+                self._tell(
+                    f"{whose} asks for {'; '.join(lacking)}: it will wait for ever. Ask for less, or start with more (init(num_cpus=, num_gpus=, resources=))"
+                )
         return self.demands[key]
 
     def _start_waiting(self):
-        _core.set_actors_waiting(len(self.waiting) + self.reservations.open())  # before trying: who gives back later then tells us
+        _core.set_actors_waiting(
+            len(self.waiting) + self.reservations.open()
+        )  # before trying: who gives back later then tells us
         self.reservations.advance()
         still = []
         for actor in self.waiting:
             # Resources go in the order in which they were asked for: a task may be waiting for its worker to be born.
-            if not (actor.facts["demand"] and _core.task_before(actor.facts["number"])) and _core.take_resources(actor.demand):
+            if not (actor.facts["demand"] and _core.task_before(actor.facts["number"])) and _core.take_resources(
+                actor.demand
+            ):
                 self._start_actor(actor)
             else:
                 still.append(actor)
@@ -387,7 +432,9 @@ class Supervisor:
         if self.hosting and self.hosting.shares(actor):
             if not self.hosting.put(actor):
                 _core.give_resources(actor.demand)
-                self._kill_unstarted(actor, "no process could be started for it: the machine's limit on processes is reached")
+                self._kill_unstarted(
+                    actor, "no process could be started for it: the machine's limit on processes is reached"
+                )
             return
         slot = _core.new_proc(ACTOR, _core.inbox_at(actor.offset))
         if slot >= 0:
@@ -397,7 +444,9 @@ class Supervisor:
             actor.pid = actor.worker.pid if actor.worker else 0
         if actor.worker is None:
             _core.give_resources(actor.demand)
-            self._kill_unstarted(actor, "no process could be started for it: the machine's limit on processes is reached")
+            self._kill_unstarted(
+                actor, "no process could be started for it: the machine's limit on processes is reached"
+            )
 
     def _start_task_worker(self, setting):
         started = None
@@ -431,8 +480,17 @@ class Supervisor:
                     os.close(fd)
             return None
         if pid == 0:
-            worker.main(parent, slot, facts, actor and actor.gpus, self.settings[setting], birth, [w for _, w in pipes],
-                        self.config, self.plugin)
+            worker.main(
+                parent,
+                slot,
+                facts,
+                actor and actor.gpus,
+                self.settings[setting],
+                birth,
+                [w for _, w in pipes],
+                self.config,
+                self.plugin,
+            )
         try:
             os.setpgid(pid, pid)  # whoever of the two is first
         except OSError:
@@ -470,7 +528,9 @@ class Supervisor:
         for group, when in list(self.groups.items()):
             if monotonic() > when:
                 del self.groups[group]
-                if not os.path.exists(f"/proc/{group}"):  # else the group has ended, and the number is another process's
+                if not os.path.exists(
+                    f"/proc/{group}"
+                ):  # else the group has ended, and the number is another process's
                     _end_group(group, signal.SIGKILL)
 
     def _driver_died(self, *_):
@@ -494,8 +554,14 @@ class Supervisor:
             unavailable = _core.put(self.plugin.died({**facts, "restarting": True}))
         hosted = self.hosting.died(w) if w.hosted is not None else []
         labels = [a.facts["label"] for a in hosted]
-        reasons = [(a.offset, _core.put(self.plugin.died({**self._death(a, w, info["exit_reason"], status), "beside": labels})), a.place)
-                   for a in hosted]
+        reasons = [
+            (
+                a.offset,
+                _core.put(self.plugin.died({**self._death(a, w, info["exit_reason"], status), "beside": labels})),
+                a.place,
+            )
+            for a in hosted
+        ]
         anew = _core.reap(w.slot, _core.put(self.plugin.died(facts)), unavailable, reasons)
         for actor in hosted:
             _core.give_resources(actor.demand)
@@ -523,8 +589,10 @@ class Supervisor:
         self.stillborn = 0 if born else self.stillborn + (not killed)
         if self.killed_unborn >= _STILLBORN_LIMIT:
             if self.killed_unborn == _STILLBORN_LIMIT:
-                self._tell(f"task workers are killed (signal {os.WTERMSIG(facts['status'])}) before they can run anything; the tasks wait, and others "
-                           "are started. If nobody kills them, the machine may be out of memory")
+                self._tell(
+                    f"task workers are killed (signal {os.WTERMSIG(facts['status'])}) before they can run anything; the tasks wait, and others "
+                    "are started. If nobody kills them, the machine may be out of memory"
+                )
             self.retry_spawn = True  # a little later
             return
         if self.stillborn >= _STILLBORN_LIMIT:
@@ -545,7 +613,9 @@ class Supervisor:
         so_far = _core.spilling()
         megabytes = so_far["spilled"] / 2**20
         rate = f", write throughput {megabytes / so_far['seconds']:.0f} MiB/s" if so_far["seconds"] else ""
-        self._tell(f"Spilled {megabytes:.0f} MiB, {so_far['values']} objects{rate}. {self.config['spilling']['note_text']}".rstrip())
+        self._tell(
+            f"Spilled {megabytes:.0f} MiB, {so_far['values']} objects{rate}. {self.config['spilling']['note_text']}".rstrip()
+        )
 
     def _kill_made_by(self, pid, number=None):
         """An actor's life ends with the process `pid`, or the actor `number`, that made it, unless it is detached."""
@@ -586,7 +656,14 @@ class Supervisor:
 
     def _refuse(self, demand):
         """Fails the tasks that ask for a demand that nobody gets any more."""
-        facts = {"pid": 0, "status": 0, "exit_reason": 0, "actor": None, "killed": None, "released": self.reservations.retired(demand)}
+        facts = {
+            "pid": 0,
+            "status": 0,
+            "exit_reason": 0,
+            "actor": None,
+            "killed": None,
+            "released": self.reservations.retired(demand),
+        }
         _core.fail_tasks(_core.put(self.plugin.died(facts)), demand)
 
     def _refuse_actor(self, actor, key):
@@ -620,7 +697,14 @@ class Supervisor:
         self._forget(actor)
 
     def _kill_unstarted(self, actor, why):
-        facts = {"pid": 0, "status": 0, "exit_reason": 0, "actor": actor.facts, "killed": why, "released": actor.released}
+        facts = {
+            "pid": 0,
+            "status": 0,
+            "exit_reason": 0,
+            "actor": actor.facts,
+            "killed": why,
+            "released": actor.released,
+        }
         _core.kill_inbox(actor.offset, _core.put(self.plugin.died(facts)))
         self.actors[actor.offset] = actor
         self._died(actor)

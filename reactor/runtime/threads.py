@@ -93,15 +93,39 @@ def _physical_cores():
 
 
 def _openblas(what):
-    return tuple(f"{prefix}openblas_{what}_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "_64", ""))
+    return tuple(
+        f"{prefix}openblas_{what}_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "_64", "")
+    )
 
 
 _KINDS = (
-    _Kind(r"lib(gomp|omp|iomp5)[-.]", ("omp_get_max_threads",), ("omp_set_num_threads",), (OPENMP,), lambda: _UNLIMITED),
-    _Kind(r"lib\w*openblas", _openblas("get"), _openblas("set"), ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", OPENMP), _cores),
-    _Kind(r"libblis", ("bli_thread_get_num_threads",), ("bli_thread_set_num_threads",), ("BLIS_NUM_THREADS", OPENMP), lambda: _UNLIMITED),
-    _Kind(r"libmkl_rt", ("MKL_Get_Max_Threads",), ("MKL_Set_Num_Threads",), ("MKL_NUM_THREADS", OPENMP), _physical_cores),
-    _Kind(r"libtorch_cpu", ("_ZN2at15get_num_threadsEv",), ("_ZN2at15set_num_threadsEi",), ("MKL_NUM_THREADS", OPENMP), _physical_cores),
+    _Kind(
+        r"lib(gomp|omp|iomp5)[-.]", ("omp_get_max_threads",), ("omp_set_num_threads",), (OPENMP,), lambda: _UNLIMITED
+    ),
+    _Kind(
+        r"lib\w*openblas",
+        _openblas("get"),
+        _openblas("set"),
+        ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", OPENMP),
+        _cores,
+    ),
+    _Kind(
+        r"libblis",
+        ("bli_thread_get_num_threads",),
+        ("bli_thread_set_num_threads",),
+        ("BLIS_NUM_THREADS", OPENMP),
+        lambda: _UNLIMITED,
+    ),
+    _Kind(
+        r"libmkl_rt", ("MKL_Get_Max_Threads",), ("MKL_Set_Num_Threads",), ("MKL_NUM_THREADS", OPENMP), _physical_cores
+    ),
+    _Kind(
+        r"libtorch_cpu",
+        ("_ZN2at15get_num_threadsEv",),
+        ("_ZN2at15set_num_threadsEi",),
+        ("MKL_NUM_THREADS", OPENMP),
+        _physical_cores,
+    ),
 )
 
 
@@ -120,7 +144,9 @@ def _library(kind, path):
         handle = ctypes.PyDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
     except OSError:
         return None  # replaced on the disk meanwhile
-    get, put = (next((getattr(handle, name) for name in names if hasattr(handle, name)), None) for names in (kind.get, kind.set))
+    get, put = (
+        next((getattr(handle, name) for name in names if hasattr(handle, name)), None) for names in (kind.get, kind.set)
+    )
     if get is None or put is None:
         return None
     get.restype, get.argtypes, put.restype, put.argtypes = ctypes.c_int, [], None, [ctypes.c_int]

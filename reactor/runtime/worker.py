@@ -52,7 +52,7 @@ def flush():
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except Exception:
+        except Exception:  # noqa: S110
             pass  # closed, or replaced by something of the program's own
 
 
@@ -65,7 +65,12 @@ class _Stream(io.FileIO):
 
     def rename(self, label):
         self.label = label
-        super().write((b"\n" if self.in_line else b"") + output.LABEL + label.encode(errors="replace").replace(b"\n", b" ") + b"\n")
+        super().write(
+            (b"\n" if self.in_line else b"")
+            + output.LABEL
+            + label.encode(errors="replace").replace(b"\n", b" ")
+            + b"\n"
+        )
         self.in_line = False
 
     def write(self, data):
@@ -89,7 +94,9 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
         _core.die_with_parent()
         if os.getppid() != parent:
             os._exit(0)  # it ended before the line above, and an orphan's new parent need not be process 1
-        os.setpgid(0, 0)  # a signal that the program sends to its process group is for what it has started, not for other workers
+        os.setpgid(
+            0, 0
+        )  # a signal that the program sends to its process group is for what it has started, not for other workers
         for target, pipe in enumerate(pipes, 1):
             os.dup2(pipe, target)
         os.closerange(FIRST_OTHER_FD, 1 << 20)
@@ -141,7 +148,9 @@ def _host():
     sender = control.Sender(socket.socket(fileno=os.dup(SEND_FD)))
     _core.set_hook("left", lambda offset, reason: sender.tell("left", offset, reason))
     time.sleep = _sleep_beside(time.sleep)
-    _core.set_hook("thread", lambda watchdog: _thread.start_new_thread(_core.watch_packed if watchdog else _core.serve_beside, ()))
+    _core.set_hook(
+        "thread", lambda watchdog: _thread.start_new_thread(_core.watch_packed if watchdog else _core.serve_beside, ())
+    )
     _core.serve_packed()
 
 

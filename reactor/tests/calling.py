@@ -10,7 +10,6 @@ import struct
 import time
 
 import numpy as np
-
 from reactor import _core
 
 
@@ -30,8 +29,14 @@ class Hung(Exception):
 
 
 def install(settings, role):
-    hooks = {"failure": _failure, "error": _error, "create": _create, "create_failed": _create_failed, "function": _function,
-             "store_full": _store_full}
+    hooks = {
+        "failure": _failure,
+        "error": _error,
+        "create": _create,
+        "create_failed": _create_failed,
+        "function": _function,
+        "store_full": _store_full,
+    }
     for name, hook in hooks.items():
         _core.set_hook(name, hook)
 
@@ -100,7 +105,9 @@ class Run:
         from reactor.runtime.driver import Driver
 
         others = _heap_descriptors()
-        self.driver = Driver(cpus=cpus, resources={}, store_limit=store, plugin="reactor.tests.calling", settings={}, preload=preload)
+        self.driver = Driver(
+            cpus=cpus, resources={}, store_limit=store, plugin="reactor.tests.calling", settings={}, preload=preload
+        )
         self.driver.start()
         install({}, "driver")
         self.info = _core.put(None)
@@ -110,9 +117,19 @@ class Run:
     def actor(self, cls, *args, cpus=0, restarts=0, retries=0):
         link = _core.actor(restarts != 0)
         self.made += 1
-        facts = {"class_name": cls.__name__, "name": "", "namespace": "", "demand": {"CPU": round(cpus * 10000)} if cpus else {},
-                 "ordinal": str(self.made), "number": link.actor, "detached": False, "creator": os.getpid(),
-                 "info": self.info.offset, "preload": (), "max_restarts": restarts}
+        facts = {
+            "class_name": cls.__name__,
+            "name": "",
+            "namespace": "",
+            "demand": {"CPU": round(cpus * 10000)} if cpus else {},
+            "ordinal": str(self.made),
+            "number": link.actor,
+            "detached": False,
+            "creator": os.getpid(),
+            "info": self.info.offset,
+            "preload": (),
+            "max_restarts": restarts,
+        }
         _core.hold(self.info.offset)
         self.driver.control.tell("actor", link.offset, facts)
         return Actor(link, cls, link.create((cls, *args), {}), retries)
@@ -142,7 +159,7 @@ class Run:
 
     def page_states(self):
         """Number of heap pages in each state of alloc.h; 16: claimed by some process and not published."""
-        pages, = struct.unpack_from("<I", self._memory, 24)
+        (pages,) = struct.unpack_from("<I", self._memory, 24)
         states = np.frombuffer(self._memory, np.uint32, min(pages, 1 << 20), _core.HEADER_BYTES)
         return {int(s): int(n) for s, n in zip(*np.unique(np.minimum(states, 16), return_counts=True)) if s > 1}
 
@@ -150,8 +167,14 @@ class Run:
         """What must come back to where it was when nothing is left of some work."""
         stats = _core.stats()
         free = {name: free for name, (_, free) in _core.resources().items()}
-        return {"slots": stats["slab_slots_used"], "store": stats["store_used"], "claimed": self.page_states().get(16, 0),
-                "runs": self.page_states().get(2, 0), "free": free, "workers": len(self.workers())}
+        return {
+            "slots": stats["slab_slots_used"],
+            "store": stats["store_used"],
+            "claimed": self.page_states().get(16, 0),
+            "runs": self.page_states().get(2, 0),
+            "free": free,
+            "workers": len(self.workers()),
+        }
 
     def stop(self):
         self.driver.stop()

@@ -1,7 +1,6 @@
 """Recordings to test with: a training run, and random ones."""
 
 from hypothesis import strategies as st
-
 from reactor.record import Operation, Recording, Result, Segment, Source
 
 
@@ -17,9 +16,13 @@ def call(target, method, process, needs=(), sources=(), result="int"):
 
 def training(actors):
     """Set-up; rounds of a put, a step of each actor and a learn; now and then a task that calls an actor, and a save."""
-    setup = [Operation(f"Env#{i}", "__init__", "train.py:12", (value("int", 8),), (Result(),), i + 1) for i in range(actors)]
+    setup = [
+        Operation(f"Env#{i}", "__init__", "train.py:12", (value("int", 8),), (Result(),), i + 1) for i in range(actors)
+    ]
     setup.append(Operation("Learner#0", "__init__", "train.py:13", (value("pickle", 900),), (Result(),), 0))
-    setup += [Operation(f"Env#{i}", "reset", "train.py:15", (), (Result("float32[4]", 16),), i + 1) for i in range(actors)]
+    setup += [
+        Operation(f"Env#{i}", "reset", "train.py:15", (), (Result("float32[4]", 16),), i + 1) for i in range(actors)
+    ]
     weights, step = "float32[64,4]", "(float32[4], float, bool)"
     rounds = [Operation("put", "", "train.py:20", (value(weights, 1024),))]
     for i in range(actors):
@@ -29,13 +32,17 @@ def training(actors):
     rounds.append(Operation("Learner#0", "learn", "train.py:23", steps, (Result("float", 8),), 0))
     evaluation = (
         Operation("task:evaluate", "", "train.py:30", (value("int", 8),), (Result("float", 8),)),
-        Operation("Learner#0", "save", "train.py:31", (Source("operation", -1, actors + 1),), (Result("pickle", 4000),), 0),
+        Operation(
+            "Learner#0", "save", "train.py:31", (Source("operation", -1, actors + 1),), (Result("pickle", 4000),), 0
+        ),
     )
     render = Operation("Env#0", "render", "eval.py:7", (), (Result("uint8[84,84,3]", 21168),), 1)
     reset = tuple(Source("operation", 0, actors + 1 + i) for i in range(actors))
     segments = (
         Segment("driver", tuple(setup), "get", 0, 0.3, 9, 1, reset, "train.py:15"),
-        Segment("driver", tuple(rounds), "get", 998, 2.1, 9990, 999, (Source("operation", 0, actors + 1),), "train.py:24"),
+        Segment(
+            "driver", tuple(rounds), "get", 998, 2.1, 9990, 999, (Source("operation", 0, actors + 1),), "train.py:24"
+        ),
         Segment("driver", evaluation, "get", 9, 0.4, 20, 10, None, "train.py:32"),
         Segment("task:evaluate", (render,), "get", 9, 0.1, 10, 10, None, "eval.py:8"),
         Segment("task:evaluate", (), "end of task", 9),
@@ -65,7 +72,11 @@ def _segment(draw, caller):
             process = {"A": 0, "B": 1, "C#0": 2, "C#1": draw(st.sampled_from([2, 3]))}.get(target)
             results = (Result("int", 8),) * draw(st.integers(0, 2))
             operations.append(Operation(target, method, f"a.py:{k}", sources, results, process))
-    gets = [Source("operation", 0, k) for k, operation in enumerate(operations) if operation.results and not operation.is_put]
+    gets = [
+        Source("operation", 0, k)
+        for k, operation in enumerate(operations)
+        if operation.results and not operation.is_put
+    ]
     known = draw(st.one_of(st.none(), st.lists(st.sampled_from(gets), unique=True).map(tuple) if gets else st.just(())))
     ends = draw(st.sampled_from(["get", "wait", "end of task"]))
     return Segment(caller, tuple(operations), ends, draw(st.integers(0, 9)), gets=known)

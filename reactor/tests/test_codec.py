@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from reactor import _core
 from reactor.runtime.driver import Driver
 
@@ -60,20 +59,39 @@ def check(value):
 
 
 scalars = (
-    st.none() | st.booleans() | st.integers() | st.integers(-(2**66), 2**66) | st.floats() | st.complex_numbers()
-    | st.text(st.characters()) | st.text(st.characters(categories=["Cs", "Lu"])) | st.binary() | st.binary().map(bytearray)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-(2**66), 2**66)
+    | st.floats()
+    | st.complex_numbers()
+    | st.text(st.characters())
+    | st.text(st.characters(categories=["Cs", "Lu"]))
+    | st.binary()
+    | st.binary().map(bytearray)
 )
 keys = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
 keys |= st.tuples(st.integers(), st.text())
 numbers = st.sampled_from("?bBhHiIlLqQefdgFDG").map(np.dtype)
-dtypes = numbers | hnp.datetime64_dtypes() | hnp.timedelta64_dtypes() | hnp.byte_string_dtypes() | hnp.unicode_string_dtypes()
+dtypes = (
+    numbers
+    | hnp.datetime64_dtypes()
+    | hnp.timedelta64_dtypes()
+    | hnp.byte_string_dtypes()
+    | hnp.unicode_string_dtypes()
+)
 dtypes |= hnp.array_dtypes(hnp.scalar_dtypes()) | numbers.map(lambda d: d.newbyteorder("S"))
 shapes = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=12)
 arrays = hnp.arrays(dtypes, shapes)
 values = st.recursive(
     scalars | arrays,
-    lambda inner: st.lists(inner, max_size=6) | st.lists(inner, max_size=6).map(tuple) | st.dictionaries(keys, inner, max_size=6)
-    | st.sets(keys, max_size=5) | st.frozensets(keys, max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=6)
+        | st.lists(inner, max_size=6).map(tuple)
+        | st.dictionaries(keys, inner, max_size=6)
+        | st.sets(keys, max_size=5)
+        | st.frozensets(keys, max_size=5)
+    ),
     max_leaves=24,
 )
 
@@ -88,7 +106,11 @@ def test_nested_values(value):
 @given(arrays, st.integers(0, 5))
 def test_arrays_in_any_memory_layout(array, how):
     layouts = [
-        array, np.asfortranarray(array), array.T, array[..., ::-1] if array.ndim else array, array[1:] if array.ndim else array,
+        array,
+        np.asfortranarray(array),
+        array.T,
+        array[..., ::-1] if array.ndim else array,
+        array[1:] if array.ndim else array,
         np.broadcast_to(array, (3, *array.shape)),
     ]
     read = check(layouts[how])
@@ -148,6 +170,7 @@ def test_an_array_changed_after_the_call_does_not_change_what_was_read():
 
 # ---- identity
 
+
 def test_shared_parts_stay_shared():
     part, array = [1], np.zeros(3000)
     a, b = _core.roundtrip([part, part])
@@ -187,6 +210,7 @@ def test_deep_and_wide_values():
 
 
 # ---- classes
+
 
 @dataclasses.dataclass
 class Point:
@@ -253,6 +277,7 @@ def test_a_value_that_pickles_by_making_calls_itself():
 
 
 # ---- refs inside values
+
 
 def test_refs_inside_values_hold_their_objects():
     ref = _core.put([1, 2])

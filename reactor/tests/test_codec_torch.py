@@ -1,7 +1,6 @@
 """The codec with torch tensors: equal, writable, and sharing nothing, although large ones are read without a copy."""
 
 import pytest
-
 from reactor import _core
 from reactor.tests.test_codec import run  # noqa: F401
 

@@ -1,10 +1,10 @@
 """Every drawing shows every reaction with its site, what flows, and how often."""
 
+import itertools
 import sys
 
 import pytest
 from hypothesis import given, settings
-
 from reactor.draw import dot, html, mermaid, text
 from reactor.draw.picture import picture
 from reactor.draw.timings import Timing, Timings, size
@@ -101,7 +101,9 @@ def test_timings_of_a_recording():
     assert timings.label(timings.reactions["Env#0.step"]) == "357/s"
 
 
-@pytest.mark.parametrize("count, text", [(0, ""), (16, "16 B"), (1536, "1.5 KB"), (10 << 20, "10 MB"), (5000 << 30, "5e+03 GB")])
+@pytest.mark.parametrize(
+    "count, text", [(0, ""), (16, "16 B"), (1536, "1.5 KB"), (10 << 20, "10 MB"), (5000 << 30, "5e+03 GB")]
+)
 def test_sizes_as_a_person_reads_them(count, text):
     assert size(count) == text
 
@@ -121,7 +123,7 @@ def test_the_page_puts_each_level_right_of_the_one_before():
     laid_out.layout(prog="dot")
     levels = picture(graph, timings).levels
     columns = [{float(laid_out.get_node(node.id).attr["pos"].split(",")[0]) for node in nodes} for nodes in levels]
-    assert all(max(left) < min(right) for left, right in zip(columns, columns[1:]))
+    assert all(max(left) < min(right) for left, right in itertools.pairwise(columns))
 
 
 def test_without_the_layout_library_the_error_says_what_to_install(monkeypatch):
@@ -136,4 +138,6 @@ def test_every_reaction_is_drawn(recording):
     graph = graph_of(recording)
     assert sum(map(len, picture(graph).levels)) == len(graph.reactions)
     for render in RENDERERS:
-        assert all(reaction.name in render(graph, Timings.from_recording(recording)) for reaction in graph.reactions.values())
+        assert all(
+            reaction.name in render(graph, Timings.from_recording(recording)) for reaction in graph.reactions.values()
+        )

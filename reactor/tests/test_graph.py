@@ -2,7 +2,6 @@
 
 import pytest
 from hypothesis import given, settings
-
 from reactor.graph import CausalityError, Connection, Graph, GraphError, Port, Reaction, Reactor, precedences
 from reactor.record import Operation, Recording, Result, Segment, Source
 from reactor.recorded import graph_of
@@ -174,5 +173,7 @@ def test_levels_respect_every_connection(recording):
 @settings(max_examples=80, deadline=None)
 @given(recordings())
 def test_there_is_a_reaction_per_method_that_is_called(recording):
-    names = {o.name if o.method else f"{o.target}.call" for s in recording.segments for o in s.operations if not o.is_put}
+    names = {
+        o.name if o.method else f"{o.target}.call" for s in recording.segments for o in s.operations if not o.is_put
+    }
     assert names <= set(graph_of(recording).reactions)

@@ -1,7 +1,6 @@
 """Which actors share a worker, from plain data."""
 
 import pytest
-
 from reactor.placement import Measured, group, least_loaded, measured, unreturned
 from reactor.record import Operation, Recording, Segment, Source, Timing
 
@@ -34,7 +33,10 @@ def test_time_goes_before_traffic():
 
 def test_the_direction_of_traffic_does_not_matter():
     seconds = {name: 1.0 for name in "abcd"}
-    assert group(Measured(seconds, {("d", "a"): 3, ("a", "d"): 3, ("a", "b"): 5, ("c", "b"): 1}), 2) == [["a", "d"], ["b", "c"]]
+    assert group(Measured(seconds, {("d", "a"): 3, ("a", "d"): 3, ("a", "b"): 5, ("c", "b"): 1}), 2) == [
+        ["a", "d"],
+        ["b", "c"],
+    ]
 
 
 def test_actors_that_were_never_called_are_spread():
@@ -56,13 +58,25 @@ def test_a_new_actor_goes_to_the_worker_with_the_fewest():
 
 def test_a_recording_tells_time_and_traffic_of_its_actors():
     source = Source("operation", 0, 0, bytes=64)
-    segment = Segment("driver", (
-        Operation("Env#0", "step", "a.py:1", results=()),
-        Operation("Learner#0", "learn", "a.py:2", sources=(source,), results=()),
-    ), replays=1)
-    made = measured(Recording((segment,), measured={
-        "Learner#0.learn": Timing(2, 3.0), "Env#0.step": Timing(2, 1.0), "Env#0.reset": Timing(1, 0.5), "task:f.call": Timing(1, 9.0),
-    }))
+    segment = Segment(
+        "driver",
+        (
+            Operation("Env#0", "step", "a.py:1", results=()),
+            Operation("Learner#0", "learn", "a.py:2", sources=(source,), results=()),
+        ),
+        replays=1,
+    )
+    made = measured(
+        Recording(
+            (segment,),
+            measured={
+                "Learner#0.learn": Timing(2, 3.0),
+                "Env#0.step": Timing(2, 1.0),
+                "Env#0.reset": Timing(1, 0.5),
+                "task:f.call": Timing(1, 9.0),
+            },
+        )
+    )
     assert made.seconds == {"Env#0": 1.5, "Learner#0": 3.0}
     assert set(made.traffic) <= {("Env#0", "Learner#0")}
 
@@ -73,10 +87,15 @@ def test_of_ten_classes_the_tenth_actor_comes_after_the_second():
 
 
 def test_an_actor_whose_calls_did_not_end_is_in_no_group():
-    segment = Segment("driver", (
-        Operation("A#0", "__init__", "a.py:1"), Operation("A#0", "run", "a.py:2"), Operation("A#1", "get", "a.py:3"),
-        Operation("task:f", "call", "a.py:4"),
-    ))
+    segment = Segment(
+        "driver",
+        (
+            Operation("A#0", "__init__", "a.py:1"),
+            Operation("A#0", "run", "a.py:2"),
+            Operation("A#1", "get", "a.py:3"),
+            Operation("task:f", "call", "a.py:4"),
+        ),
+    )
     recording = Recording((segment,), measured={"A#0.get": Timing(3, 1.0), "A#1.get": Timing(1, 1.0)})
     assert unreturned(recording) == ["A#0"]
     assert group(measured(recording), 1, unreturned(recording)) == [["A#1"]]

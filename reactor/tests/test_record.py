@@ -3,15 +3,20 @@
 import json
 
 import pytest
-
 from reactor.record import Divergence, Operation, Recording, Result, Segment, Source, is_typed
 
 
 def recording():
-    step = Operation("Env#3", "step", "train.py:41", (Source("value", layout="int", bytes=8),), (Result("float32[4]", 16),), 4)
-    learn = Operation("Learner", "learn", "train.py:42", (Source("operation", 0, 0), Source("put", -1, 2)), (Result(),), 5)
+    step = Operation(
+        "Env#3", "step", "train.py:41", (Source("value", layout="int", bytes=8),), (Result("float32[4]", 16),), 4
+    )
+    learn = Operation(
+        "Learner", "learn", "train.py:42", (Source("operation", 0, 0), Source("put", -1, 2)), (Result(),), 5
+    )
     segment = Segment("driver", (step, learn), "get", 9, 0.5, 20, 10, (Source("operation", 0, 1),), "train.py:43")
-    divergence = Divergence("driver", "step.remote on Env#3", "learn.remote on Learner", "a.py:41", "a.py:47", "other actor", 2)
+    divergence = Divergence(
+        "driver", "step.remote on Env#3", "learn.remote on Learner", "a.py:41", "a.py:47", "other actor", 2
+    )
     return Recording((segment,), {(0, 0): 9}, (divergence,), {"bytes_typed": 240})
 
 
@@ -21,7 +26,11 @@ def test_survives_json():
 
 
 def test_results_may_be_given_as_their_number():
-    data = {"segments": [{"caller": "driver", "operations": [{"target": "f", "method": "", "site": "a.py:1", "results": 2}]}]}
+    data = {
+        "segments": [
+            {"caller": "driver", "operations": [{"target": "f", "method": "", "site": "a.py:1", "results": 2}]}
+        ]
+    }
     assert Recording.from_dict(data).segments[0].operations[0].results == (Result(), Result())
 
 

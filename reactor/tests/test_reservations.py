@@ -1,7 +1,6 @@
 """Reservations against a heap of this process, without any other process."""
 
 import pytest
-
 from reactor import _core
 from reactor.runtime.driver import Driver
 from reactor.runtime.reservations import Reservations
@@ -12,7 +11,9 @@ FACTS = {"possible": True, "owner": None}
 @pytest.fixture
 def made():
     """Reservations on a machine with 4 CPUs, and what they reply: [(where, value, is_error)]."""
-    driver = Driver(cpus=4, resources={}, store_limit=1 << 26, plugin="reactor.runtime.plugin", settings={}, inline=True)
+    driver = Driver(
+        cpus=4, resources={}, store_limit=1 << 26, plugin="reactor.runtime.plugin", settings={}, inline=True
+    )
     driver.start()
     replies = []
 

@@ -9,7 +9,6 @@ import time
 
 import numpy as np
 import pytest
-
 from reactor import _core
 from reactor.tests.calling import Died, Run, alive, end, wait_until
 
@@ -137,6 +136,7 @@ def test_waiting_leaves_the_processors_a_process_may_use_as_they_were(run):
 
 def settled(run, before, slack=0):
     """Waits until nothing more is in use than `before`, when something may still have been on its way back; slots may be `slack` more."""
+
     def back():
         gc.collect()
         now = run.levels()
@@ -150,6 +150,7 @@ def settled(run, before, slack=0):
 
 
 # ---- calls
+
 
 def test_actor_calls_run_in_order_and_keep_state(run):
     a = run.actor(Worker, 10)
@@ -180,6 +181,7 @@ def test_tasks_take_refs_of_tasks_and_actors(run):
 
 
 # ---- kill -9
+
 
 def test_killing_an_idle_actor(run):
     run.get(run.actor(Worker).add(1))
@@ -281,7 +283,9 @@ run.get(busy[0], 60)
 
 @pytest.mark.parametrize("victim", ["driver", "zygote"])
 def test_killing_the_driver_or_the_zygote_leaves_no_process(victim):
-    child = subprocess.Popen([sys.executable, "-c", CHILD.format(path=sys.path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD.format(path=sys.path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     pids = list(map(int, child.stdout.readline().split()))
     assert len(pids) >= 5 and all(map(alive, pids))
     end(child.pid if victim == "driver" else pids[0])
@@ -293,6 +297,7 @@ def test_killing_the_driver_or_the_zygote_leaves_no_process(victim):
 
 
 # ---- waiting and waking
+
 
 def test_an_idle_worker_is_woken_although_others_wait_inside_their_tasks(make_run):
     """A task worker that waits in get sleeps on the same bell as an idle one; a new task must wake one that can run it."""
@@ -336,6 +341,7 @@ def test_an_actor_serves_callers_that_come_and_go(make_run):
 
 # ---- all at once
 
+
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_random_kills_under_traffic(run):
@@ -377,7 +383,9 @@ def test_random_kills_under_traffic(run):
     wait_until(lambda: gc.collect() is not None and not any(w["actor"] for w in run.workers()))
     for ref in [f(i) for i in range(20)]:
         run.get(ref)
-    wait_until(lambda: run.levels()["free"] == {"CPU": 20000})  # a task's result comes before its worker gives back the CPU
+    wait_until(
+        lambda: run.levels()["free"] == {"CPU": 20000}
+    )  # a task's result comes before its worker gives back the CPU
     levels = run.levels()
     # A kill between two instructions may cost what was let go of just then (journal.h); what is lost time and again is a fault.
     assert levels["claimed"] == 0 and levels["store"] <= 3_100_000, levels

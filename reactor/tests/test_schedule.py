@@ -1,7 +1,6 @@
 """A plan says per operation its channel and level, per result who takes it, and whom to wake."""
 
 from hypothesis import given, settings
-
 from reactor.record import WAITS, Operation, Recording, Result, Segment, Source
 from reactor.schedule import Wake, plan, plans
 from reactor.tests.recordings import call, recordings, training
@@ -26,7 +25,9 @@ def test_many_calls_to_one_process_wake_it_once():
 
 
 def test_in_a_chain_each_process_is_woken_by_the_one_before():
-    chain = of(*(call(f"S#{i}", "f", i, needs=[i - 1] if i else []) for i in range(8)), gets=(Source("operation", 0, 7),))
+    chain = of(
+        *(call(f"S#{i}", "f", i, needs=[i - 1] if i else []) for i in range(8)), gets=(Source("operation", 0, 7),)
+    )
     assert chain.wakes == (Wake(0, None), *(Wake(i, i - 1) for i in range(1, 8)))
     assert [p.level for p in chain.operations] == list(range(1, 9))
     assert all(p.results[0].direct for p in chain.operations[:-1])

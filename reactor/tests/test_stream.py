@@ -4,7 +4,6 @@ import gc
 import time
 
 import pytest
-
 from reactor import _core
 from reactor.tests.calling import Died, Run, end, wait_until
 

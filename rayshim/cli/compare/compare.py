@@ -69,7 +69,9 @@ def compare(program, timeout, console):
     sides = ["ray", "rayshim"]
     if find_spec("ray") is None:
         sides.remove("ray")
-        console.print(f"real Ray is not installed for {sys.executable}; rayshim runs alone (pip install ray)", style="yellow")
+        console.print(
+            f"real Ray is not installed for {sys.executable}; rayshim runs alone (pip install ray)", style="yellow"
+        )
     runs = {}
     for side in sides:
         with console.status(f"running on {_TITLES[side]}"):
@@ -87,7 +89,9 @@ def compare(program, timeout, console):
 def _tell_failures(runs, console):
     for side, done in runs.items():
         if done["left_behind"]:
-            console.print(f"{_TITLES[side]} left {done['left_behind']} processes behind, which were killed", style="yellow")
+            console.print(
+                f"{_TITLES[side]} left {done['left_behind']} processes behind, which were killed", style="yellow"
+            )
         if done["reason"]:
             console.print(f"on {_TITLES[side]}: {done['reason']}", style="bold red", markup=False)
             console.print("\n".join(done["log"].splitlines()[-20:]), style="dim", markup=False, highlight=False)

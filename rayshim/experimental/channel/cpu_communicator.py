@@ -19,5 +19,7 @@ class CPUCommunicator(Communicator):
     def get_rank(self, actor):
         """The actor's place in the group. ValueError if it is not of it."""
         if actor not in self._actor_handles:
-            raise ValueError(f"Actor is not in the CPUCommunicator group. ({at('get_rank')}: {actor!r}, of {len(self._actor_handles)} actors)")
+            raise ValueError(
+                f"Actor is not in the CPUCommunicator group. ({at('get_rank')}: {actor!r}, of {len(self._actor_handles)} actors)"
+            )
         return self._actor_handles.index(actor)

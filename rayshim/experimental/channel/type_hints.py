@@ -29,7 +29,9 @@ class TorchTensorType(ChannelOutputType):
                 f"({at('TorchTensorType')}: got {transport!r})"
             )
         if device == Device.CPU and self.transport == self.ACCELERATOR:
-            raise ValueError(f"accelerator transport is not supported with CPU target device. ({at('TorchTensorType')}: leave one of the two out)")
+            raise ValueError(
+                f"accelerator transport is not supported with CPU target device. ({at('TorchTensorType')}: leave one of the two out)"
+            )
         self.device, self.static_shape, self.direct_return = device, _static_shape, _direct_return
 
     def requires_accelerator(self):
@@ -52,7 +54,9 @@ def tensor_hint(transport, device, static_shape, direct_return):
         device = Device(device)
     except ValueError:
         valid = ", ".join(f"'{d.value}'" for d in Device)
-        raise ValueError(f"Invalid device '{device}'. Valid options are: {valid}. ({at('with_tensor_transport')})") from None
+        raise ValueError(
+            f"Invalid device '{device}'. Valid options are: {valid}. ({at('with_tensor_transport')})"
+        ) from None
     if transport == "auto":
         return AutoTransportType(device, static_shape, direct_return)
     if transport == "shm":

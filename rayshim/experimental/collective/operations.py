@@ -35,7 +35,9 @@ def _checked(op):
 
 def _flat(nodes):
     if nodes and isinstance(nodes[0], list):
-        raise ValueError(f"Currently binding a nested list of dag nodes is only supported for allreduce (at {calling()}: bind each list by itself)")
+        raise ValueError(
+            f"Currently binding a nested list of dag nodes is only supported for allreduce (at {calling()}: bind each list by itself)"
+        )
     return nodes
 
 

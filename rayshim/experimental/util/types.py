@@ -31,7 +31,9 @@ class ReduceOp(Enum):
         import torch
 
         if len({t.shape for t in tensors}) > 1:
-            raise ValueError(f"Expected tensors of one shape from all actors, but got {[tuple(t.shape) for t in tensors]} (reduction with {self}: have the bound methods return one shape)")
+            raise ValueError(
+                f"Expected tensors of one shape from all actors, but got {[tuple(t.shape) for t in tensors]} (reduction with {self}: have the bound methods return one shape)"
+            )
         made = tensors[0].clone()
         for t in tensors[1:]:
             if self in (ReduceOp.SUM, ReduceOp.AVG):

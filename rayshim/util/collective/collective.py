@@ -18,9 +18,13 @@ def register_collective_backend(name, group_cls):
     from rayshim.util.collective.collective_group.base_collective_group import BaseGroup
 
     if name.upper() in _backends:
-        raise ValueError(f"Backend {name.upper()} already registered ({at('register_collective_backend')}: give {group_cls.__name__} another name)")
+        raise ValueError(
+            f"Backend {name.upper()} already registered ({at('register_collective_backend')}: give {group_cls.__name__} another name)"
+        )
     if not issubclass(group_cls, BaseGroup):
-        raise TypeError(f"{group_cls} must be a subclass of BaseGroup ({at('register_collective_backend')}: derive it from rayshim.util.collective.collective_group.base_collective_group.BaseGroup)")
+        raise TypeError(
+            f"{group_cls} must be a subclass of BaseGroup ({at('register_collective_backend')}: derive it from rayshim.util.collective.collective_group.base_collective_group.BaseGroup)"
+        )
     _backends[name.upper()] = group_cls
 
 
@@ -46,7 +50,9 @@ def _backend(name):
             f"or give backend='gloo', which rayshim has for CPU tensors. (at {calling()})"
         )
     if not is_backend_available(name):
-        raise RuntimeError(f"Backend {name} is registered but not available. Please check the installation requirements for it. (at {calling()}: its check_backend_availability() says no)")
+        raise RuntimeError(
+            f"Backend {name} is registered but not available. Please check the installation requirements for it. (at {calling()}: its check_backend_availability() says no)"
+        )
     return name
 
 
@@ -60,9 +66,13 @@ def init_collective_group(world_size, rank, backend=types.Backend.NCCL, group_na
         raise ValueError(f"group_name '{group_name}' needs to be a string. ({at('init_collective_group')})")
     with _lock:
         if is_group_initialized(group_name):
-            raise RuntimeError(f"Trying to initialize a group a second time. ({at('init_collective_group')}: this process is in '{group_name}' already; call destroy_collective_group first, or give another group_name)")
+            raise RuntimeError(
+                f"Trying to initialize a group a second time. ({at('init_collective_group')}: this process is in '{group_name}' already; call destroy_collective_group first, or give another group_name)"
+            )
         if not (world_size > 0 and 0 <= rank < world_size):
-            raise AssertionError(f"init_collective_group: rank {rank} of a group of {world_size}: must be from 0 to world_size - 1 (at {calling()})")
+            raise AssertionError(
+                f"init_collective_group: rank {rank} of a group of {world_size}: must be from 0 to world_size - 1 (at {calling()})"
+            )
         _join(world_size, rank, backend, group_name, gloo_timeout)
 
 
@@ -71,20 +81,31 @@ def create_collective_group(
 ):
     """Declares actors to be a group; each joins at its first collective call. `ranks` has the rank of each actor."""
     if _declared(group_name) is not None:
-        raise RuntimeError(f"Trying to initialize a group twice. ({at('create_collective_group')}: '{group_name}' is declared already; give another group_name)")
+        raise RuntimeError(
+            f"Trying to initialize a group twice. ({at('create_collective_group')}: '{group_name}' is declared already; give another group_name)"
+        )
     if len(ranks) != len(actors):
         raise RuntimeError(
             f"Each actor should correspond to one rank. Got '{len(ranks)}' ranks but '{len(actors)}' actors ({at('create_collective_group')})"
         )
     if set(ranks) != set(range(len(ranks))):
-        raise RuntimeError(f"Ranks must be a permutation from 0 to '{len(ranks)}'. Got '{''.join(map(str, ranks))}'. ({at('create_collective_group')})")
+        raise RuntimeError(
+            f"Ranks must be a permutation from 0 to '{len(ranks)}'. Got '{''.join(map(str, ranks))}'. ({at('create_collective_group')})"
+        )
     if world_size <= 0:
-        raise RuntimeError(f"World size must be greater than zero. Got '{world_size}'. ({at('create_collective_group')})")
+        raise RuntimeError(
+            f"World size must be greater than zero. Got '{world_size}'. ({at('create_collective_group')})"
+        )
     if len(ranks) != world_size:
-        raise RuntimeError(f"A group of world size {world_size} needs as many actors. Got {len(actors)}. ({at('create_collective_group')})")
+        raise RuntimeError(
+            f"A group of world size {world_size} needs as many actors. Got {len(actors)}. ({at('create_collective_group')})"
+        )
     _backend(backend)
     ids = [actor._actor_id.hex() for actor in actors]
-    _declare(group_name, {"ranks": dict(zip(ids, ranks)), "world_size": world_size, "backend": backend, "timeout": gloo_timeout})
+    _declare(
+        group_name,
+        {"ranks": dict(zip(ids, ranks)), "world_size": world_size, "backend": backend, "timeout": gloo_timeout},
+    )
 
 
 def destroy_collective_group(group_name="default"):
@@ -128,8 +149,12 @@ def get_group_handle(group_name="default"):
             declared = _declared(group_name)
             me = RuntimeContext().get_actor_id()
             if declared is None or me not in declared["ranks"]:
-                raise RuntimeError(f"The collective group '{group_name}' is not initialized in the process. (at {calling()}: call init_collective_group in every member, or create_collective_group in the driver with this actor)")
-            group = _join(declared["world_size"], declared["ranks"][me], declared["backend"], group_name, declared["timeout"])
+                raise RuntimeError(
+                    f"The collective group '{group_name}' is not initialized in the process. (at {calling()}: call init_collective_group in every member, or create_collective_group in the driver with this actor)"
+                )
+            group = _join(
+                declared["world_size"], declared["ranks"][me], declared["backend"], group_name, declared["timeout"]
+            )
         return group
 
 
@@ -165,7 +190,9 @@ def _check_inside():
     from reactor import _core
 
     if session.current is None or not (session.current.record or any(_core.running())):
-        raise RuntimeError(f"The collective APIs shall be only used inside a Ray actor or task. (at {calling()}, in the driver: use create_collective_group there)")
+        raise RuntimeError(
+            f"The collective APIs shall be only used inside a Ray actor or task. (at {calling()}, in the driver: use create_collective_group there)"
+        )
 
 
 # ---- operations; results are written into the tensors
@@ -201,7 +228,9 @@ def allgather(tensor_list, tensor, group_name="default"):
     _check_tensors(tensor_list)
     group = get_group_handle(group_name)
     if len(tensor_list) != group.world_size:
-        raise RuntimeError(f"The length of the tensor list operands to allgather must be equal to world_size. ({at('allgather')}: {len(tensor_list)} tensors, {group.world_size} ranks)")
+        raise RuntimeError(
+            f"The length of the tensor list operands to allgather must be equal to world_size. ({at('allgather')}: {len(tensor_list)} tensors, {group.world_size} ranks)"
+        )
     group.allgather([tensor_list], [tensor], types.AllGatherOptions())
 
 
@@ -211,7 +240,9 @@ def reducescatter(tensor, tensor_list, group_name="default", op=types.ReduceOp.S
     _check_tensors(tensor_list)
     group = get_group_handle(group_name)
     if len(tensor_list) != group.world_size:
-        raise RuntimeError(f"The length of the tensor list operands to reducescatter must be equal to world_size. ({at('reducescatter')}: {len(tensor_list)} tensors, {group.world_size} ranks)")
+        raise RuntimeError(
+            f"The length of the tensor list operands to reducescatter must be equal to world_size. ({at('reducescatter')}: {len(tensor_list)} tensors, {group.world_size} ranks)"
+        )
     group.reducescatter([tensor], [tensor_list], types.ReduceScatterOptions(reduceOp=op))
 
 
@@ -220,7 +251,9 @@ def send(tensor, dst_rank, group_name="default"):
     _check_tensor(tensor)
     group = _with_rank(group_name, dst_rank)
     if dst_rank == group.rank:
-        raise RuntimeError(f"The destination rank '{dst_rank}' is self. ({at('send')}: name another rank of '{group_name}')")
+        raise RuntimeError(
+            f"The destination rank '{dst_rank}' is self. ({at('send')}: name another rank of '{group_name}')"
+        )
     group.send([tensor], types.SendOptions(dst_rank=dst_rank))
 
 
@@ -229,16 +262,22 @@ def recv(tensor, src_rank, group_name="default"):
     _check_tensor(tensor)
     group = _with_rank(group_name, src_rank)
     if src_rank == group.rank:
-        raise RuntimeError(f"The destination rank '{src_rank}' is self. ({at('recv')}: name another rank of '{group_name}')")
+        raise RuntimeError(
+            f"The destination rank '{src_rank}' is self. ({at('recv')}: name another rank of '{group_name}')"
+        )
     group.recv([tensor], types.RecvOptions(src_rank=src_rank))
 
 
 def _with_rank(group_name, rank):
     group = get_group_handle(group_name)
     if rank < 0:
-        raise ValueError(f"rank '{rank}' is negative. (at {calling()}: ranks of '{group_name}' are 0 to {group.world_size - 1})")
+        raise ValueError(
+            f"rank '{rank}' is negative. (at {calling()}: ranks of '{group_name}' are 0 to {group.world_size - 1})"
+        )
     if rank >= group.world_size:
-        raise ValueError(f"rank '{rank}' must be less than world size '{group.world_size}' (at {calling()}, group '{group_name}')")
+        raise ValueError(
+            f"rank '{rank}' must be less than world size '{group.world_size}' (at {calling()}, group '{group_name}')"
+        )
     return group
 
 

@@ -22,7 +22,9 @@ class RayBackend(MultiprocessingBackend):
         self.ray_remote_args = ray_remote_args
         super().__init__(nesting_level=nesting_level, inner_max_num_threads=inner_max_num_threads, **backend_arguments)
 
-    def configure(self, n_jobs=1, parallel=None, prefer=None, require=None, ray_remote_args=None, **memmapping_arguments):
+    def configure(
+        self, n_jobs=1, parallel=None, prefer=None, require=None, ray_remote_args=None, **memmapping_arguments
+    ):
         """Starts the pool, returns its size. The arguments for joblib's memory maps have no use: large values are shared anyway."""
         n_jobs = self.effective_n_jobs(n_jobs)
         if n_jobs == 1:
@@ -89,7 +91,8 @@ class _SharedCalls:
     def __call__(self):
         with parallel_backend(self.backend, n_jobs=self.n_jobs):
             return [
-                func(*map(_value, args), **{name: _value(arg) for name, arg in kwargs.items()}) for func, args, kwargs in self.items
+                func(*map(_value, args), **{name: _value(arg) for name, arg in kwargs.items()})
+                for func, args, kwargs in self.items
             ]
 
     def __len__(self):

@@ -4,4 +4,4 @@ from multiprocessing import JoinableQueue, TimeoutError
 
 from rayshim.util.multiprocessing.pool import Pool
 
-__all__ = ["Pool", "TimeoutError", "JoinableQueue"]
+__all__ = ["JoinableQueue", "Pool", "TimeoutError"]

@@ -12,7 +12,15 @@ from rayshim.util.multiprocessing.results import (
     UnorderedIMapIterator,
 )
 
-__all__ = ["AsyncResult", "IMapIterator", "OrderedIMapIterator", "Pool", "PoolActor", "PoolTaskError", "UnorderedIMapIterator"]
+__all__ = [
+    "AsyncResult",
+    "IMapIterator",
+    "OrderedIMapIterator",
+    "Pool",
+    "PoolActor",
+    "PoolTaskError",
+    "UnorderedIMapIterator",
+]
 
 
 class PoolActor:
@@ -62,7 +70,9 @@ class Pool:
         ray_remote_args=None,
     ):
         if context:
-            warnings.warn("Pool(context=) has no meaning for actors; see rayshim.init for how workers are started", stacklevel=2)
+            warnings.warn(
+                "Pool(context=) has no meaning for actors; see rayshim.init for how workers are started", stacklevel=2
+            )
         if not api.is_initialized():
             api.init(address=ray_address, num_cpus=processes)
         cpus = int(api.cluster_resources().get("CPU", 0))

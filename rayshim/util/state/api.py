@@ -27,9 +27,13 @@ def _select(source, filters, limit, detail):
     found = source()
     for key, predicate, value in filters or ():
         if predicate not in ("=", "!="):
-            raise ValueError(f"Unsupported filter predicate {predicate} is given. Available predicates: =, !=. (at {calling()})")
+            raise ValueError(
+                f"Unsupported filter predicate {predicate} is given. Available predicates: =, !=. (at {calling()})"
+            )
         if found and key not in found[0].columns():
-            raise ValueError(f"Invalid filter key {key}. Available filter keys: {', '.join(sorted(found[0].columns()))}. (at {calling()})")
+            raise ValueError(
+                f"Invalid filter key {key}. Available filter keys: {', '.join(sorted(found[0].columns()))}. (at {calling()})"
+            )
         found = [record for record in found if _same(record[key], value) == (predicate == "=")]
     found = found[:limit]
     return found if detail else [record.brief() for record in found]
@@ -40,11 +44,15 @@ def _same(have, wanted):
 
 
 list_actors = _listing(sources.actors, "ActorState of the actors, the last dead ones included.")
-list_tasks = _listing(sources.tasks, "TaskState of the ended calls; RayStateApiException unless the session keeps them (`trace=True`).")
+list_tasks = _listing(
+    sources.tasks, "TaskState of the ended calls; RayStateApiException unless the session keeps them (`trace=True`)."
+)
 list_nodes = _listing(sources.nodes, "NodeState of this machine.")
 list_jobs = _listing(sources.jobs, "JobState of this program.")
 list_workers = _listing(sources.workers, "WorkerState of the driver and the living workers.")
-list_placement_groups = _listing(sources.placement_groups, "PlacementGroupState of the placement groups, removed ones included.")
+list_placement_groups = _listing(
+    sources.placement_groups, "PlacementGroupState of the placement groups, removed ones included."
+)
 
 
 def _getting(source, key, doc):
@@ -56,7 +64,9 @@ def _getting(source, key, doc):
     return getting
 
 
-get_actor = _getting(sources.actors, "actor_id", "The ActorState, with details, of the actor with this hex id, or None.")
+get_actor = _getting(
+    sources.actors, "actor_id", "The ActorState, with details, of the actor with this hex id, or None."
+)
 get_node = _getting(sources.nodes, "node_id", "The NodeState of this hex id, or None.")
 get_job = _getting(sources.jobs, "job_id", "The JobState of this hex id, or None.")
 get_worker = _getting(sources.workers, "worker_id", "The WorkerState of this hex id, or None.")
@@ -90,7 +100,8 @@ def _summary(records, by, total):
         groups.setdefault(record[by], []).append(record)
     return {
         "summary": {
-            name: {by: name, "state_counts": dict(Counter(record.state for record in found))} for name, found in groups.items()
+            name: {by: name, "state_counts": dict(Counter(record.state for record in found))}
+            for name, found in groups.items()
         },
         total: len(records),
         "summary_by": "class" if by == "class_name" else "func_name",

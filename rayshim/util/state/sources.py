@@ -45,7 +45,9 @@ def _actor(f):
 def tasks():
     s = session.current
     if not s.settings["trace"]:
-        raise RayStateApiException("list_tasks: ended calls are not kept. Start with init(trace=True), or use rayshim.report()")
+        raise RayStateApiException(
+            "list_tasks: ended calls are not kept. Start with init(trace=True), or use rayshim.report()"
+        )
     from rayshim.plans.tracing import timeline
 
     found = []

@@ -106,7 +106,9 @@ class TorchGLOOGroup(BaseGroup):
         output, parts = _tensor(tensor[0]), [_tensor(t, read=True).clone() for t in tensor_list[0]]
         mine = parts[self.rank]
         if output.shape != mine.shape:
-            raise ValueError(f"Output tensor has wrong shape {tuple(output.shape)}, expected {tuple(mine.shape)} ({at('reducescatter')}, group '{self.group_name}')")
+            raise ValueError(
+                f"Output tensor has wrong shape {tuple(output.shape)}, expected {tuple(mine.shape)} ({at('reducescatter')}, group '{self.group_name}')"
+            )
         for part in parts:
             self._sum_up(part, reducescatter_options.reduceOp)
         output.copy_(mine)
@@ -132,9 +134,13 @@ def _tensor(value, read=False):
     if isinstance(value, torch.Tensor):
         return value
     if not isinstance(value, np.ndarray):
-        raise ValueError(f"torch_gloo group only accepts torch.Tensor or numpy.ndarray, received {type(value)} (at {calling()})")
+        raise ValueError(
+            f"torch_gloo group only accepts torch.Tensor or numpy.ndarray, received {type(value)} (at {calling()})"
+        )
     if value.flags.writeable:
         return torch.from_numpy(value)
     if read:
         return torch.from_numpy(value.copy())
-    raise ValueError(f"the result of a collective operation cannot be written into a read-only array, as `get` gives: pass a copy (at {calling()})")
+    raise ValueError(
+        f"the result of a collective operation cannot be written into a read-only array, as `get` gives: pass a copy (at {calling()})"
+    )
