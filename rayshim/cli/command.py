@@ -23,12 +23,26 @@ def main(argv=None):
     if argv[0] in ("-h", "--help", "--version"):
         _parser().parse_args(argv[:1])
     if argv[0] in _LOOKING:
-        return _look(argv[0], argv[1:])
+        return _told_in_part(_look, argv[0], argv[1:])
     if argv[0] == "compare":
-        return _compare(argv[1:])
+        return _told_in_part(_compare, argv[1:])
     if argv[0] == "diff":
-        return _diff(argv[1:])
+        return _told_in_part(_diff, argv[1:])
     return _run(argv[1:] if argv[0] == "run" else argv)
+
+
+def _told_in_part(command, *args):
+    """Runs a command that prints. Who reads it may have seen enough, as `head` has: then it ends without a word, with the status that
+    a shell shows of a process that SIGPIPE ended."""
+    import os
+
+    try:
+        status = command(*args)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed at the end
+        return 141
 
 
 def split_program(argv):

@@ -249,6 +249,36 @@ def test_each_actor_and_the_driver_has_its_own_number_of_threads(inline):
     assert (torch.get_num_threads(), os.environ.get("OMP_NUM_THREADS")) == before
 
 
+def test_the_drivers_own_number_of_threads_stays_whichever_of_its_threads_called_an_actor_or_ended_one(inline):
+    torch = pytest.importorskip("torch")
+
+    @ray.remote
+    class Counts:
+        def set(self, count):
+            torch.set_num_threads(count)
+
+        def get(self):
+            return torch.get_num_threads()
+
+    before = torch.get_num_threads()
+    one, other = Counts.remote(), Counts.remote()
+    ray.get(one.set.remote(5))
+    try:
+        for mine in (3, 2):
+            torch.set_num_threads(mine)
+            with ThreadPoolExecutor(2) as pool:
+                assert set(pool.map(lambda actor: ray.get(actor.get.remote()), [one] * 20)) == {5}
+            assert torch.get_num_threads() == mine
+        del one
+        assert torch.get_num_threads() == 2
+        ray.get(other.set.remote(4))
+        assert torch.get_num_threads() == 2
+        del other
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
 IMPORTS = """
 import os, sys
 import rayshim as ray

@@ -2,6 +2,8 @@
 
 import io
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -49,6 +51,16 @@ def test_status_and_memory_name_the_worker(worker):
     pid = rayshim.get(worker.pid.remote())
     assert f"worker {pid}  ray::Waiter" in told("status")
     assert "ray::Waiter" in told("memory") and "shared" in told("memory")
+
+
+@pytest.mark.parametrize("command", ["status", "memory", "stack"])
+def test_who_reads_only_the_first_lines_ends_it_without_a_word(worker, command):
+    rayshim.get(worker.pid.remote())
+    reads, writes = os.pipe()
+    os.close(reads)
+    asked = subprocess.run([sys.executable, "-m", "rayshim", command], stdout=writes, stderr=subprocess.PIPE)
+    os.close(writes)
+    assert (asked.returncode, asked.stderr) == (141, b"")
 
 
 def test_stack_shows_where_a_busy_worker_is_and_not_how_it_came_there(worker, tmp_path):

@@ -8,6 +8,14 @@ PyObject* gauss_name() {
   return name;
 }
 
+// The libraries' numbers of threads that the calling thread has.
+struct Numbers {
+  uint64_t states = 0;  // of which ActorStates
+  uint32_t state = 0;   // whose they are
+  std::vector<int> of_driver;  // what they were when it left the driver's code, by library
+};
+thread_local Numbers numbers;
+
 }  // namespace
 
 void ActorStates::Saved::drop() {
@@ -83,31 +91,43 @@ bool ActorStates::load(Saved& from) {
   return from.places == places_.size();
 }
 
-void ActorStates::save_threads(Saved& to) {
+void ActorStates::save_variable(Saved& to) {
   if (!environ_) return;
   Py_XSETREF(to.variable, Py_XNewRef(PyDict_GetItem(environ_, name_)));
   to.entered = true;
-  if (thread_ != PyThread_get_thread_ident()) return;
-  to.threads.resize(libraries_.size());
-  for (size_t i = 0; i < libraries_.size(); ++i) to.threads[i] = libraries_[i].get();
 }
 
-void ActorStates::load_threads(const Saved& from) {
-  thread_ = PyThread_get_thread_ident();
+void ActorStates::load_variable(const Saved& from) {
   if (!environ_ || !from.entered) return;
   PyObject *value = from.variable, *now = PyDict_GetItem(environ_, name_);
-  if (value != now) {
-    if (value ? PyDict_SetItem(environ_, name_, value) : PyDict_DelItem(environ_, name_)) PyErr_Clear();
-    if (value) setenv(PyBytes_AS_STRING(name_), PyBytes_AS_STRING(value), 1);
-    else unsetenv(PyBytes_AS_STRING(name_));
+  if (value == now) return;
+  if (value ? PyDict_SetItem(environ_, name_, value) : PyDict_DelItem(environ_, name_)) PyErr_Clear();
+  if (value) setenv(PyBytes_AS_STRING(name_), PyBytes_AS_STRING(value), 1);
+  else unsetenv(PyBytes_AS_STRING(name_));
+}
+
+void ActorStates::exchange_threads(uint32_t actor) {
+  if (!environ_) return;
+  Numbers& mine = numbers;
+  if (mine.states != serial_) mine = {serial_, kDriver, {}};
+  if (mine.state == actor) return;
+  auto left = saved_.find(mine.state);  // an actor that is forgotten is not there
+  if (mine.state == kDriver || left != saved_.end()) {
+    auto& to = mine.state == kDriver ? mine.of_driver : left->second.threads;
+    to.resize(libraries_.size());
+    for (size_t i = 0; i < to.size(); ++i) to[i] = libraries_[i].get();
   }
+  mine.state = actor;
+  const Saved& own = saved_[actor];
+  if (actor != kDriver && !own.entered) return;  // its number is about to be set for the first time
+  const auto& from = actor == kDriver ? mine.of_driver : own.threads;
   for (size_t i = 0; i < libraries_.size(); ++i) {
     const Library& library = libraries_[i];
     int n = 0;
-    if (i < from.threads.size()) {
-      n = from.threads[i];
+    if (i < from.size()) {
+      n = from[i];
     } else {  // loaded since then: as if it had been there
-      if (value) n = atoi(PyBytes_AS_STRING(value));
+      if (own.variable) n = atoi(PyBytes_AS_STRING(own.variable));
       if (n <= 0 || n > library.most) n = library.most;
     }
     library.set(n);
@@ -115,7 +135,8 @@ void ActorStates::load_threads(const Saved& from) {
 }
 
 void ActorStates::enter(uint32_t actor) {
-  if (!actor || actor == current_) return;
+  if (!actor) return;
+  if (actor == current_) return exchange_threads(actor);
   SavedError error;
   PyObject* modules = PyImport_GetModuleDict();
   if (always_ || PyDict_GET_SIZE(modules) != modules_) {
@@ -126,12 +147,13 @@ void ActorStates::enter(uint32_t actor) {
   // Up to here finalizers may have made calls and come back; from here on no Python runs until all is exchanged.
   if (current_) {
     save(saved_[current_]);
-    save_threads(saved_[current_]);
+    save_variable(saved_[current_]);
   }
   current_ = actor;
   Saved& own = saved_[actor];
   put_variables(own);
-  load_threads(own);
+  load_variable(own);
+  exchange_threads(actor);
   if (own.places && !load(own)) call(actor, -2);
 }
 

@@ -7,8 +7,9 @@
 // state yet of something that was imported meanwhile. Guarded by the GIL, and used by the thread that has the turn.
 //
 // In inline placement each has its number of threads too, as the numeric libraries and OMP_NUM_THREADS have it: so a sum over an array is
-// the same to its last bit as in a process of the actor's own. A library's number may be the calling thread's, so what another thread
-// than the one that entered has is not kept. In a packed worker all have the same.
+// the same to its last bit as in a process of the actor's own. A library's number may be the calling thread's: so each thread remembers
+// whose number it has, and each thread of the driver has its own, which it gets back when it comes back. In a packed worker all have
+// the same.
 //
 // In inline placement threads of the driver may call actors side by side. Each enters the state of its own call when it uses the runtime;
 // between two such uses it draws from the state of whoever did so last.
@@ -23,7 +24,7 @@ class ActorStates {
  public:
   // Inline placement: the driver, and all tasks, which have as it were one worker process.
   static constexpr uint32_t kDriver = UINT32_MAX, kTasks = UINT32_MAX - 1;
-  explicit ActorStates(uint32_t current) : thread_(PyThread_get_thread_ident()), current_(current) {}  // who has its turn now; 0: nobody
+  explicit ActorStates(uint32_t current) : current_(current) {}  // who has its turn now; 0: nobody
   ~ActorStates();
   ActorStates(const ActorStates&) = delete;
   ActorStates& operator=(const ActorStates&) = delete;
@@ -62,7 +63,7 @@ class ActorStates {
     std::vector<uint8_t> bytes;
     size_t places = 0;
     PyObject* gauss = nullptr;
-    std::vector<int> threads;       // by library
+    std::vector<int> threads;       // by library; the driver's are with each of its threads
     PyObject* variable = nullptr;   // the environment variable's value; null: it is not set
     bool entered = false;           // the two before are its own
     void drop();
@@ -72,14 +73,16 @@ class ActorStates {
   void call(uint32_t before, int64_t actor);
   void make_variables(uint32_t actor);
   void put_variables(const Saved& of);
-  void save_threads(Saved& to);
-  void load_threads(const Saved& from);
+  void save_variable(Saved& to);
+  void load_variable(const Saved& from);
+  void exchange_threads(uint32_t actor);
   std::vector<Place> places_;  // only ever more
   std::vector<Variable> variables_;
   std::unordered_map<uint32_t, Saved> saved_;
   std::vector<Library> libraries_;  // only ever more
   PyObject *environ_ = nullptr, *name_ = nullptr;
-  unsigned long thread_;  // that entered last
+  const uint64_t serial_ = ++made_;
+  static inline uint64_t made_ = 0;
   PyObject* generator_ = nullptr;  // random._inst, whose next Gaussian is an attribute
   uint32_t current_;
   Py_ssize_t modules_ = 0;
