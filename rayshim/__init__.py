@@ -51,7 +51,7 @@ _MODULE_OF = {
     "report": "api",
     "digest": "api",
     "exit_actor": "actor",
-    "packed": "placement.packing",
+    "packed": "placement.packed",
     "LoggingConfig": "job_config",
     "logger": "errors.logs",
 }
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from rayshim.api import digest, graph, report
     from rayshim.errors.logs import logger
     from rayshim.job_config import LoggingConfig
-    from rayshim.placement.packing import packed
+    from rayshim.placement.packed import packed
 del TYPE_CHECKING
 _MODULES = ("util", "dag", "experimental", "runtime_context", "job_config", "cloudpickle", "_raylet")
 

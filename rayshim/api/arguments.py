@@ -95,7 +95,7 @@ def check(address, num_cpus, num_gpus, store, resources, labels, placement, acce
         if not (isinstance(name, str) and isinstance(value, str)):
             raise ValueError(f"init(labels={{{name!r}: {value!r}}}): names and values must be strings (at {calling()})")
     if placement not in PLACEMENTS:
-        from rayshim.placement.packing import packed
+        from rayshim.placement.packed import packed
 
         if not isinstance(placement, packed):
             raise ValueError(

@@ -28,12 +28,7 @@ def kill(actor, *, no_restart=True):
     why = "it was killed by `ray.kill`."
 
     def end():
-        if s.inline:
-            from rayshim.placement.inline import kill as kill_inline
-
-            kill_inline(s, actor, why, no_restart)
-        else:
-            s.control.ask("kill", link.offset, why, no_restart)
+        s.placement.kill(link, why, no_restart)
 
     if s.settings["kept"]:
         from rayshim.journal import rerun
@@ -79,10 +74,7 @@ def get_actor(name, namespace=None):
 def list_named_actors(all_namespaces=False):
     """Names of the living named actors of this namespace; with `all_namespaces` a list of {"namespace", "name"}."""
     s = session.ensure()
-    if s.inline:
-        names = [(n, ns) for (ns, n) in s.inline_names if find(n, ns) is not None]
-    else:
-        names = s.control.ask("names")
+    names = s.placement.names()
     if all_namespaces:
         return [{"namespace": ns, "name": n} for n, ns in names]
     return [n for n, ns in names if ns == s.namespace]

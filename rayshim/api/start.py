@@ -8,7 +8,7 @@ from reactor import _core
 
 from rayshim.errors.sites import at, calling
 from rayshim.ordering import order as orders
-from rayshim.placement import num_threads
+from rayshim.placement import kinds, num_threads
 from rayshim.session import session
 from rayshim.session.version import RAY_VERSION
 
@@ -128,13 +128,8 @@ def init(
     arguments.check(address, num_cpus, num_gpus, object_store_memory, resources, labels, placement, accepted)
     if local_mode:
         placement = "inline"
-    inline = placement == "inline"
-    packed = None
-    if placement == "packed" or not isinstance(placement, str):
-        from rayshim.placement import packing
-
-        packed = (packing.packed() if placement == "packed" else placement).plan()
-        placement = "packed"
+    kind = kinds.kind(placement)
+    of_kind = kind.for_runtime(placement)
     env = arguments.environment(runtime_env, job_config, accepted.get("_skip_env_hook"))
     logging_config = logging_config or (job_config.py_logging_config if job_config is not None else None)
     if logging_config is not None:
@@ -145,7 +140,7 @@ def init(
         "namespace": namespace
         or (job_config.ray_namespace if job_config is not None else None)
         or os.urandom(16).hex(),
-        "placement": placement,
+        "placement": kind.name,
         "seed": seed,
         "ordering": order,
         "digest": bool(digest),
@@ -171,13 +166,12 @@ def init(
         plugin="rayshim.worker.hooks",
         settings=settings,
         preload=arguments.preload(),
-        inline=inline,
         ordering=order,
         patience=budget,
         digesting=2 if kept is not None or digest == "full" else int(bool(digest)),
         keeping=kept is not None,
         spilling=arguments.spilling(object_spilling_directory, accepted),
-        packed=packed,
+        **of_kind,
     )
     driver.start()
     # What does not need to be there before is imported beside the zygote's start.
@@ -195,20 +189,17 @@ def init(
     screen = worker_lines.Screen(plain=logging_config is not None) if arguments.shows_output(log_to_driver) else None
     driver.show = screen and screen.show
     driver.lost = unhandled.report
-    hooks.install(settings, "inline" if inline else "driver")
-    hooks.observe(settings)
-    made = session.begin(session.Session(driver.control, settings, driver))
+    hooks.install(settings, "driver")
+    placed = kind(driver.control, settings)
+    hooks.observe(placed)
+    made = session.begin(session.Session(placed, driver))
     made.screen = screen
     deadlock.offer_picture()
     termination.begin()
     if logging_config is not None:
         logging_config.apply()
-    if inline:
-        from reactor.runtime.gpus import GpuShares
-
-        made.inline_gpus = GpuShares(int(amounts.get("GPU", 0)))
-        hooks.begin_inline(made)
-    logs.logger.info("Started a local Ray instance. (rayshim, %s, %g CPUs)", placement, amounts["CPU"])
+    hooks.begin_driver(made)
+    logs.logger.info("Started a local Ray instance. (rayshim, %s, %g CPUs)", kind.name, amounts["CPU"])
     return RayContext(made)
 
 

@@ -1,7 +1,6 @@
 """Actor classes: `@remote class A`, and what `A.remote(...)` tells of the actor that it makes."""
 
 import os
-import weakref
 
 from reactor import _core
 
@@ -14,7 +13,7 @@ from rayshim.calls.signature import Signature
 from rayshim.errors.exceptions import ActorAlreadyExistsError
 from rayshim.errors.sites import calling
 from rayshim.placement import demands, num_threads
-from rayshim.placement.bundles import released
+from rayshim.placement.interface import NewActor
 from rayshim.session import session
 from rayshim.session.environment import frozen
 
@@ -132,47 +131,21 @@ class ActorClass:
         env = s.runtime_env
         if options.get("runtime_env"):
             env = environments.merged(env, environments.checked(options["runtime_env"], self.__name__))
-        if env != s.settings["runtime_env"] or s.inline and env:
+        if env != s.settings["runtime_env"] or s.placement.env_of_call(env):
             facts["env"] = frozen(env)
         several = concurrency.several_at_once(how, self._info.is_async)
-        if s.settings["placement"] == "packed":
-            from rayshim.placement.packing import shares
-
-            facts["shares"] = shares(
-                self._cls, info, several or how["streams_window"], facts, num_threads.chosen(resources, env)
-            )
         link = _core.actor(facts["max_restarts"] != 0, several)
         facts["number"], facts["offset"] = link.actor, link.offset
         if len(s.made) < _NAMED:
             s.made[link.actor] = self.__name__
         handle = ActorHandle(link, info, info_ref)
-        if s.inline:
-            if name:
-                if find(name, namespace) is not None:
-                    raise _taken(name, namespace)
-                s.inline_names[namespace, name] = handle if facts["detached"] else weakref.ref(handle)
-            from rayshim.placement.inline import InlineActor
-
-            gpus = s.inline_gpus.take(resources.get("GPU", 0))
-            call = (((cls_ref, facts, how), *args), kwargs)
-            s.inline_actors[link.actor] = InlineActor(facts, gpus, call if facts["max_restarts"] else None)
-            if place.group and released(s, place.group):
-                from rayshim.placement.inline import end
-
-                end(s, facts, "its placement group was removed before it could start.", released=place.group)
-                return handle
-            self._send(link, *call)
-            return handle
-        _core.hold(info_ref.offset)  # the supervisor's, until it forgets the actor
-        if name:
-            _core.offer(link, named=True)
-        if not name:
-            s.control.tell("actor", link.offset, facts)
-        elif s.control.ask("actor", link.offset, facts) == "taken":
+        call = (((cls_ref, facts, how), *args), kwargs)
+        at_once, threads = several or how["streams_window"], num_threads.chosen(resources, env)
+        if not s.placement.create(NewActor(self._cls, info, info_ref, facts, link, call, at_once, threads)):
             if options.get("get_if_exists") and (found := find(name, namespace)) is not None:
                 return found
             raise _taken(name, namespace)
-        self._send(link, ((cls_ref, facts, how), *args), kwargs)
+        self._send(link, *call)
         return handle
 
     def _send(self, link, args, kwargs):

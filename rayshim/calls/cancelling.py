@@ -1,6 +1,5 @@
 """Cancelling a call: the side that asks. The worker's is rayshim.worker.interrupts."""
 
-import signal
 import sys
 
 from reactor import _core
@@ -22,11 +21,8 @@ def cancel_ref(ref, force, recursive):
         )
 
     def end():
-        if _core.cancel(ref, recursive) != _RUNNING or of_actor or s.inline:
-            return
-        slot = ref.runner
-        if slot >= 0:
-            s.control.tell("signal", slot, int(signal.SIGKILL if force else signal.SIGINT))
+        if _core.cancel(ref, recursive) == _RUNNING and not of_actor:
+            s.placement.interrupt(ref, force)
 
     if s.settings["kept"]:
         from rayshim.journal import rerun

@@ -92,7 +92,7 @@ class RemoteFunction:
         env = s.runtime_env
         if o.get("runtime_env"):
             env = environments.merged(env, environments.checked(o["runtime_env"], self.__name__))
-        flags = _flags(o, resources, place, env if s.inline else None, num_threads.chosen(resources, env))
+        flags = _flags(o, resources, place, s.placement.env_of_call(env), num_threads.chosen(resources, env))
         function = self._function
         ref = s.export(function, lambda: (function, dict(flags)), flags)
         signature = Signature(function)
@@ -107,7 +107,7 @@ class RemoteFunction:
             s.demand(
                 place.demand,
                 place.group,
-                s.setting(env, resources.get("GPU")),
+                s.placement.setting(env, resources.get("GPU")),
                 f"the task {self.__qualname__} (called at {calling()})",
             ),
             _FOREVER if retries is None or retries < 0 else retries,

@@ -240,16 +240,5 @@ def _info_of(ref):
 
 def find(name, namespace):
     """The handle of the named actor, or None."""
-    s = session.ensure()
-    if s.inline:
-        found = s.inline_names.get((namespace, name))
-        handle = found if isinstance(found, ActorHandle) else found and found()
-        return handle if handle is not None and handle._link.state == _core.InboxState.OPEN else None
-    found = s.control.ask("named", name, namespace)
-    if found is None:
-        return None
-    offset, info = found
-    link = _core.link_at(offset, False, weak=True)
-    info_ref = _core.ref_at(info)
-    _core.drop(info)
-    return _handle_from(link, info_ref)
+    found = session.ensure().placement.named(name, namespace)
+    return found and _handle_from(*found)

@@ -148,7 +148,7 @@ def _reached(waits, me, halted):
 def _motion():
     """(what changes with each call that is made or ends, seconds of processor time that the workers have used)."""
     used = 0
-    for worker in session.current.control.ask("state", timeout=5)["workers"]:
+    for worker in session.current.placement.state(timeout=5)["workers"]:
         try:
             with open(f"/proc/{worker['pid']}/stat") as file:
                 used += sum(map(int, file.read().rpartition(")")[2].split()[11:13]))

@@ -60,11 +60,14 @@ class Life:
 class Kept:
     """The record of a run as one process writes it, or reads it.
 
-    Arguments: path, the directory; replay, whether it is read.
+    Arguments: path, the directory; replay, whether it is read; others_run, see rayshim.placement.interface.
     """
 
-    def __init__(self, path, replay):
+    def __init__(self, path, replay, others_run):
         self.replay = replay
+        self.follows = (
+            replay and others_run
+        )  # whether this process waits for what the record says; else every call ends where it is made
         self.several = None  # {"actor", "life"}, of this process's actor whose calls run side by side
         self.outside = lambda function: function()
         self.asked = {}  # caller's tag -> how many questions it has asked
@@ -211,16 +214,16 @@ def prepare(record, replay, seed, ordering):
     return path, True, run["seed"], run["ordering"]
 
 
-def begin(settings):
-    """In each process of a session that records or replays: from now on."""
+def begin(settings, others_run):
+    """In each process of a session that records or replays: from now on. others_run: see rayshim.placement.interface."""
     global _kept
-    _kept = Kept(*settings["kept"]) if settings["kept"] else None
+    _kept = Kept(*settings["kept"], others_run) if settings["kept"] else None
     if _kept is None:
         return
     if not _kept.replay:
         hooks = {"made": _made, "began": _began, "executed": _executed}
-    else:  # inline every call ends where it is made
-        hooks = {} if settings["placement"] == "inline" else following.hooks(_kept)
+    else:
+        hooks = following.hooks(_kept) if _kept.follows else {}
     for name, hook in {"result": _result, **hooks}.items():
         _core.set_hook(name, hook)
 
@@ -242,12 +245,12 @@ def kill(link, end, frame):
     """`ray.kill` of the actor of this link; `end()` does it."""
 
     def ask():
-        alive = None if session.current.inline else session.current.control.ask("life", link.offset)
+        alive = session.current.placement.life(link)
         end()
         return alive
 
     def again(alive):
-        if session.current.inline:
+        if not _kept.follows:
             return end()
         if alive is not None:  # it had not ended by itself
             victim = _kept.lives.get(tuple(alive))
@@ -276,11 +279,7 @@ def cancel(ref, end, frame):
 
 def to_be(facts):
     """An actor is about to be made in this process."""
-    if (
-        _kept.replay
-        and not session.current.inline
-        and not (life(facts) in _kept.lives and _kept.lives[life(facts)].born)
-    ):
+    if _kept.follows and not (life(facts) in _kept.lives and _kept.lives[life(facts)].born):
         following.halt(f"actor {facts['class_name']} was not made", life(facts))
 
 
@@ -357,7 +356,7 @@ def came_to_be(facts, several):
     or None."""
     _facts[facts["number"]] = facts
     if _kept.replay:
-        if not session.current.inline:
+        if _kept.follows:
             following.born(facts)
         return _kept.lives[life(facts)].script if life(facts) in _kept.lives else []
     ordinal, number = life(facts)

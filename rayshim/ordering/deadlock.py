@@ -53,7 +53,7 @@ def stuck(me):
 def _names():
     """{number of an actor: what is shown of it}"""
     try:
-        actors = session.current.control.ask("state", timeout=5)["actors"]
+        actors = session.current.placement.state(timeout=5)["actors"]
     except Exception:  # the picture is drawn when things are bad: what can be told is told
         actors = []
     return {a["number"]: f"{a['class_name']} (actor {a['number']}, pid {a['pid']})" for a in actors if a["pid"]}

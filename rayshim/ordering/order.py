@@ -93,15 +93,14 @@ session.after_begin.append(forget_sites)
 
 def arrivals():
     """What has been served in the order of arrival although logical order was asked for: [{"what": str, "times": int}]."""
-    s = session.current
-    if s.inline or not _core.counters()["physical_answers"]:
+    if not _core.counters()["physical_answers"]:
         return []
-    return [{"what": what, "times": times} for what, times in s.control.ask("said", timeout=5)]
+    return [{"what": what, "times": times} for what, times in session.current.placement.said()]
 
 
 def say_at_end():
     """The driver's session ends: names once more what was served in the order of arrival."""
-    if session.current.inline or _core.aborted():
+    if _core.aborted():
         return
     try:
         listed = arrivals()
@@ -175,7 +174,7 @@ def _party(number, name):
         return name or "a task"
     if number not in _class_names:
         _class_names.update(
-            (a["number"], a["class_name"]) for a in session.current.control.ask("state", timeout=5)["actors"]
+            (a["number"], a["class_name"]) for a in session.current.placement.state(timeout=5)["actors"]
         )
     cls = _class_names.get(number, "an actor")
     return f"{cls}.{name}" if name else cls

@@ -45,11 +45,7 @@ def current():
     if s is None:
         return None
     uid, number = _core.running()
-    if s.inline:
-        made = s.inline_actors.get(number)
-        facts = made and made.facts
-    else:
-        facts = s.record
+    facts = s.placement.facts(number)
     if facts:
         return facts.get("group")
     return s.group[1] if s.group is not None and s.group[0] == uid else None
@@ -59,10 +55,3 @@ def capturing():
     """The hex id of the placement group that takes in what the caller starts, or None."""
     here = current()
     return here[0] if here and here[1] else None
-
-
-def released(s, key):
-    """Inline placement: whether the group has been removed."""
-    from reactor.runtime.reservations import RELEASED
-
-    return s.reservations.all[key].state == RELEASED

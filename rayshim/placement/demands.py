@@ -90,12 +90,8 @@ def _nowhere(s):
     facts = {"possible": False, "owner": None, "bundles": None}
     if NOWHERE not in s.reserved:
         s.reserved.add(NOWHERE)
-        if s.inline:
-            s.reservations.add(NOWHERE, facts, {}, {})
-            s.reservations.release(NOWHERE)
-        else:
-            s.control.ask("reserve", NOWHERE, facts, {}, {})
-            s.control.ask("release", NOWHERE)
+        s.placement.reserve(NOWHERE, facts, {}, {})
+        s.placement.release(NOWHERE)
     return NOWHERE
 
 

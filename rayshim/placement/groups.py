@@ -45,8 +45,8 @@ class PlacementGroup:
     def wait(self, timeout_seconds=30):
         """Whether the group's resources are set aside within that time."""
         ref = _decided(self.id.hex(), True, False, False)
-        if session.current.inline and not ref.done():
-            return False  # nothing changes while this process waits
+        if not session.current.placement.others_run and not ref.done():
+            return False
         answer = _core.get([ref], timeout_seconds)
         return answer is not None and answer[0]
 
@@ -122,11 +122,7 @@ def placement_group(
     }
     wanted = {kind: round(amount * _core.UNIT) for kind, amount in total.items() if amount}
     names = {kind: round(amount * _core.UNIT) for kind, amount in offered(key, bundles).items()}
-    if s.inline:
-        s.reservations.add(key, facts, wanted, names)
-        s.reservations.advance()
-    else:
-        s.control.ask("reserve", key, facts, wanted, names)
+    s.placement.reserve(key, facts, wanted, names)
     return group
 
 
@@ -140,18 +136,7 @@ def remove_placement_group(placement_group):
     """Ends the group: what runs in it is killed, what waits for it fails, and its resources are free again."""
     if placement_group is None:
         raise AssertionError(f"remove_placement_group: a PlacementGroup is needed, not None (at {calling()})")
-    s = session.ensure()
-    key = placement_group.id.hex()
-    if not s.inline:
-        s.control.ask("release", key)
-        return
-    s.reservations.release(key)
-    from rayshim.placement import inline
-
-    for made in list(s.inline_actors.values()):
-        if made.facts.get("within") == key:
-            inline.end(s, made.facts, f"its placement group {key} was removed.")
-    s.reservations.advance()
+    session.ensure().placement.release(placement_group.id.hex())
 
 
 def get_placement_group(placement_group_name):
@@ -217,9 +202,7 @@ def _entry(key, facts, state):
 
 
 def _table():
-    s = session.current
-    table = s.reservations.table() if s.inline else s.control.ask("reservations")
-    return [(key, facts, state) for key, facts, state in table if facts["bundles"]]
+    return [entry for entry in session.current.placement.reservations() if entry[1]["bundles"]]
 
 
 def _facts(key):
@@ -235,10 +218,7 @@ def _decided(key, made, released, is_error):
     """A ref that gets `made` or `released`."""
     s = session.ensure()
     ref, where = _core.request()
-    if s.inline:
-        s.reservations.when_decided(key, made, released, is_error, where)
-    else:
-        s.control.tell("reserved", key, made, released, is_error, where)
+    s.placement.when_decided(key, made, released, is_error, where)
     return ref
 
 

@@ -1,98 +1,245 @@
-"""Inline placement: all actors in this process. Each has its own random state and classes, as in a process of its own, and so have the
-tasks together."""
+"""Inline placement: everything in the driver's process, each call run at the point of call. Each actor has its own random state and classes, as in
+a process of its own, and so have the tasks together."""
 
 import os
+import weakref
 
 from reactor import _core
+from reactor.runtime import worker
 from reactor.runtime.actor_states import FORGET, ActorStates
+from reactor.runtime.gpus import GpuShares
+from reactor.runtime.reservations import RELEASED, Reservations
 
 from rayshim.placement import num_threads
+from rayshim.placement.interface import Placement
 from rayshim.session import session
 from rayshim.session.facts import public
 
 
-class InlineActor:
+class _Actor:
     """One actor.
 
     Attributes:
         facts: dict, what is told of it.
-        creation: (args, kwargs) of the constructor call if the actor may be made anew, else None.
+        creation: (args, kwargs) of the constructor call if the actor may be restarted, else None.
         gpus: [(id, share)] that it has.
     """
 
-    def __init__(self, facts, gpus=(), creation=None):
-        self.facts, self.creation, self.gpus = facts, creation, gpus
+    def __init__(self, facts, gpus, creation):
+        self.facts, self.gpus, self.creation = facts, gpus, creation
 
 
-_of_outer_tasks = []  # with a seed: the random states of the tasks in which the running task is nested
+class Inline(Placement):
+    """There is no supervisor: what it knows elsewhere is kept here."""
 
+    name = "inline"
+    others_run = False
 
-def begin(s):
-    """This process has all actors of the session from now on."""
-    states = s.states = ActorStates(_core.DRIVER)
+    def __init__(self, control, settings, record=None):
+        super().__init__(control, settings, record)
+        self._actors = {}  # number -> _Actor
+        self._named = {}  # (namespace, name) -> function that gives (link, ref of the ClassInfo), or None when the actor is gone
+        self._gpus = GpuShares(int(settings["resources"].get("GPU", 0)))
+        self._reservations = Reservations(_demand, _core.reply)
+        self._posted = {}
+        self._outer_tasks = []  # with a seed: the random states of the tasks in which the running task is nested
 
-    def switched(outer, inner):
-        states.switched(outer, inner)
-        if inner == FORGET:
-            gone = s.inline_actors.pop(outer, None)
-            if gone is not None:
-                s.inline_gpus.give(gone.gpus)
+    @classmethod
+    def for_runtime(cls, given):
+        return {"inline": True}
 
-    _core.set_hook("switched", switched)
-    states.keep_threads()
-    _core.enter_state(_core.TASKS)
-    num_threads.begin_inline(s.settings, 1)
-    states.seed(_core.TASKS, s.settings["seed"], "tasks")
-    _core.enter_state(_core.DRIVER)
+    def begin(self, enter):
+        _core.set_hook("anew", self._restart)
+        _core.set_hook("exit_kind", worker.exit_kind)
+        states = self._states = ActorStates(_core.DRIVER)
 
+        def switched(outer, inner):
+            states.switched(outer, inner)
+            if inner == FORGET:
+                gone = self._actors.pop(outer, None)
+                if gone is not None:
+                    self._gpus.give(gone.gpus)
 
-def begin_task(tag):
-    """With a seed, a task is about to draw what its place `tag` in the serial run says."""
-    _of_outer_tasks.append(session.current.states.read(_core.TASKS) if len(tag) > 1 else None)
+        _core.set_hook("switched", switched)
+        states.keep_threads()
+        _core.enter_state(_core.TASKS)
+        num_threads.begin_inline(self.settings, 1)
+        states.seed(_core.TASKS, self.settings["seed"], "tasks")
+        _core.enter_state(_core.DRIVER)
+        try:
+            enter()
+        except Exception as error:
+            session.current.broken = error
 
+    # Actors
 
-def end_task():
-    """It has ended."""
-    before = _of_outer_tasks.pop()
-    if before is not None:
-        session.current.states.write(before)
+    def create(self, actor):
+        facts, link = actor.facts, actor.link
+        if facts["name"]:
+            if self.named(facts["name"], facts["namespace"]) is not None:
+                return False
+            info_ref = actor.info_ref
+            living = (lambda: link) if facts["detached"] else weakref.ref(link)
+            self._named[facts["namespace"], facts["name"]] = lambda: (living(), info_ref)
+        self._actors[link.actor] = _Actor(
+            facts, self._gpus.take(facts["gpus"]), actor.creation if facts["max_restarts"] else None
+        )
+        key = facts["within"]
+        if key and self._removed(key):
+            self._end(facts, "its placement group was removed before it could start.", released=key)
+        return True
 
+    def prepare(self, number, facts, threads):
+        self._states.seed(number, self.settings["seed"], f"actor {facts['ordinal']}")
+        num_threads.begin_inline(self.settings, threads)
 
-def anew(number, exit_reason):
-    """The actor's process would have ended for `exit_reason`. If it may be made anew that is done, and the facts of the death are
-    given; else None."""
-    from reactor.runtime.worker import LASTING
+    def construct(self, number, make, is_async, concurrently, surrounded):
+        made = self._actors[number]
+        around = surrounded(made.facts.get("env"), made.gpus)
+        make = around(make)
+        if not is_async:
+            return make(), False, [], around
+        from rayshim.placement.inline_loop import ActorLoop
 
-    made = session.current.inline_actors.get(number)
-    most = made.facts["max_restarts"] if made else 0
-    if exit_reason in LASTING or not most or 0 <= most <= made.facts.get("restarts", 0):
+        loop = ActorLoop()
+        return loop.make(make), False, [], lambda method: around(loop.plain(method))
+
+    def show_as(self, number, instance):
+        """Its output is the program's own."""
+
+    def facts(self, number):
+        made = self._actors.get(number)
+        return made and made.facts
+
+    def named(self, name, namespace):
+        found = self._named.get((namespace, name))
+        link, info_ref = found() if found else (None, None)
+        return (link, info_ref) if link is not None and link.state == _core.InboxState.OPEN else None
+
+    def names(self):
+        return [(name, namespace) for namespace, name in self._named if self.named(name, namespace) is not None]
+
+    def kill(self, link, why, no_restart):
+        made = self._actors.get(link.actor)
+        if made is not None and (no_restart or not self._restart(link.actor, 0)):
+            self._end(made.facts, why)
+
+    def life(self, link):
         return None
-    link = _core.link_at(made.facts["offset"], True)
-    if link is None or link.state == 2:
+
+    def _restart(self, number, exit_reason):
+        """The actor's process would have ended for `exit_reason`. If it may be restarted that is done, and the facts of the death are
+        given; else None."""
+        made = self._actors.get(number)
+        most = made.facts["max_restarts"] if made else 0
+        if exit_reason in worker.LASTING or not most or 0 <= most <= made.facts.get("restarts", 0):
+            return None
+        link = _core.link_at(made.facts["offset"], True)
+        if link is None or link.state == _core.InboxState.DEAD:
+            return None
+        facts = {
+            "pid": os.getpid(),
+            "status": 0,
+            "exit_reason": exit_reason,
+            "killed": None,
+            "restarting": True,
+            "actor": public(made.facts),
+        }
+        made.facts["restarts"] = made.facts.get("restarts", 0) + 1
+        _core.renew_state(number)
+        link.create(*made.creation)
+        return facts
+
+    def _end(self, facts, why, released=None):
+        """Ends the actor of these facts; `released`: key of the placement group in which it cannot start."""
+        pid = os.getpid() if released is None else 0
+        reason = {
+            "pid": pid,
+            "status": 0,
+            "exit_reason": 0,
+            "killed": why,
+            "actor": public(facts),
+            "released": released,
+        }
+        _core.kill_inbox(facts["offset"], _core.put(reason))
+
+    # Calls
+
+    def setting(self, env, gpus):
         return None
-    facts = {
-        "pid": os.getpid(),
-        "status": 0,
-        "exit_reason": exit_reason,
-        "killed": None,
-        "restarting": True,
-        "actor": public(made.facts),
-    }
-    made.facts["restarts"] = made.facts.get("restarts", 0) + 1
-    _core.renew_state(number)
-    link.create(*made.creation)
-    return facts
+
+    def env_of_call(self, env):
+        return env
+
+    def task_random(self, tag):
+        if tag is None:
+            before = self._outer_tasks.pop()
+            if before is not None:
+                self._states.write(before)
+            return
+        self._outer_tasks.append(self._states.read(_core.TASKS) if len(tag) > 1 else None)
+        super().task_random(tag)
+
+    def enter_group(self, key):
+        if self._removed(key):
+            from rayshim.errors.deaths import refusal
+
+            raise refusal(key, of_actor=False)
+
+    def interrupt(self, ref, force):
+        """It is a caller of this one, in the same thread: it sees that it was cancelled when it goes on."""
+
+    # Resources
+
+    def demand(self, whose, amounts, within, setting):
+        return _demand(amounts) if within is None else self._reservations.demand_within(within, amounts)
+
+    def gpus(self):
+        made = self._actors.get(_core.running()[1])
+        return made.gpus if made else session.current.gpus
+
+    def take_gpus(self, amount):
+        return self._gpus.take(amount)
+
+    def give_gpus(self, taken):
+        self._gpus.give(taken)
+
+    def reserve(self, key, facts, wanted, offered):
+        self._reservations.add(key, facts, wanted, offered)
+        self._reservations.advance()
+
+    def release(self, key):
+        self._reservations.release(key)
+        for made in list(self._actors.values()):
+            if made.facts.get("within") == key:
+                self._end(made.facts, f"its placement group {key} was removed.")
+        self._reservations.advance()
+
+    def when_decided(self, key, made, released, is_error, where):
+        self._reservations.when_decided(key, made, released, is_error, where)
+
+    def reservations(self):
+        return self._reservations.table()
+
+    def _removed(self, key):
+        return self._reservations.all[key].state == RELEASED
+
+    # What is known of the session
+
+    def state(self, timeout=None):
+        here = {"pid": os.getpid(), "state": "ALIVE", "host": None}
+        return {"actors": [{**made.facts, **here} for made in self._actors.values()], "workers": []}
+
+    def said(self):
+        return []
+
+    def post(self, key, value):
+        self._posted[key] = value
+
+    def posted(self, topic):
+        return {key: value for key, value in self._posted.items() if key[0] == topic}
 
 
-def kill(s, handle, why, no_restart):
-    """`ray.kill` of an actor in this process: its instance goes, and later calls fail, or find a new one."""
-    made = s.inline_actors.get(handle._link.actor)
-    if made is not None and (no_restart or not anew(handle._link.actor, 0)):
-        end(s, made.facts, why)
-
-
-def end(s, facts, why, released=None):
-    """Ends the actor of these facts; `released`: key of the placement group in which it can not start."""
-    pid = os.getpid() if released is None else 0
-    reason = {"pid": pid, "status": 0, "exit_reason": 0, "killed": why, "actor": public(facts), "released": released}
-    _core.kill_inbox(facts["offset"], _core.put(reason))
+def _demand(amounts):
+    """This process registers demands itself."""
+    return _core.demand([(_core.register_resource(name, 0), amount) for name, amount in sorted(amounts.items())])

@@ -62,15 +62,13 @@ def _ran(recordings):
 
 
 def _actors(session):
-    return [] if session.inline else session.control.ask("state")["actors"]
+    return session.placement.state()["actors"]
 
 
 def _names(session, actors=None):
     """{actor number: "Class#k"}: k counts the class's actors in the order of their creation. `actors`: what the supervisor knows."""
     classes = dict(session.made)
     actors = _actors(session) if actors is None else actors
-    if session.inline:
-        classes.update((number, made.facts["class_name"]) for number, made in session.inline_actors.items())
     classes.update((a["number"], a["class_name"]) for a in actors)
     counts, names = {}, {}
     for number in sorted(classes):

@@ -51,14 +51,14 @@ class _Asking:
 
         if session.current is None:
             return None
-        control = session.current.control
-        if (_TOPIC, _INSTALLED) in control.ask("posted", _TOPIC):
+        placement = session.current.placement
+        if (_TOPIC, _INSTALLED) in placement.posted(_TOPIC):
             install()
             return _Finder().find_spec(name)
         from importlib.machinery import PathFinder
 
         if PathFinder.find_spec(name) is not None:
-            control.tell("post", (_TOPIC, os.getpid()), True)
+            placement.post((_TOPIC, os.getpid()), True)
         return None
 
 
@@ -71,11 +71,11 @@ _TOPIC, _INSTALLED = (
 def _tell_workers():
     session = sys.modules.get(f"{OURS}.session.session")
     current = session and session.current
-    if current is None or current.driver is None or current.inline:
+    if current is None or current.driver is None:
         return
-    current.control.tell("post", (_TOPIC, _INSTALLED), True)
+    current.placement.post((_TOPIC, _INSTALLED), True)
     late = sorted(
-        pid for _, pid in current.control.ask("posted", _TOPIC) if pid != _INSTALLED and os.path.exists(f"/proc/{pid}")
+        pid for _, pid in current.placement.posted(_TOPIC) if pid != _INSTALLED and os.path.exists(f"/proc/{pid}")
     )
     if late:
         import warnings

@@ -10,7 +10,6 @@ from reactor import _core
 
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.sites import qualified
-from rayshim.session.environment import frozen
 from rayshim.session.gpus import visible
 
 after_begin = []  # called with no arguments when this process has begun a session
@@ -51,20 +50,22 @@ class Session:
 
     Attributes:
         driver: reactor's Driver; None in a worker.
-        control: sends requests to the supervisor; None in inline placement.
+        placement: rayshim.placement.interface.Placement, what depends on where actors and tasks run.
+        control: sends requests to the supervisor; None where there is none.
         settings: dict that every process of the run has: placement, namespace, seed, session and node names, ...
         gpus: [(number, share)] that this worker may use; gpus_told: the list that the numbers are places in, see rayshim.session.gpus.
         runtime_env: what this process was born with, and what it starts is born with too; in the driver the session's.
     """
 
-    def __init__(self, control, settings, driver=None, record=None, gpus=(), runtime_env=None):
+    def __init__(self, placement, driver=None, gpus=(), runtime_env=None):
+        self.placement = placement
+        self.control, self.settings = placement.control, placement.settings
+        settings = self.settings
         self.runtime_env = settings["runtime_env"] if runtime_env is None else runtime_env
         self.broken = None  # what went wrong when this process was given its runtime environment
         self.screen = None  # shows the workers' output, in the driver
-        self.control, self.settings, self.driver, self.gpus = control, settings, driver, list(gpus)
+        self.driver, self.gpus = driver, list(gpus)
         self.gpus_told = visible()
-        self._record = record or None
-        self.hosted = {} if record == {} else None  # in a packed worker: number -> rayshim.placement.packing.Hosted
         self.exports = (
             weakref.WeakKeyDictionary()
         )  # function or class -> {what goes with it: Ref}; its code is kept no longer than it is
@@ -74,26 +75,13 @@ class Session:
         self.made = {}  # number of each actor made here (the first thousands) -> its class's name
         self.children = {}  # what makes actors here (see next_ordinal) -> how many it has made
         self.last_task = None  # the last task among those: of tasks no other is kept
-        self.inline_names = {}  # (namespace, name) -> handle, inline placement only
-        self.inline_actors = {}  # number -> rayshim.placement.inline.InlineActor
-        self.inline_gpus = None  # GpuShares
-        self.states = None  # reactor's ActorStates, where several actors share this process
         self.group = None  # in a task of a placement group: (uid of the task, whether it captures)
         self.reserved = set()  # keys of what rayshim.placement.demands has reserved for its own use
-        self._reservations = None
-        self.posted = {}  # inline placement: what elsewhere lies with the supervisor for all to read, tuple -> value
-
-    @property
-    def inline(self):
-        return self.control is None
 
     @property
     def record(self):
-        """In an actor's worker, what its creator told of it; in a packed worker, of the actor that runs."""
-        if self.hosted is None:
-            return self._record
-        made = self.hosted.get(_core.running()[1])
-        return made and made.facts
+        """The facts that its creator told of the actor that runs here, or None."""
+        return self.placement.facts(_core.running()[1])
 
     @property
     def namespace(self):
@@ -102,9 +90,8 @@ class Session:
     def next_ordinal(self):
         """What names the next actor created here: the same in every run of a program, in every placement (by arrival, an actor that a task
         makes is named after its worker)."""
-        _, number = _core.running()
         tag = _core.running_tag()
-        record = self.inline_actors[number].facts if number in self.inline_actors else self.record
+        record = self.record
         if record:
             above = f"{record['ordinal']}."
         elif tag:
@@ -144,17 +131,6 @@ class Session:
         """The function or class `what` came from `ref`: who calls it here needs no export of its own."""
         self.exports.setdefault(what, {}).setdefault(key, ref)
 
-    def setting(self, env, gpus):
-        """What names the task workers for tasks with this runtime environment: None, or something hashable. As in Ray,
-        tasks that use a GPU do not share a process with those that do not."""
-        if self.inline:
-            return None
-        if env == self.settings["runtime_env"]:
-            env = None
-        else:
-            env = frozen(env)
-        return (env, bool(gpus)) if env is not None or gpus else None
-
     def demand(self, resources, within=None, setting=None, whose="a task"):
         """Number of the resource demand {name: amount} of tasks whose workers are of this `setting`; `within`: key of the placement
         group that offers them, or None; `whose`: the task, for the warning that there is too little."""
@@ -164,23 +140,10 @@ class Session:
             fixed = {name: round(amount * _core.UNIT) for name, amount in resources.items()}
             if within is None and setting is None and (not fixed or fixed == {"CPU": _core.UNIT}):
                 number = 0 if fixed else 1
-            elif not self.inline:
-                number = self.control.ask("demand", whose, fixed, within, setting)
-            elif within is not None:
-                number = self.reservations.demand_within(within, fixed)
             else:
-                number = _own_demand(fixed)
+                number = self.placement.demand(whose, fixed, within, setting)
             self.demands[key] = number
         return number
-
-    @property
-    def reservations(self):
-        """Inline placement: what placement groups hold; elsewhere the supervisor has it."""
-        if self._reservations is None:
-            from reactor.runtime.reservations import Reservations
-
-            self._reservations = Reservations(_own_demand, _core.reply)
-        return self._reservations
 
 
 def _keep(exports, key, ref):
@@ -188,11 +151,6 @@ def _keep(exports, key, ref):
     if len(exports) >= _EXPORTS:
         del exports[next(iter(exports))]
     exports[key] = ref
-
-
-def _own_demand(fixed):
-    """Inline placement: this process registers demands itself."""
-    return _core.demand([(_core.register_resource(name, 0), amount) for name, amount in sorted(fixed.items())])
 
 
 def ensure():

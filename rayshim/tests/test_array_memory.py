@@ -10,7 +10,7 @@ from reactor import _core
 from reactor.tests.calling import wait_until
 
 import rayshim as ray
-from rayshim.placement.packing import packed
+from rayshim.placement.packed import packed
 from rayshim.tests.stores import Plain, used
 
 pytestmark = pytest.mark.timeout(60)

@@ -26,7 +26,7 @@ class Short:
 
 
 def none_left():
-    return session.current.inline or all(a["state"] == "DEAD" for a in session.current.control.ask("state")["actors"])
+    return all(a["state"] == "DEAD" for a in session.current.placement.state()["actors"])
 
 
 def make_and_drop(rounds, at_once):

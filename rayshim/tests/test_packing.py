@@ -13,7 +13,7 @@ import time
 import pytest
 
 import rayshim as ray
-from rayshim.placement.packing import packed
+from rayshim.placement.packed import packed
 
 pytestmark = pytest.mark.timeout(60)
 FUTEX = 202 if platform.machine() == "x86_64" else 98  # numbers of the kernel (futex(2))

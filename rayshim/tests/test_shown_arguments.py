@@ -13,7 +13,7 @@ import pytest
 from reactor.tests.calling import wait_until
 
 import rayshim as ray
-from rayshim.placement.packing import packed
+from rayshim.placement.packed import packed
 from rayshim.tests.runs import outcome
 from rayshim.tests.stores import Plain, used
 

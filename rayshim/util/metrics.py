@@ -188,14 +188,14 @@ def report():
     import os
 
     s = session.current
-    if s is None or s.control is None:
+    if s is None:
         return
     with _lock:
         told = {key: _copy(_series[key]) for key in _changed}
         _changed.clear()
     for key, series in told.items():
         try:
-            s.control.tell("post", ("metrics", os.getpid(), *key), series)
+            s.placement.post(("metrics", os.getpid(), *key), series)
         except (RuntimeError, ValueError):
             return  # the session is ending, or one metric has too many tags for one message
 
@@ -213,7 +213,7 @@ def prometheus_text():
 
     s = session.current
     mine = {("metrics", os.getpid(), *key): _copy(series) for key, series in _series.items()}
-    posted = s.control.ask("posted", "metrics") if s is not None and s.control is not None else {}
+    posted = s.placement.posted("metrics") if s is not None else {}
     by_metric = {}
     for (_, pid, kind, name), series in sorted({**posted, **mine}.items(), key=lambda item: item[0][1:]):
         by_metric.setdefault((name, kind), []).append((pid, series))

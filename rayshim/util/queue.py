@@ -29,7 +29,7 @@ class Queue:
     """
 
     def __init__(self, maxsize=0, actor_options=None):
-        kind = _SerialQueueActor if session.ensure().inline else _QueueActor
+        kind = _QueueActor if session.ensure().placement.others_run else _SerialQueueActor
         self.maxsize = maxsize
         self.actor = api.remote(kind).options(**(actor_options or {})).remote(maxsize)
 

@@ -176,11 +176,7 @@ class RuntimeContext:
         return _core.running()[1] or (s.record["number"] if s.record else 0)
 
     def _facts(self):
-        s = session.current
-        if s.inline:
-            made = s.inline_actors.get(_core.running()[1])
-            return made and made.facts
-        return s.record
+        return session.current.record
 
     def get(self):
         """The basic ids as a dict."""
@@ -213,5 +209,4 @@ def gpu_ids():
     s = session.current
     if s is None:
         return []
-    actor = s.inline_actors.get(_core.running()[1])
-    return gpus.names(actor.gpus if actor else s.gpus, s.gpus_told)
+    return gpus.names(s.placement.gpus(), s.gpus_told)

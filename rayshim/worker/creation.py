@@ -28,10 +28,7 @@ def create(number, args, kwargs):
     its digest begins)."""
     (cls_ref, facts, how), args = args[0], args[1:]
     s = session.current
-    if s.states is not None:
-        s.states.seed(number, s.settings["seed"], f"actor {facts['ordinal']}")
-    if s.inline:
-        num_threads.begin_inline(s.settings, cpus(facts))
+    s.placement.prepare(number, facts, cpus(facts))
     if s.broken is not None:
         raise s.broken
     if s.settings["kept"]:
@@ -41,55 +38,44 @@ def create(number, args, kwargs):
         rerun.to_be(facts)
     info = _core.get_one(_info_ref(facts), None)
     side = None
-    if s.settings["kept"] and not s.inline:
+    if s.settings["kept"] and s.placement.others_run:
         side = rerun.Side(facts, info.is_async, has_threads(how, info.is_async))  # before what it imports makes locks
     cls = _imported(cls_ref, f"actor with name {facts['class_name']}")
     s.imported(cls, cls_ref)
-    make = lambda: cls(*args, **kwargs)  # noqa: E731
-    handed_on, lanes, plain, around = False, [], lambda method: method, lambda method: method
-    if s.inline and facts.get("env"):
-        from rayshim.worker.environment import Surroundings
 
-        around = Surroundings(thawed(facts["env"])).around
-        make = around(make)
-    if s.inline and s.inline_actors[number].gpus:
-        around = _seeing_gpus(s, s.inline_actors[number].gpus, around)
-        make = around(make)
-    if s.inline and info.is_async:
-        from rayshim.placement.inline_loop import ActorLoop
-
-        loop = ActorLoop()
-        instance, plain = loop.make(make), loop.plain
-    elif s.inline:
-        instance = make()
-    else:
+    def concurrently(make):
         from rayshim.worker import concurrency
 
-        instance, handed_on, lanes = concurrency.make(info, how, lambda: cls(*args, **kwargs), side)
-    if s.driver is None and type(instance).__repr__ is not object.__repr__:
-        if s.hosted is not None:
-            s.hosted[number].label = repr(instance)
-        else:
-            from reactor.runtime import worker
+        return concurrency.make(info, how, make, side)
 
-            worker.rename(repr(instance))
+    instance, handed_on, lanes, around = s.placement.construct(
+        number, lambda: cls(*args, **kwargs), info.is_async, concurrently, _surrounded
+    )
+    if type(instance).__repr__ is not object.__repr__:
+        s.placement.show_as(number, instance)
     from rayshim.worker import builtin_methods
 
-    made = {
-        name: builtin_methods.bind(instance, name, method[5], lambda m: around(plain(m)))
-        for name, method in info.methods.items()
-    }
+    made = {name: builtin_methods.bind(instance, name, method[5], around) for name, method in info.methods.items()}
     script = (
         rerun.came_to_be(facts, handed_on) if s.settings["kept"] else None
     )  # tags of its calls in their recorded order
     return list(made.values()), handed_on, lanes, _name_in_every_run(facts), script
 
 
-def _seeing_gpus(s, own, around):
-    """Inline placement: `around` with the actor's GPUs shown to the method."""
+def _surrounded(env, own):
+    """A decorator: the function has the runtime environment `env` (frozen; None: as it is) and sees the GPUs `own`, [(number, share)], for
+    the time of a call."""
+    around = lambda function: function  # noqa: E731
+    if env:
+        from rayshim.worker.environment import Surroundings
+
+        around = Surroundings(thawed(env)).around
+    if not own:
+        return around
     from rayshim.worker.task_options import within
 
-    return lambda method: within(around(method), lambda: gpus.shown(gpus.names(own, s.gpus_told)))
+    told = session.current.gpus_told
+    return lambda function: within(around(function), lambda: gpus.shown(gpus.names(own, told)))
 
 
 def _name_in_every_run(facts):
@@ -107,7 +93,7 @@ def _info_ref(facts):
 def create_failed(number, error_bytes, reason):
     """The reason of death of an actor whose constructor raised (`error_bytes`) or that left by itself; number 0: a task left."""
     s = session.current
-    facts = s.record if not s.inline else number and s.inline_actors[number].facts
+    facts = s.placement.facts(number)
     if error_bytes:
         cause = exceptions.RayError.from_bytes(error_bytes)
         print(f"Exception raised in creation task: {exceptions.ActorDiedError(cause)}", file=sys.stderr, flush=True)

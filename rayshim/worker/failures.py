@@ -57,7 +57,7 @@ def _name_of(what):
     number = s.record["number"] if s.record else _core.running()[1]
     if not number:
         return method, None, None
-    facts = s.record if not s.inline else s.inline_actors[number].facts
+    facts = s.placement.facts(number)
     who = (
         object.__repr__(instance) if instance is None or type(instance).__repr__ is object.__repr__ else repr(instance)
     )

@@ -4,11 +4,10 @@ import contextlib
 import os
 
 from reactor import _core
-from reactor.runtime.seeding import reseed
 
 from rayshim.calls.generators import ObjectRefGenerator
 from rayshim.errors.sites import OURS
-from rayshim.placement import num_threads
+from rayshim.placement import kinds, num_threads
 from rayshim.session import gpus, session
 from rayshim.session.environment import thawed
 from rayshim.session.facts import public
@@ -19,7 +18,7 @@ _recorded = None  # in the zygote: path of the record
 
 
 def install(settings, role):
-    """Sets the core's hooks in this process: role is driver, inline, zygote, actor or task."""
+    """Sets the core's hooks in this process: role is driver, zygote, actor, packed or task."""
     from rayshim.calls import refs  # noqa: F401  refs are made as ObjectRef from here on
     from rayshim.ordering import deadlock, order
     from rayshim.worker import generators
@@ -51,13 +50,6 @@ def install(settings, role):
         ("stuck", deadlock.stuck),
     ):
         _core.set_hook(name, hook)
-    if role == "inline":
-        from rayshim.placement import inline
-
-        _core.set_hook("anew", inline.anew)
-        from reactor.runtime import worker
-
-        _core.set_hook("exit_kind", worker.exit_kind)
     if role == "zygote":
         global _recorded
         _recorded = settings["kept"][0] if settings["kept"] and not settings["kept"][1] else None
@@ -74,8 +66,9 @@ def install(settings, role):
             know_locks()
 
 
-def observe(settings):
+def observe(placement):
     """Turns recording and tracing on or off in this process."""
+    settings = placement.settings
     _core.set_own_directory(OURS[0])
     _core.set_recording(settings["recording"])
     _core.set_tracing(settings["trace"])
@@ -84,7 +77,7 @@ def observe(settings):
     if settings["kept"]:
         from rayshim.journal import rerun
 
-        rerun.begin(settings)
+        rerun.begin(settings, placement.others_run)
 
 
 def begin(settings, record, own_gpus, setting):
@@ -98,25 +91,21 @@ def begin(settings, record, own_gpus, setting):
 
     own = (record or {}).get("env") if record else setting and setting[0]
     env = settings["runtime_env"] if own is None else thawed(own)
-    s = session.begin(
-        session.Session(Sender(socket.socket(fileno=SEND_FD)), settings, None, record, own_gpus or (), env)
-    )
+    placement = kinds.in_worker(Sender(socket.socket(fileno=SEND_FD)), settings, record)
+    s = session.begin(session.Session(placement, None, own_gpus or (), env))
     _core.set_titles(
         *(
             (f"ray::{record['class_name']}", f"ray::{record['class_name']}.")
             if record
-            else ("ray::packed" if s.hosted is not None else "ray::IDLE", "ray::")
+            else (placement.idle_title, "ray::")
         )
     )
-    if s.hosted is not None:
-        from rayshim.placement import packing
-
-        packing.host()
+    placement.begin(lambda: None)
     from rayshim.worker import interrupts
 
     interrupts.listen()
     _take_place_among_processes()
-    observe(settings)
+    observe(placement)
     if settings["logging"] is not None:
         settings["logging"].apply()
     try:
@@ -141,28 +130,20 @@ def _take_place_among_processes():
 
 
 def task_random(tag):
-    """With a seed: a task draws what its place in the serial run says, in whatever process it runs. None: it has ended (inline)."""
-    s = session.current
-    if s.inline:
-        from rayshim.placement import inline
-
-        if tag is None:
-            return inline.end_task()
-        inline.begin_task(tag)
-    reseed(s.settings["seed"], f"task {tag}")
+    """With a seed: a task draws what its place in the serial run says, in whatever process it runs."""
+    session.current.placement.task_random(tag)
 
 
-def begin_inline(s):
-    """What `begin` is for workers, for the one process of inline placement."""
-    from rayshim.placement import inline
-    from rayshim.worker import environment
+def begin_driver(s):
+    """In the driver, when its session has begun."""
 
-    inline.begin(s)
-    environment.add_paths(s.runtime_env)
-    try:
+    def enter():
+        from rayshim.worker import environment
+
+        environment.add_paths(s.runtime_env)
         environment.run_hook(s.runtime_env)
-    except Exception as error:
-        s.broken = error
+
+    s.placement.begin(enter)
 
 
 def died(facts):

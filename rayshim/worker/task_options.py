@@ -5,8 +5,7 @@ from contextlib import contextmanager, nullcontext
 
 from reactor import _core
 
-from rayshim.errors.deaths import refusal
-from rayshim.placement import bundles, num_threads
+from rayshim.placement import num_threads
 from rayshim.session import gpus, session
 from rayshim.session.environment import thawed
 from rayshim.worker import environment
@@ -100,23 +99,19 @@ def _retrying_generator(function, kinds):
 def _gpus(amount):
     s = session.current
     before = s.gpus
-    s.gpus = s.inline_gpus.take(amount) if s.inline else s.control.ask("gpus", amount)
+    s.gpus = s.placement.take_gpus(amount)
     try:
         with gpus.shown(gpus.names(s.gpus, s.gpus_told)):
             yield
     finally:
-        if s.inline:
-            s.inline_gpus.give(s.gpus)
-        else:
-            s.control.tell("gpus_back", s.gpus)
+        s.placement.give_gpus(s.gpus)
         s.gpus = before
 
 
 @contextmanager
 def _group(group):
     s = session.current
-    if s.inline and bundles.released(s, group[0]):
-        raise refusal(group[0], of_actor=False)
+    s.placement.enter_group(group[0])
     before, s.group = s.group, (_core.running()[0], group)
     if group[1]:  # what it starts is in the group: what was exported without it does not count
         for exported in list(s.exported):

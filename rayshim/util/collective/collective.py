@@ -169,21 +169,15 @@ def _key(group_name):
     from rayshim.worker.context import RuntimeContext
 
     s = session.current
-    return (s and s.settings["node"], s and s.inline and RuntimeContext().get_actor_id(), group_name)
+    return (s and s.settings["node"], s and RuntimeContext().get_actor_id(), group_name)
 
 
 def _declare(group_name, what):
-    s = session.ensure()
-    if s.inline:
-        s.posted["collective", group_name, "members"] = what
-    else:
-        s.control.tell("post", ("collective", group_name, "members"), what)
+    session.ensure().placement.post(("collective", group_name, "members"), what)
 
 
 def _declared(group_name):
-    s = session.ensure()
-    posted = s.posted if s.inline else s.control.ask("posted", "collective")
-    return posted.get(("collective", group_name, "members"))
+    return session.ensure().placement.posted("collective").get(("collective", group_name, "members"))
 
 
 def _check_inside():

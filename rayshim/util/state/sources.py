@@ -15,12 +15,7 @@ from rayshim.util.state.records import ActorState, JobState, NodeState, Placemen
 
 
 def actors():
-    s = session.current
-    if s.inline:
-        facts = [{**made.facts, "pid": os.getpid(), "state": "ALIVE"} for made in s.inline_actors.values()]
-    else:
-        facts = s.control.ask("state")["actors"]
-    return [_actor(f) for f in facts]
+    return [_actor(f) for f in session.current.placement.state()["actors"]]
 
 
 def _actor(f):
@@ -106,8 +101,7 @@ def jobs():
 def workers():
     s = session.current
     found = [("DRIVER", 0, s.settings["driver"])]
-    if not s.inline:
-        found += [("WORKER", w["slot"], w["pid"]) for w in s.control.ask("state")["workers"]]
+    found += [("WORKER", w["slot"], w["pid"]) for w in s.placement.state()["workers"]]
     return [
         WorkerState(
             worker_id=sha256(f"{_node()}/{slot}/{pid}".encode()).hexdigest()[:56],  # as RuntimeContext.get_worker_id

@@ -20,7 +20,7 @@ class TorchGLOOGroup(BaseGroup):
 
         super().__init__(world_size, rank, group_name)
         s = session.current
-        if s.inline and world_size > 1:
+        if world_size > 1 and not s.placement.others_run:
             raise RuntimeError(
                 f"the collective group '{group_name}' of {world_size} needs as many processes; in inline placement there is one. "
                 f"Use the isolated placement (at {calling()})"
@@ -37,12 +37,11 @@ class TorchGLOOGroup(BaseGroup):
         key = ("collective", self.group_name, "port")
         if self.rank == 0:
             store = dist.TCPStore(_HOST, 0, is_master=True, wait_for_workers=False, timeout=timeout)
-            if not s.inline:
-                s.control.tell("post", key, (os.getpid(), store.port))
+            s.placement.post(key, (os.getpid(), store.port))
             return store
         deadline = time.monotonic() + timeout.total_seconds()
         while True:
-            pid, port = s.control.ask("posted", "collective").get(key) or (0, 0)
+            pid, port = s.placement.posted("collective").get(key) or (0, 0)
             if pid and os.path.exists(f"/proc/{pid}"):
                 return dist.TCPStore(_HOST, port, is_master=False, wait_for_workers=False, timeout=timeout)
             if time.monotonic() > deadline:
@@ -53,8 +52,8 @@ class TorchGLOOGroup(BaseGroup):
             time.sleep(0.01)
 
     def destroy_group(self):
-        if self.rank == 0 and not session.current.inline:
-            session.current.control.tell("post", ("collective", self.group_name, "port"), None)
+        if self.rank == 0:
+            session.current.placement.post(("collective", self.group_name, "port"), None)
         self._group = self._store = None
 
     @classmethod

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from reactor import _core
 
-from rayshim.session import session
+from rayshim.placement.interface import Placement
 
 _JUMPS = {*dis.hasjrel, *dis.hasjabs}
 _endless = weakref.WeakKeyDictionary()  # class -> whether one of its methods cannot return
@@ -91,7 +91,21 @@ def _cannot_return(function):
     return loops and not any(step.opname.startswith("RETURN_") for step in steps)
 
 
-class Hosted:
+class Packed(Placement):
+    """The driver, and the workers that have a process to themselves: tasks, and actors that cannot share."""
+
+    name = "packed"
+
+    @classmethod
+    def for_runtime(cls, given):
+        return {"packed": (packed() if given == cls.name else given).plan()}
+
+    def create(self, actor):
+        actor.facts["shares"] = shares(actor.cls, actor.info, actor.at_once, actor.facts, actor.threads)
+        return super().create(actor)
+
+
+class _Hosted:
     """What a packed worker knows of one of its actors: its facts, how it is called in output."""
 
     def __init__(self, facts):
@@ -99,24 +113,38 @@ class Hosted:
         self.label = facts["class_name"]
 
 
-def host():
-    """This process is a packed worker from now on."""
-    from reactor.runtime import worker
-    from reactor.runtime.actor_states import FORGET, ActorStates
+class PackedWorker(Packed):
+    """A worker of many actors."""
 
-    states = session.current.states = ActorStates()
+    idle_title = "ray::packed"
 
-    def switched(outer, inner):
-        states.switched(outer, inner)
-        if inner == FORGET:
-            session.current.hosted.pop(outer, None)
+    def begin(self, enter):
+        from reactor.runtime import worker
+        from reactor.runtime.actor_states import FORGET, ActorStates
 
-    _core.set_hook("switched", switched)
-    _core.set_hook("hosted", lambda number, facts: session.current.hosted.update({number: Hosted(facts)}))
-    worker.follow(label)
+        self._hosted = {}  # number of an actor -> _Hosted
+        self._states = states = ActorStates()
 
+        def switched(outer, inner):
+            states.switched(outer, inner)
+            if inner == FORGET:
+                self._hosted.pop(outer, None)
 
-def label():
-    """How the running actor's lines are shown, or None."""
-    made = session.current.hosted.get(_core.running()[1])
-    return made and made.label
+        _core.set_hook("switched", switched)
+        _core.set_hook("hosted", lambda number, facts: self._hosted.update({number: _Hosted(facts)}))
+        worker.follow(self._label)
+
+    def prepare(self, number, facts, threads):
+        self._states.seed(number, self.settings["seed"], f"actor {facts['ordinal']}")
+
+    def facts(self, number):
+        hosted = self._hosted.get(number)
+        return hosted and hosted.facts
+
+    def show_as(self, number, instance):
+        self._hosted[number].label = repr(instance)
+
+    def _label(self):
+        """How the running actor's lines are shown, or None."""
+        hosted = self._hosted.get(_core.running()[1])
+        return hosted and hosted.label

@@ -1,0 +1,189 @@
+"""Placement: in which process each actor and task runs. Whatever depends on that is asked of this one interface."""
+
+import signal
+from collections import namedtuple
+
+from reactor import _core
+from reactor.runtime.seeding import reseed
+
+from rayshim.session import session
+from rayshim.session.environment import frozen
+
+
+class NewActor(namedtuple("NewActor", "cls info info_ref facts link creation at_once threads")):
+    """An actor that is about to be created.
+
+    Attributes:
+        cls, info: its class and its ClassInfo; info_ref: the ref of that.
+        facts: dict, what is told of it to whoever creates its instance.
+        link: the core's reference to it.
+        creation: (args, kwargs) of the constructor call.
+        at_once: whether it works at several calls at the same time, or on streams ahead of their readers.
+        threads: how many the numeric libraries use in it.
+    """
+
+    __slots__ = ()
+
+
+class Placement:
+    """One kind of placement, as one process of the session sees it: `session.current.placement`, chosen at `init` and at a worker's birth.
+
+    What stands here holds where calls run in other processes than the driver's: the supervisor (reactor.runtime.supervisor) starts those, and
+    knows of all actors, names, resources and reservations. The kinds are Isolated, Packed with PackedWorker, and Inline.
+
+    Arguments: control, which sends requests to the supervisor; settings, the session's; record, in the worker of one actor, its facts.
+    """
+
+    name = ""  # as `init(placement=)` has it
+    others_run = True  # whether anything else happens while the running call waits
+    idle_title = "ray::IDLE"  # of a worker without an actor of its own, in `ps`
+
+    def __init__(self, control, settings, record=None):
+        self.control, self.settings, self.record = control, settings, record
+
+    @classmethod
+    def for_runtime(cls, given):
+        """Decides which processes the runtime starts: arguments of reactor's Driver. `given` is what `init(placement=)` got."""
+        return {}
+
+    def begin(self, enter):
+        """The session begins in this process: a kind that has several actors in it sets the core's hooks here. `enter()` gives the driver the
+        runtime environment of the session, for a kind that runs calls there."""
+
+    # Actors
+
+    def create(self, actor):
+        """Decides who creates a NewActor, and where; its constructor call is sent afterwards. False: its name is taken."""
+        facts, offset = actor.facts, actor.link.offset
+        _core.hold(actor.info_ref.offset)  # the supervisor's, until it forgets the actor
+        if not facts["name"]:
+            self.control.tell("actor", offset, facts)
+            return True
+        _core.offer(actor.link, named=True)
+        return self.control.ask("actor", offset, facts) != "taken"
+
+    def prepare(self, number, facts, threads):
+        """Before the constructor of actor `number`: gives it the random state and number of threads that a process of its own would have been
+        born with."""
+
+    def construct(self, number, make, is_async, concurrently, surrounded):
+        """Decides what the constructor and the methods of actor `number` run in: threads and event loops, GPUs, its environment.
+
+        Arguments: make, the constructor call; concurrently(make), makes it as the actor's options ask for in a process of its own;
+        surrounded(env, gpus), a decorator that gives a function an environment and GPUs for the time of a call.
+        Returns (instance, whether its calls are handed on, the lanes of its methods, a decorator of its methods).
+        """
+        return (*concurrently(make), lambda method: method)
+
+    def show_as(self, number, instance):
+        """Has the output of actor `number` shown under the `repr` of its instance."""
+        from reactor.runtime import worker
+
+        worker.rename(repr(instance))
+
+    def facts(self, number):
+        """The facts of the actor `number` that runs in this process; None: no actor does."""
+        return self.record
+
+    def named(self, name, namespace):
+        """(link, ref of its ClassInfo) of the living actor of that name, or None."""
+        found = self.control.ask("named", name, namespace)
+        if found is None:
+            return None
+        offset, info = found
+        link = _core.link_at(offset, False, weak=True)
+        info_ref = _core.ref_at(info)
+        _core.drop(info)
+        return link, info_ref
+
+    def names(self):
+        """[(name, namespace)] of the living actors that have a name."""
+        return self.control.ask("names")
+
+    def kill(self, link, why, no_restart):
+        """Ends an actor for the reason `why`, or restarts it if its options and `no_restart` allow."""
+        self.control.ask("kill", link.offset, why, no_restart)
+
+    def life(self, link):
+        """(ordinal, number of restarts) of an actor that has not ended by itself, for the journal; else None."""
+        return self.control.ask("life", link.offset)
+
+    # Calls
+
+    def setting(self, env, gpus):
+        """Names the task workers for tasks with this runtime environment: None, or something hashable. As in Ray, tasks that use a GPU do
+        not share a process with those that do not."""
+        if env == self.settings["runtime_env"]:
+            env = None
+        else:
+            env = frozen(env)
+        return (env, bool(gpus)) if env is not None or gpus else None
+
+    def env_of_call(self, env):
+        """The part of the runtime environment `env` that each call has to enter and leave, because its process is not born with it."""
+        return {}
+
+    def task_random(self, tag):
+        """With a seed: gives the task at the place `tag` of the serial run its random state; None: the task has ended."""
+        reseed(self.settings["seed"], f"task {tag}")
+
+    def enter_group(self, key):
+        """A task is about to run in the placement group `key`. Raises if that was removed and nobody else has refused the task."""
+
+    def interrupt(self, ref, force):
+        """The running task whose result `ref` is was cancelled: interrupts it, or with `force` ends its worker."""
+        slot = ref.runner
+        if slot >= 0:
+            self.control.tell("signal", slot, int(signal.SIGKILL if force else signal.SIGINT))
+
+    # Resources
+
+    def demand(self, whose, amounts, within, setting):
+        """Registers a demand {name: amount in 1/10000} of `whose` tasks, `within` a placement group or None; gives its number."""
+        return self.control.ask("demand", whose, amounts, within, setting)
+
+    def gpus(self):
+        """[(number, share)] of the GPUs that the caller may use."""
+        return session.current.gpus
+
+    def take_gpus(self, amount):
+        """Takes GPUs for a task: [(number, share)]."""
+        return self.control.ask("gpus", amount)
+
+    def give_gpus(self, taken):
+        """Gives them back."""
+        self.control.tell("gpus_back", taken)
+
+    def reserve(self, key, facts, wanted, offered):
+        """Sets resources aside for a placement group, as soon as they are free; see reactor.runtime.reservations."""
+        self.control.ask("reserve", key, facts, wanted, offered)
+
+    def release(self, key):
+        """Ends a placement group with what runs in it."""
+        self.control.ask("release", key)
+
+    def when_decided(self, key, made, released, is_error, where):
+        """Stores `made` or `released` in the object at `where`, when the placement group is ready or removed."""
+        self.control.tell("reserved", key, made, released, is_error, where)
+
+    def reservations(self):
+        """[(key, facts, state)] of all placement groups."""
+        return self.control.ask("reservations")
+
+    # What is known of the session
+
+    def state(self, timeout=None):
+        """{"actors": [facts], "workers": [facts]} of what runs, and of the actors that have ended lately."""
+        return self.control.ask("state", timeout=timeout)
+
+    def said(self):
+        """[(what, how often)] was served in the order of arrival although another order was asked for."""
+        return self.control.ask("said", timeout=5)
+
+    def post(self, key, value):
+        """Shows `value` to all processes of the session, under `key`, a tuple that begins with its topic."""
+        self.control.tell("post", key, value)
+
+    def posted(self, topic):
+        """{key: value} of what was posted on a topic."""
+        return self.control.ask("posted", topic)
