@@ -7,6 +7,8 @@ TIMED_OUT: object
 HEADER_BYTES: int
 MAX_HOSTED: int
 UNIT: int  # parts of a resource in which it is counted
+FOREVER: int  # of retries: without end
+FIRST_TASK: int  # a party in the order of calls from here on is a function's tasks, below it an actor; 0 is the driver
 METHOD_RESULT: int  # Ref.kind of a value that an actor's method makes
 STREAM: int  # numbers of results that mean something else, see refs.h
 DYNAMIC: int

@@ -181,6 +181,8 @@ uint32_t own_state() {
   return ActorStates::kDriver;  // a thread that a call has started is not told from another
 }
 
-void enter_own_state() { ctx->states->enter(own_state()); }
+void enter_own_state() {
+  if (ctx && ctx->inline_mode) ctx->states->enter(own_state());
+}
 
 }  // namespace reactor

@@ -1,5 +1,5 @@
 // The caller's side of an actor's calls.
-#include "outgoing.h"
+#include "inline.h"
 
 namespace reactor {
 namespace {
@@ -97,9 +97,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
       return refs.release();
     }
     if (ctx->inline_mode) {
-      if (kind == MessageKind::Create) ctx->inboxes[link->actor] = ctx->heap->off(inbox);
-      if (options) take_hold(options->object);
-      run_here(out, kind, link->actor, index, options ? ctx->heap->off(options->object) : 0, retries);
+      run_method_here(out, kind, link, index, options, retries);
       return refs.release();
     }
     if (!link->outlet && !open_channel(link)) return nullptr;

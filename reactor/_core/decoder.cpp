@@ -185,7 +185,7 @@ PyObject* Decoder::pickled(bool in_buffer) {
   }
   if (!list) return nullptr;
   DecodeScope scope(this);
-  if (ctx && ctx->inline_mode) enter_own_state();
+  enter_own_state();
   return hooks.loads(data.get(), list.get()).release();
 }
 

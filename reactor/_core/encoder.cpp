@@ -321,7 +321,7 @@ bool Encoder::buffer(PyObject* bytes) {
 }
 
 bool Encoder::pickled(PyObject* o) {
-  if (ctx && ctx->inline_mode) enter_own_state();
+  enter_own_state();
   Owned dumped = hooks.dumps(o);
   if (!dumped) return false;
   PyObject* data = PyTuple_GET_ITEM(dumped.get(), 0);

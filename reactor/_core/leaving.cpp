@@ -32,6 +32,14 @@ Off note_death(uint32_t actor, Off result, ExitReason why) {
   return off;
 }
 
+void forget_instance(uint32_t actor) {
+  auto it = ctx->actors.find(actor);
+  if (it == ctx->actors.end()) return;
+  Owned methods = std::move(it->second.methods);  // the instance ends when the list of actors does not have it any more
+  ctx->method_notes[it->second.noted].gone = true;
+  ctx->actors.erase(it);
+}
+
 bool restarted(uint32_t actor, ExitReason why, Off& reason) {
   Owned told = hooks.anew ? hooks.anew(actor, why) : Owned();
   Owned ref(told && told.get() != Py_None ? put_value(told.get()) : nullptr);

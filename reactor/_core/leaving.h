@@ -11,5 +11,6 @@ namespace reactor {
 Off note_death(uint32_t actor, Off result, ExitReason why);
 // Inline placement: an actor has left with `why`. If it may be restarted, that is done, and `reason` holds why its call has no result.
 bool restarted(uint32_t actor, ExitReason why, Off& reason);
+void forget_instance(uint32_t actor);  // the actor's methods, and with them the instance
 
 }  // namespace reactor

@@ -171,18 +171,4 @@ PyObject* refuse_argument(const CallSpec& spec) {
   return nullptr;
 }
 
-void run_here(Outgoing& out, MessageKind kind, uint32_t actor, uint32_t index, Off function, uint32_t retries) {
-  std::vector<uint64_t> record(out.record_size() / 8);
-  auto* m = reinterpret_cast<Message*>(record.data());
-  out.fill(m, kind);
-  m->actor = actor;
-  m->method = uint16_t(index);
-  m->function = function;
-  m->retries = retries;
-  out.sent = true;
-  Encoding::Hidden hidden;
-  run_message(m, nullptr);
-  release_message(ctx->local, m);
-}
-
 }  // namespace reactor

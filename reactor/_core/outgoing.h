@@ -219,6 +219,5 @@ inline bool may_make() { return !ctx->keeping || !hooks.makes || take_given_tag(
 // An argument could not be encoded: the layer above may say it in its own words. Null.
 PyObject* refuse_argument(const CallSpec& spec);
 // In inline placement the call happens here.
-void run_here(Outgoing& out, MessageKind kind, uint32_t actor, uint32_t index, Off function, uint32_t retries);
 
 }  // namespace reactor

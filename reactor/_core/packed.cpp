@@ -5,10 +5,11 @@
 //
 // An actor leaves the worker when it was killed, has left by itself, could not be made, or nobody holds it. Its inbox is first
 // forgotten here, then the supervisor is told, which alone marks it dead and drains it: an inbox never has two readers. Killed
-// anywhere in between, the worker leaves the actor among those that the supervisor settles for it (supervisor.cpp, reap). What
+// anywhere in between, the worker leaves the actor among those that the supervisor settles for it (reap.cpp). What
 // has left the channels is settled here, in the order "complete, clear the journal's note, give the holds back": killed in
 // between, a hold is leaked and none is given back twice.
 #include "packed.h"
+#include "leaving.h"
 #include <utility>
 #include "actor_states.h"
 #include "restarts.h"

@@ -1,5 +1,6 @@
 #include "stream.h"
 #include "codec_tags.h"
+#include "inline.h"
 
 namespace reactor {
 namespace {
@@ -66,10 +67,7 @@ PyObject* next_item(PyRef* link, PyRef* completion, uint64_t deadline, PyObject*
       case StreamState::Pending:
       case StreamState::Closing: break;
     }
-    if (ctx->inline_mode) {
-      PyErr_SetString(PyExc_RuntimeError, "waiting for the next value of a generator that is run by the caller itself would never end");
-      return nullptr;
-    }
+    if (waits_for_itself("the next value of a generator that is run")) return nullptr;
     if (deadline <= now_ns()) return Py_NewRef(timed_out);
     PyRef* both[] = {link, completion};
     bool closing = state == StreamState::Closing;

@@ -1,5 +1,5 @@
 // The caller's side of tasks: queues, and the workers that are wanted for them.
-#include "outgoing.h"
+#include "inline.h"
 
 namespace reactor {
 
@@ -111,10 +111,7 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   }
   if (ctx->running_uid && ctx->serving) ctx->children.emplace_back(ctx->heap->off(out.results[0]), out.results[0]->uid);
   if (ctx->inline_mode) {
-    take_hold(f->function->object);
-    uint32_t outer = ctx->proc->demand.exchange(f->demand + 1);
-    run_here(out, MessageKind::Task, 0, 0, ctx->heap->off(f->function->object), f->retries);
-    ctx->proc->demand.store(outer);
+    run_task_here(out, f);
     return refs.release();
   }
   if (!out.task) out.task = ctx->local.alloc.alloc(out.record_size());

@@ -2,6 +2,7 @@
 // structures of dead ones.
 #pragma once
 #include "calls.h"
+#include <unordered_set>
 
 namespace reactor {
 
@@ -22,11 +23,13 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
 // Tells a packed worker to host an actor of these facts at a place of its own; or, without them, to let it go because of what its
 // inbox's `reason` says.
 void tell_host(uint32_t slot, Object* actor, uint32_t place, Object* facts);
-void forget_instance(uint32_t actor);                   // inline placement: the actor's methods, and with them the instance
 // Fails the tasks that wait in queues: of one demand or, with -1, of all demands of this setting.
 void fail_tasks(Object* reason, int64_t demand, uint32_t setting);
 bool task_before(Heap* h, uint64_t uid);                // a task made before this uid waits in a queue and could run now
 void drain(Object* actor);                              // fails what still arrived at a dead actor
+Inbox* inbox_of(Object* actor);
+void drain_inbox(Inbox* in, std::unordered_set<Off>* failed);  // the same; `failed` gets the results
+void free_proc(Proc& p);                                // its entry is free for another
 bool free_actor(Object* actor);                         // true when it was freed (dead and nobody holds it)
 void forget_channels();
 int serve(double idle_seconds);

@@ -158,118 +158,138 @@ void kick_queues() {
   }
 }
 
-// Waits until `need` of the objects are done, or (fail_fast) one of them ended badly. 0, ETIMEDOUT, or -1 with a Python error.
-int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline) {
-  std::vector<std::pair<PyRef*, WaitNode*>> linked;
-  Context* mine = ctx;
-  if (mine->closing) return set_ended_error(), -1;
-  Seat seat;
-  WaitGroup* g = take_group(mine->heap->off(seat.bell()));
-  if (!g) {
-    PyErr_NoMemory();
-    return -1;
+namespace {
+
+// One wait for `need` of `n` objects: watch(), sleep() if they are not done by then, and take_back().
+class GroupWait {
+ public:
+  GroupWait(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline)
+      : refs_(refs), n_(n), need_(need), fail_fast_(fail_fast), deadline_(deadline), group_(take_group(ctx->heap->off(seat_.bell()))) {}
+  bool has_memory() const { return group_; }
+  bool has_ended() const { return ended_; }
+  void watch();
+  int sleep();
+  void take_back();
+
+ private:
+  static constexpr int kGoOn = -2;
+
+  WaitNode* node_for(PyRef* r);
+  bool ready() const {
+    return group_->remaining.load(memory_order_acquire) <= 0 || (fail_fast_ && group_->failed.load(memory_order_relaxed)) ||
+           mine_->closing.load(memory_order_relaxed);
   }
+  bool sleep_once(Spin& spin, int& woken);
+  int after_sleep(int woken, const Lend& lend, const Away& turn, Told& told);
+
+  PyRef** const refs_;
+  const Py_ssize_t n_, need_;
+  const bool fail_fast_;
+  const uint64_t deadline_;
+  Context* const mine_ = ctx;
+  Seat seat_;
+  WaitGroup* const group_;
+  std::vector<std::pair<PyRef*, WaitNode*>> linked_;
+  int32_t wanted_ = 0;
+  bool failed_ = false, ended_ = false;
+};
+
+// The node by which the completer of a ref's object finds this group; null: it is done.
+WaitNode* GroupWait::node_for(PyRef* r) {
+  WaitNode* node = r->node;
+  if (!node || node->armed.load(memory_order_relaxed))  // in use by another wait, or by this one: a duplicate
+    return reactor::watch(mine_->local, r->object, NodeKind::Group, mine_->heap->off(group_));
+  node->target = mine_->heap->off(group_);
+  node->since.store(begin_of_wait(mine_->local), memory_order_relaxed);
+  node->armed.store(1, memory_order_seq_cst);
+  return is_done(r->object) && node->armed.exchange(0) ? nullptr : node;  // null: the completer has passed it by
+}
+
+void GroupWait::watch() {
   Py_ssize_t done = 0;
-  bool failed = false;
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    PyRef* r = refs[i];
-    Object* o = r->object;
-    if (is_done(o)) {
-      ++done;
-      failed |= o->state.load(memory_order_relaxed) != State::Value;
-      continue;
-    }
-    WaitNode* node = r->node;
-    if (node && node->armed.load(memory_order_relaxed)) node = nullptr;  // in use by another wait, or by this one: a duplicate
-    bool fresh = node == nullptr;
-    if (fresh) {
-      node = watch(mine->local, o, NodeKind::Group, mine->heap->off(g));
-      if (!node) {
-        ++done;
-        failed |= o->state.load(memory_order_relaxed) != State::Value;
-        continue;
-      }
+  for (Py_ssize_t i = 0; i < n_; ++i) {
+    Object* o = refs_[i]->object;
+    WaitNode* node = is_done(o) ? nullptr : node_for(refs_[i]);
+    if (node) {
+      linked_.emplace_back(refs_[i], node);
     } else {
-      node->target = mine->heap->off(g);
-      node->since.store(begin_of_wait(mine->local), memory_order_relaxed);
-      node->armed.store(1, memory_order_seq_cst);
-      if (is_done(o) && node->armed.exchange(0)) {  // the completer has passed it by
-        ++done;
-        failed |= o->state.load(memory_order_relaxed) != State::Value;
-        continue;
-      }
+      ++done;
+      failed_ |= o->state.load(memory_order_relaxed) != State::Value;
     }
-    linked.emplace_back(r, node);
   }
-  int result = 0;
-  int32_t wanted = int32_t(need - done);
-  if (wanted > 0 && !(failed && fail_fast)) {
-    int32_t left = g->remaining.fetch_sub(kBias - wanted, memory_order_acq_rel) - (kBias - wanted);
-    auto ready = [&] {
-      return g->remaining.load(memory_order_acquire) <= 0 || (fail_fast && g->failed.load(memory_order_relaxed)) || mine->closing.load(memory_order_relaxed);
-    };
-    if (left > 0 && !ready()) {
-      Lend lend(seat.proc() != nullptr);
-      Told told;
-      Away turn;
-      Spin away(mine->header, Spin::kBriefNs);
-      Spin& spin = seat.proc() ? mine->spin : away;
-      while (true) {
-        int e;
-        if (seat.proc()) seat.proc()->blocked.store(1, memory_order_relaxed);
-        Unlocked unlocked;
-        // A completer that was killed may have taken a node and not counted it: look at the objects now and then.
-        uint64_t slice = now_ns() + 250000000;
-        e = wait_on(mine->heap, seat.bell(), seat.proc(), spin, slice < deadline ? slice : deadline, ready);
-        if (seat.proc()) seat.proc()->blocked.store(0, memory_order_relaxed);
-        if (!unlocked.lock()) return -1;
-        if (PyErr_CheckSignals() != 0) {
-          result = -1;
-          break;
-        }
-        if (mine->aborted && !ready()) {
-          set_aborted_error();
-          result = -1;
-          break;
-        }
-        if (e == 0 || ready()) break;
-        if (e == EDEADLK) {
-          result = EDEADLK;
-          break;
-        }
-        if (lend.lent()) kick_queues();  // the time of a task that was held may have come
-        if (turn.removed()) {
-          PyErr_SetNone(PyExc_SystemExit);
-          result = -1;
-          break;
-        }
-        Py_ssize_t now_done = 0;
-        for (Py_ssize_t i = 0; i < n; ++i) now_done += is_done(refs[i]->object);
-        if (now_done >= need) break;
-        if (deadline != UINT64_MAX && now_ns() >= deadline) {
-          result = ETIMEDOUT;
-          break;
-        }
-        if ((seat.proc() || turn.is_away()) && need == n && !told.stuck(refs, n)) {
-          result = -1;
-          break;
-        }
-      }
-    }
-  } else {
-    g->remaining.fetch_sub(kBias - wanted, memory_order_acq_rel);
+  wanted_ = int32_t(need_ - done);
+}
+
+// 0, ETIMEDOUT, EDEADLK, or -1 with a Python error.
+int GroupWait::sleep() {
+  const int32_t counted = kBias - wanted_;
+  if (wanted_ <= 0 || (failed_ && fail_fast_)) {
+    group_->remaining.fetch_sub(counted, memory_order_acq_rel);
+    return 0;
   }
-  // Take the nodes back. Those that a completer has claimed are counted by it, perhaps only in a moment.
-  int32_t mine_back = 0;
-  for (auto& [r, node] : linked) {
-    mine_back += node->armed.exchange(0, memory_order_acq_rel) ? 1 : 0;
+  const int32_t left = group_->remaining.fetch_sub(counted, memory_order_acq_rel) - counted;
+  if (left <= 0 || ready()) return 0;
+  Lend lend(seat_.proc() != nullptr);
+  Told told;
+  Away turn;
+  Spin away(mine_->header, Spin::kBriefNs);
+  Spin& spin = seat_.proc() ? mine_->spin : away;
+  int result = kGoOn, woken = 0;
+  while (result == kGoOn) result = sleep_once(spin, woken) ? after_sleep(woken, lend, turn, told) : -1;
+  return result;
+}
+
+// False, with a Python error: the run has ended, and its memory must not be touched any more.
+bool GroupWait::sleep_once(Spin& spin, int& woken) {
+  if (seat_.proc()) seat_.proc()->blocked.store(1, memory_order_relaxed);
+  Unlocked unlocked;
+  // A completer that was killed may have taken a node and not counted it: look at the objects now and then.
+  const uint64_t slice = now_ns() + 250000000;
+  woken = wait_on(mine_->heap, seat_.bell(), seat_.proc(), spin, slice < deadline_ ? slice : deadline_, [this] { return ready(); });
+  if (seat_.proc()) seat_.proc()->blocked.store(0, memory_order_relaxed);
+  ended_ = !unlocked.lock();
+  return !ended_;
+}
+
+int GroupWait::after_sleep(int woken, const Lend& lend, const Away& turn, Told& told) {
+  if (PyErr_CheckSignals() != 0) return -1;
+  if (mine_->aborted && !ready()) return set_aborted_error(), -1;
+  if (woken == 0 || ready()) return 0;
+  if (woken == EDEADLK) return EDEADLK;
+  if (lend.lent()) kick_queues();  // the time of a task that was held may have come
+  if (turn.removed()) return PyErr_SetNone(PyExc_SystemExit), -1;
+  Py_ssize_t done = 0;
+  for (Py_ssize_t i = 0; i < n_; ++i) done += is_done(refs_[i]->object);
+  if (done >= need_) return 0;
+  if (deadline_ != UINT64_MAX && now_ns() >= deadline_) return ETIMEDOUT;
+  if ((seat_.proc() || turn.is_away()) && need_ == n_ && !told.stuck(refs_, n_)) return -1;
+  return kGoOn;
+}
+
+// Takes the nodes back. Those that a completer has claimed are counted by it, perhaps only in a moment.
+void GroupWait::take_back() {
+  int32_t unclaimed = 0;
+  for (auto& [r, node] : linked_) {
+    unclaimed += node->armed.exchange(0, memory_order_acq_rel) ? 1 : 0;
     if (r->node == node) continue;
     if (!r->node && !is_done(r->object)) r->node = node;  // keep for the next wait
-    else let_go(mine->local, node);
+    else let_go(mine_->local, node);
   }
-  int32_t expect = wanted - (int32_t(linked.size()) - mine_back);
-  for (int i = 0; i < 2000 && g->remaining.load(memory_order_acquire) != expect; ++i) cpu_relax();
-  if (g->remaining.load(memory_order_acquire) == expect) mine->spare_groups.push_back(mine->heap->off(g));
+  const int32_t expect = wanted_ - (int32_t(linked_.size()) - unclaimed);
+  for (int i = 0; i < 2000 && group_->remaining.load(memory_order_acquire) != expect; ++i) cpu_relax();
+  if (group_->remaining.load(memory_order_acquire) == expect) mine_->spare_groups.push_back(mine_->heap->off(group_));
+}
+
+}  // namespace
+
+// Waits until `need` of the objects are done, or (fail_fast) one of them ended badly. 0, ETIMEDOUT, EDEADLK, or -1 with a Python error.
+int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline) {
+  if (ctx->closing) return set_ended_error(), -1;
+  GroupWait wait(refs, n, need, fail_fast, deadline);
+  if (!wait.has_memory()) return PyErr_NoMemory(), -1;
+  wait.watch();
+  const int result = wait.sleep();
+  if (!wait.has_ended()) wait.take_back();
   return result;
 }
 

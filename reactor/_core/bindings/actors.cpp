@@ -1,5 +1,6 @@
 // Actors, and how they end.
 #include "bindings.h"
+#include "leaving.h"
 #include "restarts.h"
 #include "supervisor.h"
 
@@ -43,11 +44,7 @@ void kill_inbox(uint64_t actor_off, nb::object reason) {
   std::atomic_thread_fence(memory_order_seq_cst);
   drain(ctx->heap->at<Object>(actor_off));
   forget_creation(in);
-  if (ctx->inline_mode) {
-    ActorBody body;
-    memcpy(&body, ctx->heap->at<Object>(actor_off)->body, sizeof body);
-    forget_instance(body.actor);
-  }
+  forget_instance(in->actor);
 }
 
 }  // namespace

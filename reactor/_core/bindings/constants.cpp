@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <vector>
 #include "actor_states.h"
+#include "order.h"
 #include "patience.h"
 #include "stream.h"
 
@@ -61,6 +62,8 @@ void bind_constants(nb::module_& m) {
                number("RESOURCES", Control::Resources), number("REFUSE", Control::Refuse),
                number("SPILLED", Control::Spilled)});
   m.attr("UNIT") = kUnit;
+  m.attr("FOREVER") = kForever;    // of retries: without end
+  m.attr("FIRST_TASK") = kTasks;   // see Party in order.h
   m.attr("METHOD_RESULT") = kMethodResult;
   m.attr("STREAM") = kStreamResult;
   m.attr("DYNAMIC") = kDynamicResult;

@@ -4,9 +4,9 @@
 #include <csignal>
 #include <optional>
 #include <sys/prctl.h>
-#include "actor_states.h"
 #include "array_memory.h"
 #include "failures.h"
+#include "inline.h"
 #include "stream.h"
 #include "supervisor.h"
 
@@ -21,7 +21,7 @@ void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int 
   ctx->local.failure_unseen = keep_failure;
   h->control = control;
   ctx->main_thread = PyThread_get_thread_ident();
-  if (inline_mode) ctx->states = new ActorStates(ActorStates::kDriver);
+  if (inline_mode) begin_inline();
   Proc* p = ctx->proc;
   p->pid = getpid();
   // The supervisor is not counted: it waits in poll(), not on its bell.
@@ -77,10 +77,7 @@ void wait_until_others_are_outside() {
 void close_context() {
   if (!ctx || ctx->closing) return;
   wait_until_others_are_outside();
-  if (ctx->inline_mode) {  // the process goes on as the driver
-    ctx->states->enter(ActorStates::kDriver);
-    delete std::exchange(ctx->states, nullptr);
-  }
+  if (ctx->inline_mode) end_inline();
   Context* old = ctx;
   ctx = nullptr;
   ++epoch;

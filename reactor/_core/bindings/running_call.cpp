@@ -1,6 +1,6 @@
 // What is known of the call that runs here, and cancelling calls.
 #include "bindings.h"
-#include "actor_states.h"
+#include "inline.h"
 
 namespace reactor {
 namespace {
@@ -54,12 +54,6 @@ nb::list cancel_children() {
     if (runner != kNoProc) slots.append(runner);
   }
   return slots;
-}
-
-// Or in a thread that may have been started by one.
-bool in_inline_call() {
-  return ctx && ctx->inline_mode &&
-         (own_state() != ActorStates::kDriver || (!ctx->inline_calls.empty() && PyThread_get_thread_ident() != ctx->main_thread));
 }
 
 nb::object method_name(uint32_t actor, uint32_t index) {

@@ -4,6 +4,7 @@
 #include <nanobind/stl/pair.h>
 #include <bit>
 #include "failures.h"
+#include "inline.h"
 #include "patience.h"
 #include "spill.h"
 #include "stream.h"
@@ -102,12 +103,8 @@ void note_result(PyRef* r) {
 // all the same, as Ray does at once: that earlier call may never return. False: the time is up.
 bool wait_in_order(std::vector<PyRef*>& refs, uint64_t deadline) {
   size_t n = refs.size();
-  if (ctx->inline_mode)
-    for (auto* r : refs)
-      if (!is_done(r->object)) {
-        PyErr_SetString(PyExc_RuntimeError, "waiting for a result that is being computed by the caller itself would never end");
-        throw nb::python_error();
-      }
+  for (auto* r : refs)
+    if (ctx->inline_mode && !is_done(r->object) && waits_for_itself("a result that is being computed")) throw nb::python_error();
   for (;;) {
     size_t pending = 0;
     while (pending < n && is_done(refs[pending]->object) && !failed(refs[pending])) ++pending;

@@ -1,0 +1,73 @@
+#include "inline.h"
+#include "actor_states.h"
+#include "leaving.h"
+#include "supervisor.h"
+
+namespace reactor {
+namespace {
+
+void run_here(Outgoing& out, MessageKind kind, uint32_t actor, uint32_t index, Off function, uint32_t retries) {
+  std::vector<uint64_t> record(out.record_size() / 8);
+  auto* m = reinterpret_cast<Message*>(record.data());
+  out.fill(m, kind);
+  m->actor = actor;
+  m->method = uint16_t(index);
+  m->function = function;
+  m->retries = retries;
+  out.sent = true;
+  Encoding::Hidden hidden;
+  run_message(m, nullptr);
+  release_message(ctx->local, m);
+}
+
+}  // namespace
+
+void begin_inline() {
+  ctx->local.actor_unheld = inline_actor_unheld;
+  ctx->states = new ActorStates(ActorStates::kDriver);
+}
+
+void end_inline() {
+  ctx->states->enter(ActorStates::kDriver);
+  delete std::exchange(ctx->states, nullptr);
+}
+
+void run_method_here(Outgoing& out, MessageKind kind, PyLink* link, uint32_t index, PyRef* options, uint32_t retries) {
+  if (kind == MessageKind::Create) ctx->inboxes[link->actor] = ctx->heap->off(link->inbox);
+  if (options) take_hold(options->object);
+  run_here(out, kind, link->actor, index, options ? ctx->heap->off(options->object) : 0, retries);
+}
+
+void run_task_here(Outgoing& out, PyFunction* f) {
+  take_hold(f->function->object);
+  uint32_t outer = ctx->proc->demand.exchange(f->demand + 1);
+  run_here(out, MessageKind::Task, 0, 0, ctx->heap->off(f->function->object), f->retries);
+  ctx->proc->demand.store(outer);
+}
+
+bool in_inline_call() {
+  return ctx && ctx->inline_mode &&
+         (own_state() != ActorStates::kDriver || (!ctx->inline_calls.empty() && PyThread_get_thread_ident() != ctx->main_thread));
+}
+
+bool waits_for_itself(const char* what) {
+  if (ctx->inline_mode) PyErr_Format(PyExc_RuntimeError, "waiting for %s by the caller itself would never end", what);
+  return ctx->inline_mode;
+}
+
+void inline_actor_unheld(Local&, Object* actor) {
+  const uint32_t number = inbox_of(actor)->actor;
+  {
+    SavedError error;  // this may run in the dealloc of a handle while an exception is on its way
+    const uint32_t current = ctx->states->current();
+    ctx->states->enter(number);  // its destructor is its own code
+    forget_instance(number);
+    ctx->states->forget(number);
+    ctx->states->enter(current);
+  }
+  ctx->inboxes.erase(number);
+  inbox_of(actor)->state.store(InboxState::Dead);
+  free_actor(actor);
+}
+
+}  // namespace reactor
