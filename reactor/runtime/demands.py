@@ -1,0 +1,42 @@
+"""The numbers of resource demands, as the supervisor gives them."""
+
+from reactor import _core
+from reactor.runtime.reservations import Reservations
+
+
+class Demands:
+    """Arguments: tell, called with a text for the user if a demand can never be met."""
+
+    def __init__(self, tell):
+        self._tell = tell
+        self._numbers = {(frozenset({("CPU", _core.UNIT)}), None): 0, (frozenset(), None): 1}
+        self._index = {name: i for i, name in enumerate(_core.resources())}
+        self.settings = [None]  # what task workers are born with, by number; the demands of tasks name one
+        self.reservations = Reservations(lambda wanted: self.number(wanted, "a placement group"), _core.reply)
+
+    def number(self, resources, whose, within=None, setting=None):
+        """Number of the demand {name: amount in 1/10000}, `within` the reservation of that key. Tells the driver once if it can
+        never be met."""
+        if setting not in self.settings:
+            self.settings.append(setting)
+        number = self.settings.index(setting)
+        if within is not None:
+            return self.reservations.demand_within(within, resources, number)
+        amounts = frozenset((k, v) for k, v in resources.items() if v)
+        key = (amounts, setting)
+        if key not in self._numbers:
+            for name in resources:
+                if name not in self._index:
+                    self._index[name] = _core.register_resource(name, 0)
+            self._numbers[key] = _core.demand([(self._index[k], v) for k, v in sorted(amounts)], number)
+            there = _core.resources()
+            lacking = [
+                f"{v / _core.UNIT:g} of {k}, of which there are {there[k][0] / _core.UNIT:g}"
+                for k, v in sorted(amounts)
+                if v > there[k][0]
+            ]
+            if lacking:
+                self._tell(
+                    f"{whose} asks for {'; '.join(lacking)}: it will wait for ever. Ask for less, or start with more (init(num_cpus=, num_gpus=, resources=))"
+                )
+        return self._numbers[key]

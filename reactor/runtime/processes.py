@@ -1,0 +1,103 @@
+"""The processes of a run as the supervisor knows them: actors, workers, how a worker is forked, what it leaves running."""
+
+import os
+import signal
+from time import monotonic
+
+from reactor.runtime import descendants, worker
+
+
+class Actor:
+    """What the supervisor knows of an actor. `facts` is the creator's dict: class_name, name, namespace, demand, info, ...;
+    `max_restarts` in it says how often it is made anew when its process died (-1: always)."""
+
+    def __init__(self, offset, facts):
+        self.offset = offset
+        self.facts = facts
+        self.worker = None
+        self.place = self.host = None  # in its worker, if that is a packed one; that one's number
+        self.demand = None
+        self.gpus = []
+        self.killed = None  # why, if by request
+        self.released = None  # key of the reservation in which it was to run, if that is gone
+        self.waiters = []  # offsets of objects to answer when it is dead
+        self.dead = False
+        self.pid = 0  # of its last process
+        self.restarts = 0  # how often it was made anew
+
+
+class Worker:
+    def __init__(self, slot, pid, actor, setting, pipes):
+        self.slot, self.pid, self.actor = slot, pid, actor
+        self.hosted = None  # of a packed worker: place -> Actor
+        self.setting = setting  # number of what it was born with
+        self.pipes = pipes  # descriptors of its stdout and stderr that have not ended
+        self.released = None  # key of the reservation with which it was ended
+
+    @property
+    def runs_tasks(self):
+        return self.actor is None and self.hosted is None
+
+
+def fork(slot, facts, gpus, setting, birth, config, plugin):
+    """Forks a worker; see `worker.main` for the arguments. (pid, [descriptors from which its stdout and stderr are read]), or None if the
+    machine has no room for it."""
+    pipes = []
+    parent = os.getpid()
+    try:
+        for _ in range(2):
+            pipes.append(os.pipe2(os.O_CLOEXEC))
+        pid = os.fork()
+    except OSError:
+        for pair in pipes:
+            for fd in pair:
+                os.close(fd)
+        return None
+    if pid == 0:
+        worker.main(parent, slot, facts, gpus, setting, birth, [write for _, write in pipes], config, plugin)
+    try:
+        os.setpgid(pid, pid)  # whoever of the two is first
+    except OSError:
+        pass  # it was the child, which may have ended
+    for read, write in pipes:
+        os.close(write)
+        os.set_blocking(read, False)
+    return pid, [read for read, _ in pipes]
+
+
+class Groups:
+    """Process groups of dead workers in which something still runs."""
+
+    def __init__(self):
+        self._ends = {}  # group -> when it is killed
+
+    def __bool__(self):
+        return bool(self._ends)
+
+    def terminate(self, group):
+        """A worker has ended and its process id is not free yet: what it has started is asked to end."""
+        _signal(group, signal.SIGTERM)
+
+    def watch(self, group):
+        """Its id is free: what is left of its group is killed a little later."""
+        if _signal(group, 0):
+            self._ends[group] = monotonic() + descendants.GRACE_SECONDS
+
+    def kill(self):
+        """Kills those whose time is up."""
+        for group, when in list(self._ends.items()):
+            if monotonic() > when:
+                del self._ends[group]
+                if not os.path.exists(
+                    f"/proc/{group}"
+                ):  # else the group has ended, and the number is another process's
+                    _signal(group, signal.SIGKILL)
+
+
+def _signal(group, number):
+    """Sends a signal to a process group; whether there is one."""
+    try:
+        os.killpg(group, number)
+        return True
+    except (ProcessLookupError, PermissionError):
+        return False

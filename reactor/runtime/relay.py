@@ -1,0 +1,106 @@
+"""The zygote's side of the workers' output: reads their pipes and sends the lines to the driver, as far as that reads them."""
+
+import os
+import select
+from collections import deque
+from time import monotonic
+
+from reactor.runtime import output
+
+OPEN_SECONDS = 0.3  # that a line without an end, as of a progress bar, is waited for before it is shown
+_LIMIT = 8 << 20  # bytes of output kept for a driver that does not read; beyond it the workers' pipes fill
+
+
+class Relay:
+    """Arguments: line, the socket to the driver; poll, the epoll object that watches the descriptors."""
+
+    def __init__(self, line, poll):
+        self.line = line
+        self.line.setblocking(False)
+        self.poll = poll
+        self.poll.register(line, select.EPOLLRDHUP | select.EPOLLHUP)
+        self._outgoing, self._size = deque(), 0
+        self._pipes = {}  # descriptor -> (LineCutter, the worker's set of descriptors)
+        self._full = []  # descriptors of pipes that are not read because the driver does not read
+        self.open, self._open_until = False, 0.0  # some worker has printed the beginning of a line; when it is shown
+
+    def watch(self, pipes, label, pid):
+        """Reads a worker's stdout and stderr from now on. Gives the set of those that have not ended."""
+        living = set(pipes)
+        for stream, fd in enumerate(pipes, 1):
+            self._pipes[fd] = output.LineCutter(stream, label, pid), living
+            self.poll.register(fd, select.EPOLLIN)
+        return living
+
+    def read(self, fd):
+        """Takes in what a pipe has."""
+        cutter, living = self._pipes.get(fd, (None, None))
+        if cutter is not None and self._size >= _LIMIT and fd not in self._full:
+            self.poll.unregister(fd)
+            self._full.append(fd)
+        while cutter is not None and self._size < _LIMIT:
+            try:
+                data = os.read(fd, 1 << 16)
+            except BlockingIOError:
+                break
+            self.send(cutter.feed(data) if data else cutter.end())
+            if data and cutter.open and not self.open:
+                self.open, self._open_until = True, monotonic() + OPEN_SECONDS
+            if not data:
+                if fd in self._full:
+                    self._full.remove(fd)
+                else:
+                    self.poll.unregister(fd)
+                del self._pipes[fd]
+                os.close(fd)
+                living.discard(fd)
+                return
+
+    def show_open(self):
+        """Sends the beginnings of lines whose time is up."""
+        if self.open and monotonic() > self._open_until:
+            self.open = False
+            for cutter, _ in self._pipes.values():
+                self.send(cutter.end() if cutter.open else [])
+
+    def tell(self, text):
+        """A line for the driver's user."""
+        self.send([output.frame(2, "runtime", os.getpid(), text.encode())])
+
+    def send(self, frames):
+        for f in frames:
+            self._outgoing.append(f)
+            self._size += len(f)
+        self.flush()
+
+    def flush(self):
+        """Sends as much as the driver takes."""
+        try:
+            while self._outgoing:
+                f = self._outgoing[0]
+                sent = self.line.send(f)
+                self._size -= sent
+                if sent < len(f):
+                    self._outgoing[0] = f[sent:]
+                else:
+                    self._outgoing.popleft()
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._outgoing.clear()
+        if self._full and self._size < _LIMIT // 2:
+            for fd in self._full:
+                self.poll.register(fd, select.EPOLLIN)
+            self._full = []
+        wanted = select.EPOLLRDHUP | select.EPOLLHUP | (select.EPOLLOUT if self._outgoing else 0)
+        self.poll.modify(self.line, wanted)
+
+    def end(self):
+        """Sends all that is left; waits for a driver that reads slowly."""
+        self.line.setblocking(True)
+        self.line.settimeout(5)
+        try:
+            while self._outgoing:
+                self.line.sendall(self._outgoing.popleft())
+        except OSError:
+            pass  # the driver does not read any more

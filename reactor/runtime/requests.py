@@ -1,0 +1,121 @@
+"""What the supervisor is asked, by the driver and by workers: each request is a method, named on_ and the request."""
+
+import os
+
+from reactor import _core
+from reactor.runtime import output
+
+BURIED = 1000  # dead actors of which something is still known
+
+
+class Requests:
+    """The part of the supervisor that answers; `reply` is where the answer goes. The requests that start or end something are Supervisor's."""
+
+    def on_demand(self, whose, resources, within, setting, reply):
+        """The number of a demand of `whose` task. Its workers are born with `setting` (hashable, for the plugin); None: plain ones."""
+        _core.reply(reply, (True, self.demands.number(resources, whose, within, setting)))
+
+    def on_reserve(self, key, facts, wanted, offered, reply):
+        """See `Reservations`; made as soon as the resources are free."""
+        self.reservations.add(key, facts, wanted, offered)
+        self._start_waiting()
+        _core.reply(reply, (True, None))
+
+    def on_reserved(self, key, made, released, is_error, reply):
+        self.reservations.when_decided(key, made, released, is_error, reply)
+
+    def on_reservations(self, reply):
+        _core.reply(reply, (True, self.reservations.table()))
+
+    def on_post(self, key, value):
+        self.posted[key] = value
+
+    def on_posted(self, topic, reply):
+        """{key: value} of the keys that begin with `topic`."""
+        _core.reply(reply, (True, {key: value for key, value in self.posted.items() if key[0] == topic}))
+
+    def on_release(self, key, reply):
+        self._release(key)
+        _core.reply(reply, (True, None))
+
+    def on_named(self, name, namespace, reply):
+        """The actor of that name: (offset, offset of its class information), held for the asker."""
+        actor = self.names.get((namespace, name))
+        if actor is None or actor.dead or not _core.hold_if_held(actor.offset):
+            _core.reply(reply, (True, None))
+            return
+        _core.hold(actor.facts["info"])
+        _core.reply(reply, (True, (actor.offset, actor.facts["info"])))
+
+    def on_names(self, reply):
+        _core.reply(reply, (True, [(n, ns) for (ns, n), a in self.names.items() if not a.dead]))
+
+    def on_life(self, offset, reply):
+        """(ordinal, how often it was made anew) of an actor that has not died, else None."""
+        actor = self.actors.get(offset)
+        _core.reply(reply, (True, None if actor is None or actor.dead else (actor.facts["ordinal"], actor.restarts)))
+
+    def on_kill(self, offset, why, no_restart, reply):
+        actor = self.actors.get(offset)
+        if actor is None or actor.dead:
+            _core.reply(reply, (True, False))
+            return
+        if no_restart or not self._may_restart(actor):
+            actor.killed = why
+        if actor.worker is None:
+            if actor.killed:
+                self.waiting.remove(actor)
+                self._kill_unstarted(actor, why)
+            _core.reply(reply, (True, True))
+            return
+        actor.waiters.append(reply)
+        self._end_actor(actor)
+
+    def on_say(self, text):
+        """A worker has something to tell the user, outside of its own output."""
+        self.relay.tell(text)
+
+    def on_say_once(self, key, text, advice):
+        """The same, the first time that this key comes, with the advice at the first key of all. `on_said` lists the keys and how often each came."""
+        if key not in self.said:
+            self.relay.tell(text if self.said else text + advice)
+        self.said[key] = self.said.get(key, 0) + 1
+
+    def on_said(self, reply):
+        _core.reply(reply, (True, list(self.said.items())))
+
+    def on_lost(self, text):
+        """A call has failed, and nobody has seen it or can any more: `text` is for the driver's user; None: no need to tell."""
+        if text is not None:
+            self.relay.send([output.frame(output.LOST, "", os.getpid(), text.encode(errors="replace"))])
+
+    def on_signal(self, slot, number):
+        for w in self.workers.values():
+            if w.slot == slot:
+                os.kill(w.pid, number)
+
+    def on_state(self, reply):
+        """What runs: for ray.nodes, list_actors and tests."""
+        actors = [*self.buried, *(self._told(a) for a in self.actors.values() if not a.dead)]
+        workers = [{"pid": w.pid, "slot": w.slot, "actor": not w.runs_tasks} for w in self.workers.values()]
+        _core.reply(reply, (True, {"actors": actors, "workers": workers, "supervisor": os.getpid()}))
+
+    def on_gpus(self, amount, reply):
+        _core.reply(reply, (True, self.gpus.take(amount)))
+
+    def on_gpus_back(self, amounts):
+        self.gpus.give(amounts)
+
+    def _told(self, a):
+        return {
+            **{
+                k: v
+                for k, v in a.facts.items()
+                if k in ("class_name", "name", "namespace", "number", "demand", "detached", "within")
+            },
+            "pid": a.pid,
+            "slot": a.worker.slot if a.worker else -1,
+            "host": a.host,
+            "state": "DEAD" if a.dead else "ALIVE" if a.worker else "RESTARTING" if a.restarts else "PENDING_CREATION",
+            "killed": a.killed,
+        }
