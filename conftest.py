@@ -51,9 +51,9 @@ def pytest_runtest_protocol():
 def zygote_has_pytest():
     """For a module whose workers import it, since they read its classes and functions there, and with it pytest: that takes a tenth of a
     second, which sessions begun after this spend once, not in each worker."""
-    from rayshim.api import arguments
+    from rayshim.api import start
 
     with pytest.MonkeyPatch.context() as patch:
-        found = arguments.preload
-        patch.setattr(arguments, "preload", lambda: [*found(), "pytest"])
+        found = start.slow_imports
+        patch.setattr(start, "slow_imports", lambda: [*found(), "pytest"])
         yield

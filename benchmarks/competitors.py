@@ -30,9 +30,9 @@ class Competitor:
         if reason := self.side.missing():
             return reason
         placement = self.side.launcher[-1] if "--placement" in self.side.launcher else "isolated"
-        from rayshim.api.arguments import PLACEMENTS
+        from rayshim.placement.kinds import NAMES
 
-        return None if placement in PLACEMENTS else f"rayshim has no placement {placement!r} yet"
+        return None if placement in NAMES else f"rayshim has no placement {placement!r} yet"
 
 
 def placed(placement):

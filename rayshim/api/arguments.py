@@ -1,15 +1,16 @@
 """What `init` is given, checked and completed: arguments, environment variables, the machine."""
 
 import os
-import sys
+
+from reactor import _core
+from reactor.runtime.driver import PATIENCE
 
 from rayshim.calls import runtime_env as environments
 from rayshim.errors.sites import at, calling
+from rayshim.placement import kinds
 from rayshim.session import gpus
 
-PLACEMENTS = ("isolated", "packed", "inline")
-ORDERINGS = ("logical", "strict", "arrival")
-_GRACE, _SHARE = 0.1, 0.1  # seconds, and share of the time, that a caller may be blocked because of order
+ORDERINGS = tuple(name.lower() for name in type(_core.Ordering).__match_args__)
 _STORE_SHARE = 0.3  # of the machine's memory, as in Ray
 _MEMORY_SHARE = 0.7
 _SPILL_NOTE = 2 << 30  # bytes on the disk at which the user is told first
@@ -46,10 +47,10 @@ def budget(patience):
     which comes on top of the default's seconds. ValueError for anything else."""
     given = os.environ.get("RAYSHIM_PATIENCE") if patience is None else patience
     if given is None:
-        return _GRACE, _SHARE
+        return PATIENCE
     try:
         if isinstance(given, str) and given.strip().endswith("%"):
-            seconds, share = _GRACE, float(given.strip()[:-1]) / 100
+            seconds, share = PATIENCE[0], float(given.strip()[:-1]) / 100
         elif isinstance(given, bool):
             raise ValueError
         else:
@@ -94,12 +95,12 @@ def check(address, num_cpus, num_gpus, store, resources, labels, placement, acce
     for name, value in (labels or {}).items():
         if not (isinstance(name, str) and isinstance(value, str)):
             raise ValueError(f"init(labels={{{name!r}: {value!r}}}): names and values must be strings (at {calling()})")
-    if placement not in PLACEMENTS:
+    if placement not in kinds.NAMES:
         from rayshim.placement.packed import packed
 
         if not isinstance(placement, packed):
             raise ValueError(
-                f"init(placement={placement!r}): must be one of {', '.join(map(repr, PLACEMENTS))}, or packed(n) (at {calling()})"
+                f"init(placement={placement!r}): must be one of {', '.join(map(repr, kinds.NAMES))}, or packed(n) (at {calling()})"
             )
 
 
@@ -186,11 +187,6 @@ def shows_output(log_to_driver):
     if log_to_driver is None:
         return os.environ.get("RAY_LOG_TO_DRIVER", "1").lower() not in ("0", "false")
     return bool(log_to_driver)
-
-
-def preload():
-    """Names of the slow imports that this program has done already: the zygote does them once, for all workers."""
-    return [name for name in ("numpy", "torch", "gymnasium") if name in sys.modules]
 
 
 def _json_variable(name):

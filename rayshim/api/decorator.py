@@ -2,8 +2,9 @@
 
 from rayshim.calls import options as opts
 from rayshim.calls.actor_class import ActorClass
-from rayshim.calls.function import RemoteFunction, _is_generator
+from rayshim.calls.function import RemoteFunction
 from rayshim.calls.options import REMOTE_USAGE
+from rayshim.calls.signature import is_generator
 from rayshim.errors.sites import at
 
 
@@ -30,7 +31,7 @@ def _make_remote(target, given):
         raise TypeError(
             f"The @ray.remote decorator must be applied to either a function or a class. ({at('remote')}: it was given {target!r:.80})"
         )
-    checked = opts.task_options(given, is_generator=_is_generator(target))
+    checked = opts.task_options(given, is_generator=is_generator(target))
     if checked.get("num_gpus"):
         checked.setdefault("max_calls", 1)  # Ray's rule: what the process holds of a GPU is given back after each call
     return RemoteFunction(target, checked)

@@ -6,6 +6,7 @@ import sys
 
 from reactor import _core
 
+from rayshim.calls.actor_class import slow_imports
 from rayshim.errors.sites import at, calling
 from rayshim.ordering import order as orders
 from rayshim.placement import kinds, num_threads
@@ -165,7 +166,7 @@ def init(
         store_limit=store,
         plugin="rayshim.worker.hooks",
         settings=settings,
-        preload=arguments.preload(),
+        preload=slow_imports(),
         ordering=order,
         patience=budget,
         digesting=2 if kept is not None or digest == "full" else int(bool(digest)),

@@ -1,6 +1,7 @@
 """Actor classes: `@remote class A`, and what `A.remote(...)` tells of the actor that it makes."""
 
 import os
+import sys
 
 from reactor import _core
 
@@ -124,7 +125,7 @@ class ActorClass:
             "detached": options.get("lifetime") == "detached",
             "max_restarts": options.get("max_restarts") or 0,
             "info": info_ref.offset,
-            "preload": _heavy(),
+            "preload": slow_imports(),
         }
         if place.demand:
             facts["made_as"] = f"the actor {self.__qualname__} (made at {calling()})"
@@ -188,11 +189,9 @@ def _taken(name, namespace):
     )
 
 
-def _heavy():
-    """Names of the slow imports that the driver has done: the zygote does them once, for all workers to come."""
-    import sys
-
-    return tuple(name for name in ("torch", "gymnasium") if name in sys.modules)
+def slow_imports():
+    """Names of the slow imports that this process has done: the zygote does them once, for all workers to come."""
+    return tuple(name for name in ("numpy", "torch", "gymnasium") if name in sys.modules)
 
 
 def _groups(given):

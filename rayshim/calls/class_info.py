@@ -3,9 +3,8 @@
 import copy
 
 from rayshim.calls import options as opts
-from rayshim.calls.function import _is_generator
 from rayshim.calls.generators import num_returns_code
-from rayshim.calls.signature import Signature
+from rayshim.calls.signature import Signature, is_async, is_generator
 from rayshim.errors.sites import module_of
 
 _OPTIONS_ATTRIBUTE = "__ray_method_options__"
@@ -30,12 +29,10 @@ class ClassInfo:
             if not _is_function(function) or (name.startswith("__") and name in vars(object)):
                 continue
             options = getattr(function, _OPTIONS_ATTRIBUTE, {})
-            code = getattr(function, "__code__", None)
-            if code and code.co_flags & 0x280:  # CO_COROUTINE, CO_ASYNC_GENERATOR
-                self.is_async = True
+            self.is_async |= is_async(function)
             signature = Signature(function, skip_self=not isinstance(static, staticmethod))
             least = signature.min_args if signature.simple else 1 << 30
-            if _is_generator(function):
+            if is_generator(function):
                 self.generators.add(name)
             results = num_returns_code(options.get("num_returns"), name in self.generators)
             self.methods[name] = (len(self.methods), results, least, signature.max_args, signature, options)

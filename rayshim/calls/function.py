@@ -6,7 +6,7 @@ from rayshim.calls import binding
 from rayshim.calls import options as opts
 from rayshim.calls import runtime_env as environments
 from rayshim.calls.generators import num_returns_code, window
-from rayshim.calls.signature import Signature
+from rayshim.calls.signature import Signature, is_coroutine, is_generator
 from rayshim.errors.sites import calling
 from rayshim.placement import demands, num_threads
 from rayshim.placement.bundles import capturing
@@ -14,7 +14,6 @@ from rayshim.session import session
 from rayshim.session.environment import frozen
 
 _VARIANTS = 64  # kept of one function
-_FOREVER = 0xFFFFFFFF  # retries without end
 
 
 class RemoteFunction:
@@ -25,7 +24,7 @@ class RemoteFunction:
     """
 
     def __init__(self, function, options):
-        if getattr(function, "__code__", None) and function.__code__.co_flags & 0x80:  # CO_COROUTINE
+        if is_coroutine(function):
             raise ValueError(
                 "'async def' should not be used for remote tasks. You can wrap the async function with `asyncio.run(f())`. See more "
                 f"at: https://docs.ray.io/en/latest/ray-core/actors/async_api.html ({getattr(function, '__qualname__', function)} at {calling()})"
@@ -63,7 +62,7 @@ class RemoteFunction:
         except TypeError:  # an option that cannot be hashed or compared
             key = known = None
         if known is None:
-            checked = opts.task_options(given, in_options=True, is_generator=_is_generator(self._function))
+            checked = opts.task_options(given, in_options=True, is_generator=is_generator(self._function))
             base = {name: value for name, value in self._options.items() if name != "max_calls"}
             known = RemoteFunction(self._function, opts.merge(base, checked))
             if key is not None and len(self._variants) < _VARIANTS:
@@ -87,7 +86,6 @@ class RemoteFunction:
         s = session.ensure()
         o = self._options
         resources = opts.task_resources(o)
-        retries = o.get("max_retries", 3)
         place = demands.place(o, resources, self.__qualname__)
         env = s.runtime_env
         if o.get("runtime_env"):
@@ -100,7 +98,7 @@ class RemoteFunction:
         return _core.Function(
             ref,
             self.__name__,
-            num_returns_code(o.get("num_returns"), _is_generator(function)),
+            num_returns_code(o.get("num_returns"), is_generator(function)),
             signature.min_args if signature.simple else 1 << 30,
             signature.max_args,
             signature.check,
@@ -110,7 +108,7 @@ class RemoteFunction:
                 s.placement.setting(env, resources.get("GPU")),
                 f"the task {self.__qualname__} (called at {calling()})",
             ),
-            _FOREVER if retries is None or retries < 0 else retries,
+            opts.retries(o.get("max_retries", 3)),
             *window(o),
         )
 
@@ -119,11 +117,6 @@ class RemoteFunction:
 
     def __repr__(self):
         return f"RemoteFunction({self.__qualname__})"
-
-
-def _is_generator(function):
-    code = getattr(function, "__code__", None)
-    return bool(code and code.co_flags & 0x220)  # CO_GENERATOR, CO_ASYNC_GENERATOR
 
 
 def _flags(o, resources, place, env, threads):

@@ -14,8 +14,6 @@ from rayshim.errors.sites import calling
 from rayshim.session import session
 from rayshim.session.ids import actor_id
 
-_FOREVER = 0xFFFFFFFF  # retries without end
-
 
 class ActorMethod(_core.Method):
     """One method of one actor: `handle.method.remote(...)`."""
@@ -90,7 +88,7 @@ class _OptionedMethod:
         ref = session.ensure().export_options(around) if around else None
         retries = options.get("max_task_retries")
         self.remote = method.vary(
-            results, *window(options), method.retries if retries is None else _retries(retries), ref
+            results, *window(options), method.retries if retries is None else opts.retries(retries), ref
         ).remote
         self._method, self._options = method, options
 
@@ -130,11 +128,6 @@ class _Limited:
         return self._method(*args, **kwargs)
 
 
-def _retries(given):
-    """As the core counts them."""
-    return _FOREVER if given < 0 else given
-
-
 class ActorHandle:
     """A reference to an actor. Its methods are attributes; it can be passed to tasks and actors, stored and returned.
 
@@ -163,7 +156,7 @@ class ActorHandle:
         check = None if signature is None else signature.check
         kind = GeneratorMethod if name in self._info.generators else ActorMethod
         retries = own.get("max_task_retries")
-        retries = _retries(self._info.max_task_retries if retries is None else retries)
+        retries = opts.retries(self._info.max_task_retries if retries is None else retries)
         made = kind(self._link, index, name, results, least, most, check, *window(own), retries)
         if self._info.max_pending_calls > 0:
             made = _Limited(made, self.__dict__.setdefault("_pending", []), self._info.max_pending_calls)

@@ -4,6 +4,8 @@ Messages follow Ray 2.60, so that code which matches on them keeps working. The 
 accepted types and a rule, a rule is a function (name, value) -> message or None.
 """
 
+from reactor import _core
+
 from rayshim.calls import labels
 from rayshim.errors.sites import calling
 
@@ -371,3 +373,8 @@ def _check_placement(options):
             "Placement groups should be specified via the scheduling_strategy option. "
             f"The placement_group option is deprecated. (at {calling()}: both are given; leave placement_group out)"
         )
+
+
+def retries(given):
+    """A number of retries as the core counts them: None or a negative one is without end."""
+    return _core.FOREVER if given is None or given < 0 else given

@@ -4,7 +4,33 @@ from rayshim.errors.sites import calling, qualified
 
 _POSITIONAL_ONLY, _POSITIONAL, _VAR_POSITIONAL, _KEYWORD_ONLY, _VAR_KEYWORD = range(5)  # as inspect._ParameterKind
 _ANYTHING = (("args", _VAR_POSITIONAL, False), ("kwargs", _VAR_KEYWORD, False))
-_CO_VARARGS, _CO_VARKEYWORDS = 0x04, 0x08
+_CO_VARARGS, _CO_VARKEYWORDS = 0x04, 0x08  # as in inspect, which start-up does not import
+_CO_GENERATOR, _CO_COROUTINE, _CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
+
+
+def is_generator(function):
+    """Whether a function yields, `async def` or not."""
+    return _has_flags(function, _CO_GENERATOR | _CO_ASYNC_GENERATOR)
+
+
+def is_plain_generator(function):
+    """Whether a function yields and is not `async def`."""
+    return _has_flags(function, _CO_GENERATOR)
+
+
+def is_coroutine(function):
+    """Whether a function is `async def` and does not yield."""
+    return _has_flags(function, _CO_COROUTINE)
+
+
+def is_async(function):
+    """Whether a function is `async def`."""
+    return _has_flags(function, _CO_COROUTINE | _CO_ASYNC_GENERATOR)
+
+
+def _has_flags(function, flags):
+    code = getattr(function, "__code__", None)
+    return bool(code and code.co_flags & flags)
 
 
 class Signature:

@@ -12,9 +12,6 @@ from rayshim.errors.exceptions import OrderingError, ReplayError
 from rayshim.errors.sites import is_users
 from rayshim.session import session
 
-_TASKS = (
-    1 << 31
-)  # a party from here on is a function's tasks (Party in order.h), below it an actor's number; 0 is the driver
 _REPEATABLE = (
     ". Results may differ from run to run. `rayshim run --record` makes this run repeatable; a larger init(patience=) waits longer; "
     'init(ordering="strict") never gives way'
@@ -170,7 +167,7 @@ def _party(number, name):
     """What the user calls it: the driver, a function, Class.method or, with the method not known, Class."""
     if number == 0:
         return "the driver"
-    if number >= _TASKS:
+    if number >= _core.FIRST_TASK:  # a function's tasks; below it an actor (Party in order.h)
         return name or "a task"
     if number not in _class_names:
         _class_names.update(

@@ -7,6 +7,7 @@ _KINDS = {
     "packed": ("packed", "Packed"),
     "inline": ("inline", "Inline"),
 }
+NAMES = tuple(_KINDS)
 
 
 def kind(given):

@@ -5,6 +5,7 @@ from contextlib import contextmanager, nullcontext
 
 from reactor import _core
 
+from rayshim.calls.signature import is_plain_generator
 from rayshim.placement import num_threads
 from rayshim.session import gpus, session
 from rayshim.session.environment import thawed
@@ -40,7 +41,7 @@ def wrap(function, flags):
 
 def within(function, scope):
     """`function` with each call inside of `with scope()`."""
-    if _is_generator(function):
+    if is_plain_generator(function):
 
         @functools.wraps(function)
         def run(*args, **kwargs):
@@ -57,10 +58,6 @@ def within(function, scope):
     return run
 
 
-def _is_generator(function):
-    return bool(function.__code__.co_flags & 0x20) if hasattr(function, "__code__") else False  # CO_GENERATOR
-
-
 @contextmanager
 def _counted(calls, limit):
     calls[0] += 1
@@ -72,7 +69,7 @@ def _counted(calls, limit):
 def _retrying(function, which):
     """The tries are those that the worker's death uses up too."""
     kinds = Exception if which is True else tuple(which)
-    if _is_generator(function):
+    if is_plain_generator(function):
         return _retrying_generator(function, kinds)
 
     @functools.wraps(function)

@@ -16,7 +16,7 @@ from reactor.runtime import descendants, output
 from reactor.runtime.control import Sender
 from reactor.runtime.descriptors import CONTROL_FD, FIRST_FREE_FD, HEAP_FD, LINE_FD, SEND_FD, SPILL_FD
 
-ORDERINGS = ("arrival", "logical", "strict")  # _core.Ordering
+PATIENCE = 0.1, 0.1  # seconds, and share of the time, that a caller may be blocked because of order
 # The interpreter puts the current directory first on the path of such a program: nothing may be imported from there. This package's
 # own root comes after the standard library.
 _PROGRAM = (
@@ -67,7 +67,7 @@ class Driver:
         inline=False,
         spilling=None,
         ordering="arrival",
-        patience=(0.1, 0.1),
+        patience=PATIENCE,
         digesting=0,
         keeping=False,
         packed=None,
@@ -107,7 +107,7 @@ class Driver:
             self.inline,
             spill=spill,
             spill_note=self.spilling["note"] if self.spilling else 0,
-            ordering=ORDERINGS.index(self.ordering),
+            ordering=getattr(_core.Ordering, self.ordering.upper()),
             patience=self.patience,
             digesting=self.digesting,
             keeping=self.keeping,
