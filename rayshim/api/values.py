@@ -1,7 +1,6 @@
 """`get`, `put` and `wait`."""
 
 import sys
-import threading
 
 from reactor import _core
 
@@ -24,11 +23,13 @@ def get(object_refs, *, timeout=None, _use_object_store=False):
     """
     if timeout is not None:
         timeout = seconds(timeout, "get")
-        if session.current is not None and session.current.settings["kept"] and not hasattr(_asking, "clock"):
-            return _get_kept(object_refs, timeout)
     if type(object_refs) is ObjectRef:
         try:
-            value = _core.get_one(object_refs, timeout)
+            value = (
+                _core.get_one(object_refs, None)
+                if timeout is None
+                else _in_time(_core.get_one, object_refs, timeout, _core.TIMED_OUT)
+            )
         except ValueError:
             if object_refs.stale:
                 raise _unknown([object_refs]) from None
@@ -42,7 +43,7 @@ def get(object_refs, *, timeout=None, _use_object_store=False):
         raise _unknown([object_refs])
     if not isinstance(object_refs, list):
         if _is_compiled(object_refs):
-            return object_refs.get(timeout)
+            return _get_compiled([object_refs], timeout)[0]
         raise ValueError(
             f"Invalid type of object refs, {type(object_refs)}, is given. 'object_refs' must either be a single object ref "
             f"or a list of object refs. ({at('get')})"
@@ -57,7 +58,7 @@ def get(object_refs, *, timeout=None, _use_object_store=False):
     if not object_refs:
         return []
     try:
-        values = _core.get(object_refs, timeout)
+        values = _core.get(object_refs, None) if timeout is None else _in_time(_core.get, object_refs, timeout, None)
     except ValueError:
         unknown = [ref for ref in object_refs if ref.stale]
         if unknown:
@@ -68,39 +69,12 @@ def get(object_refs, *, timeout=None, _use_object_store=False):
     return values
 
 
-_asking = threading.local()  # has `clock` while `get` asks for what goes into the record
-
-
-def _get_kept(refs, timeout):
-    """`get` with a timeout in a run that is recorded, or follows a record."""
-    from rayshim.journal import rerun
-
-    got = []
-
-    def ask():
-        _asking.clock = True
-        try:
-            got.append(get(refs, timeout=timeout))
-        except GetTimeoutError:
-            return "timed out"
-        except Exception as error:
-            got.append(error)
-        finally:
-            del _asking.clock
-        return "in time"
-
-    def again(answer):
-        if answer != "timed out":
-            try:
-                got.append(get(refs))
-            except Exception as error:
-                got.append(error)
-
-    if rerun.kept().answered("get", rerun.site(sys._getframe(2)), ask, again) == "timed out":
-        _time_out(timeout, len(refs) if isinstance(refs, list) else 1)
-    if isinstance(got[0], Exception):
-        raise got[0]
-    return got[0]
+def _in_time(read, refs, timeout, late):
+    """`read(refs, timeout)`, which gives `late` when the time was not enough; in a run that is recorded, or follows a record, the journal keeps
+    whether it was."""
+    if session.current is None or not session.current.settings["kept"]:
+        return read(refs, timeout)
+    return orders.get_kept(read, refs, timeout, late, sys._getframe(2))
 
 
 def _is_compiled(ref):
@@ -114,7 +88,9 @@ def _get_compiled(refs, timeout):
             "Invalid type of object refs. 'object_refs' must be a list of CompiledDAGRefs if there is any CompiledDAGRef within it. "
             f"({at('get')}: get the others in a call of their own)"
         )
-    return [ref.get(timeout) for ref in refs]
+    if timeout is None:
+        return [ref.get() for ref in refs]
+    return _in_time(lambda refs, limit: [ref.get(limit) for ref in refs], refs, timeout, _core.TIMED_OUT)
 
 
 def _unknown(refs):

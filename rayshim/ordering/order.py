@@ -111,6 +111,35 @@ def say_at_end():
         )
 
 
+def get_kept(read, refs, timeout, late, frame):
+    """What `read(refs, timeout)` gives or raises, in a run that is recorded, or follows a record: whether it is `late` is kept."""
+    from rayshim.journal import rerun
+
+    got = []  # (value, what was raised)
+
+    def take(limit):
+        try:
+            got.append((read(refs, limit), None))
+        except Exception as error:
+            got.append((None, error))
+
+    def ask():
+        take(timeout)
+        value, error = got[0]
+        return "timed out" if error is None and value is late else "in time"
+
+    def again(answer):
+        if answer != "timed out":
+            take(None)
+
+    if rerun.kept().answered("get", rerun.site(frame), ask, again) == "timed out":
+        return late
+    value, error = got[0]
+    if error is not None:
+        raise error
+    return value
+
+
 def wait_kept(refs, num_returns, timeout, frame):
     """`wait` in a run that is recorded, or follows a record: which refs it gives is kept by their places in the list."""
     from rayshim.journal import rerun
