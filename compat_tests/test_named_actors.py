@@ -117,6 +117,24 @@ def test_a_detached_actor_outlives_its_handles(ray, keep):
     assert ray.get(ray.get_actor("detached").read.remote()) == 5
 
 
+def test_an_actor_in_another_namespace_is_itself_in_that_of_its_session(ray):
+    @ray.remote
+    class Away:
+        def home(self):
+            return ray.get_runtime_context().namespace
+
+        def finds(self, name):
+            try:
+                return ray.get_actor(name) is not None
+            except ValueError:
+                return False
+
+    away = Away.options(name="away", namespace="elsewhere").remote()
+    beside = Away.options(name="beside").remote()
+    assert ray.get(beside.home.remote()) == ray.get(away.home.remote()) == ray.get_runtime_context().namespace
+    assert ray.get(away.finds.remote("beside")) and not ray.get(away.finds.remote("away"))
+
+
 def test_init_gives_the_namespace(bare_ray, backend):
     backend.init(num_cpus=1, namespace="home")
     assert bare_ray.get_runtime_context().namespace == "home"

@@ -1,1 +1,1 @@
-"""Where tasks and actors run: their demands, placement groups, and the placements packed and inline."""
+"""Where tasks and actors run: the interface of placement and its kinds, demands, placement groups."""

@@ -85,7 +85,7 @@ class Session:
 
     @property
     def namespace(self):
-        return (self.record or {}).get("namespace") or self.settings["namespace"]
+        return self.settings["namespace"]
 
     def next_ordinal(self):
         """What names the next actor created here: the same in every run of a program, in every placement (by arrival, an actor that a task

@@ -562,3 +562,21 @@ def test_the_graph_shows_the_workers():
     ray.shutdown()
     assert "worker 0: Plain#0, Plain#2\nworker 1: Plain#1" in graph.text()
     assert "Plain#35;1 · worker 1" in graph.mermaid() and "Plain#1 · worker 1" in graph.dot()
+
+
+def test_members_of_a_collective_group_that_share_a_worker_meet(one_worker):
+    torch = pytest.importorskip("torch")
+
+    @ray.remote(num_cpus=0)
+    class Member:
+        def total(self, rank):
+            from rayshim.util import collective
+
+            collective.init_collective_group(3, rank, "gloo", "together")
+            tensor = torch.ones(2) * (rank + 1)
+            collective.allreduce(tensor, "together")
+            return tensor.tolist(), os.getpid()
+
+    found = ray.get([Member.remote().total.remote(rank) for rank in range(3)])
+    assert [tensor for tensor, _ in found] == [[6.0, 6.0]] * 3
+    assert len({pid for _, pid in found}) == 1

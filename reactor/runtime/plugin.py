@@ -1,6 +1,6 @@
 """What the layer above gives to a run: a module with these functions. This one is the plainest: values go as they are.
 
-    install(settings, role)       set the core's hooks (hooks.h) in this process; role: driver, inline, zygote, actor, task
+    install(settings, role)       set the core's hooks (hooks.h) in this process; role: driver, zygote, actor, packed, task
     begin(settings, facts, gpus, setting)  in a worker, after the fork; facts is what the creator told of the actor, None: task
                                   worker; setting is what its tasks asked for when their demand was registered, None: nothing
     lost_text(state, value)       in the zygote: what the driver is told of a failed call whose result nobody has seen, None: nothing

@@ -10,7 +10,7 @@ from rayshim.util.collective.collective_group.torch_gloo_collective_group import
 _TIMEOUT_MS = 30000
 _backends = {"GLOO": TorchGLOOGroup}
 _groups = {}  # (what tells this process's actor and run from others, name) -> group
-_lock = threading.RLock()
+_locks = {}  # the same key -> the lock of who joins or leaves: members that share a process wait for each other
 
 
 def register_collective_backend(name, group_cls):
@@ -64,7 +64,7 @@ def init_collective_group(world_size, rank, backend=types.Backend.NCCL, group_na
     _check_inside()
     if not group_name:
         raise ValueError(f"group_name '{group_name}' needs to be a string. ({at('init_collective_group')})")
-    with _lock:
+    with _joining(group_name):
         if is_group_initialized(group_name):
             raise RuntimeError(
                 f"Trying to initialize a group a second time. ({at('init_collective_group')}: this process is in '{group_name}' already; call destroy_collective_group first, or give another group_name)"
@@ -111,7 +111,7 @@ def create_collective_group(
 def destroy_collective_group(group_name="default"):
     """The calling actor leaves the group."""
     _check_inside()
-    with _lock:
+    with _joining(group_name):
         group = _groups.pop(_key(group_name), None)
     if group is not None:
         group.destroy_group()
@@ -141,7 +141,7 @@ def get_collective_group_size(group_name="default"):
 def get_group_handle(group_name="default"):
     """The caller's group; joins it if it was declared. RuntimeError if there is none."""
     _check_inside()
-    with _lock:
+    with _joining(group_name):
         group = _groups.get(_key(group_name))
         if group is None:
             from rayshim.worker.context import RuntimeContext
@@ -170,6 +170,10 @@ def _key(group_name):
 
     s = session.current
     return (s and s.settings["node"], s and RuntimeContext().get_actor_id(), group_name)
+
+
+def _joining(group_name):
+    return _locks.setdefault(_key(group_name), threading.RLock())
 
 
 def _declare(group_name, what):
