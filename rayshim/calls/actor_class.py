@@ -14,7 +14,6 @@ from rayshim.calls.signature import Signature
 from rayshim.errors.exceptions import ActorAlreadyExistsError
 from rayshim.errors.sites import calling
 from rayshim.placement import demands, num_threads
-from rayshim.placement.interface import NewActor
 from rayshim.session import session
 from rayshim.session.environment import frozen
 
@@ -25,6 +24,26 @@ class ActorClassInheritanceException(TypeError):
     """`class B(A)` where A is an actor class."""
 
     __module__ = "rayshim.actor"
+
+
+class NewActor:
+    """An actor that is about to be created, as its placement needs to know it.
+
+    Attributes:
+        cls, info: its class and its ClassInfo; info_ref: the ref of that.
+        facts: dict, what is told of it to whoever creates its instance.
+        link: the core's reference to it.
+        creation: (args, kwargs) of the constructor call.
+        at_once: whether it works at several calls at the same time, or on streams ahead of their readers.
+        threads: how many the numeric libraries use in it.
+    """
+
+    __slots__ = ("at_once", "cls", "creation", "facts", "info", "info_ref", "link", "threads")
+
+    def __init__(self, cls, info, info_ref, facts, link, creation, at_once, threads):
+        self.cls, self.info, self.info_ref = cls, info, info_ref
+        self.facts, self.link, self.creation = facts, link, creation
+        self.at_once, self.threads = at_once, threads
 
 
 class ActorClass:

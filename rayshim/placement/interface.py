@@ -1,28 +1,12 @@
 """Placement: in which process each actor and task runs. Whatever depends on that is asked of this one interface."""
 
 import signal
-from collections import namedtuple
 
 from reactor import _core
 from reactor.runtime.seeding import reseed
 
 from rayshim.session import session
 from rayshim.session.environment import frozen
-
-
-class NewActor(namedtuple("NewActor", "cls info info_ref facts link creation at_once threads")):
-    """An actor that is about to be created.
-
-    Attributes:
-        cls, info: its class and its ClassInfo; info_ref: the ref of that.
-        facts: dict, what is told of it to whoever creates its instance.
-        link: the core's reference to it.
-        creation: (args, kwargs) of the constructor call.
-        at_once: whether it works at several calls at the same time, or on streams ahead of their readers.
-        threads: how many the numeric libraries use in it.
-    """
-
-    __slots__ = ()
 
 
 class Placement:
@@ -53,7 +37,7 @@ class Placement:
     # Actors
 
     def create(self, actor):
-        """Decides who creates a NewActor, and where; its constructor call is sent afterwards. False: its name is taken."""
+        """Decides who creates an actor (rayshim.calls.actor_class.NewActor), and where; its constructor call is sent afterwards. False: its name is taken."""
         facts, offset = actor.facts, actor.link.offset
         _core.hold(actor.info_ref.offset)  # the supervisor's, until it forgets the actor
         if not facts["name"]:

@@ -1,19 +1,21 @@
-"""The kinds of placement by name."""
+"""The kinds of placement by name. A process imports its own."""
 
-from importlib import import_module
-
-_KINDS = {
-    "isolated": ("isolated", "Isolated"),
-    "packed": ("packed", "Packed"),
-    "inline": ("inline", "Inline"),
-}
-NAMES = tuple(_KINDS)
+NAMES = ("isolated", "packed", "inline")
 
 
 def kind(given):
     """The class for what `init(placement=)` got: a name, or `packed(n)`."""
-    module, name = _KINDS[given if isinstance(given, str) else "packed"]
-    return getattr(import_module(f"rayshim.placement.{module}"), name)
+    if given == "isolated":
+        from rayshim.placement.isolated import Isolated
+
+        return Isolated
+    if given == "inline":
+        from rayshim.placement.inline import Inline
+
+        return Inline
+    from rayshim.placement.packed import Packed
+
+    return Packed
 
 
 def in_worker(control, settings, record):

@@ -55,6 +55,7 @@ def install(settings, role):
         _recorded = settings["kept"][0] if settings["kept"] and not settings["kept"][1] else None
         import socket  # noqa: F401  imported here once, not in each worker
 
+        kinds.kind(settings["placement"])
         from rayshim.calls import actor_class, function  # noqa: F401
         from rayshim.errors import exceptions  # noqa: F401
         from rayshim.worker import builtin_methods, concurrency, environment, interrupts  # noqa: F401
