@@ -169,25 +169,37 @@ def init(
         preload=slow_imports(),
         ordering=order,
         patience=budget,
-        digesting=2 if kept is not None or digest == "full" else int(bool(digest)),
+        digesting=_digesting(kept is not None, digest),
         keeping=kept is not None,
         spilling=arguments.spilling(object_spilling_directory, accepted),
         **of_kind,
     )
     driver.start()
-    # What does not need to be there before is imported beside the zygote's start.
+    logger = (logging_level, logging_format) if configure_logging else None
+    return RayContext(_begin(driver, kind, logger, arguments.shows_output(log_to_driver)))
+
+
+def _digesting(kept, digest):
+    """What the digest reads of the values that pass, as reactor's Driver wants it."""
+    return _core.Digest.FULL if kept or digest == "full" else _core.Digest.SAMPLED if digest else _core.Digest.NONE
+
+
+def _begin(driver, kind, logger, shows_output):
+    """Begins the session of a driver that has just been started, in its process; what does not need to be there before is imported beside the
+    zygote's start. Arguments: kind, of placement; logger, (level, format) for the logger "ray", None: leave it as it is."""
     from rayshim.api import termination, worker_lines
     from rayshim.errors import logs
     from rayshim.ordering import deadlock
     from rayshim.worker import hooks, unhandled
 
-    if configure_logging:
+    settings, logging_config = driver.settings, driver.settings["logging"]
+    if logger is not None:
         try:
-            logs.configure(logging_level, logging_format)
+            logs.configure(*logger)
         except BaseException:
             driver.stop()
             raise
-    screen = worker_lines.Screen(plain=logging_config is not None) if arguments.shows_output(log_to_driver) else None
+    screen = worker_lines.Screen(plain=logging_config is not None) if shows_output else None
     driver.show = screen and screen.show
     driver.lost = unhandled.report
     hooks.install(settings, "driver")
@@ -200,8 +212,8 @@ def init(
     if logging_config is not None:
         logging_config.apply()
     hooks.begin_driver(made)
-    logs.logger.info("Started a local Ray instance. (rayshim, %s, %g CPUs)", kind.name, amounts["CPU"])
-    return RayContext(made)
+    logs.logger.info("Started a local Ray instance. (rayshim, %s, %g CPUs)", kind.name, driver.cpus)
+    return made
 
 
 @session.changes

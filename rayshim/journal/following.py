@@ -82,7 +82,7 @@ def halt(what, key=None):
 def _tell_halted(number, what):
     """The driver is to know that the actor `number`, or for 0 the task that runs in this process, goes no further; None: it does."""
     if session.current is not None:  # else the session has just ended
-        session.current.control.tell("post", (_HALTED, number or -1 - _core.slot()), what)
+        session.current.placement.post((_HALTED, number or -1 - _core.slot()), what)
 
 
 def all_halted(number):
@@ -110,7 +110,7 @@ def stopped(me):
 
 
 def _stopped(me):
-    halted = {key: what for key, what in session.current.control.ask("posted", _HALTED, timeout=5).items() if what}
+    halted = {key: what for key, what in session.current.placement.posted(_HALTED, timeout=5).items() if what}
     if what := _reached(_core.waits(), me, {key[1]: what for key, what in halted.items()}):
         why = (
             "the program no longer matches its record: it waits for what did not happen"
@@ -181,9 +181,7 @@ def look(number):
 def when_arrived(what, ref=None):
     """Waits until a tag, or (ordinal, life), has come to where it was ended then, or `ref` is done. ReplayError after a while."""
     deadline = time.monotonic() + _PATIENCE
-    while not (ref is not None and ref.done()) and (_ARRIVED, what) not in session.current.control.ask(
-        "posted", _ARRIVED
-    ):
+    while not (ref is not None and ref.done()) and (_ARRIVED, what) not in session.current.placement.posted(_ARRIVED):
         if time.monotonic() > deadline:
             raise ReplayError(
                 f"the program no longer matches its record: in {_PATIENCE:g} s what it ends here, {what}, did not come to where it was ended in the record"
@@ -260,7 +258,7 @@ def _ended(number, tag, _):
 
 
 def _arrive(what):
-    session.current.control.tell("post", (_ARRIVED, what), True)
+    session.current.placement.post((_ARRIVED, what), True)
     if what in _doomed:
         _doomed.discard(what)
         if not _doomed:

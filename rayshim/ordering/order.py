@@ -60,8 +60,7 @@ def wait(refs, num_returns, frame):
             'call returns, because nothing else can move. Use init(ordering="logical") or "arrival", or give wait() a timeout'
         )
     site.by_arrival = True
-    s.control.tell(
-        "say_once",
+    s.placement.say_once(
         f"wait() at {where}",
         f"wait() at {where} gives the refs that are done first from now on, as Ray does, because waiting for the first of its list has kept the "
         f"program waiting for {site.cost / 1e9:.2g} s",
@@ -182,8 +181,7 @@ def relaxed(actor, method, caller, caller_name, holders, outcome):
             'this call is made), or use init(ordering="logical") or "arrival"'
         )
     by = _party(caller, caller_name)
-    s.control.tell(
-        "say_once",
+    s.placement.say_once(
         f"{called} called by {by}",
         f"{called} called by {by} is served in the order of arrival from now on, because calls made before it ({running}) are still running, may "
         f"yet call {me}, and have kept it waiting for longer than order may cost",

@@ -230,13 +230,16 @@ class Inline(Placement):
         here = {"pid": os.getpid(), "state": "ALIVE", "host": None}
         return {"actors": [{**made.facts, **here} for made in self._actors.values()], "workers": []}
 
+    def say_once(self, what, text, advice):
+        """Every call runs in serial order."""
+
     def said(self):
         return []
 
     def post(self, key, value):
         self._posted[key] = value
 
-    def posted(self, topic):
+    def posted(self, topic, timeout=None):
         return {key: value for key, value in self._posted.items() if key[0] == topic}
 
 

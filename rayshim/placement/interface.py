@@ -160,14 +160,18 @@ class Placement:
         """{"actors": [facts], "workers": [facts]} of what runs, and of the actors that have ended lately."""
         return self.control.ask("state", timeout=timeout)
 
+    def say_once(self, what, text, advice):
+        """`what` is served in the order of arrival although another order was asked for: tells the user the first time."""
+        self.control.tell("say_once", what, text, advice)
+
     def said(self):
-        """[(what, how often)] was served in the order of arrival although another order was asked for."""
+        """[(what, how often)] of `say_once`."""
         return self.control.ask("said", timeout=5)
 
     def post(self, key, value):
         """Shows `value` to all processes of the session, under `key`, a tuple that begins with its topic."""
         self.control.tell("post", key, value)
 
-    def posted(self, topic):
+    def posted(self, topic, timeout=None):
         """{key: value} of what was posted on a topic."""
-        return self.control.ask("posted", topic)
+        return self.control.ask("posted", topic, timeout=timeout)
