@@ -7,6 +7,8 @@ TIMED_OUT: object
 HEADER_BYTES: int
 MAX_HOSTED: int
 UNIT: int  # parts of a resource in which it is counted
+OLDER: int  # of an argument's source in a recording: so far back that it is not told
+LATER: int  # of a result in a recording: it was taken so many segments later, or more
 FOREVER: int  # of retries: without end
 FIRST_TASK: int  # a party in the order of calls from here on is a function's tasks, below it an actor; 0 is the driver
 METHOD_RESULT: int  # Ref.kind of a value that an actor's method makes
@@ -95,6 +97,43 @@ class _Outcome(NamedTuple):
     NOT_AS_RECORDED: int
 
 Outcome: _Outcome
+
+class _OpKind(NamedTuple):
+    """of a recorded operation"""
+
+    CALL: int
+    CREATE: int
+    TASK: int
+    PUT: int
+
+OpKind: _OpKind
+
+class _SegmentEnd(NamedTuple):
+    """where the caller of a recorded segment waits"""
+
+    GET: int
+    WAIT: int
+    TASK_END: int
+
+SegmentEnd: _SegmentEnd
+
+class _Beginning(NamedTuple):
+    """how a call begins (hook began)"""
+
+    HERE: int
+    HANDED_ON: int
+    FAILS: int
+
+Beginning: _Beginning
+
+class _Cancelled(NamedTuple):
+    """what became of a call that was to be cancelled (cancel)"""
+
+    DONE: int
+    UNBEGUN: int
+    RUNNING: int
+
+Cancelled: _Cancelled
 
 class _Control(NamedTuple):
     """first byte of a message of the core to the supervisor"""

@@ -7,21 +7,19 @@ from reactor import _core
 from rayshim.errors.sites import at
 from rayshim.session import session
 
-_METHOD_RESULT, _RUNNING = _core.METHOD_RESULT, 2
-
 
 def cancel_ref(ref, force, recursive):
     """See `rayshim.cancel`."""
     s = session.ensure()
     _core.count_physical()
-    of_actor = ref.kind == _METHOD_RESULT
+    of_actor = ref.kind == _core.METHOD_RESULT
     if of_actor and force:
         raise ValueError(
             f"force=True is not supported for actor tasks. ({at('cancel')}: leave it out, or use ray.kill)"
         )
 
     def end():
-        if _core.cancel(ref, recursive) == _RUNNING and not of_actor:
+        if _core.cancel(ref, recursive) == _core.Cancelled.RUNNING and not of_actor:
             s.placement.interrupt(ref, force)
 
     if s.settings["kept"]:

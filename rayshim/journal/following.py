@@ -12,7 +12,6 @@ from rayshim.errors.exceptions import ReplayError
 from rayshim.journal.files import life
 from rayshim.session import session
 
-_HANDED_ON, _FAILS = 1, 2  # the core's hook `began`
 _ARRIVED = "arrived"
 _QUIET = 60.0  # seconds for which the driver has waited and nothing has moved, when it gives up
 _BUSY = 0.1  # share of the processor that workers use at most which wait, and look now and then
@@ -190,7 +189,7 @@ def when_arrived(what, ref=None):
 
 
 def _began(number, tag, how):
-    if how == _FAILS:
+    if how == _core.Beginning.FAILS:
         return
     follow = _here.get(number)
     if tag not in _kept.began:
@@ -200,7 +199,7 @@ def _began(number, tag, how):
         _left[tag] = halts[tag]
     if follow:
         follow.begun += 1
-        if how == _HANDED_ON:
+        if how == _core.Beginning.HANDED_ON:
             follow.ended += 1
         follow.look()
     if tag in _kept.cancelled and (tag in _kept.interrupted or _left.get(tag) == 0 or tag in _kept.outlived):

@@ -162,11 +162,12 @@ def relaxed(actor, method, caller, caller_name, holders, outcome):
     """The core's word from the worker of actor number `actor`: the call of its method number `method` by `caller`, in its call `caller_name`
     (None: not known), was held back for `holders`, [(party, name of its call or None)] (none: for an argument that is not there).
 
-    `outcome` 0: it is not held back for them any more. 1: it fails (strict order), 2: it is not what was recorded; returns the exception.
+    `outcome`, a _core.Outcome. RELAXED: it is not held back for them any more. REFUSED: it fails (strict order); NOT_AS_RECORDED: another call was
+    recorded there; both return the exception.
     """
     s = session.current
     called = f"{_party(actor, _core.method_name(actor, method) or '__init__')}"
-    if outcome == 2:
+    if outcome == _core.Outcome.NOT_AS_RECORDED:
         return ReplayError(
             f"the program no longer matches its record: {called} (actor {actor}) was called, and the record has another call there, "
             "which does not come"
@@ -174,7 +175,7 @@ def relaxed(actor, method, caller, caller_name, holders, outcome):
     whom = sorted({_party(*holder) for holder in holders})
     running = f"{', '.join(whom[:4])}{f' and {len(whom) - 4} more' if len(whom) > 4 else ''}"
     me = called.partition(".")[0]
-    if outcome == 1:
+    if outcome == _core.Outcome.REFUSED:
         return OrderingError(
             f"{called} cannot be run in the order of the program's serial run: calls made before it ({running}) may still call {me}, and do not "
             "end, because nothing else can move before this one has run. Let the earlier calls end first (get their results before "

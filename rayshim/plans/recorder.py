@@ -8,10 +8,8 @@ from reactor.record import CREATION, Divergence, Operation, Recording, Result, S
 
 from rayshim.ordering import order
 
-_CALL, _CREATE, _TASK, _PUT = range(4)
-_ENDS = ("get", "wait", "end of task")
-_OLDER = 0xFFFFFFFF
-_LATER = 31  # the native recorder tells apart results taken up to so many segments later
+_CALL, _CREATE, _TASK, _PUT = _core.OpKind
+_ENDS = {_core.SegmentEnd.GET: "get", _core.SegmentEnd.WAIT: "wait", _core.SegmentEnd.TASK_END: "end of task"}
 _PATIENCE = 1.0  # seconds that a busy worker is given to hand over its recording
 
 
@@ -113,7 +111,7 @@ class _Trie:
         for k, (node, *_) in enumerate(self.raw_segments):
             for index, n in enumerate(self._path(node)):
                 later, end = self.nodes[n]["taken"], k
-                for back in range(_LATER):
+                for back in range(_core.LATER):
                     if end is None:
                         break
                     if later >> back & 1:
@@ -182,7 +180,7 @@ class _Trie:
 
     def _made_by(self, k, path, back, op):
         """The operation that made an argument, found along the segments that usually come before."""
-        if back == _OLDER:
+        if back == _core.OLDER:
             return None
         for _ in range(back):
             k = self.before.get(k)

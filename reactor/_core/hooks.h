@@ -53,6 +53,7 @@
 namespace reactor {
 
 enum class Outcome : uint32_t;  // patience.h
+enum class Beginning : int { Here = 0, HandedOn, Fails };  // of a call: it runs here, in a thread or an event loop, or its argument failed
 
 // Arguments of hooks as Python objects. Of a null pointer: None, but an Owned that is null is an error that is set.
 inline Owned to_python(bool v) { return Owned::share(v ? Py_True : Py_False); }

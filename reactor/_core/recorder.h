@@ -22,6 +22,8 @@ namespace reactor {
 
 enum class OpKind : uint32_t { Call = 0, Create, Task, Put };
 enum class SegmentEnd : uint32_t { Get = 0, Wait, TaskEnd };
+constexpr uint32_t kOlder = UINT32_MAX;  // SourceNote::back: so far back that it is not told, or another process's
+constexpr uint32_t kLater = 31;          // OpNote::taken: results taken up to so many segments later are told apart
 
 struct OpKey {
   uint64_t target;       // uid of the actor or of the function's object; 0 for put
@@ -60,7 +62,7 @@ struct OpFacts {
 
 struct SourceNote {
   uint32_t argument;
-  uint32_t back;           // 0 this segment, 1 the one before …; UINT32_MAX older or another process's
+  uint32_t back;           // 0 this segment, 1 the one before …; or kOlder
   uint32_t op;
 };
 // What is shown of an operation besides; made once: of the first operations when they are recorded, of others when they
@@ -71,7 +73,7 @@ struct OpNote {
   std::string result;      // of the result, once the caller has read one
   uint64_t result_bytes = 0;
   std::vector<SourceNote> sources;
-  uint32_t taken = 0;      // bit k: the caller has got the result at the end of the k-th segment after this one; bit 31: later
+  uint32_t taken = 0;      // bit k: the caller has got the result at the end of the k-th segment after this one; bit kLater: later
 };
 
 struct SegmentNote {
@@ -175,8 +177,8 @@ class Recorder {
   }
 
   uint32_t segment() const { return serial_; }                       // number of the running segment, never reused
-  // How many segments ago that one was; UINT32_MAX for 0, which is none.
-  uint32_t back_to(uint32_t segment) const { return segment ? serial_ - segment : UINT32_MAX; }
+  // How many segments ago that one was; kOlder for 0, which is none.
+  uint32_t back_to(uint32_t segment) const { return segment ? serial_ - segment : kOlder; }
   uint32_t position() const { return caller_.at; }
   uint32_t depth() const { return nodes_[caller_.at].depth; }
   uint32_t room(uint32_t node) const { return nodes_[node].room; }

@@ -207,7 +207,8 @@ void MessageRun::invoke() {
   begin_titles();
   if (ctx->host) ctx->host->method_begins();
   started_ = ctx->tracing ? now_ns() : 0;
-  const bool may_begin = kind_ == MessageKind::Create || tell_of_call(hooks.began, actor_, error_ ? 2 : int(handed_on_));
+  const Beginning how = error_ ? Beginning::Fails : handed_on_ ? Beginning::HandedOn : Beginning::Here;
+  const bool may_begin = kind_ == MessageKind::Create || tell_of_call(hooks.began, actor_, int(how));
   if (error_ || !may_begin) handed_on_ = false;
   if (error_) error_.reset();  // it is what the call raises
   else if (may_begin && callable_ && handed_on_) hand_on();

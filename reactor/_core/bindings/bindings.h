@@ -19,6 +19,8 @@ void bind_workers(nb::module_& m);       // processes of the run
 void bind_observation(nb::module_& m);   // recordings, counters, the store
 void bind_testing(nb::module_& m);       // with REACTOR_TESTING: for tests and benchmarks
 
+enum class Cancelled : int { Done = 0, Unbegun, Running };  // what became of a call that was to be cancelled
+
 // A new reference, or the Python error that is set.
 inline nb::object steal(PyObject* o) {
   if (!o) throw nb::python_error();

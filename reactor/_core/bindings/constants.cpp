@@ -6,6 +6,7 @@
 #include "actor_states.h"
 #include "order.h"
 #include "patience.h"
+#include "recorder.h"
 #include "stream.h"
 
 namespace reactor {
@@ -61,6 +62,16 @@ void bind_constants(nb::module_& m) {
               {number("RELEASE", Control::Release), number("DRAIN", Control::Drain), number("SPAWN", Control::Spawn),
                number("RESOURCES", Control::Resources), number("REFUSE", Control::Refuse),
                number("SPILLED", Control::Spilled)});
+  add_numbers(m, "reactor._core.OpKind", "of a recorded operation",
+              {number("CALL", OpKind::Call), number("CREATE", OpKind::Create), number("TASK", OpKind::Task), number("PUT", OpKind::Put)});
+  add_numbers(m, "reactor._core.SegmentEnd", "where the caller of a recorded segment waits",
+              {number("GET", SegmentEnd::Get), number("WAIT", SegmentEnd::Wait), number("TASK_END", SegmentEnd::TaskEnd)});
+  add_numbers(m, "reactor._core.Beginning", "how a call begins (hook began)",
+              {number("HERE", Beginning::Here), number("HANDED_ON", Beginning::HandedOn), number("FAILS", Beginning::Fails)});
+  add_numbers(m, "reactor._core.Cancelled", "what became of a call that was to be cancelled (cancel)",
+              {number("DONE", Cancelled::Done), number("UNBEGUN", Cancelled::Unbegun), number("RUNNING", Cancelled::Running)});
+  m.attr("OLDER") = kOlder;
+  m.attr("LATER") = kLater;
   m.attr("UNIT") = kUnit;
   m.attr("FOREVER") = kForever;    // of retries: without end
   m.attr("FIRST_TASK") = kTasks;   // see Party in order.h

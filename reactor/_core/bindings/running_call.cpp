@@ -5,17 +5,17 @@
 namespace reactor {
 namespace {
 
-// cancel(ref) -> 0 it was done, 1 cancelled before it began, 2 it is running (the process is told by a signal).
-int cancel_object(Object* o, bool children) {
-  if (is_done(o)) return 0;
+// Of one that runs, the process is told by a signal.
+Cancelled cancel_object(Object* o, bool children) {
+  if (is_done(o)) return Cancelled::Done;
   State pending = State::Pending;
   if (o->state.compare_exchange_strong(pending, State::Cancelled, memory_order_acq_rel)) {
     complete(ctx->local, o, State::Cancelled);
-    return 1;
+    return Cancelled::Unbegun;
   }
-  if (pending != State::Running) return 0;
+  if (pending != State::Running) return Cancelled::Done;
   uint16_t wanted = 0;
-  if (!o->unwanted.compare_exchange_strong(wanted, 1) && wanted != 1) return 0;
+  if (!o->unwanted.compare_exchange_strong(wanted, 1) && wanted != 1) return Cancelled::Done;
   uint32_t runner = slot_of(o->runner.load(memory_order_seq_cst));
   if (runner != kNoProc && kind_of(o) == kMethodResult) {
     // Its process hears of it when its main thread is free, as that of an async or threaded actor is.
@@ -33,14 +33,14 @@ int cancel_object(Object* o, bool children) {
     ctx->heap->procs[runner].cancel_children.store(children, memory_order_relaxed);
     ctx->heap->procs[runner].cancel.store(o->uid, memory_order_release);
   }
-  return 2;
+  return Cancelled::Running;
 }
 
 int cancel(nb::handle ref, bool children) {
   need_ctx();
   Object* o = ref_object(ref.ptr());
   if (!o) throw nb::python_error();
-  return cancel_object(o, children);
+  return int(cancel_object(o, children));
 }
 
 // Cancels the tasks that the running, cancelled task has started; gives the slots of processes to be interrupted.
@@ -49,7 +49,7 @@ nb::list cancel_children() {
   if (!ctx->proc->cancel_children.load()) return slots;
   for (auto [off, uid] : ctx->children) {
     auto* o = ctx->heap->at<Object>(off);
-    if (o->uid != uid || o->holds.load() <= 0 || cancel_object(o, true) != 2) continue;
+    if (o->uid != uid || o->holds.load() <= 0 || cancel_object(o, true) != Cancelled::Running) continue;
     uint32_t runner = slot_of(o->runner.load());
     if (runner != kNoProc) slots.append(runner);
   }

@@ -89,7 +89,7 @@ void note_result(PyRef* r) {
   OpNote* note = ctx->recorder->note(r->recorded);
   if (!note) return;
   uint32_t later = ctx->recorder->segment() - 1 - r->segment;  // the wait that gets it has ended its segment
-  note->taken |= 1u << (later < 31 ? later : 31);
+  note->taken |= 1u << (later < kLater ? later : kLater);
   if (!note->result.empty()) return;
   Reading reading(r->object);
   auto* v = reinterpret_cast<ValueHeader*>(reading.value());
