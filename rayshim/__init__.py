@@ -37,6 +37,7 @@ from rayshim.session.ids import (
     UniqueID,
     WorkerID,
 )
+from rayshim.session.version import RAY_COMMIT as __commit__
 from rayshim.session.version import (
     VERSION as __version__,
 )  # rayshim.alias.install() puts Ray's here, for what looks at ray.__version__
@@ -63,7 +64,8 @@ if TYPE_CHECKING:
     from rayshim.job_config import LoggingConfig
     from rayshim.placement.packing import packed
 del TYPE_CHECKING
-_MODULES = ("util", "dag", "experimental", "runtime_context", "job_config", "cloudpickle", "_raylet")
+_MODULES = ("util", "dag", "experimental", "runtime_context", "job_config", "cloudpickle", "remote_function", "types", "_raylet")
+_OVER = ("_private", "data")  # with the libraries of Ray's package: see rayshim.session.libraries
 
 
 def __getattr__(name):
@@ -71,6 +73,8 @@ def __getattr__(name):
 
     if name in _MODULES:
         return import_module(f"rayshim.{name}")
+    if name in _OVER and rayshim.alias.is_installed():
+        return import_module(f"ray.{name}")
     if name in _MODULE_OF:
         value = globals()[name] = getattr(import_module(f"rayshim.{_MODULE_OF[name]}"), name)
         return value

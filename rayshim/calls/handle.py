@@ -143,6 +143,12 @@ class ActorHandle:
 
     __module__ = "rayshim.actor"
 
+    def __class_getitem__(cls, actor_class):
+        """`ActorHandle[Counter]` in annotations."""
+        from types import GenericAlias
+
+        return GenericAlias(cls, actor_class)
+
     def __init__(self, link, info, info_ref):
         d = self.__dict__
         d["_link"], d["_info"], d["_info_ref"] = link, info, info_ref

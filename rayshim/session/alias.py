@@ -3,6 +3,8 @@
 import os
 import sys
 
+from rayshim.session import libraries
+from rayshim.session.libraries import OVER
 from rayshim.session.version import RAY_VERSION
 
 OURS, THEIRS = "rayshim", "ray"
@@ -25,6 +27,7 @@ def install():
         )
     if not is_installed():
         sys.meta_path.insert(0, _Finder())
+        sys.meta_path.append(_Through())
         sys.modules[OURS].__version__ = RAY_VERSION
         if any(name in sys.modules for name in _STARTERS):
             _pass_on()
@@ -97,12 +100,29 @@ class _Finder:
             _pass_on()
         if name != THEIRS and not name.startswith(THEIRS + "."):
             return None
-        ours = OURS + name[len(THEIRS) :]
-        if not _exists(ours):
-            raise ModuleNotFoundError(_missing(name, ours), name=name)
+        inner = name[len(THEIRS) :]
         from importlib.machinery import ModuleSpec
 
-        return ModuleSpec(name, _Loader(ours), origin=ours)
+        for ours in (OURS + inner, OVER + inner):
+            if _exists(ours):
+                return ModuleSpec(name, _Loader(ours), origin=ours)
+        found = libraries.spec(inner[1:])
+        if found is None:
+            raise ModuleNotFoundError(_missing(name, OURS + inner), name=name)
+        return found
+
+
+class _Through:
+    """Finds `rayshim.rllib` where the program says `from ray import rllib`: `ray` is the module `rayshim`, which has no such part of its own,
+    but `ray.rllib` there is. The last finder, for what no other has found."""
+
+    def find_spec(self, name, path=None, target=None):
+        for ours in (OVER, OURS):
+            if name.startswith(ours + ".") and libraries.spec(name[len(ours) + 1 :]):
+                from importlib.machinery import ModuleSpec
+
+                return ModuleSpec(name, _Loader(THEIRS + name[len(ours) :]), origin=name)
+        return None
 
 
 class _Loader:
@@ -125,14 +145,17 @@ class _Loader:
 def _exists(ours):
     if ours in sys.modules:
         return True
-    from importlib.util import find_spec
+    from importlib import import_module
 
-    try:
-        return find_spec(ours) is not None
-    except ModuleNotFoundError as error:
-        if error.name and ours.startswith(error.name):
-            return False
-        raise  # ours is there, but something that it imports is not
+    parent = ours.rpartition(".")[0]
+    if parent and not _exists(parent):
+        return False
+    path = getattr(import_module(parent), "__path__", None) if parent else None
+    if parent and path is None:
+        return False
+    return any(
+        finder.find_spec(ours, path) for finder in sys.meta_path if not isinstance(finder, (_Finder, _Asking, _Through))
+    )
 
 
 def _missing(name, ours):

@@ -81,6 +81,7 @@ class Session:
         self.group = None  # in a task of a placement group: (uid of the task, whether it captures)
         self.reserved = set()  # keys of what rayshim.placement.demands has reserved for its own use
         self._reservations = None
+        self._key_values = None
         self.posted = {}  # inline placement: what elsewhere lies with the supervisor for all to read, tuple -> value
 
     @property
@@ -181,6 +182,15 @@ class Session:
 
             self._reservations = Reservations(_own_demand, _core.reply)
         return self._reservations
+
+    @property
+    def key_values(self):
+        """Inline placement: the table that elsewhere lies with the supervisor."""
+        if self._key_values is None:
+            from reactor.runtime.key_values import KeyValues
+
+            self._key_values = KeyValues()
+        return self._key_values
 
 
 def _keep(exports, key, ref):

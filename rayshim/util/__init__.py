@@ -4,6 +4,9 @@ from rayshim.util.placement_group import placement_group  # now: its module, imp
 
 _MODULES = {
     "ActorPool": "actor_pool",
+    "Deprecated": "annotations",
+    "DeveloperAPI": "annotations",
+    "PublicAPI": "annotations",
     "as_completed": "unordered",
     "deregister_serializer": "serialization",
     "disable_log_once_globally": "debug",
@@ -23,7 +26,7 @@ _MODULES = {
 
 _SUBMODULES = {
     name: name
-    for name in ("collective", "iter", "metrics", "multiprocessing", "queue", "scheduling_strategies", "state")
+    for name in ("annotations", "client", "collective", "debug", "iter", "metrics", "multiprocessing", "queue", "scheduling_strategies", "state", "timer")
 } | {"pdb": "rpdb"}
 
 __all__ = [*_MODULES, placement_group.__name__]  # noqa: PLE0604

@@ -48,3 +48,8 @@ def post_mortem():
 
 def _in_worker():
     return session.current is not None and session.current.driver is None
+
+
+def _is_ray_debugger_post_mortem_enabled():
+    """Whether RAY_DEBUG_POST_MORTEM asks for a debugger where a task fails: rayshim has none of that kind."""
+    return False

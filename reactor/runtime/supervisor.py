@@ -13,6 +13,7 @@ from time import monotonic
 
 from reactor import _core
 from reactor.runtime import control, descendants, output, worker
+from reactor.runtime.key_values import KeyValues
 from reactor.runtime.gpus import GpuShares
 from reactor.runtime.preloading import preload
 from reactor.runtime.reservations import Reservations
@@ -45,6 +46,7 @@ _ANSWERED = (
     "release",
     "reservations",
     "posted",
+    "kv",
 )  # requests whose last argument is where the answer goes
 
 
@@ -101,6 +103,7 @@ class Supervisor:
         self.settings = [None]  # what task workers are born with, by number; the demands of tasks name one
         self.resource_index = {name: i for i, name in enumerate(_core.resources())}
         self.reservations = Reservations(lambda wanted: self._demand(wanted, "a placement group"), _core.reply)
+        self.key_values = KeyValues()
         self.posted = {}  # what processes tell of themselves, for all to read: tuple -> value
         self.gpus = GpuShares(_core.resources().get("GPU", (0,))[0] // _core.UNIT)
         self.tasks_started = 0
@@ -265,6 +268,13 @@ class Supervisor:
     def on_posted(self, topic, reply):
         """{key: value} of the keys that begin with `topic`."""
         _core.reply(reply, (True, {key: value for key, value in self.posted.items() if key[0] == topic}))
+
+    def on_kv_part(self, name, data):
+        self.key_values.part(name, data)
+
+    def on_kv(self, what, namespace, key, *more_and_reply):
+        *more, reply = more_and_reply
+        _core.reply(reply, (True, self.key_values.ask(what, namespace, key, *more)))
 
     def on_release(self, key, reply):
         self._release(key)

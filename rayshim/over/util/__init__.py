@@ -1,0 +1,1 @@
+"""Parts of ray.util that its libraries import."""

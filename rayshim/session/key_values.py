@@ -1,0 +1,29 @@
+"""The table of keys and values that all processes of the session share: Ray's internal key-value store."""
+
+import itertools
+import os
+
+from rayshim.session import session
+
+_PART = 64 << 10  # bytes of a value in one control message
+_numbers = itertools.count()
+
+
+def ask(what, namespace, key, *more):
+    """One operation of reactor.runtime.key_values.KeyValues."""
+    s = session.current
+    if s.control is None:
+        return s.key_values.ask(what, namespace, key, *more)
+    return s.control.ask("kv", what, namespace, key, *more)
+
+
+def put(namespace, key, value, overwrite):
+    """Whether there was a value before; then it is replaced if `overwrite`."""
+    s = session.current
+    name = (os.getpid(), next(_numbers))
+    last = max(0, (len(value) - 1) // _PART * _PART)
+    if s.control is None:
+        return s.key_values.ask("put", namespace, key, value, name, overwrite)
+    for at in range(0, last, _PART):
+        s.control.tell("kv_part", name, value[at : at + _PART])
+    return s.control.ask("kv", "put", namespace, key, value[last:], name, overwrite)
