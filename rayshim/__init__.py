@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from rayshim.placement.packing import packed
 del TYPE_CHECKING
 _MODULES = ("util", "dag", "experimental", "runtime_context", "job_config", "cloudpickle", "remote_function", "types", "_raylet")
-_OVER = ("_private", "data")  # with the libraries of Ray's package: see rayshim.session.libraries
+_OVER = ("_private", "autoscaler", "data")  # with the libraries of Ray's package: see rayshim.session.libraries
 
 
 def __getattr__(name):
@@ -73,7 +73,7 @@ def __getattr__(name):
 
     if name in _MODULES:
         return import_module(f"rayshim.{name}")
-    if name in _OVER and rayshim.alias.is_installed():
+    if name in _OVER and import_module("rayshim.session.alias").is_installed():
         return import_module(f"ray.{name}")
     if name in _MODULE_OF:
         value = globals()[name] = getattr(import_module(f"rayshim.{_MODULE_OF[name]}"), name)

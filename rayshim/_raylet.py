@@ -2,10 +2,8 @@
 
 # ruff: noqa: F401
 
-from typing import NamedTuple
 
-
-from rayshim.calls.generators import DynamicObjectRefGenerator, ObjectRefGenerator  # noqa: F401
+from rayshim.calls.generators import DynamicObjectRefGenerator, ObjectRefGenerator, StreamingGeneratorStats  # noqa: F401
 from rayshim.experimental import internal_kv
 from rayshim.calls.refs import ObjectRef  # noqa: F401
 from rayshim.session.ids import (
@@ -54,12 +52,6 @@ class GcsClient:
         return internal_kv._internal_kv_exists(key, namespace=namespace)
 
 IMPLICIT_RESOURCE_PREFIX = "node:__internal_implicit_resource_"
-
-
-class StreamingGeneratorStats(NamedTuple):
-    """What `yield` gives to a streaming generator that asks: how long (seconds) it took to store the value that it yielded."""
-
-    object_creation_dur_s: float = 0.0
 
 
 def build_address(host, port):

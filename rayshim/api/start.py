@@ -9,7 +9,7 @@ from reactor import _core
 from rayshim.errors.sites import at, calling
 from rayshim.ordering import order as orders
 from rayshim.placement import num_threads
-from rayshim.session import session
+from rayshim.session import folder, session
 from rayshim.session.version import RAY_VERSION
 
 _LAST_SECONDS = 0.5
@@ -232,6 +232,8 @@ def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
     orders.say_at_end()
     ended = session.end()
     ended.driver.stop()
+    if ended.inline:
+        folder.remove(ended.settings["driver"])
     if ended.settings["kept"]:
         from rayshim.journal import rerun
 

@@ -66,6 +66,19 @@ class ObjectRefGenerator:
             return [self._link, self._generator_ref]
         return [self._generator_ref] if state == CLOSING else []
 
+    def _next_sync(self, timeout_s=None):
+        """As `next`, waiting at most `timeout_s` seconds (None: until it is there); then a nil ref."""
+        while missing := self._missing():
+            if timeout_s is not None and not _core.wait(missing, 1, timeout_s)[0]:
+                return _nil()
+            if timeout_s is None:
+                _core.wait(missing, 1, None)
+        return next(self)
+
+    def _stream_exhausted(self):
+        """Whether all values were taken, so that only the end is to come."""
+        return self._state() not in (PENDING, ITEM)
+
     def completed(self):
         """A ref that is done when the generator is; getting it raises if the task failed other than by the generator's exception."""
         return self._generator_ref
@@ -105,10 +118,33 @@ class ObjectRefGenerator:
         )
 
 
+def _nil():
+    from rayshim.calls.refs import ObjectRef
+
+    return ObjectRef.nil()
+
+
 def _unsupported(name):
     return NotImplementedError(
         f"`gen.{name}` is not supported. (at {calling()}: refs are taken with next() or a loop; ray.cancel ends the task)"
     )
+
+
+class StreamingGeneratorStats:
+    """What `yield` gives in a streaming generator: how long it took to store the value.
+
+    Attributes:
+        object_creation_dur_s: float, seconds.
+    """
+
+    __module__ = "rayshim._raylet"
+    __slots__ = ("object_creation_dur_s",)
+
+    def __init__(self, object_creation_dur_s):
+        self.object_creation_dur_s = object_creation_dur_s
+
+    def __repr__(self):
+        return f"StreamingGeneratorStats(object_creation_dur_s={self.object_creation_dur_s})"
 
 
 class DynamicObjectRefGenerator:

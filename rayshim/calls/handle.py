@@ -185,6 +185,10 @@ class ActorHandle:
     def _ray_actor_id(self):
         return self._actor_id
 
+    def _get_local_state(self):
+        """What this process sees of the actor, as a number of Ray's ActorTableData.ActorState: 2 alive, 4 dead."""
+        return _STATES[self._link.state]
+
     def __dir__(self):
         return ["__init__", *(name for name in self._info.methods if name != "__dag_stage__")]
 
@@ -204,6 +208,9 @@ class ActorHandle:
         _core.hold(self._link.offset)  # pickled outside any call: the actor stays while the session lasts
         _core.offer(self._link, named=True)
         return _handle_at, (self._link.offset, self._info_ref, _run())
+
+
+_STATES = {0: 2, 1: 2, 2: 4}  # of _core.Link -> ActorTableData.ActorState
 
 
 class _ImportLink:

@@ -39,13 +39,14 @@ class ActorLoop:
             @functools.wraps(method)
             def call(*args, **kwargs):
                 values = method(*args, **kwargs)
+                told = None
                 try:
                     while True:
                         try:
-                            value = self.run(values.__anext__())
+                            value = self.run(values.asend(told))
                         except StopAsyncIteration:
                             return
-                        yield value
+                        told = yield value
                 finally:
                     self.run(values.aclose())
 

@@ -1,8 +1,6 @@
 """The session's folder, for libraries that write logs and results of their own: made when first asked for, gone with the session."""
 
 import os
-import shutil
-import tempfile
 
 from rayshim.session import session
 
@@ -16,13 +14,16 @@ def path():
     return made
 
 
-def remove(settings):
-    """At the end of the session."""
-    shutil.rmtree(_name(settings["driver"]), ignore_errors=True)
+def remove(driver):
+    """At the end of the session whose driver has this process number."""
+    if os.path.isdir(_name(driver)):
+        import shutil
+
+        shutil.rmtree(_name(driver), ignore_errors=True)
 
 
 def _parent():
-    return os.path.join(tempfile.gettempdir(), f"rayshim-{os.getuid()}")
+    return os.path.join(os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp", f"rayshim-{os.getuid()}")
 
 
 def _name(driver):
@@ -30,10 +31,9 @@ def _name(driver):
 
 
 def _remove_stale():
-    """Removes folders of sessions whose driver was killed."""
-    parent = _parent()
-    os.makedirs(parent, mode=0o700, exist_ok=True)
-    for name in os.listdir(parent):
-        pid = name.removeprefix("session_")
-        if pid.isdigit() and not os.path.exists(f"/proc/{pid}"):
-            shutil.rmtree(os.path.join(parent, name), ignore_errors=True)
+    """Removes folders of sessions of which all processes were killed at once."""
+    os.makedirs(_parent(), mode=0o700, exist_ok=True)
+    for name in os.listdir(_parent()):
+        driver = name.removeprefix("session_")
+        if driver.isdigit() and not os.path.exists(f"/proc/{driver}"):
+            remove(driver)

@@ -1,7 +1,9 @@
 """What an async actor makes of a generator. Apart from rayshim.calls.generators because asyncio takes as long to import as all of rayshim."""
 
 import asyncio
+import time
 
+from rayshim.calls.generators import StreamingGeneratorStats
 from rayshim.session.futures import any_done
 
 _CANCEL_SECONDS = 0.1  # a producer that waits for its consumer looks so often whether it was cancelled
@@ -13,12 +15,20 @@ async def stream(values, completion, physically=None):
     Arguments: physically, in a run that is recorded or replayed: awaits what looks at who reads the values (rayshim.journal.loop).
     """
     outside = physically or _as_it_is
-    if not hasattr(values, "__anext__"):
+    if not hasattr(values, "asend"):
         values = _in_turns(values)
     try:
         await outside(_let_on(completion))
-        async for value in values:
-            if await outside(_taken(completion, completion.item(value))):
+        told = None
+        while True:
+            try:
+                value = await values.asend(told)
+            except StopAsyncIteration:
+                return
+            before = time.perf_counter()
+            ticket = completion.item(value)
+            told = StreamingGeneratorStats(time.perf_counter() - before)
+            if await outside(_taken(completion, ticket)):
                 raise asyncio.CancelledError
     finally:
         await values.aclose()
@@ -46,6 +56,15 @@ async def _let_on(completion):
 
 
 async def _in_turns(values):
-    for value in values:
-        yield value
+    if hasattr(values, "__anext__"):  # an iterator without `asend`
+        async for value in values:
+            yield value
+        return
+    told, send = None, getattr(values, "send", None)
+    while True:
+        try:
+            value = next(values) if told is None or send is None else send(told)
+        except StopIteration:
+            return
+        told = yield value
         await asyncio.sleep(0)

@@ -152,6 +152,13 @@ class RuntimeContext:
         return f"session_{session.current.settings['driver']}"
 
     @property
+    def worker(self):
+        """Facts of this process, see rayshim.worker.process."""
+        from rayshim.worker.process import global_worker
+
+        return global_worker
+
+    @property
     def worker_id(self):
         return self.get_worker_id()
 

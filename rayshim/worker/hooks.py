@@ -6,16 +6,17 @@ import os
 from reactor import _core
 from reactor.runtime.seeding import reseed
 
-from rayshim.calls.generators import ObjectRefGenerator
+from rayshim.calls.generators import ObjectRefGenerator, StreamingGeneratorStats
 from rayshim.errors.sites import OURS
 from rayshim.placement import num_threads
-from rayshim.session import gpus, session
+from rayshim.session import folder, gpus, session
 from rayshim.session.environment import thawed
 from rayshim.session.facts import public
 from rayshim.worker import creation, failures
 from rayshim.worker.failures import lost_text  # noqa: F401  of the plugin, too
 
 _recorded = None  # in the zygote: path of the record
+_driver = 0  # there: its process number
 
 
 def install(settings, role):
@@ -42,6 +43,7 @@ def install(settings, role):
         ("store_full", failures.store_full),
         ("deferred", deferred),
         ("generator", ObjectRefGenerator),
+        ("yielded", lambda nanoseconds: StreamingGeneratorStats(nanoseconds / 1e9)),
         ("gather", generators.gather),
         ("stale", failures.stale),
         ("unpicklable", failures.unpicklable),
@@ -59,7 +61,8 @@ def install(settings, role):
 
         _core.set_hook("exit_kind", worker.exit_kind)
     if role == "zygote":
-        global _recorded
+        global _recorded, _driver
+        _driver = settings["driver"]
         _recorded = settings["kept"][0] if settings["kept"] and not settings["kept"][1] else None
         import socket  # noqa: F401  imported here once, not in each worker
 
@@ -72,6 +75,11 @@ def install(settings, role):
             from rayshim.worker import recorded_threads  # noqa: F401  the runtime's own locks are made before `know_locks`
 
             know_locks()
+
+
+def ended():
+    """In the zygote: the session's other processes have ended."""
+    folder.remove(_driver)
 
 
 def observe(settings):

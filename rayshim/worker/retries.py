@@ -11,12 +11,18 @@ def again(function, args, kwargs, retry, take_retry):
     it was."""
     given = 0
     while True:
+        values, place, told = function(*args, **kwargs), 0, None
         try:
-            for place, value in enumerate(function(*args, **kwargs)):
+            while True:
+                try:
+                    value = next(values) if told is None else values.send(told)
+                except StopIteration:
+                    return
+                told = None
                 if place == given:
                     given += 1
-                    yield value
-            return
+                    told = yield value
+                place += 1
         except retry:
             if not take_retry():
                 raise

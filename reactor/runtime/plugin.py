@@ -3,6 +3,7 @@
     install(settings, role)       set the core's hooks (hooks.h) in this process; role: driver, inline, zygote, actor, task
     begin(settings, facts, gpus, setting)  in a worker, after the fork; facts is what the creator told of the actor, None: task
                                   worker; setting is what its tasks asked for when their demand was registered, None: nothing
+    ended()                       in the zygote: the session's other processes have ended
     lost_text(state, value)       in the zygote: what the driver is told of a failed call whose result nobody has seen, None: nothing
     died(facts)                   in the zygote: the value stored as the reason of a death (see reactor.runtime.supervisor)
 
@@ -36,6 +37,10 @@ def begin(settings, facts, gpus, setting):
 
 def died(facts):
     return facts
+
+
+def ended():
+    pass
 
 
 def lost_text(state, value):

@@ -756,6 +756,7 @@ class Supervisor:
                 return False
 
         descendants.end(lambda: descendants.of(os.getpid()), reap)
+        self.plugin.ended()
 
     # ---- output
 

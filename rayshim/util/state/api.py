@@ -70,6 +70,9 @@ get_actor = _getting(
 get_node = _getting(sources.nodes, "node_id", "The NodeState of this hex id, or None.")
 get_job = _getting(sources.jobs, "job_id", "The JobState of this hex id, or None.")
 get_worker = _getting(sources.workers, "worker_id", "The WorkerState of this hex id, or None.")
+get_task = _getting(
+    sources.tasks, "task_id", "The TaskState of the ended call with this hex id, or None; else as `list_tasks`."
+)
 get_placement_group = _getting(
     sources.placement_groups, "placement_group_id", "The PlacementGroupState, with details, of this hex id, or None."
 )

@@ -1,1 +1,0 @@
-"""Parts of ray.util that its libraries import."""
