@@ -32,8 +32,8 @@ SAID = tuple(
     re.compile(line)
     for line in (
         r"^\(runtime pid=\d+\) Spilled ",
-        r"^\(runtime pid=\d+\) .* (is served in the order of arrival|gives the refs that are done first) from now on, ",
-        r"^rayshim: served in the order of arrival in this run: ",
+        r"^\(runtime pid=\d+\) .* (is now served in arrival order|now returns the refs that are done first), ",
+        r"^rayshim: served in arrival order in this run: ",
         r"^\(runtime pid=\d+\) task workers are killed \(signal 9\) before they can run anything",
     )
 )

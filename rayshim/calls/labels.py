@@ -1,4 +1,4 @@
-"""The syntax of labels, which choose a machine. There is one machine here and it has none, so they are checked and no more."""
+"""The syntax of label selectors, which choose a machine on Ray. As there is only one machine here, they are only checked."""
 
 import re
 

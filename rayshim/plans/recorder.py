@@ -210,7 +210,7 @@ class _Trie:
             if parent in ends:
                 end, born, count, site = ends[parent]
                 if numbers[0] >= born:  # the segment ended here when it was recorded, later it went on
-                    yield self._divergence(caller, None, first, _ENDS[end], "the segment went on", site)
+                    yield self._divergence(caller, None, first, _ENDS[end], "the segment was longer", site)
                     continue
                 yield Divergence(
                     caller,
@@ -218,7 +218,7 @@ class _Trie:
                     _ENDS[end],
                     _short(first["site"]),
                     site,
-                    "the segment ended earlier",
+                    "the segment was shorter",
                     count,
                 )
             for number in numbers[1:]:
@@ -249,17 +249,17 @@ class _Trie:
 
 def _difference(recorded, seen):
     if recorded["kind"] != seen["kind"]:
-        return "another kind of operation"
+        return "different kind of operation"
     for key, words in (
-        ("site", "another call site"),
-        ("name", "another method"),
-        ("target", "another actor or function"),
-        ("args", "another number of arguments"),
-        ("sources", "arguments from elsewhere"),
+        ("site", "different call site"),
+        ("name", "different method"),
+        ("target", "different actor or function"),
+        ("args", "different number of arguments"),
+        ("sources", "arguments come from different operations"),
     ):
         if recorded[key] != seen[key]:
             return words
-    return "other keywords or number of results"
+    return "different keywords or number of results"
 
 
 def _split(layout):
@@ -302,5 +302,5 @@ def graph(session):
     from rayshim.plans.reporting import RecordedGraph
 
     if not session.settings["recording"]:
-        raise RuntimeError("nothing is recorded: the session was started with init(replay_plans=False). Leave that out")
+        raise RuntimeError("graph(): this session records no calls, because of init(replay_plans=False). Leave it out")
     return RecordedGraph(recording(session))

@@ -17,7 +17,7 @@ def timeline(session, filename=None):
     """See `rayshim.timeline`. Times are microseconds of the machine's monotonic clock; a row per process and actor."""
     if not session.settings["trace"]:
         raise RuntimeError(
-            "no times were kept: start with init(trace=True) or `python -m rayshim --trace out.json script.py`"
+            "no times were recorded: start the session with init(trace=True) or `python -m rayshim --trace out.json script.py`"
         )
     from rayshim.plans.recorder import _names
 

@@ -1,4 +1,4 @@
-"""This process's part in a run: what `init` made, or what a worker was born with."""
+"""The state of this process's session: made by `init` in the driver, and at the start of a worker."""
 
 import atexit
 import functools
@@ -13,8 +13,8 @@ from rayshim.errors.sites import qualified
 from rayshim.session.environment import frozen
 from rayshim.session.gpus import visible
 
-after_begin = []  # called with no arguments when this process has begun a session
-before_end = []  # called with no arguments before a driver's session ends
+after_begin = []  # functions without arguments, called when this process has started a session
+before_end = []  # functions without arguments, called before the driver's session ends
 current = None  # the Session, None before init and after shutdown
 start = stop = (
     None  # rayshim.api.start sets them: `init`, for a program that uses the session without having started it, and `shutdown`
@@ -196,7 +196,7 @@ def _own_demand(fixed):
 
 
 def ensure():
-    """The session; starts one with the defaults if there is none, as Ray does on first use. Threads that come at once start one."""
+    """The session; starts one with the defaults if there is none, as Ray does on first use. Several threads at once start one session."""
     session = current
     if session is None:
         if _core.inside():  # pickling an argument, for instance; who ends the session waits for this thread
@@ -213,14 +213,14 @@ def ensure():
 def _start_default():
     if os.environ.get("RAY_ENABLE_AUTO_CONNECT") == "0":
         raise RaySystemError(
-            "Ray has not been started yet. You can start Ray with 'ray.init()'. (RAY_ENABLE_AUTO_CONNECT=0 forbids that it starts by itself)"
+            "Ray has not been started yet. You can start Ray with 'ray.init()'. (RAY_ENABLE_AUTO_CONNECT=0 turns the automatic start off)"
         )
     start()
     return current
 
 
 def changes(function):
-    """Decorator for `init` and `shutdown`: one thread at a time begins or ends the session; another one waits for it."""
+    """Decorator for `init` and `shutdown`: one thread at a time starts or ends the session; other threads wait."""
     name = function.__name__
 
     @functools.wraps(function)
@@ -229,11 +229,11 @@ def changes(function):
         with _changing:
             if _change is not None and name == "init":  # a destructor or a hook, in this same thread
                 raise RuntimeError(
-                    f"no session can be started here: this code is run by `{_change}`, which has not ended. Call init() after it"
+                    f"cannot start a session here: this code runs inside `{_change}`, which has not returned. Call init() after it"
                 )
             if _exiting and name == "init" and threading.current_thread() is not threading.main_thread():
                 raise RuntimeError(
-                    "no session can be started: the program is ending, and this thread still runs. Join the thread before the main thread ends"
+                    "cannot start a session: the program is ending, and the main thread has ended. Join this thread before the main thread ends"
                 )
             outer, _change = _change, name
             try:

@@ -78,7 +78,7 @@ class ActorPool:
         """
         if not self.has_next():
             raise StopIteration(
-                f"No more results to get (at {calling()}: all that was submitted has been taken; has_next() tells)"
+                f"No more results to get (at {calling()}: all submitted results have been taken; check has_next() first)"
             )
         if self._next_return_index >= self._next_task_index or self._next_return_index not in self._results:
             raise ValueError(
@@ -89,7 +89,7 @@ class ActorPool:
         timed_out = timeout is not None and not _ready([_key(result)], timeout)
         if timed_out and not ignore_if_timedout:
             raise TimeoutError(
-                f"Timed out waiting for result ({at('ActorPool.get_next')}: it was not there within {timeout:g} s, and can be asked for again)"
+                f"Timed out waiting for result ({at('ActorPool.get_next')}: it was not ready within {timeout:g} s; call get_next() again to wait longer)"
             )
         return self._take(_key(result), timed_out)
 
@@ -97,13 +97,13 @@ class ActorPool:
         """The next result to become ready; else as `get_next`. What is given up on is the oldest."""
         if not self.has_next():
             raise StopIteration(
-                f"No more results to get (at {calling()}: all that was submitted has been taken; has_next() tells)"
+                f"No more results to get (at {calling()}: all submitted results have been taken; check has_next() first)"
             )
         keys = list(self._busy)
         key = _ready(keys, timeout)
         if key is None and not ignore_if_timedout:
             raise TimeoutError(
-                f"Timed out waiting for result ({at('ActorPool.get_next_unordered')}: none of {len(keys)} was there within {timeout:g} s; ask again)"
+                f"Timed out waiting for result ({at('ActorPool.get_next_unordered')}: none of {len(keys)} was ready within {timeout:g} s; call it again to wait longer)"
             )
         return self._take(keys[0] if key is None else key, key is None)
 

@@ -131,8 +131,8 @@ class Driver:
                 self._line.sendall(_framed(self._config()))
             except ConnectionError as error:
                 raise RuntimeError(
-                    f"init: the process that starts the workers (pid {self.zygote}) has ended before it was told what to run ({error.strerror}). Somebody "
-                    "has killed it, or Python cannot start there: see what it wrote on stderr, then call init() again"
+                    f"init: the process that starts the workers (pid {self.zygote}) ended before it was ready ({error.strerror}). It was killed, "
+                    "or Python could not start in it: see its output on stderr, then call init() again"
                 ) from None
             thread = threading.Thread(target=self._read_line, name="reactor-output", daemon=True)
             thread.start()
@@ -289,7 +289,7 @@ def _heap_capacity(store_limit):
 
 
 def _spill_file(directory):
-    """Descriptor of a file without a name in `directory`, which is made if need be: it ends with the last process that has it."""
+    """Descriptor of a file without a name in `directory`, which is created if it does not exist. The file ends with the last process that has it open."""
     try:
         os.makedirs(directory, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
@@ -297,8 +297,8 @@ def _spill_file(directory):
     except OSError as error:
         raise type(error)(
             error.errno,
-            f"init: no file for values beyond object_store_memory can be made there ({error.strerror}). Give init(object_spilling_directory=) "
-            "or RAY_TMPDIR a directory that can be written to",
+            f"init: cannot create the spill file, which takes values beyond object_store_memory ({error.strerror}). Set "
+            "init(object_spilling_directory=) or RAY_TMPDIR to a writable directory",
             directory,
         ) from None
 
@@ -315,8 +315,8 @@ def _check_limits(capacity):
         limit = limits.get(row, "unlimited")
         if limit != "unlimited" and int(limit) < capacity:
             raise RuntimeError(
-                f"init: the limit on {name} of this process is {limit} bytes (ulimit {option}), and the shared memory needs addresses for {capacity}; "
-                f"of memory it takes what is used. Raise the limit: `ulimit {option} unlimited`"
+                f"init: this process has a limit of {limit} bytes on {name} (ulimit {option}), but the shared memory reserves {capacity} bytes of "
+                f"addresses (it takes memory only for what it stores). Raise the limit: `ulimit {option} unlimited`"
             )
 
 
