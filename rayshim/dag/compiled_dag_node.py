@@ -1,4 +1,4 @@
-"""CompiledDAG: a checked graph whose every execution makes the same few actor calls."""
+"""CompiledDAG: a checked graph, each execution of which makes the same few actor calls."""
 
 import time
 import uuid
@@ -26,18 +26,18 @@ _SHORT = 1000  # bytes up to which a text is sent with each call that takes it
 
 
 class Raised:
-    """In place of a result: the error of its execution."""
+    """Takes the place of a result whose execution failed; has the error."""
 
     def __init__(self, error):
         self.error = error
 
 
 class CompiledDAG:
-    """A graph that was compiled, see `DAGNode.experimental_compile`. Not to be used by several threads at once.
+    """A compiled graph, see `DAGNode.experimental_compile`. Only one thread may use it at a time.
 
-    An execution makes the actor calls of the plan, in the order of the serial run, and passes results from call to call as refs;
-    values that stay in their actor are not passed at all. Errors are raised where the result is asked for, and by all results of
-    that execution. After the death of one of its actors, and after `teardown`, a graph can no longer be executed.
+    An execution makes the actor calls of the plan, in the order of the serial run, and passes results from call to call as refs.
+    Values that stay in their actor are not passed. If an execution fails, `get` of each of its results raises the error. After the death of
+    one of its actors, and after `teardown`, a graph can no longer be executed.
     """
 
     def __init__(
@@ -121,10 +121,10 @@ class CompiledDAG:
     # ---- executing
 
     def execute(self, *args, **kwargs):
-        """Starts an execution with these arguments and gives a CompiledDAGRef, or a list of them for a MultiOutputNode.
+        """Starts an execution with these arguments and returns a CompiledDAGRef, or a list of them for a MultiOutputNode.
 
-        ValueError if the arguments are not those of the graph's input, RayCgraphCapacityExceeded if too many results have not been
-        taken, RayChannelTimeoutError if the executions before do not come to an end, RayChannelError after the graph's end.
+        Raises ValueError if the arguments do not match the graph's input, RayCgraphCapacityExceeded if too many results have not been fetched,
+        RayChannelTimeoutError if earlier executions do not end in time, RayChannelError after the end of the graph.
         """
         if self._enable_asyncio:
             raise ValueError(
@@ -136,7 +136,7 @@ class CompiledDAG:
         return self._handed(lambda channel: CompiledDAGRef(self, self._execution_index, channel))
 
     async def execute_async(self, *args, **kwargs):
-        """As `execute`, for graphs that were compiled with `enable_asyncio`; gives CompiledDAGFutures, to be awaited once."""
+        """Like `execute`, for graphs compiled with `enable_asyncio=True`. Returns CompiledDAGFutures, each of which can be awaited once."""
         if not self._enable_asyncio:
             raise ValueError(
                 f"Use execute if enable_asyncio=False ({at('execute_async')}: or compile it with experimental_compile(enable_asyncio=True))"
@@ -276,7 +276,8 @@ class CompiledDAG:
     # ---- its end
 
     def teardown(self, kill_actors=False):
-        """Ends the graph; its actors are then free, or, with `kill_actors`, killed. Results that have not been taken are lost."""
+        """Ends the graph. Its actors can then be used for other calls; with `kill_actors=True` they are killed. Results that have not been
+        fetched are lost."""
         if self._is_teardown and not kill_actors:
             return
         self._is_teardown = True
@@ -292,9 +293,9 @@ class CompiledDAG:
                 actor.__dag_stage__.remote(key, None, None)
 
     def visualize(self, filename="compiled_graph", format="png", view=False, channel_details=False):
-        """A drawing of the graph: text for format "ascii"; else DOT source, which is also rendered to `filename`.`format`.
+        """Draws the graph. For format "ascii", returns text. For other formats, returns DOT source and renders it to `filename`.`format`.
 
-        ImportError if that needs the graphviz package and it is not there.
+        Raises ImportError if the package graphviz is needed and not installed.
         """
         from rayshim.dag.drawing import drawn
 

@@ -1,6 +1,6 @@
-"""From the nodes of a graph to what is run: operations, put together to stages, and the calls that start them.
+"""Makes the plan of a compiled graph from its operations: it groups them into stages, and lists the actor calls that run the stages.
 
-Pure: no call is made here. An operation is one bound method; a stage is a run of operations of one actor that one actor call does.
+This module makes no call. An operation is one bound method. A stage is a sequence of operations of one actor that a single actor call runs.
 """
 
 from dataclasses import dataclass, field

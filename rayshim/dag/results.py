@@ -1,15 +1,15 @@
-"""Which results of a compiled graph have been fetched, taken or given up."""
+"""Bookkeeping of a compiled graph's results: fetched, taken by the program, or dropped."""
 
 from rayshim.errors.exceptions import RayCgraphCapacityExceeded
 from rayshim.errors.sites import calling
 
 
 class Results:
-    """The books of one CompiledDAG.
+    """The results of one CompiledDAG.
 
-    With `in_order` results are fetched in the order of the executions; those of earlier executions wait in `buffer` for their
-    turn. `dropped` and `taken` say which channels of an execution (None: its only one) can no longer be asked for, until all of
-    them are.
+    With `in_order`, results are fetched in the order of the executions, and stay in `buffer` until the program takes them. `dropped` and
+    `taken` list the channels of an execution (None: its only one) that the program can no longer ask for. They forget an execution when they
+    have all its channels.
     """
 
     def __init__(self, graph, channels, most_buffered, in_order):

@@ -100,7 +100,7 @@ def _counted(recording):
     typed = pickled = 0
     for segment in recording.segments:
         for operation in segment.operations:
-            results = () if operation.is_put else operation.results  # what a put stores is its source
+            results = () if operation.is_put else operation.results  # the value of a put is its source
             for value in (*(s for s in operation.sources if s.kind == "value"), *results):
                 typed += value.bytes * segment.runs * value.typed
                 pickled += value.bytes * segment.runs * (not value.typed)
