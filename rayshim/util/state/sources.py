@@ -1,4 +1,4 @@
-"""Where the records of the state API come from."""
+"""Collects the records of the state API from the supervisor and the recordings."""
 
 import os
 import sys
