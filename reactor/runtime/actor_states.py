@@ -1,4 +1,4 @@
-"""What each of several actors in one process has of its own, as if it had a process of its own."""
+"""Separate state for several actors in one process: random state, classes sent by value, and numbers of threads."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""The packed workers of a run as the supervisor sees them: which actor is on which."""
+"""The supervisor's assignment of actors to packed workers."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""What workers print, on its way to the driver.
+"""The output of workers, on its way to the driver.
 
 Each worker's stdout and stderr are pipes to the zygote, which cuts them into lines and sends frames to the driver.
 """

@@ -1,7 +1,7 @@
-"""Reservations: amounts taken from the machine's resources and offered under names of their own, until they are given back.
+"""Reservations: amounts that are taken from the machine's resources and offered under other names until they are released.
 
-What asks for the offered names runs inside the reservation. Nothing of it runs before all of it could be taken, and when it ends,
-so does what runs in it. Used by the supervisor, and by the driver itself where everything is in one process.
+Tasks and actors that request the offered names run inside the reservation. None of them runs before all amounts could be taken, and all of them
+end when the reservation ends. Used by the supervisor, and by the driver if everything is in one process.
 """
 
 from reactor import _core

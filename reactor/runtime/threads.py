@@ -1,7 +1,7 @@
-"""How many threads the numeric libraries of this process use.
+"""Sets the number of threads of the numeric libraries in this process.
 
-A library reads its environment variable when it is loaded. A worker is forked from a process that has loaded some already, and a task
-worker runs tasks with different numbers of CPUs: what the variables say then has to be told to the libraries.
+A library reads its environment variable only when it is loaded. But a worker is forked from a process that has already loaded some libraries, and a
+task worker runs tasks with different numbers of CPUs. So this module passes the values of the variables to the loaded libraries.
 """
 
 import os

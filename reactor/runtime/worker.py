@@ -1,4 +1,4 @@
-"""A worker, from its birth by fork to its end."""
+"""The main function of a worker, from the fork to its end."""
 
 import _thread
 import faulthandler
