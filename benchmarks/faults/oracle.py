@@ -1,4 +1,4 @@
-"""What a run may have given, and what it gave: a pure function of the program, the trace and the end.
+"""Compares the results of a run with the allowed results: a pure function of the program, the trace and the end.
 
 Events after [kind, seconds, pid]:
     begin; end; shut down  start                      the driver
