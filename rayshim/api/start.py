@@ -48,12 +48,13 @@ def init(
 ):
     """Starts a session: the runtime that executes the actors and tasks of this program, on this machine.
 
-    The first `.remote()`, `put` or similar call starts a session with the defaults if the program has not called `init`. Arguments that Ray
-    has mean the same as on Ray.
+    If the program does not call `init`, its first `.remote()` or `put` starts a session with the defaults. Arguments that Ray has mean the
+    same as on Ray.
 
     Arguments:
         address: None or "local". The address of a cluster, or "auto", raises ConnectionError: rayshim runs on this machine only.
-        num_cpus, num_gpus: int or float; how many CPUs and GPUs tasks and actors may use at the same time. Default: all of this machine.
+        num_cpus: int or float; how many CPUs tasks and actors may use at the same time. Default: all CPUs of this machine.
+        num_gpus: the same for GPUs.
         resources: {name: amount} of custom resources.
         object_store_memory: size of the object store in bytes, for all large values together. Default: 30% of the memory. When the store is
             full, values that nobody is reading are moved to the disk (least recently read first), and are read from there.
@@ -69,43 +70,50 @@ def init(
             ([path or module]) and "worker_process_setup_hook" (function or its name). See rayshim.runtime_env.
         labels: {name: value} of strings; labels of this machine, for label selectors and `nodes`.
         job_config: a JobConfig. Its runtime_env and namespace apply if those arguments are not given.
-        configure_logging, logging_level, logging_format: whether the logger "ray" gets a handler for stderr, and its level (default INFO)
-            and format.
+        configure_logging: whether the logger "ray" gets a handler for stderr.
+        logging_level: level of that logger; default INFO.
+        logging_format: format of that handler.
         logging_config: a LoggingConfig for the root logger of the driver and the workers.
-        placement: which process runs which actor.
-            "isolated": one process per actor, and a pool of processes for tasks.
-            "packed" or `packed(n)`: n processes, each with many actors; see rayshim.packed.
-            "inline": everything in this process; each call runs to its end inside `.remote()`, so `pdb` works.
-            Default: the environment variable RAYSHIM_PLACEMENT, or "isolated".
-        ordering: the order in which an actor runs the calls of several callers, and in which `wait` returns refs.
-            "logical": the order of the serial run, in which each call runs to its end inside `.remote()`. Results are then the same in every
-            run. If this order blocks callers for longer than `patience` allows (for example behind a call that never ends), the calls concerned
-            are served in arrival order from then on, and one line on stderr names them.
-            "strict": the same order, always; a call that cannot be ordered gets an OrderingError.
-            "arrival": first come, first served, as on Ray.
-            Default: the environment variable RAYSHIM_ORDERING, or "logical".
-        patience: how long logical order may block callers. rayshim adds up two kinds of time: for each pair of a caller and an unfinished
-            call, the time in which the caller's call is held for the other one although its actor is free; and for each place of `wait` in
-            the program, the time in which enough refs are done, but not the first ones of the list. When the sum of a pair or place exceeds its
-            budget, it is served in arrival order for the rest of the run.
-            A number: the budget in seconds. A string such as "25%": 0.1 s plus this share of the time since the pair or place first occurred.
-            math.inf: no limit; arrival order is then used only if otherwise nothing in the program could go on.
-            Default: the environment variable RAYSHIM_PATIENCE, or "10%".
+        placement: which process runs which actor. Default: the environment variable RAYSHIM_PLACEMENT, or "isolated".
+
+            - "isolated": one process per actor, and a pool of processes for tasks.
+            - "packed" or `packed(n)`: n processes, each with many actors; see rayshim.packed.
+            - "inline": everything in this process. Each call runs to its end inside `.remote()`, so `pdb` works.
+
+        ordering: the order in which an actor runs the calls of several callers, and in which `wait` returns refs. Default: the environment
+            variable RAYSHIM_ORDERING, or "logical".
+
+            - "logical": the order of the serial run, in which each call runs to its end inside `.remote()`. Results are then the same in
+              every run. If this order blocks callers for longer than `patience` allows (for example behind a call that never ends), these
+              calls are served in arrival order from then on, and one line on stderr names them.
+            - "strict": always the order of the serial run. A call that cannot be ordered gets an OrderingError.
+            - "arrival": first come, first served, as on Ray.
+
+        patience: the budget of time for which logical order may block callers. There is one budget for each pair of a caller and a call that
+            delays it, and one for each place in the program that calls `wait`. A pair spends the time in which the caller's call waits for the
+            other call although its actor is free. A place of `wait` spends the time in which enough refs are done, but not the first ones of
+            its list. When a budget is spent, its pair or place is served in arrival order for the rest of the run. Default: the environment
+            variable RAYSHIM_PATIENCE, or "10%".
+
+            - A number: the budget in seconds.
+            - A string such as "25%": the budget is 0.1 s plus this share of the time since the pair or place first occurred.
+            - math.inf: no limit. Arrival order is then used only if otherwise nothing in the program could continue.
+
         digest: how `rayshim.digest()` hashes values. True: arrays over 64 KiB are sampled (one cache line in 64), which costs almost nothing.
-            "full": every byte, which costs about as much as copying the value. False: no digest.
+            "full": every byte is hashed, which costs about as much as copying the value. False: no digest.
         record: path of a new directory, into which the run writes its journal: each call with its place in the code and its values
-            (shortened), and everything that time decided (timeouts, deaths, calls in arrival order). Default: the environment variable
+            (shortened), and each event that depends on timing (timeouts, deaths, calls in arrival order). Default: the environment variable
             RAYSHIM_RECORD, or no journal.
-        replay: path of a journal. The run repeats the recorded one: the same seed, the same order of calls in each actor, the same results of
-            timeouts and `wait`, the same kills and cancellations at the same place between two calls. Coroutines of an async actor and threads
-            of a threaded actor continue in the recorded order. (For this, a recorded run lets only one thread of an actor run at a time.)
-            The journal does not contain what the program reads from sockets, pipes, clocks and other programs. If the program no
-            longer matches its journal, a ReplayError names the place. Default: the environment variable RAYSHIM_REPLAY, or no replay.
-        seed: int that seeds `random`, `numpy.random` and `torch` in every actor and task, together with the place of the actor's creation
-            or of the task's call in the program. Each actor draws the same numbers in every run and placement. Default: a random seed.
-        replay_plans: whether repeated patterns of calls are recorded and replayed, which makes calls faster. Results are the same with False.
+        replay: path of a journal. The run repeats the run of the journal: the same seed, the same order of calls in each actor, the same
+            timeouts and results of `wait`, and the same kills and cancellations at the same place between two calls. Coroutines of an async
+            actor and threads of a threaded actor continue in the same order. (For this, only one thread of an actor runs at a time, also while
+            a journal is written.) Data that the program reads from sockets, pipes, clocks and other programs is not in the journal. If the
+            program no longer matches its journal, a ReplayError names the place. Default: the environment variable RAYSHIM_REPLAY, or no replay.
+        seed: int. Each actor and task gets its own seed for `random`, `numpy.random` and `torch`, made from this number and the place of its
+            creation or call in the program. So it draws the same numbers in every run and placement. Default: a random seed.
+        replay_plans: whether repeated patterns of calls are recorded and replayed, which makes calls faster. With False, results are the same.
         trace: whether to record the times of calls and waits for `timeline`.
-        accepted: other arguments that Ray has, such as include_dashboard. They have no meaning on one machine and are ignored. An
+        **accepted: other arguments that Ray has, such as include_dashboard. They have no meaning on one machine and are ignored. An
             argument that Ray does not have raises RuntimeError.
 
     These environment variables of Ray apply, too: RAY_OVERRIDE_RESOURCES, RAY_OVERRIDE_LABELS, RAY_RUNTIME_ENV_HOOK,

@@ -51,7 +51,7 @@ def _checked(inputs):
             )
         if not all(isinstance(node, DAGNode) for node in nodes):
             raise ValueError(
-                f"Expected all input nodes to be DAGNode{where}, but got {nodes}. (at {calling()}: give what the bind() of actor methods gave)"
+                f"Expected all input nodes to be DAGNode{where}, but got {nodes}. (at {calling()}: pass nodes from the bind() of actor methods)"
             )
         if len(set(nodes)) != len(nodes):
             twice = [node for node in nodes if nodes.count(node) > 1]

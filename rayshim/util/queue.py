@@ -141,14 +141,14 @@ class _Held:
             self.queue.put_nowait(item)
         except asyncio.QueueFull:
             raise Full(
-                f"the queue has its {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize"
+                f"the queue is full, with {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize"
             ) from None
 
     def get_nowait(self):
         try:
             return self.queue.get_nowait()
         except asyncio.QueueEmpty:
-            raise Empty("the queue has no item: put one first, or wait longer") from None
+            raise Empty("the queue is empty: put an item first, or wait longer") from None
 
     def put_nowait_batch(self, items):
         if self.maxsize > 0 and len(items) + self.qsize() > self.maxsize:
@@ -172,14 +172,14 @@ class _QueueActor(_Held):
             await asyncio.wait_for(self.queue.put(item), timeout)
         except asyncio.TimeoutError:
             raise Full(
-                f"the queue has its {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize"
+                f"the queue is full, with {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize"
             ) from None
 
     async def get(self, timeout=None):
         try:
             return await asyncio.wait_for(self.queue.get(), timeout)
         except asyncio.TimeoutError:
-            raise Empty("the queue has no item: put one first, or wait longer") from None
+            raise Empty("the queue is empty: put an item first, or wait longer") from None
 
 
 class _SerialQueueActor(_Held):
@@ -188,7 +188,7 @@ class _SerialQueueActor(_Held):
     def put(self, item, timeout=None):
         if timeout is None and self.full():
             raise RuntimeError(
-                f"Queue.put: the queue has its {self.maxsize} items, and in inline placement nobody can take one out while this "
+                f"Queue.put: the queue is full, with {self.maxsize} items, and in inline placement nobody can take one out while this "
                 "call waits. Give a timeout, a larger maxsize, or use the isolated placement"
             )
         self.put_nowait(item)

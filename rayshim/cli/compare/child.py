@@ -90,8 +90,8 @@ class Child:
                 self._over.wait(POLL_SECONDS)
 
     def _last_words(self):
-        lines = self.log().splitlines() or ["it printed nothing"]
-        return f"the process ended with {self._process.returncode}: {lines[-1].strip()[-200:]}"
+        lines = self.log().splitlines() or ["(no output)"]
+        return f"the process ended with exit status {self._process.returncode}: {lines[-1].strip()[-200:]}"
 
     def log(self):
         """The output of the process so far, without its standard output if that goes elsewhere."""

@@ -70,7 +70,7 @@ def compare(program, timeout, console):
     if find_spec("ray") is None:
         sides.remove("ray")
         console.print(
-            f"real Ray is not installed for {sys.executable}; rayshim runs alone (pip install ray)", style="yellow"
+            f"real Ray is not installed for {sys.executable}; running only on rayshim (pip install ray)", style="yellow"
         )
     runs = {}
     for side in sides:
@@ -104,10 +104,10 @@ def _tell_difference(runs, console):
     difference = first_difference(*(done["printed"] for done in runs.values()))
     if difference is None:
         lines = len(runs["rayshim"]["printed"].splitlines())
-        console.print(f"printed the same, {lines} lines" if lines else "both printed nothing", style="green")
+        console.print(f"both printed the same {lines} lines" if lines else "both printed nothing", style="green")
         return 0
     where, *lines = difference
-    console.print(f"PRINTED DIFFERENTLY, first in {where}:", style="bold red", markup=False)
+    console.print(f"THE OUTPUT DIFFERS, first in {where}:", style="bold red", markup=False)
     for side, line in zip(runs, lines, strict=True):
         console.print(f"  {_TITLES[side]:7}  {'(nothing)' if line is None else line}", markup=False, highlight=False)
     return 1

@@ -47,7 +47,7 @@ class TorchGLOOGroup(BaseGroup):
                 return dist.TCPStore(_HOST, port, is_master=False, wait_for_workers=False, timeout=timeout)
             if time.monotonic() > deadline:
                 raise TimeoutError(
-                    f"rank {self.rank} of the collective group '{self.group_name}' did not meet rank 0 within "
+                    f"rank {self.rank} of the collective group '{self.group_name}' could not connect to rank 0 within "
                     f"{timeout.total_seconds():g} s: every rank must call init_collective_group or an operation of the group (at {calling()})"
                 )
             time.sleep(0.01)
