@@ -71,7 +71,7 @@ class _Wire:
 
 
 class _Callers:
-    """Which reaction, as (reactor, name), issues each segment, and which takes the results at its end."""
+    """For each segment: the reaction, as (reactor, name), that makes its operations, and the reaction that takes the results at its end."""
 
     def __init__(self, recording):
         self.segments = recording.segments
@@ -94,7 +94,7 @@ class _Callers:
                 self.taker[i] = (reactor, f"{prefix}{segment.ends} {i}")
 
     def is_root(self, i):
-        """Whether segment i's caller is one that nobody in the recording calls."""
+        """Whether no operation in the recording calls the caller of segment i."""
         return self.segments[i].caller not in self.known
 
     def finishers(self, reaction):

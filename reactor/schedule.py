@@ -153,7 +153,7 @@ def _plan(segment, here, used):
 
 
 def _lane(k, operation):
-    """What runs its operations one after the other: the process, or for one chosen at the call, this operation alone."""
+    """The key of operations that run one after the other: their process, or, if the process is chosen at the call, this operation alone."""
     return ("any", k) if operation.process is None else operation.process
 
 

@@ -27,7 +27,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 HEARD_SECONDS = 2.0  # from a kill to the exception, and for any wait that nothing holds up
-# Lines that a run may write to standard error: of spilling, of order that has given way to arrival, and of workers that the campaign killed at birth.
+# Lines that a run may write to stderr: about spilling, about calls served in arrival order, and about workers that the campaign killed at their start.
 SAID = tuple(
     re.compile(line)
     for line in (

@@ -144,8 +144,8 @@ def amounts(num_cpus, num_gpus, resources, store):
 
 
 def spilling(directory, accepted):
-    """Where a full store's values go, as reactor's Driver wants it; None: nowhere. Looked for as Ray does: the argument of `init`,
-    `_system_config`, environment variables."""
+    """The argument `spilling` of reactor's Driver: where values go if the store is full; None: spilling is off. As in Ray, taken from the argument of
+    `init`, `_system_config`, or environment variables."""
     import tempfile
 
     asked = accepted.get("_system_config") or {}
@@ -168,14 +168,14 @@ def spilling(directory, accepted):
 
 
 def node_labels(labels, node):
-    """The machine's labels: its own, those given, and over both RAY_OVERRIDE_LABELS (a JSON object)."""
+    """The labels of this machine: the default ones and those given. RAY_OVERRIDE_LABELS (a JSON object) overrides both."""
     from rayshim.api.node_labels import of_machine
 
     return {**of_machine(node), **(labels or {}), **_json_variable("RAY_OVERRIDE_LABELS"), "ray.io/node-id": node}
 
 
 def environment(runtime_env, job_config, skip_hook):
-    """The session's runtime environment, checked, after the function that RAY_RUNTIME_ENV_HOOK names has seen it."""
+    """The checked runtime environment of the session. If RAY_RUNTIME_ENV_HOOK names a function, that function is applied first."""
     given = runtime_env or (job_config.runtime_env if job_config is not None else None)
     hook = os.environ.get("RAY_RUNTIME_ENV_HOOK")
     if hook and not skip_hook:
@@ -184,14 +184,14 @@ def environment(runtime_env, job_config, skip_hook):
 
 
 def shows_output(log_to_driver):
-    """Whether workers' output is shown: the argument, else RAY_LOG_TO_DRIVER, else yes."""
+    """Whether the output of workers is shown: the argument if given, else RAY_LOG_TO_DRIVER, else True."""
     if log_to_driver is None:
         return os.environ.get("RAY_LOG_TO_DRIVER", "1").lower() not in ("0", "false")
     return bool(log_to_driver)
 
 
 def preload():
-    """Names of the slow imports that this program has done already: the zygote does them once, for all workers."""
+    """Names of the slow packages that this program has already imported. The zygote imports them once, for all workers."""
     return [name for name in ("numpy", "torch", "gymnasium") if name in sys.modules]
 
 

@@ -22,7 +22,7 @@ from rayshim.errors.sites import at, calling
 from rayshim.experimental.compiled_dag_ref import CompiledDAGFuture, CompiledDAGRef
 from rayshim.session import session
 
-_SHORT = 1000  # bytes up to which a text is sent with each call that takes it
+_SHORT = 1000  # longest text, in bytes, that is sent with each call; longer ones are stored once
 
 
 class Raised:
@@ -190,7 +190,7 @@ class CompiledDAG:
                 )
 
     def _make_room(self):
-        """Waits until another execution may be in flight, those counted that nobody can ask for."""
+        """Waits until another execution may start. Executions whose results the program has dropped count as running until they are done."""
         while self._draining and all(ref.done() for ref in self._draining[0]):
             self._draining.popleft()
         waiting = self._execution_index - self._results.finished
@@ -210,8 +210,8 @@ class CompiledDAG:
     # ---- results
 
     def fetch(self, execution, timeout):
-        """Waits for the results of `execution`, at most `timeout` seconds (-1: without end); gives their list. Those of an
-        execution that failed are all its error."""
+        """Waits for the results of `execution`, at most `timeout` seconds (-1: no limit), and returns them in a list. If the execution failed, each of
+        them is its error."""
         if execution not in self._pending:
             raise self._death or RayChannelError(_closed())  # torn down
         refs = self._pending[execution]
@@ -225,7 +225,7 @@ class CompiledDAG:
         return values
 
     def failed(self, error):
-        """The results of an execution that ended in `error`."""
+        """The results of an execution that failed with `error`."""
         if isinstance(error, RayActorError):
             self._death, self._is_teardown = error, True
         return [Raised(error)] * self._channels
@@ -239,7 +239,7 @@ class CompiledDAG:
             return self.failed(error)
 
     def drop(self, execution):
-        """Nobody can ask for the results of `execution` any more."""
+        """Called when the program can no longer ask for the results of `execution`."""
         self._draining.append(self._pending.pop(execution))
 
     def result(self, execution, channel, timeout):
@@ -251,7 +251,7 @@ class CompiledDAG:
         return self.taken(execution, channel)
 
     def settle(self, execution, values):
-        """The results of `execution`, awaited by a CompiledDAGFuture, are there."""
+        """Called when the results of `execution`, which a CompiledDAGFuture awaits, are ready."""
         if self._pending.pop(execution, None) is not None:
             self._results.put(execution, values)
 
@@ -306,8 +306,7 @@ dag_node.compiler = CompiledDAG
 
 
 def _started(call, key, concurrent):
-    """What the loop of `_submit` needs of a call: (remote, whether it is a stage's, arguments, fills, keywords, places of the
-    results)."""
+    """The data of a call for the loop of `_submit`: (remote, whether it runs a stage, arguments, fills, keywords, places of the results)."""
     if call.method is not None and not (concurrent or call.actor._info.is_async):
         method = getattr(call.actor, call.method)
         return method.with_results(call.results).remote, False, call.arguments, call.fills, call.keywords, call.gives
@@ -317,8 +316,8 @@ def _started(call, key, concurrent):
 
 
 def _to_send(value, calls):
-    """What `calls` calls are given as this input. What is large is stored once for all of them; a ref is a value here, so it is
-    stored too, and the calls get it as it is."""
+    """The form in which `calls` calls get this input. A large value is stored once for all of them. A ref is treated as a value: it is stored, too, and
+    the calls get the ref itself."""
     if isinstance(value, ObjectRef):
         return _core.put_recorded(value)
     if calls < 2 or isinstance(value, plan.PLAIN) and not (isinstance(value, (str, bytes)) and len(value) > _SHORT):

@@ -132,7 +132,7 @@ def offer_picture():
 
 
 def _caught(number):
-    """Whether the process has a handler of the signal that Python does not know, for example faulthandler's."""
+    """Whether the process has a handler of the signal that Python does not know, such as that of faulthandler."""
     with open("/proc/self/status") as status:
         mask = next((int(line.split()[1], 16) for line in status if line.startswith("SigCgt:")), 0)
     return bool(mask >> (number - 1) & 1)
