@@ -39,13 +39,13 @@ from rayshim.session.ids import (
 )
 from rayshim.session.version import (
     VERSION as __version__,
-)  # rayshim.alias.install() puts Ray's here, for what looks at ray.__version__
+)  # rayshim.alias.install() replaces it by Ray's version
 
 ObjectID = ObjectRef
 SCRIPT_MODE, WORKER_MODE, LOCAL_MODE = 0, 1, 2
 
 
-# Loaded when first used: what is rayshim's own, so that `dir` shows Ray's names, and what few programs need.
+# Names that are imported at first use: rayshim's own, so that `dir` shows only Ray's names, and those that few programs need.
 _MODULE_OF = {
     "graph": "api",
     "report": "api",
@@ -55,7 +55,7 @@ _MODULE_OF = {
     "LoggingConfig": "job_config",
     "logger": "errors.logs",
 }
-TYPE_CHECKING = False  # as typing has it, without the import
+TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
     from rayshim.actor import exit_actor
     from rayshim.api import digest, graph, report

@@ -1,4 +1,4 @@
-"""The classes that programs import from `ray._raylet` for want of a public place."""
+"""`ray._raylet`: classes that programs import from there because Ray has no public module for them."""
 
 # ruff: noqa: F401
 

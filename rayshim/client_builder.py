@@ -1,4 +1,4 @@
-"""Ray Client, which connects to a cluster elsewhere: refused."""
+"""`ray.client`, which connects to a cluster. It is refused here."""
 
 
 def client(address=None, _deprecation_warn_enabled=True):

@@ -1,4 +1,4 @@
-"""`ray.cloudpickle`: the pickler for what plain pickle cannot name, as closures and classes of `__main__`."""
+"""`ray.cloudpickle`, which can pickle closures and classes of `__main__`, unlike pickle."""
 
 from cloudpickle import *  # noqa: F401,F403
 from cloudpickle import (  # noqa: F401

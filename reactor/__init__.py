@@ -1,1 +1,1 @@
-"""Deterministic multi-process runtime over shared memory: processes, channels, objects, task queues."""
+"""A deterministic multi-process runtime with shared memory: processes, channels, objects, task queues."""

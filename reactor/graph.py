@@ -1,8 +1,8 @@
-"""A reactor graph: reactors with ports and reactions, connected; checked when it is made; its levels.
+"""Reactor graphs: reactors with ports and reactions, and connections between them. A Graph checks itself when it is made, and computes levels.
 
 Vocabulary and semantics are Lingua Franca's (Lohstroh et al., "Toward a Lingua Franca for Deterministic Concurrent Systems",
-2021). At one tag a reaction runs after the reactions whose output it reads, and after the reactions declared before it in
-its own reactor; a delayed connection carries its value to a later tag. Built by hand:
+2021). At one tag, a reaction runs after the reactions whose output it reads, and after the reactions declared before it in
+its own reactor. A connection with a delay delivers its value at a later tag. An example:
 
     source = Reactor("source", outputs=[Port("out", "int")], reactions=[Reaction("emit", ["startup"], ["out"])])
     sink = Reactor("sink", inputs=[Port("in", "int")], reactions=[Reaction("take", ["in"])])
@@ -17,17 +17,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
-EXTERNAL = ("startup", "shutdown", "outside")  # triggers that are no ports; "outside" is LF's physical action
+EXTERNAL = ("startup", "shutdown", "outside")  # triggers that are not ports; "outside" is LF's physical action
 
 
 class GraphError(ValueError):
-    """A graph that cannot be: each line one problem, with the place that declared it."""
+    """An invalid graph. Each line of the text is one problem, with the place of the declaration."""
 
 
 class CausalityError(GraphError):
-    """Reactions that each need another's output at the same tag.
+    """A cycle of reactions in which each needs the output of another one at the same tag.
 
-    `path` is their qualified names, the first one again at the end.
+    `path`: their qualified names, with the first one again at the end.
     """
 
     def __init__(self, message, path):
@@ -36,7 +36,7 @@ class CausalityError(GraphError):
 
 
 def _declared_here():
-    code = sys._getframe(2)  # 0 this function, 1 the dataclass's __init__, 2 who declares
+    code = sys._getframe(2)  # 0: this function, 1: the dataclass's __init__, 2: the code of the declaration
     path = code.f_code.co_filename
     here = os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
     return f"{here}:{code.f_lineno}"
@@ -44,7 +44,7 @@ def _declared_here():
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of a reactor. `layout` and `bytes` describe its values, "" and 0 when not known."""
+    """An input or output of a reactor. `layout` and `bytes` describe its values; "" and 0 if unknown."""
 
     name: str
     layout: str = ""
@@ -86,7 +86,7 @@ class Reaction:
 
 @dataclass(frozen=True)
 class Reactor:
-    """State with reactions over it. The order of `reactions` is their order at one tag. `kind` is free text for drawings."""
+    """State, and reactions that use it. The order of `reactions` is their order at one tag. `kind` is free text for drawings."""
 
     name: str
     inputs: tuple[Port, ...] = ()
@@ -107,12 +107,12 @@ class Reactor:
 
 @dataclass(frozen=True)
 class Connection:
-    """From an output to an input, both by qualified name ("Env.action") or as the Port of a reactor.
+    """A connection from an output to an input, each given by its qualified name ("Env.action") or as the Port of a reactor.
 
     Attributes:
-        delay: None: the value arrives at the same tag. A number: that much later, in the graph's unit; 0 is the next
+        delay: None: the value arrives at the same tag. A number: it arrives this much later, in the unit of the graph; 0 means the next
             microstep, LF's `after 0`.
-        count: messages each time its writer runs, where known.
+        count: number of messages for each run of its writer, if known.
     """
 
     source: str
@@ -132,7 +132,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Edge:
-    """A connection as seen by one reaction that writes it and one that reads it."""
+    """A connection between one reaction that writes it and one that reads it."""
 
     source: Reaction
     target: Reaction
@@ -142,7 +142,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """Reactors and their connections. Raises GraphError or CausalityError when they do not fit together.
+    """Reactors and their connections. Raises GraphError or CausalityError if they are not valid together.
 
     `unit` is the unit of the connections' delays.
     """
@@ -186,7 +186,8 @@ class Graph:
 
     @cached_property
     def levels(self):
-        """{qualified name of a reaction: its level}: 0, or one more than the highest that it must run after at one tag."""
+        """{qualified name of a reaction: its level}. The level is one more than the highest level of the reactions that must run before it at the
+        same tag, or 0 if there are none."""
         before = {name: set() for name in self.reactions}
         for reactor in self.reactors:
             for earlier, later in precedences(reactor.reactions):
@@ -212,7 +213,7 @@ class Graph:
 
 
 def precedences(reactions):
-    """Pairs (earlier, later) of one reactor's reactions that may meet at one tag, in declaration order, without those implied."""
+    """Pairs (earlier, later) of one reactor's reactions that may run at the same tag, in declaration order, without pairs that follow from others."""
     common, moded = None, {}
     for reaction in reactions:
         if reaction.mode is None:

@@ -1,4 +1,4 @@
-"""The plan of a segment: everything about its operations that is the same at each replay."""
+"""Plans: for a segment, everything about its operations that is the same at each replay."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from reactor.record import WAITS, Recording, Segment, Source
 
 @dataclass(frozen=True)
 class Channel:
-    """From a caller to a process; `process` None: whichever is free at the call."""
+    """A channel from a caller to a process. `process` None: the process is chosen at each call."""
 
     caller: str
     process: int | None
@@ -20,11 +20,11 @@ class Channel:
 
 @dataclass(frozen=True)
 class PlannedResult:
-    """A result or put value: its layout and bytes, and who takes it.
+    """A result or put value: its layout, its bytes, and its consumers.
 
     Attributes:
-        consumers: (segments later, operation) of each operation that has it as an argument.
-        to_caller: whether the caller itself gets it at some time within the recording.
+        consumers: (number of segments later, operation) for each operation that has it as an argument.
+        to_caller: whether the caller itself gets it within the recording.
     """
 
     layout: str
@@ -35,7 +35,7 @@ class PlannedResult:
 
     @property
     def direct(self):
-        """Whether it goes straight to other operations and never to the caller."""
+        """Whether only other operations use it, and never the caller."""
         return bool(self.consumers) and not self.to_caller
 
     def __str__(self):
@@ -49,8 +49,8 @@ class PlannedOperation:
 
     Attributes:
         channel: None for a put.
-        first, last: whether it is the first, the last on its channel in the segment.
-        level: 0 for a put; else one more than the highest operation that it needs or that its process runs before it.
+        first, last: whether it is the first or the last operation of the segment on its channel.
+        level: 0 for a put; otherwise one more than the highest level of the operations that it needs or that its process runs before it.
         arguments: a Source per argument.
     """
 
@@ -67,7 +67,7 @@ class PlannedOperation:
 
 @dataclass(frozen=True)
 class Wake:
-    """A process that sleeps until the result of operation `by` comes; `by` None: until the caller's message comes."""
+    """A process that sleeps until the result of operation `by` is ready; `by` None: until the caller's message arrives."""
 
     process: int | None
     by: int | None
@@ -75,11 +75,12 @@ class Wake:
 
 @dataclass(frozen=True)
 class Plan:
-    """A segment's plan. Prints itself as a table, a line per operation.
+    """The plan of a segment. It prints as a table with a line per operation.
 
     Attributes:
-        levels: indices of the operations at each level; level 0 are the puts.
-        wakes: the processes to wake, each as often as it runs dry, in order of level, if every operation took equally long.
+        levels: indices of the operations at each level; level 0 has the puts.
+        wakes: the processes to wake, in order of level, under the assumption that all operations take the same time. A process is listed each time
+            it has to wait.
         caller_waits: whether the caller sleeps at the end.
     """
 
@@ -97,7 +98,7 @@ class Plan:
 
     @property
     def woken_by_caller(self):
-        """The processes that the caller wakes; the others are woken by the process whose result they wait for."""
+        """The processes that the caller wakes. The others are woken by the process whose result they wait for."""
         return tuple(wake.process for wake in self.wakes if wake.by is None)
 
     def __str__(self):
@@ -114,7 +115,7 @@ class Plan:
 
 
 def plan(segment: Segment, recording: Recording | None = None) -> Plan:
-    """The plan of `segment`, which is one of `recording`'s; without a recording, as if it were the only segment there is."""
+    """The plan of `segment`, which is a segment of `recording`. Without a recording, it is treated as the only segment."""
     recording = recording or Recording((segment,))
     return _plan(segment, recording.segments.index(segment), uses(recording))
 
@@ -152,7 +153,7 @@ def _plan(segment, here, used):
 
 
 def _lane(k, operation):
-    """What runs its operations one after the other: the process, or for one chosen at the call, this operation alone."""
+    """The key of operations that run one after the other: their process, or, if the process is chosen at the call, this operation alone."""
     return ("any", k) if operation.process is None else operation.process
 
 

@@ -1,4 +1,4 @@
-"""What `init` is given, checked and completed: arguments, environment variables, the machine."""
+"""Checks the arguments of `init` and fills in the defaults from environment variables and the machine."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ ORDERINGS = ("logical", "strict", "arrival")
 _GRACE, _SHARE = 0.1, 0.1  # seconds, and share of the time, that a caller may be blocked because of order
 _STORE_SHARE = 0.3  # of the machine's memory, as in Ray
 _MEMORY_SHARE = 0.7
-_SPILL_NOTE = 2 << 30  # bytes on the disk at which the user is told first
+_SPILL_NOTE = 2 << 30  # bytes on the disk at which the first message about spilling is shown
 
 #: Arguments of Ray's `init` that are accepted and have no meaning on one machine without a dashboard.
 ACCEPTED = frozenset(
@@ -32,7 +32,7 @@ ACCEPTED = frozenset(
 
 
 def check_order(ordering):
-    """The ordering of the session. ValueError for what is none."""
+    """The ordering of the session. Raises ValueError for an unknown one."""
     ordering = ordering or os.environ.get("RAYSHIM_ORDERING") or "logical"
     if ordering not in ORDERINGS:
         raise ValueError(
@@ -42,8 +42,10 @@ def check_order(ordering):
 
 
 def budget(patience):
-    """What order may cost a caller: (seconds, share of the time). `patience`: None, a number of seconds, or a share such as "25%" of the time,
-    which comes on top of the default's seconds. ValueError for anything else."""
+    """The budget for which logical order may block a caller: (seconds, share of the time).
+
+    `patience`: None, a number of seconds, or a share of the time such as "25%", to which the default's seconds are added. Raises ValueError for
+    anything else."""
     given = os.environ.get("RAYSHIM_PATIENCE") if patience is None else patience
     if given is None:
         return _GRACE, _SHARE
@@ -65,12 +67,12 @@ def budget(patience):
 
 
 def check(address, num_cpus, num_gpus, store, resources, labels, placement, accepted):
-    """Raises what `init` raises for wrong arguments."""
+    """Raises the exceptions of `init` for wrong arguments."""
     check_address(address)
     unknown = [name for name in accepted if name not in ACCEPTED and not name.startswith("_")]
     if unknown:
         raise RuntimeError(
-            f"Unknown keyword argument(s): {', '.join(unknown)} ({at('init')}: see help(rayshim.init) for those there are)"
+            f"Unknown keyword argument(s): {', '.join(unknown)} ({at('init')}: help(rayshim.init) lists the arguments)"
         )
     for name, value in (("num_cpus", num_cpus), ("num_gpus", num_gpus), ("object_store_memory", store)):
         if value is not None and value < 0:
@@ -78,7 +80,7 @@ def check(address, num_cpus, num_gpus, store, resources, labels, placement, acce
     told = gpus.visible()
     if num_gpus is not None and told is not None and num_gpus > len(told):
         raise ValueError(
-            f"Attempting to start raylet with {num_gpus} GPU, but CUDA_VISIBLE_DEVICES contains {told}. Give init(num_gpus=) at most {len(told)}, or name more in that variable (at {calling()})"
+            f"Attempting to start raylet with {num_gpus} GPU, but CUDA_VISIBLE_DEVICES contains {told}. Give init(num_gpus=) at most {len(told)}, or list more GPUs in that variable (at {calling()})"
         )
     if store is not None and store < 1 << 20:
         raise ValueError(
@@ -104,12 +106,12 @@ def check(address, num_cpus, num_gpus, store, resources, labels, placement, acce
 
 
 def check_address(address):
-    """Lets None and "local" pass. ValueError for what is no address, ConnectionError for a cluster's."""
+    """Accepts None and "local". Raises ConnectionError for the address of a cluster, ValueError for anything else."""
     if address in (None, "", "local"):
         return
     if not isinstance(address, str) or not (address == "auto" or "://" in address or ":" in address):
         raise ValueError(
-            f"Invalid address format: {address} ({at('init')}: leave it out; rayshim runs on this machine)"
+            f"Invalid address format: {address} ({at('init')}: leave the address out: rayshim runs on this machine only)"
         )
     found = (
         "Could not find any running Ray instance"
@@ -117,8 +119,8 @@ def check_address(address):
         else f"ray.init(address={address!r}) cannot connect"
     )
     raise ConnectionError(
-        f"{found}: rayshim runs on this machine, inside this program; there is no cluster to join. Leave the address out "
-        f"(and `ray start` away), or run the program with real Ray ({at('init')})"
+        f"{found}: rayshim runs inside this program, on this machine only, and cannot join a cluster. Leave out the address "
+        f"(and `ray start`), or run the program with real Ray ({at('init')})"
     )
 
 
@@ -142,8 +144,8 @@ def amounts(num_cpus, num_gpus, resources, store):
 
 
 def spilling(directory, accepted):
-    """Where a full store's values go, as reactor's Driver wants it; None: nowhere. Looked for as Ray does: the argument of `init`,
-    `_system_config`, environment variables."""
+    """The argument `spilling` of reactor's Driver: where values go if the store is full; None: spilling is off. As in Ray, taken from the argument of
+    `init`, `_system_config`, or environment variables."""
     import tempfile
 
     asked = accepted.get("_system_config") or {}
@@ -166,14 +168,14 @@ def spilling(directory, accepted):
 
 
 def node_labels(labels, node):
-    """The machine's labels: its own, those given, and over both RAY_OVERRIDE_LABELS (a JSON object)."""
+    """The labels of this machine: the default ones and those given. RAY_OVERRIDE_LABELS (a JSON object) overrides both."""
     from rayshim.api.node_labels import of_machine
 
     return {**of_machine(node), **(labels or {}), **_json_variable("RAY_OVERRIDE_LABELS"), "ray.io/node-id": node}
 
 
 def environment(runtime_env, job_config, skip_hook):
-    """The session's runtime environment, checked, after the function that RAY_RUNTIME_ENV_HOOK names has seen it."""
+    """The checked runtime environment of the session. If RAY_RUNTIME_ENV_HOOK names a function, that function is applied first."""
     given = runtime_env or (job_config.runtime_env if job_config is not None else None)
     hook = os.environ.get("RAY_RUNTIME_ENV_HOOK")
     if hook and not skip_hook:
@@ -182,14 +184,14 @@ def environment(runtime_env, job_config, skip_hook):
 
 
 def shows_output(log_to_driver):
-    """Whether workers' output is shown: the argument, else RAY_LOG_TO_DRIVER, else yes."""
+    """Whether the output of workers is shown: the argument if given, else RAY_LOG_TO_DRIVER, else True."""
     if log_to_driver is None:
         return os.environ.get("RAY_LOG_TO_DRIVER", "1").lower() not in ("0", "false")
     return bool(log_to_driver)
 
 
 def preload():
-    """Names of the slow imports that this program has done already: the zygote does them once, for all workers."""
+    """Names of the slow packages that this program has already imported. The zygote imports them once, for all workers."""
     return [name for name in ("numpy", "torch", "gymnasium") if name in sys.modules]
 
 
@@ -203,11 +205,11 @@ def _json_variable(name):
         value = json.loads(text)
     except ValueError as error:
         raise ValueError(
-            f"the environment variable {name} must be a JSON object, not {text!r}: {error} (init() at {calling()}: mend or unset it)"
+            f"the environment variable {name} must be a JSON object, not {text!r}: {error} (init() at {calling()}: correct or unset it)"
         ) from None
     if not isinstance(value, dict):
         raise ValueError(
-            f"the environment variable {name} must be a JSON object, not {text!r} (init() at {calling()}: mend or unset it)"
+            f"the environment variable {name} must be a JSON object, not {text!r} (init() at {calling()}: correct or unset it)"
         )
     return value
 

@@ -1,4 +1,4 @@
-"""The one machine, as Ray describes a cluster."""
+"""Facts about this machine in the form in which Ray describes a cluster."""
 
 import os
 
@@ -18,17 +18,17 @@ def _amounts(which):
 
 
 def cluster_resources():
-    """{resource: amount} that the machine offers."""
+    """All resources of the session, used or free: {name: amount}."""
     return {name: amount for name, amount in _amounts(0).items() if amount}
 
 
 def available_resources():
-    """{resource: amount} that is free now; what is used up is left out."""
+    """The resources that are free now: {name: amount}. A resource of which nothing is free is not in the dict."""
     return {name: amount for name, amount in _amounts(1).items() if amount > 0}
 
 
 def nodes():
-    """A list with this machine's entry, with the keys that Ray gives. RaySystemError without a session."""
+    """A list with one dict, which describes this machine with the same keys as on Ray. Raises RaySystemError without a session."""
     s = session.current
     if s is None:
         raise RaySystemError(

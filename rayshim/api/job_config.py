@@ -1,4 +1,4 @@
-"""`JobConfig` and `LoggingConfig`: what `init` may be given as objects."""
+"""`JobConfig` and `LoggingConfig`, which are arguments of `init`."""
 
 from dataclasses import asdict, dataclass, field, fields
 
@@ -9,9 +9,15 @@ from rayshim.worker.context import RuntimeContext
 
 @dataclass
 class LoggingConfig:
-    """How the program and its workers log: `encoding` "TEXT" or "JSON", `log_level` a name, further standard attributes of a
-    log record to be in each line. ValueError for another encoding
-    and for an attribute that log records do not have."""
+    """How the program and its workers write logs.
+
+    Arguments:
+        encoding: "TEXT" or "JSON".
+        log_level: name of a level of `logging`, such as "INFO".
+        additional_log_standard_attrs: names of further attributes of a log record that each line shows.
+
+    Raises ValueError for another encoding and for an attribute that log records do not have.
+    """
 
     __module__ = "rayshim.job_config"
 
@@ -31,7 +37,7 @@ class LoggingConfig:
                 )
 
     def check(self):
-        """In `init`: ValueError for a level that `logging` does not know, TypeError for what is none."""
+        """Called by `init`. Raises ValueError or TypeError if `logging` does not know the level."""
         import logging
 
         try:
@@ -42,16 +48,16 @@ class LoggingConfig:
             ) from None
 
     def to_dict(self):
-        """The configuration as a dict that JSON can carry."""
+        """The configuration as a dict of values that JSON has."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, d):
-        """The configuration of such a dict; keys that are none of its fields are left out."""
+        """The configuration from such a dict; unknown keys are ignored."""
         return cls(**{field.name: d[field.name] for field in fields(cls) if field.name in d})
 
     def apply(self):
-        """Configures this process's root logger and the one named "ray", which every worker does at its birth."""
+        """Configures the root logger and the logger "ray" of this process. Each worker calls it when it starts."""
         import logging
         import sys
 
@@ -99,7 +105,7 @@ _STANDARD = [
 
 
 def _add_context(record):
-    """A logging filter that keeps each record, and gives it what is known of the process and the call, under the names of Ray's CoreContextFilter."""
+    """A logging filter that keeps every record and adds the ids and names of the process and the running call, under the names of Ray's CoreContextFilter."""
     if session.current is None:
         return True
     context = RuntimeContext()
@@ -119,8 +125,8 @@ def _add_context(record):
 
 
 class _Formatter:
-    """A logging formatter of LoggingConfig's encodings: a line of text or a JSON object, with the standard attributes that were asked for and all
-    others that the record has, among them those of `extra=`. Source: ray._common.formatters."""
+    """A logging formatter for the encodings of LoggingConfig: a line of text or a JSON object, with the requested standard attributes and all
+    others of the record, including those of `extra=`. Source: ray._common.formatters."""
 
     def __init__(self, encoding, attributes):
         self._encoding, self._attributes = encoding, attributes
@@ -151,7 +157,7 @@ class _Formatter:
 
 
 class JobConfig:
-    """What `init(job_config=)` takes: the program's runtime environment, namespace and metadata. The rest is accepted and has no
+    """Settings for `init(job_config=)`: runtime environment, namespace and metadata of the program. Other arguments are accepted and have no
     meaning on one machine."""
 
     __module__ = "rayshim.job_config"

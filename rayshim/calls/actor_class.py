@@ -1,4 +1,4 @@
-"""Actor classes: `@remote class A`, and what `A.remote(...)` tells of the actor that it makes."""
+"""Actor classes: `@remote class A` and the creation of an actor by `A.remote(...)`."""
 
 import os
 import weakref
@@ -22,13 +22,13 @@ _NAMED = 4096  # actors that the report shows by name
 
 
 class ActorClassInheritanceException(TypeError):
-    """`class B(A)` where A is an actor class."""
+    """Raised for `class B(A)` where A is an actor class."""
 
     __module__ = "rayshim.actor"
 
 
 class ActorClass:
-    """A class whose instances live in processes of their own. `remote(*args, **kwargs)` makes one and gives its handle."""
+    """An actor class: `remote(*args, **kwargs)` creates an actor, an instance in a worker process, and returns its handle."""
 
     __module__ = "rayshim.actor"
 
@@ -63,7 +63,7 @@ class ActorClass:
     def __getattr__(self, name):
         if name.startswith("__") or "_cls" not in self.__dict__:
             raise AttributeError(name)
-        return getattr(self._cls, name)  # class attributes, static and class methods work here, as on the class itself
+        return getattr(self._cls, name)  # class attributes, static and class methods work as on the class itself
 
     def __dir__(self):
         return sorted({*dir(self._cls), "options", "remote", "bind"})
@@ -73,14 +73,18 @@ class ActorClass:
         return _Optioned(self, opts.actor_options(given, in_options=True))
 
     def remote(self, *args, **kwargs):
+        """Creates an actor and returns its ActorHandle at once. The arguments go to the constructor, which runs in the actor's process.
+
+        Raises TypeError if the arguments do not fit the constructor, ActorAlreadyExistsError if the actor's name is taken.
+        """
         return self._create(args, kwargs, self._options)
 
     def _remote(self, args=None, kwargs=None, **options):
-        """`options(**options).remote(*args, **kwargs)`: Ray's older way to say it."""
+        """Ray's older form of `options(**options).remote(*args, **kwargs)`."""
         return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
 
     def bind(self, *args, **kwargs):
-        """The node of a graph that makes an actor; see `ray.dag`."""
+        """A node of a graph that creates an actor; see `ray.dag`."""
         return self._bind(args, kwargs, self._options)
 
     def _bind(self, args, kwargs, options):
@@ -128,7 +132,7 @@ class ActorClass:
             "preload": _heavy(),
         }
         if place.demand:
-            facts["made_as"] = f"the actor {self.__qualname__} (made at {calling()})"
+            facts["made_as"] = f"the actor {self.__qualname__} (created at {calling()})"
         env = s.runtime_env
         if options.get("runtime_env"):
             env = environments.merged(env, environments.checked(options["runtime_env"], self.__name__))
@@ -195,7 +199,7 @@ class ActorClass:
 
 
 class _Optioned:
-    """`A.options(...)`: only `remote` or `bind` is left to be said."""
+    """The result of `A.options(...)`, with the methods `remote` and `bind`."""
 
     def __init__(self, actor_class, options):
         self._actor_class, self._options = actor_class, options
@@ -211,19 +215,19 @@ class _Optioned:
 def _taken(name, namespace):
     return ActorAlreadyExistsError(
         f"The name {name} (namespace={namespace}) is already taken. Please use a different name or get the existing actor "
-        f"using ray.get_actor('{name}', namespace='{namespace}') (at {calling()}; options(get_if_exists=True) does that in one call)"
+        f"using ray.get_actor('{name}', namespace='{namespace}') (at {calling()}; options(get_if_exists=True) does both in one call)"
     )
 
 
 def _heavy():
-    """Names of the slow imports that the driver has done: the zygote does them once, for all workers to come."""
+    """Names of the slow packages that the driver has imported. The zygote imports them once, for all later workers."""
     import sys
 
     return tuple(name for name in ("torch", "gymnasium") if name in sys.modules)
 
 
 def _groups(given):
-    """{name: max_concurrency}; Ray takes a list of {"name", "max_concurrency"} too."""
+    """{name: max_concurrency}. Like Ray, accepts a list of {"name", "max_concurrency"}, too."""
     if isinstance(given, list):
         return {group["name"]: group["max_concurrency"] for group in given}
     return dict(given or {})

@@ -1,4 +1,4 @@
-"""What callers know of an actor class: its methods with their options and signatures."""
+"""The description of an actor class for its callers: its methods with their options and signatures."""
 
 import copy
 
@@ -9,12 +9,12 @@ from rayshim.calls.signature import Signature
 from rayshim.errors.sites import module_of
 
 _OPTIONS_ATTRIBUTE = "__ray_method_options__"
-# Methods that every actor has; the functions that do them are in rayshim.worker.builtin_methods.
+# Methods that every actor has; rayshim.worker.builtin_methods implements them.
 BUILT_IN = {"__ray_ready__": (0, 0), "__ray_call__": (1, -1), "__ray_terminate__": (0, 0), "__dag_stage__": (3, -1)}
 
 
 class ClassInfo:
-    """What callers need to know of an actor class: its methods in a fixed order, with signatures and numbers of results."""
+    """The description of an actor class for its callers: its methods in a fixed order, with signatures and numbers of results."""
 
     def __init__(self, cls):
         self.name = cls.__name__
@@ -44,7 +44,7 @@ class ClassInfo:
         self.max_task_retries, self.max_pending_calls = 0, -1  # of one actor, see `of_actor`
 
     def of_actor(self, options):
-        """This for an actor with `options`."""
+        """The ClassInfo for an actor with `options`."""
         made = copy.copy(self)
         made.max_task_retries = options.get("max_task_retries") or 0
         made.max_pending_calls = options.get("max_pending_calls", -1)
@@ -63,7 +63,7 @@ def _is_function(o):
 
 
 def method(*args, **kwargs):
-    """Decorator for an actor's method: `@ray.method(num_returns=2)`. Raises AssertionError for an unknown option."""
+    """Decorator that sets options of an actor's method: `@ray.method(num_returns=2)`. Raises AssertionError for an unknown option."""
     if not kwargs:
         raise AssertionError(opts.METHOD_USAGE)
     checked = opts.method_options(kwargs)

@@ -1,4 +1,4 @@
-"""ObjectRef."""
+"""ObjectRef, the reference to a value."""
 
 from reactor import _core
 from reactor.codec import import_ref
@@ -9,12 +9,15 @@ from rayshim.session.ids import TaskID
 
 
 class ObjectRef(_core.Ref):
-    """The future of a value: a call's result or what was `put`. `get` gives the value; any process may hold the ref."""
+    """A reference to a value: the result of a call, which may still be running, or a value stored with `put`.
+
+    `get` returns the value. A ref can be passed to tasks and actors, stored and returned. The value is kept as long as a ref to it exists.
+    """
 
     __slots__ = ()
 
     def __new__(cls, id):
-        """The ref with these 28 bytes as its id: a name without an object, which compares and prints and cannot be gotten."""
+        """A ref made from an id of 28 bytes. It can be compared and printed, but has no value."""
         if not isinstance(id, bytes):
             raise TypeError(
                 f"Unsupported type: {type(id)}, expected bytes ({cls.__name__} at {calling()}: refs come from `.remote()` and `put`)"
@@ -50,7 +53,7 @@ class ObjectRef(_core.Ref):
 
     @classmethod
     def nil(cls):
-        """The ref to nothing."""
+        """The nil ref, which refers to no object."""
         return ObjectRef(b"\xff" * cls.size())
 
     @classmethod
@@ -68,7 +71,7 @@ class ObjectRef(_core.Ref):
         return ObjectRef(bytes.fromhex(id))
 
     def redis_shard_hash(self):
-        """An int that depends on the id alone."""
+        """An int that depends only on the id."""
         return int.from_bytes(self.binary()[:8], "little")
 
     def owner_address(self):
@@ -93,7 +96,7 @@ class ObjectRef(_core.Ref):
         index = _core.export_ref(self)
         if index >= 0:
             return import_ref, (index,)
-        # Pickled by the user, outside any call: nobody can tell when the last copy is gone, so the object stays.
+        # Pickled by the user, outside any call: it is unknown when the last copy is gone, so the object stays until the session ends.
         _core.hold(self.offset)
         return _restore, (self.offset, self.uid, _run())
 
@@ -104,7 +107,7 @@ class ObjectRef(_core.Ref):
         return future(self)
 
     def _on_completed(self, callback):
-        """Calls `callback` with the value, or the error, once it is there; in a thread of rayshim's."""
+        """Calls `callback` with the value or the error when the call is done, in a thread of rayshim."""
         self.future().add_done_callback(lambda done: callback(done.exception() or done.result()))
 
     def as_future(self):
@@ -136,13 +139,13 @@ class _BareRef(ObjectRef):
 def _restore(offset, uid, run):
     if run != _run():
         raise ValueError(
-            f"this pickled ObjectRef is of a session that has ended: its value is gone (unpickled at {calling()}). Make it again after the new init()"
+            f"this pickled ObjectRef belongs to a session that has ended: its value is lost (unpickled at {calling()}). Create it again after the new init()"
         )
     return _core.ref_at(offset)
 
 
 def _run():
-    """What tells the running session from all others; None without one."""
+    """An identifier of the running session; None without one."""
     return session.current and session.current.settings["node"]
 
 

@@ -1,4 +1,4 @@
-"""Runtime environments: what a worker is born with. `RuntimeEnv` and the rules of checking and merging one."""
+"""Runtime environments of workers: `RuntimeEnv`, and how environments are checked and merged."""
 
 import os
 
@@ -7,7 +7,7 @@ from rayshim.errors.sites import calling
 
 _HONOURED = ("env_vars", "working_dir", "py_modules", "worker_process_setup_hook")
 _IGNORED = ("config", "excludes", "_ray_commit", "_inject_current_ray")
-# What would have to be fetched and installed first, or started inside something else.
+# Fields that need an installation, a download or a container.
 _REFUSED = (
     "pip",
     "uv",
@@ -25,7 +25,7 @@ _REFUSED = (
 
 
 class RuntimeEnvConfig(dict):
-    """Ray's settings of how an environment is made (`setup_timeout_seconds`, `eager_install`, `log_files`); nothing here needs them."""
+    """Ray's settings for the set-up of an environment (`setup_timeout_seconds`, `eager_install`, `log_files`). They have no effect here."""
 
     __module__ = "rayshim.runtime_env"
 
@@ -36,7 +36,11 @@ class RuntimeEnvConfig(dict):
 
 
 class RuntimeEnv(dict):
-    """A runtime environment as a dict of its fields; those that are None are left out. Raises what `checked` raises."""
+    """A runtime environment as a dict of its fields: `env_vars`, `working_dir`, `py_modules`, `worker_process_setup_hook`.
+
+    A field that is None is left out. Raises TypeError for a wrong type, ValueError for an unknown field or a directory that does not exist,
+    RuntimeEnvSetupError for a field that needs an installation, such as `pip` or `conda`.
+    """
 
     __module__ = "rayshim.runtime_env"
 
@@ -73,10 +77,10 @@ class RuntimeEnv(dict):
 
 
 def checked(env, where):
-    """A plain dict of what of `env` has a meaning here; `where` names it in errors.
+    """A dict of the fields of `env` that have an effect here; `where` names the place of `env` in errors.
 
-    Raises TypeError for wrong types, ValueError for a field that Ray does not have or a directory that is not there,
-    RuntimeEnvSetupError for what would have to be downloaded (a `pip` list whose packages are all installed is fine).
+    Raises TypeError for a wrong type, ValueError for a field that Ray does not have or a directory that does not exist,
+    RuntimeEnvSetupError for a field that needs an installation (a `pip` or `uv` list whose packages are all installed is accepted).
     """
     if env is None:
         return {}
@@ -86,8 +90,8 @@ def checked(env, where):
     for name, value in known.items():
         if name in _REFUSED and not (name in ("pip", "uv") and _installed(value)):
             raise RuntimeEnvSetupError(
-                f"{where}: runtime_env={{{name!r}: {value!r}}} would install or start something; rayshim runs workers with this very "
-                f"interpreter and installs nothing. Install it yourself, or leave it out (at {calling()})"
+                f"{where}: runtime_env={{{name!r}: {value!r}}} needs an installation or another service. rayshim does neither: its workers use "
+                f"this Python interpreter as it is. Install it yourself and remove this field (at {calling()})"
             )
         if name not in _HONOURED + _IGNORED + _REFUSED:
             raise ValueError(
@@ -110,7 +114,7 @@ def checked(env, where):
 
 
 def merged(outer, inner):
-    """The environment of what is started inside `outer` with `inner` of its own: variables are joined, else the inner one holds."""
+    """The environment for an actor or task with `inner` that is started in `outer`: `env_vars` are joined, other fields of `inner` replace those of `outer`."""
     both = {**outer, **inner}
     if outer.get("env_vars") and inner.get("env_vars"):
         both["env_vars"] = {**outer["env_vars"], **inner["env_vars"]}
@@ -140,13 +144,13 @@ def _directory(field, path, where):
         )
     if not os.path.isdir(path):
         raise ValueError(
-            f"{where}: runtime_env={{{field!r}: {path!r}}}: must be a directory on this machine (at {calling()}; looked from {os.getcwd()})"
+            f"{where}: runtime_env={{{field!r}: {path!r}}}: must be a directory on this machine (at {calling()}; the current directory is {os.getcwd()})"
         )
     return os.path.abspath(path)
 
 
 def _module_directory(item, where):
-    """What has to be on `sys.path`: a directory of modules, or the parent of a package or a module that is given as such."""
+    """The directory for `sys.path`: `item` itself if it is a directory of modules, or the parent of the package or module `item`."""
     import types
 
     if isinstance(item, types.ModuleType):
@@ -180,7 +184,7 @@ def imported(path):
 
 
 def _installed(wanted):
-    """Whether these packages (a list, or a dict with `packages`) are all here already, in versions that will do."""
+    """Whether all these packages (a list, or a dict with `packages`) are installed, in matching versions."""
     import re
     from importlib.metadata import PackageNotFoundError, version
 

@@ -1,4 +1,4 @@
-"""The commands that look at running sessions: each prints to `out` and returns the exit status."""
+"""The commands `status`, `stack` and `memory`: each prints to `out` and returns the exit status."""
 
 from rayshim.cli.running import sessions
 from rayshim.errors.tracebacks import without_ours
@@ -25,7 +25,8 @@ def stack(out):
             told = ask(worker.pid)
             print(f"\n--- worker {worker.pid}  {worker.what}", file=out)
             print(
-                without_ours(told) if told is not None else "no answer: it is starting, or it has just ended", file=out
+                without_ours(told) if told is not None else "no answer: the process is starting or has just ended",
+                file=out,
             )
 
     return _each(show, out)
@@ -35,10 +36,10 @@ def memory(out):
     def show(running):
         processes = [running.driver, running.zygote, *running.workers]
         print(_headline(running), file=out)
-        print(f"  shared      {_size(running.shared):>10}  objects, messages and queues of all its processes", file=out)
+        print(f"  shared      {_size(running.shared):>10}  objects, messages and queues of all processes", file=out)
         for process in processes:
             print(f"  {process.pid:<10}  {_size(process.private):>10}  {process.what}", file=out)
-        print(f"  in all      {_size(running.shared + sum(p.private for p in processes)):>10}", file=out)
+        print(f"  total       {_size(running.shared + sum(p.private for p in processes)):>10}", file=out)
 
     return _each(show, out)
 
@@ -50,7 +51,7 @@ def _each(show, out):
             print(file=out)
         show(running)
     if not found:
-        print("no session runs on this machine (of this user)", file=out)
+        print("no session of this user is running on this machine", file=out)
     return 0 if found else 1
 
 

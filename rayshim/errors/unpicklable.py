@@ -2,7 +2,7 @@
 
 
 class FailureTuple:
-    """One value that cannot be pickled: `obj`, its `path` of names from the value asked about, and its `parent`."""
+    """A value that cannot be pickled: `obj`, the `path` of names that leads to it from the inspected value, and its `parent`."""
 
     __module__ = "rayshim.util.check_serialize"
 
@@ -18,10 +18,15 @@ class FailureTuple:
 
 
 def inspect_serializability(base_obj, name=None, depth=3, print_file=None):
-    """Looks for what inside `base_obj` cannot be pickled, and prints the search (to `print_file`, default stdout).
+    """Finds the parts of `base_obj` that cannot be pickled, and prints the search.
 
-    Arguments: the value; a name for it (str); how many levels to descend; a file.
-    Returns (whether it can be pickled, set of FailureTuple).
+    Arguments:
+        base_obj: the value.
+        name: a name for the value in the output (str).
+        depth: how many levels to descend.
+        print_file: where to print; default stdout.
+
+    Returns (whether the value can be pickled, set of FailureTuple).
     """
     title = f"Checking Serializability of {base_obj}"
     rule = "=" * min(len(title), 80)
@@ -35,7 +40,7 @@ def inspect_serializability(base_obj, name=None, depth=3, print_file=None):
 
 
 def told(error, what):
-    """Ray's TypeError for `what` (a str) that could not be pickled, where `error.value` is the culprit: the search, and why."""
+    """Ray's TypeError for `what` (a str) that could not be pickled. Its text shows the search for the cause, which is `error.value`."""
     import io
 
     text = io.StringIO()
@@ -54,7 +59,7 @@ class _Search:
         print("    " * level + text, file=self.file)
 
     def visit(self, obj, name, depth, level, parent, path):
-        """Whether `obj` can be pickled; if not, the first culprit found below it is added to the failures."""
+        """Whether `obj` can be pickled. If not, adds the first part found that cannot be pickled to the failures."""
         import inspect
 
         import cloudpickle

@@ -1,8 +1,8 @@
-"""The files of a record (see rayshim.journal.rerun): how a line is written, and how it is read back and checked.
+"""The files of a journal (see rayshim.journal.rerun): writes lines, reads them, and checks them.
 
-Each line ends with a checksum of itself and of all lines before it in its file, so that a line that was changed, lost, doubled or moved is found. A
-record that was ended in order has a file `end.json` with the number of lines, and the last checksum, of each file. Without it the recorded
-run was killed: then the record is what had been written until then.
+Each line ends with a checksum of itself and of all earlier lines of its file, so that changed, lost, duplicated and moved lines are detected. If
+the run ended normally, its journal has a file `end.json` with the number of lines and the last checksum of each file. Without this file the
+run was killed, and the journal contains the lines written until then.
 """
 
 import json

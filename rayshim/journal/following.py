@@ -1,4 +1,5 @@
-"""What a process of a replay does where its record says that a call did not begin, did not end, or was ended; see rayshim.journal.rerun."""
+"""In a replay: calls that did not start or did not end in the recorded run, and actors and calls that were killed or cancelled there. See
+rayshim.journal.rerun."""
 
 import os
 import signal

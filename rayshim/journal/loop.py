@@ -1,13 +1,14 @@
-"""The event loop of an async actor in a run that is recorded, or done again.
+"""The event loop of an async actor in a run with a journal.
 
-What happens in an event loop follows from what comes into it from outside, and when: a call of the actor, a timer that is due, the
-result of another thread or process (`await ref`, `run_in_executor`), a socket that is ready. All else is first come, first served.
-So the record has, of each round of the loop, how many callbacks had run before it and what came in with it. A replay lets the same in
-at the same place, waits for it where it is not there yet, and holds back what came later then or not at all. Between two rounds
-nothing else runs, so the coroutines go on in the same order at each `await`, and timeouts and cancellations hit them where they did.
+The behaviour of an event loop is determined by events from outside and their times: a call of the actor, a timer that is due, the result of
+another thread or process (`await ref`, `run_in_executor`), a socket that is ready. Everything else is first come, first served. So the journal
+has, for each round of the loop, the number of callbacks that ran before it and the events that arrived in it. A replay delivers the same events
+at the same place: it waits for an event that has not arrived yet, and holds back an event that arrived later, or not at all, in the recorded
+run. Nothing else runs between two rounds. So the coroutines continue in the same order at each `await`, and timeouts and cancellations hit
+them at the same place.
 
-What the program reads from sockets, pipes, other programs and clocks is not in the record. If it does otherwise for that, it parts from the
-record, and is told so.
+Data that the program reads from sockets, pipes, other programs and clocks is not in the journal. If the program behaves differently because of
+such data, it no longer matches its journal, and gets a ReplayError.
 """
 
 import asyncio

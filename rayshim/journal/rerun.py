@@ -1,7 +1,7 @@
-"""`init(record=PATH)` keeps what a run did, `init(replay=PATH)` has another one do the same.
+"""`init(record=PATH)` writes the journal of a run; `init(replay=PATH)` repeats the recorded run.
 
-A record is a directory: `run.json` (the program and what `init` was told), a file of JSON lines for each process, and `end.json` if the run was not
-killed (rayshim.journal.files):
+A journal is a directory: `run.json` (the program and the arguments of `init`), a file of JSON lines for each process, and `end.json` if the run was
+not killed (rayshim.journal.files). The lines are:
 
     {"born": its ordinal, "life": how often it was made anew, "several": whether its calls run side by side}    an actor
     {"made": tag, "name": ..., "site": "file:line"}                   a call was made there; by an actor with several calls at once, with "actor" and "life"
@@ -14,15 +14,20 @@ killed (rayshim.journal.files):
     {"asked": caller's tag, "n": ..., "kind": ..., "site": ..., "answer": ...}    a question that the clock answered
     {"died": ordinal, "life": ..., "killed": why or null, "status": of its process}
 
-A tag is a list of numbers, the call's place in the program's serial run (reactor/_core/order.h); the driver's is []. An actor's calls
-lie in its process's file in the order in which they began.
+A tag is a list of numbers, the place of a call in the program's serial run (reactor/_core/order.h); the driver's tag is []. The calls of an
+actor are in the file of its process, in the order in which they started.
 
-How a replay follows it. Each actor's calls begin in their recorded order. What the record does not have is not done: a call that
-did not begin then does not begin, one that did not end goes no further than to the last call that it made; it waits there for
-whatever ended it; if the driver waits for it and nothing can end it, the record ends there, and the driver is told. `kill` and `cancel` wait until their victim has come to where it was then. A process that a signal from
-elsewhere ended is ended there too. An async actor's event loop, if it is asyncio's own, does what it did then (rayshim.journal.loop), and the threads of
-a threaded actor take the same turns (rayshim.journal.turns). The calls that such actors make get the tags of the record, in the order in which they are made:
-a tag goes by the last call that had begun there, and when that was is not in the record.
+A replay follows these rules:
+
+- Each actor starts its calls in the recorded order.
+- A call that did not start in the recorded run does not start. A call that did not end there stops after the last call that it made, and waits
+  for the event that ended it. If the driver waits for such a call, and nothing can end it, the journal ends there, and the driver gets a
+  ReplayError.
+- `kill` and `cancel` wait until their target has reached the recorded place. A process that was ended by a signal from outside is ended at the
+  same place.
+- The event loop of an async actor, if it is asyncio's own, runs its callbacks in the recorded order (rayshim.journal.loop). The threads of a
+  threaded actor take the same turns (rayshim.journal.turns). The calls that these actors make get the recorded tags, in the order in which they
+  are made: their tags depend on the last call that had started in the actor, and the journal does not contain that time.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Placement groups: resources set aside, in bundles, for the tasks and actors that name the group."""
+"""Placement groups: reserved resources, in bundles, for the tasks and actors of the group."""
 
 import os
 import warnings
@@ -17,7 +17,7 @@ _EXAMPLE = 'For example: `[{"CPU": 1.0}, {"GPU": 1.0}]`.'
 
 
 class PlacementGroup:
-    """A handle of a placement group; made by `placement_group`. Picklable, equal to others of the same group."""
+    """A handle of a placement group, made by `placement_group`. It can be pickled; handles of the same group are equal."""
 
     __module__ = "rayshim.util.placement_group"
 
@@ -27,7 +27,7 @@ class PlacementGroup:
 
     @staticmethod
     def empty():
-        """The group that is none."""
+        """The handle of no group."""
         return PlacementGroup(PlacementGroupID.nil())
 
     @property
@@ -35,7 +35,7 @@ class PlacementGroup:
         return self.id.is_nil()
 
     def ready(self):
-        """A ref of the group itself, done when its resources are set aside. `get` of it raises TaskPlacementGroupRemoved if the
+        """A ref that is done when the resources of the group are reserved; its value is the group. `get` raises TaskPlacementGroupRemoved if the
         group is removed before."""
         if self.is_empty:
             session.ensure()
@@ -43,7 +43,7 @@ class PlacementGroup:
         return _decided(self.id.hex(), self, TaskPlacementGroupRemoved().to_bytes(), True)
 
     def wait(self, timeout_seconds=30):
-        """Whether the group's resources are set aside within that time."""
+        """Waits until the resources of the group are reserved, at most `timeout_seconds`. Returns whether they are."""
         ref = _decided(self.id.hex(), True, False, False)
         if session.current.inline and not ref.done():
             return False  # nothing changes while this process waits
@@ -52,7 +52,7 @@ class PlacementGroup:
 
     @property
     def bundle_specs(self):
-        """The list of its bundles, each {resource: amount}."""
+        """The bundles of the group, a list of {resource: amount}."""
         if not self.bundle_cache:
             self.bundle_cache = _facts(self.id.hex())[0]["bundles"]
         return self.bundle_cache
@@ -77,17 +77,17 @@ def placement_group(
     bundle_label_selector=None,
     topology_strategy=None,
 ):
-    """Asks for resources to be set aside and returns the PlacementGroup at once; see `PlacementGroup.ready`.
+    """Requests the reservation of resources, and returns a PlacementGroup at once; see `PlacementGroup.ready`.
 
     Arguments:
         bundles: list of {resource: amount}.
-        strategy: "PACK" (default), "SPREAD", "STRICT_PACK": all the same on one machine; "STRICT_SPREAD" with several bundles
-            waits for ever there.
-        name: for `get_placement_group`.
-        lifetime: "detached": stays when the actor that made it ends.
-        the others: as in Ray; they choose among machines.
+        strategy: "PACK" (default), "SPREAD" and "STRICT_PACK" mean the same on one machine. "STRICT_SPREAD" with several bundles waits for ever,
+            because it needs several machines.
+        name: name for `get_placement_group`.
+        lifetime: "detached": the group stays when the actor that created it ends.
+        other arguments: see Ray; they choose among machines.
 
-    Raises ValueError for anything malformed.
+    Raises ValueError for wrong arguments.
     """
     validate_placement_group(
         bundles, strategy, lifetime, _soft_target_node_id, bundle_label_selector, topology_strategy
@@ -137,7 +137,7 @@ def _placed_by_labels(selectors):
 
 
 def remove_placement_group(placement_group):
-    """Ends the group: what runs in it is killed, what waits for it fails, and its resources are free again."""
+    """Removes the group: kills the tasks and actors that run in it, fails those that wait for it, and frees its resources."""
     if placement_group is None:
         raise AssertionError(f"remove_placement_group: a PlacementGroup is needed, not None (at {calling()})")
     s = session.ensure()
@@ -155,7 +155,7 @@ def remove_placement_group(placement_group):
 
 
 def get_placement_group(placement_group_name):
-    """The PlacementGroup of that name in this namespace. ValueError if there is none."""
+    """The PlacementGroup of that name in this namespace. Raises ValueError if there is none."""
     if not placement_group_name:
         raise ValueError(
             f"Please supply a non-empty value to get_placement_group ({at('get_placement_group')}: the name given to placement_group(name=))"
@@ -177,14 +177,14 @@ def _named(name, namespace):
 
 
 def get_current_placement_group():
-    """The PlacementGroup that the calling task or actor is in, or None."""
+    """The PlacementGroup of the calling task or actor, or None."""
     session.ensure()
     here = current()
     return here and PlacementGroup(PlacementGroupID.from_hex(here[0]))
 
 
 def placement_group_table(placement_group=None):
-    """What is known of the group as a dict, {} of an unknown one; without an argument {hex id: that} of all groups."""
+    """The facts of the group as a dict, {} for an unknown group; without an argument, {hex id: facts} of all groups."""
     session.ensure()
     if placement_group is None:
         return {key: _entry(key, facts, state) for key, facts, state in _table()}
@@ -243,7 +243,7 @@ def _decided(key, made, released, is_error):
 
 
 def check_placement_group_index(placement_group, bundle_index):
-    """ValueError unless the group has that bundle; -1 is any."""
+    """Raises ValueError if the group does not have that bundle; -1 means any bundle."""
     if placement_group.is_empty:
         if bundle_index != -1:
             raise ValueError(
@@ -259,7 +259,7 @@ def check_placement_group_index(placement_group, bundle_index):
 def validate_placement_group(
     bundles, strategy=None, lifetime=None, _soft_target_node_id=None, bundle_label_selector=None, topology_strategy=None
 ):
-    """ValueError for what `placement_group` cannot take."""
+    """Raises ValueError for wrong arguments of `placement_group`."""
     if topology_strategy is not None and strategy is not None:
         raise ValueError(
             "`strategy` and `topology_strategy` cannot both be specified. Pass node-level packing via "

@@ -1,5 +1,5 @@
-"""Inline placement: all actors in this process. Each has its own random state and classes, as in a process of its own, and so have the
-tasks together."""
+"""Inline placement: all actors and tasks run in this process. Each actor has its own random state and classes, as in a process of its own, and
+so have all tasks together."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""`import ray` means rayshim: the same module objects under both names, real Ray installed or not."""
+"""Makes `import ray` give rayshim: the same module objects under both names, whether real Ray is installed or not."""
 
 import os
 import sys
@@ -9,12 +9,13 @@ OURS, THEIRS = "rayshim", "ray"
 
 
 def install():
-    """From now on `import ray`, `import ray.util`, `from ray.util import ActorPool` ... give rayshim's own modules.
+    """Makes `import ray`, `import ray.util`, `from ray.util import ActorPool` and so on import rayshim from now on.
 
-    This holds in this process and in those that it starts with `multiprocessing`, by spawn and forkserver, too. What it starts by
-    another command (`subprocess`) is another program. Called in a driver, also after `init`, it holds in the workers, those that live
-    included; one that may have imported real Ray by then is told of in a RuntimeWarning. Submodules are loaded when first asked for.
-    Calling it again changes nothing. Raises ImportError if real Ray has been imported in this process: its objects and ours cannot be mixed.
+    It applies to this process, to processes that it starts with `multiprocessing` (fork, spawn and forkserver), and, if this is a driver, to
+    its workers. It does not apply to programs started with `subprocess`. When called after `init`, a RuntimeWarning names the workers that
+    have already imported real Ray. Calling it again has no effect.
+
+    Raises ImportError if real Ray has already been imported in this process, because objects of Ray and rayshim cannot be mixed.
     """
     there = sys.modules.get(THEIRS)
     if there is not None and there is not sys.modules.get(OURS):
@@ -37,12 +38,12 @@ def is_installed():
 
 
 def install_when_driver_does():
-    """In the workers of a driver that has not called `install` at `init`: each asks, when it imports `ray`, whether it has since."""
+    """For workers of a driver that had not called `install` before `init`: a worker that imports `ray` asks whether the driver has called it since."""
     sys.meta_path.insert(0, _Asking())
 
 
 class _Asking:
-    """Finds `ray` as _Finder does if the driver has called `install`, else leaves it to the other finders and lets the driver know."""
+    """Finds `ray` like _Finder if the driver has called `install`. Otherwise leaves it to the other finders, and notes that this worker has real Ray."""
 
     def find_spec(self, name, path=None, target=None):
         if name != THEIRS or is_installed():
@@ -81,8 +82,8 @@ def _tell_workers():
         import warnings
 
         warnings.warn(
-            f"rayshim.alias.install() after init(): `import ray` has been run before in {'worker' if len(late) == 1 else 'workers'} "
-            f"{', '.join(map(str, late))} (pid) and found real Ray there, which goes on to be `ray` in what runs there. Call "
+            f"rayshim.alias.install() was called after init(): the {'worker' if len(late) == 1 else 'workers'} "
+            f"{', '.join(map(str, late))} (pid) had already imported real Ray, and code that runs there keeps using it. Call "
             "rayshim.alias.install() before init(), or start the program with `python -m rayshim script.py`.",
             RuntimeWarning,
             stacklevel=3,
@@ -90,7 +91,7 @@ def _tell_workers():
 
 
 class _Finder:
-    """Finds `ray` and `ray.*`; the rest is left to the other finders."""
+    """Finds `ray` and `ray.*`, and leaves other names to the other finders."""
 
     def find_spec(self, name, path=None, target=None):
         if name in _STARTERS:
@@ -106,7 +107,7 @@ class _Finder:
 
 
 class _Loader:
-    """Hands the import system the module that exists under our name."""
+    """Gives the import system the module of the same name in rayshim."""
 
     def __init__(self, ours):
         self.ours = ours
@@ -119,7 +120,7 @@ class _Loader:
         return module
 
     def exec_module(self, module):
-        module.__spec__ = self.spec  # the import system has just put the alias's spec there
+        module.__spec__ = self.spec  # the import system has just set the spec of the alias
 
 
 def _exists(ours):
@@ -132,7 +133,7 @@ def _exists(ours):
     except ModuleNotFoundError as error:
         if error.name and ours.startswith(error.name):
             return False
-        raise  # ours is there, but something that it imports is not
+        raise  # the module of rayshim exists, but a module that it imports does not
 
 
 def _missing(name, ours):
@@ -154,14 +155,14 @@ def _missing(name, ours):
 _STARTERS = (
     "multiprocessing.popen_spawn_posix",
     "multiprocessing.forkserver",
-)  # each begins interpreters that are told what to run with -c
+)  # each starts interpreters with a program text, -c
 _IN_CHILD = (
     "import sys; sys.path.append({root!r}); from rayshim import alias; sys.path.remove({root!r}); alias.install(); "
 )
 
 
 def _pass_on():
-    """From now on the interpreters that `multiprocessing` starts here have the alias before they import anything of the program."""
+    """Makes the interpreters that `multiprocessing` starts install the alias before they import anything of the program."""
     from multiprocessing import util
 
     start = util.spawnv_passfds

@@ -306,7 +306,7 @@ def test_an_actor_whose_recorded_call_never_comes_says_so(tmp_path):
         ray.get(adder.remote(counter, 0))
         return ray.get(counter.add.remote(7))
 
-    with pytest.raises(rayshim.exceptions.ReplayError, match="no longer matches its record"):
+    with pytest.raises(rayshim.exceptions.ReplayError, match="no longer matches its journal"):
         outcome(program, replay=tmp_path / "run")
 
 

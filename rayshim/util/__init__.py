@@ -1,6 +1,8 @@
-"""The part of `ray.util` that rayshim provides; each name is loaded from its module when first used."""
+"""The part of `ray.util` that rayshim provides. Most names are imported from their modules at first use."""
 
-from rayshim.util.placement_group import placement_group  # now: its module, imported later, would take the name
+from rayshim.util.placement_group import (
+    placement_group,
+)  # imported early: a later import of its module of the same name would replace the function
 
 _MODULES = {
     "ActorPool": "actor_pool",

@@ -1,4 +1,4 @@
-"""Marks for how stable an interface is."""
+"""Decorators that mark the stability of an interface."""
 
 import functools
 import inspect
@@ -8,7 +8,7 @@ from rayshim.errors.sites import at, calling
 
 
 class RayDeprecationWarning(DeprecationWarning):
-    """Something deprecated was used."""
+    """The warning when a deprecated function or class is used."""
 
 
 def PublicAPI(*args, **kwargs):
@@ -29,7 +29,7 @@ def DeveloperAPI(*args, **kwargs):
 
 
 def Deprecated(*args, **kwargs):
-    """Marks what is deprecated: `@Deprecated` or `@Deprecated(message="use g", warning=True)`; with `warning` its use warns."""
+    """Marks a deprecated function or class: `@Deprecated` or `@Deprecated(message="use g", warning=True)`; with `warning=True` its use warns."""
     if len(args) == 1 and not kwargs and callable(args[0]):
         return _marker("Deprecated")(args[0])
     if unknown := kwargs.keys() - {"message", "warning"}:

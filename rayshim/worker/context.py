@@ -1,4 +1,4 @@
-"""The runtime context: who is asking."""
+"""The runtime context: facts about the calling driver, task or actor."""
 
 import os
 
@@ -28,7 +28,7 @@ class RuntimeContext:
         return sha256(f"{session.current.settings['node']}/{_core.slot()}/{os.getpid()}".encode()).hexdigest()[:56]
 
     def get_task_id(self):
-        """The running task's, None in the driver."""
+        """The id of the running task; None in the driver."""
         task = self._task_id()
         return task and task.hex()
 
@@ -40,14 +40,14 @@ class RuntimeContext:
         return TaskID(_id_bytes(uid)[:24])
 
     def get_task_name(self):
-        """The running call's `options(name=)`; else the name of the function, or of class and method. None in the driver."""
+        """The name of the running call: `options(name=)` if given, else `function` or `Class.method`. None in the driver."""
         function = _running_function()
         if function is None:
             return None
         return getattr(function, "_named_", None) or self._in_class(_name(function))
 
     def get_task_function_name(self):
-        """Module (of a script: its file's name), class and function of the running call. None in the driver."""
+        """Module (for the main script: name of its file), class and function of the running call. None in the driver."""
         function = _running_function()
         if function is None:
             return None
@@ -61,7 +61,7 @@ class RuntimeContext:
         return f"{facts['class_name']}.{name}" if facts else name
 
     def get_actor_id(self):
-        """The actor's, None outside of actors."""
+        """The id of the actor; None outside of actors."""
         number = self._number()
         if not number:
             return None
@@ -80,11 +80,13 @@ class RuntimeContext:
 
     @property
     def current_actor(self):
-        """The handle of the actor that asks. RuntimeError outside of actors."""
+        """The handle of the calling actor. Raises RuntimeError outside of actors."""
         facts = self._facts()
         if not facts:
             raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
-        link = _core.link_at(facts["offset"], True, weak=True)  # an actor does not keep itself alive
+        link = _core.link_at(
+            facts["offset"], True, weak=True
+        )  # weak: an actor's handle of itself does not keep it alive
         return _handle_from(link, _core.ref_at(facts["info"]))
 
     @property
@@ -94,7 +96,7 @@ class RuntimeContext:
         return self._facts().get("restarts", 0) > 0
 
     def is_canceled(self):
-        """Whether somebody has cancelled the running call. RuntimeError in an async actor, whose calls get a CancelledError."""
+        """Whether the running call was cancelled. Raises RuntimeError in an async actor, whose calls get an asyncio.CancelledError instead."""
         call = _handed_on()
         if call is not None and call.task is not None:
             raise RuntimeError(
@@ -105,7 +107,7 @@ class RuntimeContext:
         return bool(call.completion.unwanted if call else _core.unwanted() or _core.cancel_wanted())
 
     def get_assigned_resources(self):
-        """{resource: amount} that the caller holds."""
+        """The resources that the caller holds: {name: amount}."""
         facts = self._facts()
         held = facts["demand"] if facts else _core.held_resources()
         return bundles.plain({k: v / _core.UNIT for k, v in held.items()})
@@ -116,7 +118,7 @@ class RuntimeContext:
     get_resource_ids = get_accelerator_ids
 
     def get_placement_group_id(self):
-        """The hex id of the placement group that the caller is in, or None."""
+        """The hex id of the caller's placement group, or None."""
         here = bundles.current()
         return here and here[0]
 
@@ -138,7 +140,7 @@ class RuntimeContext:
 
     @property
     def runtime_env(self):
-        """The RuntimeEnv of the process that asks."""
+        """The RuntimeEnv of this process."""
         return RuntimeEnv(_validate=False, **session.current.runtime_env)
 
     @property
@@ -202,7 +204,7 @@ def _name(function):
 
 
 def _handed_on():
-    """The call that runs in this thread or coroutine of a threaded or async actor, else None."""
+    """The _Call that runs in this thread or coroutine of a threaded or async actor; otherwise None."""
     from rayshim.worker.threads import running
 
     return running.get(None)

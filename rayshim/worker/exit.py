@@ -1,4 +1,4 @@
-"""How an actor ends itself."""
+"""`exit_actor`: an actor ends itself."""
 
 from reactor import _core
 
@@ -7,13 +7,13 @@ from rayshim.session import session
 
 
 class ActorExit(SystemExit):
-    """Raised by `exit_actor`; ends the actor's process without being an error."""
+    """Raised by `exit_actor`. It ends the actor's process and is not reported as an error."""
 
     intended = True
 
 
 def exit_actor():
-    """Ends the current actor. The running call, those that wait and all later ones get an ActorDiedError.
+    """Ends the actor that calls it. The running call, pending calls and later calls raise ActorDiedError in their callers.
 
     Raises TypeError outside of an actor.
     """

@@ -1,4 +1,4 @@
-"""rayshim's hooks in the runtime (see reactor.runtime.plugin), and what a process of the run is given at its birth."""
+"""rayshim's plugin for the runtime (see reactor.runtime.plugin): sets the core's hooks and starts the session in each process."""
 
 import contextlib
 import os
@@ -15,12 +15,12 @@ from rayshim.session.facts import public
 from rayshim.worker import creation, failures
 from rayshim.worker.failures import lost_text  # noqa: F401  of the plugin, too
 
-_recorded = None  # in the zygote: path of the record
+_recorded = None  # in the zygote: path of the journal
 
 
 def install(settings, role):
-    """Sets the core's hooks in this process: role is driver, inline, zygote, actor or task."""
-    from rayshim.calls import refs  # noqa: F401  refs are made as ObjectRef from here on
+    """Sets the core's hooks in this process. `role`: driver, inline, zygote, actor or task."""
+    from rayshim.calls import refs  # noqa: F401  from here on the core makes refs as ObjectRef
     from rayshim.ordering import deadlock, order
     from rayshim.worker import generators
 
@@ -69,7 +69,7 @@ def install(settings, role):
 
         if settings["kept"]:
             from rayshim.journal.threads import know_locks
-            from rayshim.worker import recorded_threads  # noqa: F401  the runtime's own locks are made before `know_locks`
+            from rayshim.worker import recorded_threads  # noqa: F401  creates the runtime's own locks before `know_locks`
 
             know_locks()
 
@@ -88,7 +88,7 @@ def observe(settings):
 
 
 def begin(settings, record, own_gpus, setting):
-    """In a worker after its birth: the session, the environment, how it is interrupted."""
+    """In a new worker: starts the session, applies the environment, and sets the handler of interrupts."""
     import socket
 
     from reactor.runtime.control import Sender
@@ -132,8 +132,8 @@ def begin(settings, record, own_gpus, setting):
 
 
 def _take_place_among_processes():
-    """As in Ray: where memory runs out, the system kills workers before anything else; where there are fewer cores than running processes, the
-    driver goes on and the workers wait. A learner in the driver beside four actors that compute on 2 cores is 2.5 times slower without."""
+    """As in Ray, gives workers a high OOM score and niceness 15: when memory runs out, the system kills workers first; when there are fewer cores
+    than running processes, the driver goes first. Without it a learner in the driver beside four computing actors on 2 cores is 2.5 times slower."""
     with contextlib.suppress(OSError, ValueError), open("/proc/self/oom_score_adj", "w") as score:
         score.write(str(min(max(int(os.environ.get("RAY_worker_oom_score_adjustment") or 1000), 0), 1000)))
     with contextlib.suppress(OSError, ValueError):
@@ -141,7 +141,7 @@ def _take_place_among_processes():
 
 
 def task_random(tag):
-    """With a seed: a task draws what its place in the serial run says, in whatever process it runs. None: it has ended (inline)."""
+    """With `init(seed=)`: seeds the random state from the task's tag, so that it does not depend on the process. `tag` None: the task has ended (inline)."""
     s = session.current
     if s.inline:
         from rayshim.placement import inline
@@ -153,7 +153,7 @@ def task_random(tag):
 
 
 def begin_inline(s):
-    """What `begin` is for workers, for the one process of inline placement."""
+    """For inline placement: does in the driver's process what `begin` does in a worker."""
     from rayshim.placement import inline
     from rayshim.worker import environment
 
@@ -166,7 +166,7 @@ def begin_inline(s):
 
 
 def died(facts):
-    """The reason of a death as it is stored."""
+    """The stored form of the reason of a death."""
     if _recorded:
         from rayshim.journal import rerun
 

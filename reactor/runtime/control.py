@@ -1,7 +1,7 @@
-"""Messages to the supervisor: who sends what, and how they look on the socket.
+"""Messages to the supervisor, and their format on the socket.
 
-One datagram each. The core's own are a byte and an offset; the others a pickled tuple whose first item names the request. A
-request that wants an answer carries the offset of an object that the supervisor completes (`ask`).
+Each message is one datagram. A message of the core is a byte and an offset. Other messages are a pickled tuple whose first item is the name of the
+request. A request with an answer contains the offset of an object that the supervisor completes (`ask`).
 """
 
 import os
@@ -32,7 +32,7 @@ class Sender:
             )
 
     def ask(self, request, *arguments, timeout=None):
-        """Sends, and waits for the answer. Raises what the supervisor answered with, TimeoutError when the time is up."""
+        """Sends a request and returns its answer. Raises the exception that the supervisor answered, or TimeoutError after `timeout` seconds."""
         ref, offset = _core.request()
         self.tell(request, *arguments, offset)
         ok_and_value = _core.get([ref], timeout)

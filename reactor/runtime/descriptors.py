@@ -1,4 +1,4 @@
-"""Where the zygote and the workers find the descriptors they are given."""
+"""The fixed numbers of the file descriptors that the zygote and the workers inherit."""
 
 SEND_FD = 3  # to the supervisor; workers have this one and the two next
 HEAP_FD = 4  # the shared heap

@@ -1,6 +1,6 @@
-"""The supervisor: starts workers when resources allow, notices their deaths, keeps the actors' names.
+"""The supervisor: starts workers when resources are free, handles their deaths, and stores the actors' names.
 
-One thread, one poll loop over: control messages, children's deaths, workers' output, the driver's end.
+It has one thread with one poll loop over control messages, deaths of children, output of workers, and the end of the driver.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
-"""The zygote: a fresh interpreter that imports the heavy packages once and forks a worker per actor.
+"""The zygote: a new interpreter that imports the heavy packages once and forks the workers.
 
-It is the parent of all workers, so it is also their supervisor (reactor.runtime.supervisor). It has one thread, which makes
-forking safe. Started by reactor.runtime.driver with its descriptors at fixed numbers.
+As the parent of all workers it is also their supervisor (reactor.runtime.supervisor). It has only one thread, so that forking is safe.
+reactor.runtime.driver starts it, with its descriptors at fixed numbers.
 """
 
 import gc
