@@ -53,17 +53,18 @@ class _Run:
 def _told(call, run):
     if call is None:
         return "no such call"
-    return f"{call['name']}({', '.join(call['args'])}) -> {call['value']}, made at {run.sites.get(tuple(call['ran']), '?')}"
+    return f"{call['name']}({', '.join(call['args'])}) -> {call['value']}, called at {run.sites.get(tuple(call['ran']), '?')}"
 
 
 def main(one, two, out):
     """Prints the first difference to `out`. Returns the exit status, as diff does: 0 if there is no difference, else 1."""
     found = first(one, two)
     if found is None:
-        print("the two runs did the same", file=out)
+        print("the two runs are equal", file=out)
         return 0
     print(
-        f"the runs differ first at {found.what} (made at {found.site}, tag {'.'.join(map(str, found.tag))}):", file=out
+        f"the first difference is at {found.what} (called at {found.site}, tag {'.'.join(map(str, found.tag))}):",
+        file=out,
     )
     print(f"  {one}: {found.one}\n  {two}: {found.two}", file=out)
     return 1

@@ -188,7 +188,7 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
             self._ready.extend([self._wait_for(name) for name in names])
         elif self._rounds and (self._rounds[0][0] < self._ran or not self._ready):
             self._part(
-                f"{self._rounds[0][0]} callbacks had run then when {_told(self._rounds[0][1][0])} came, and now {self._ran}"
+                f"{_told(self._rounds[0][1][0])} arrived after {self._rounds[0][0]} callbacks in the recorded run, and {self._ran} have run now"
             )
         elif not self._rounds and (self._ran > self._last or not self._ready):
             self._halt()
@@ -197,7 +197,7 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
         kind, number = name
         timer = self._timer_of.get(number) if kind == "timer" else None
         if (kind == "timer" and (timer is None or timer._cancelled)) or (kind == "future" and number >= self._futures):
-            self._part(f"{_told(name)} came in then, and is not there now")
+            self._part(f"{_told(name)} arrived in the recorded run, but does not exist now")
         while True:
             for found, handle in self._sockets:
                 if found == name:
@@ -254,7 +254,7 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
                 time.sleep(0.001)
 
     def _part(self, what):
-        self._on_parted(ReplayError(f"the program no longer matches its record: in the actor's event loop, {what}"))
+        self._on_parted(ReplayError(f"the program no longer matches its journal: in the actor's event loop, {what}"))
         self._halt()
 
     @property
@@ -269,8 +269,8 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
     def waited(self):
         self._told = True
         print(
-            f"rayshim: replay: an async actor has waited {PATIENCE:g} s for what came next in its record, {_told(self._awaited)}. "
-            "The program may no longer match its record.",
+            f"rayshim: replay: an async actor has waited {PATIENCE:g} s for the next event in its journal, {_told(self._awaited)}. "
+            "The program may no longer match its journal.",
             file=sys.stderr,
         )
 

@@ -153,17 +153,17 @@ class Kept:
             was = (
                 f"{then['kind']} at {then['site']} ({then['where']})"
                 if then
-                else "nothing more was asked by this caller"
+                else "this caller has no further operation"
             )
             raise ReplayError(
-                f"the program no longer matches its record: here {kind} at {site}; in the record {was} (operation {n} of caller {list(caller)})"
+                f"the program no longer matches its journal: here {kind} at {site}; in the journal {was} (operation {n} of caller {list(caller)})"
                 + ("" if then else self.end_told(None))
             )
         try:
             self.outside(lambda: again(then["answer"]))
         except IndexError:
             raise ReplayError(
-                f"the program no longer matches its record: {kind} at {site} has fewer refs than in the record, whose answer is {then['answer']} "
+                f"the program no longer matches its journal: {kind} at {site} has fewer refs than in the journal, whose answer is {then['answer']} "
                 f"({then['where']})"
             ) from None
         return then["answer"]
@@ -171,7 +171,7 @@ class Kept:
     def end_told(self, key):
         """For an error: where the record ends of the actor `key`, or of the driver and tasks; and why, if the recorded run was killed."""
         where = self.ends.get(key) or self.path
-        return f". The record ends at {where}" + (
+        return f". The journal ends at {where}" + (
             "" if self.complete else "; the recorded run was killed before it had ended"
         )
 
@@ -182,13 +182,15 @@ def prepare(record, replay, seed, ordering):
     Raises ValueError for both at once, a directory that is not empty, what is no record; ReplayError for a damaged one.
     """
     if record and replay:
-        raise ValueError("init(record=, replay=): both were given, and a replay is not recorded. Give one of the two")
+        raise ValueError(
+            "init(record=, replay=): both were given, but a replay cannot be recorded. Give only one of the two"
+        )
     if record:
         path = os.path.abspath(record)
         os.makedirs(path, exist_ok=True)
         if os.listdir(path):
             raise ValueError(
-                f"init(record={record!r}): the directory is not empty; each record has one of its own. Give another path, or remove what is there"
+                f"init(record={record!r}): the directory is not empty; a journal needs a new directory. Give another path, or empty this one"
             )
         if seed is None:
             seed = int.from_bytes(os.urandom(4), "little")
@@ -201,11 +203,11 @@ def prepare(record, replay, seed, ordering):
         run = files.read_run(path)
     except OSError as error:
         raise ValueError(
-            f"init(replay={replay!r}): no record of a run is there ({error}). init(record=...) makes one"
+            f"init(replay={replay!r}): this is not the journal of a run ({error}). init(record=...) writes one"
         ) from None
     if run.get("format") != _FORMAT:
         raise ValueError(
-            f"init(replay={replay!r}): the record is of another version of rayshim (format {run.get('format')}, not {_FORMAT}). Record the run again"
+            f"init(replay={replay!r}): the journal was written by another version of rayshim (format {run.get('format')}, not {_FORMAT}). Record the run again"
         )
     for _ in files.lines(path):  # each process reads it again: damage is told here, and once
         pass

@@ -369,17 +369,17 @@ class RecordedTurns(Inside):
         then = self._then.get(self._turn)
         if ended and then and any(ended[key] != then[key] for key in ("hand", "how")):
             return self._part(
-                f"turn {self._turn} of its threads ended otherwise: then {_told(then)}, now {_told(ended)}"
+                f"turn {self._turn} of its threads ended differently: in the recorded run {_told(then)}, now {_told(ended)}"
             )
         names = self._to_come.get(self._turn, ())
         while names:
             if names[0] not in self._arrived:
                 if not self._can_come(*names[0]):
-                    self._part(f"one of its threads waited then for {names[0]}, and does not now")
+                    self._part(f"one of its threads waited for {names[0]} in the recorded run, and does not now")
                 return False
             name = names.popleft()
             if not self._arrived.pop(name)():
-                return self._part(f"one of its threads waited then for {name}, and does not now")
+                return self._part(f"one of its threads waited for {name} in the recorded run, and does not now")
         if self._turn >= self._last and not self.finished:
             self.finished = True
             self._on_finished()
@@ -405,7 +405,7 @@ class RecordedTurns(Inside):
 
     def _part(self, what):
         self._halted = True
-        self._on_parted(ReplayError(f"the program no longer matches its record: in the actor, {what}"))
+        self._on_parted(ReplayError(f"the program no longer matches its journal: in the actor, {what}"))
         return False
 
     def fork(self):
@@ -443,8 +443,8 @@ class RecordedTurns(Inside):
             ):
                 told = True
                 print(
-                    f"rayshim: replay: turn {self._turn} of a threaded actor's record has waited {PATIENCE:g} s for its end, and for "
-                    f"{list(self._to_come.get(self._turn, ()))} to come in then. The program may no longer match its record.",
+                    f"rayshim: replay: turn {self._turn} of a threaded actor has waited {PATIENCE:g} s for its end in the journal, and for these "
+                    f"events: {list(self._to_come.get(self._turn, ()))}. The program may no longer match its journal.",
                     file=sys.stderr,
                 )
 

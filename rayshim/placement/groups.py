@@ -108,8 +108,8 @@ def placement_group(
     apart = strategy == "STRICT_SPREAD" and len(bundles) > 1
     if apart:
         warnings.warn(
-            f"placement_group{f' {name!r}' if name else ''}: {len(bundles)} bundles with STRICT_SPREAD need as many machines, and there is one: it waits for ever, "
-            "and what is to run in it, too. Use SPREAD",
+            f"placement_group{f' {name!r}' if name else ''}: {len(bundles)} bundles with STRICT_SPREAD need {len(bundles)} machines, but there is only one: the group "
+            "and everything that runs in it will wait for ever. Use SPREAD",
             stacklevel=2,
         )
     facts = {
@@ -227,7 +227,7 @@ def _facts(key):
         if known == key:
             return facts, state
     raise ValueError(
-        f"there is no placement group {key} in this session (asked for at {calling()}): it belongs to an earlier init(), or was made from an id alone. Make it again"
+        f"there is no placement group {key} in this session (asked for at {calling()}): it belongs to an earlier init(), or was made from an id alone. Create it again"
     )
 
 

@@ -284,7 +284,7 @@ def test_a_program_that_does_less_than_its_record_is_told(tmp_path):
     times = 2
     with pytest.raises(
         rayshim.exceptions.ReplayError,
-        match=r"no longer matches its record: here get at .*test_rerun.py:\d+; in the record nothing more",
+        match=r"no longer matches its journal: here get at .*test_rerun.py:\d+; in the journal this caller has no further operation",
     ):
         outcome(program, replay=tmp_path / "run")
 
@@ -314,7 +314,7 @@ def test_wrong_records_are_refused(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(ValueError, match="not empty"):
         rayshim.init(record=tmp_path)
-    with pytest.raises(ValueError, match="no record of a run"):
+    with pytest.raises(ValueError, match="not the journal of a run"):
         rayshim.init(replay=tmp_path)
     with pytest.raises(ValueError, match="one of the two"):
         rayshim.init(record=tmp_path / "a", replay=tmp_path / "b")

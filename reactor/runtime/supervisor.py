@@ -433,7 +433,7 @@ class Supervisor:
             if not self.hosting.put(actor):
                 _core.give_resources(actor.demand)
                 self._kill_unstarted(
-                    actor, "no process could be started for it: the machine's limit on processes is reached"
+                    actor, "no process could be started for it, because the machine's limit on processes is reached"
                 )
             return
         slot = _core.new_proc(ACTOR, _core.inbox_at(actor.offset))
@@ -590,13 +590,13 @@ class Supervisor:
         if self.killed_unborn >= _STILLBORN_LIMIT:
             if self.killed_unborn == _STILLBORN_LIMIT:
                 self._tell(
-                    f"task workers are killed (signal {os.WTERMSIG(facts['status'])}) before they can run anything; the tasks wait, and others "
-                    "are started. If nobody kills them, the machine may be out of memory"
+                    f"task workers are killed (signal {os.WTERMSIG(facts['status'])}) before they can run anything; the tasks wait, and new workers "
+                    "are started. If no program kills them, the machine may be out of memory"
                 )
             self.retry_spawn = True  # a little later
             return
         if self.stillborn >= _STILLBORN_LIMIT:
-            self._tell("task workers die before they can run anything; see their output. The tasks that wait fail")
+            self._tell("task workers die before they can run anything; see their output. All waiting tasks fail")
             _core.fail_tasks(_core.put(self.plugin.died(facts)), setting=w.setting)
             self.stillborn = 0
         self._answer_spawn()

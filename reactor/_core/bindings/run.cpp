@@ -37,8 +37,8 @@ int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, 
            std::pair<double, double> patience, int digesting, bool keeping) {
   Heap* h = Heap::create(capacity, store_limit, cores);
   if (!h->give_back(h->page_at(0), kPage) &&
-      PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "init: this kernel takes no memory back from the object store (%s): the run keeps the most that it has ever "
-                       "used, also of values that were moved to the disk. Give init(object_store_memory=) less than there is", strerror(errno)) != 0) {
+      PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "init: this kernel cannot take memory back from the object store (%s): the session keeps the largest amount of memory that it has "
+                       "used, even after values were moved to the disk. Set init(object_store_memory=) below the available memory", strerror(errno)) != 0) {
     delete h;
     throw nb::python_error();
   }
