@@ -3,6 +3,7 @@
 import copy
 from functools import partial
 from heapq import heappush
+from types import MethodType
 
 from reactor.model.elements import Contained, Multiport, Port, Transition, channels
 
@@ -92,7 +93,7 @@ def _later(loop, port, delays):
 def _load_action(loop, action):
     ready, appear, push, pending = loop.ready, loop.present.append, heappush, action.pending
     targets = action.targets = _indices(loop, action)
-    minimum = action.delay
+    minimum, unspaced, events = action.delay, action.spacing is None, loop.events
 
     def fire(value):
         pending.pop((loop.time, loop.microstep), None)
@@ -106,10 +107,12 @@ def _load_action(loop, action):
         if extra_delay < 0:
             raise ValueError(f"Action {action.path} is scheduled {extra_delay} ns from now: a delay is 0 or more")
         delay = minimum + extra_delay
-        if delay:
-            loop.schedule_action(action, loop.time + delay, 0, value)
+        time, microstep = (loop.time + delay, 0) if delay else (loop.time, loop.microstep + 1)
+        if unspaced and (time, microstep) not in pending:
+            pending[time, microstep] = entry = [fire, value, action]
+            push(events, (time, microstep, loop.number(), entry))
         else:
-            loop.schedule_action(action, loop.time, loop.microstep + 1, value)
+            loop.schedule_action(action, time, microstep, value)
 
     def schedule_physical(extra_delay=0, value=None):
         loop.schedule_physical(action, extra_delay, value)
@@ -150,8 +153,7 @@ def _timer(loop, timer):
         for target in targets:
             push(ready, target)
         if period:
-            loop.number += 1
-            push(events, (loop.time + period, 0, loop.number, entry))
+            push(events, (loop.time + period, 0, loop.number(), entry))
 
     return fire
 
@@ -174,7 +176,10 @@ def _callable(loop, reaction):
 def prepared(loop, reaction):
     """What runs a reaction, whether its modes are active or not."""
     arguments = tuple(_argument(loop, argument) for argument in reaction.arguments)
-    body = partial(reaction.function, reaction.instance.object, *arguments)
+    if arguments:
+        body = partial(reaction.function, reaction.instance.object, *arguments)
+    else:
+        body = MethodType(reaction.function, reaction.instance.object)  # quicker to call than a partial
     for effect in reaction.effects:
         if isinstance(effect, Transition):
             effect.set = _transition(loop, effect.mode, effect.history)

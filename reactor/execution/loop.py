@@ -5,6 +5,7 @@ the indices of reactions that are triggered at the current tag. An index is push
 order, and no reaction triggers one before it, equal ones come out one after the other.
 """
 
+import itertools
 import threading
 import time as clock
 from collections import deque
@@ -37,7 +38,8 @@ class Loop:
         self.top, self.schedule, self.wiring = top, schedule, wiring
         self.timeout, self.fast, self.trace, self.before_reaction = timeout, fast, trace, before_reaction
         self.events, self.ready, self.present, self.later = [], [], [], []
-        self.time = self.microstep = self.number = 0
+        self.time = self.microstep = 0
+        self.number = itertools.count().__next__
         self.start = self.tag_reached = 0
         self.stop_tag = _NEVER_STOP
         self.inbox, self.wake = deque(), threading.Event()
@@ -74,8 +76,7 @@ class Loop:
     # ---- events
 
     def insert(self, time, microstep, entry):
-        self.number += 1
-        heappush(self.events, (time, microstep, self.number, entry))
+        heappush(self.events, (time, microstep, self.number(), entry))
 
     def schedule_action(self, action, time, microstep, value):
         """Puts an event of `action` at this tag, or where its minimum spacing and earlier events allow."""
@@ -144,9 +145,12 @@ class Loop:
         modes.begin(self)
 
     def _run(self):
-        events, present, later = self.events, self.present, self.later
+        events, present, later, inbox = self.events, self.present, self.later, self.inbox
+        never_waits = self.fast and not self.watchdogs
         while True:
-            tag = self._next()
+            tag = events[0][:2] if never_waits and events and not inbox else _NEVER_STOP
+            if tag > self.stop_tag or tag == _NEVER_STOP:
+                tag = self._next()
             time, microstep = self.time, self.microstep = tag
             while events and events[0][0] == time and events[0][1] == microstep:
                 entry = heappop(events)[3]
