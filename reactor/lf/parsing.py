@@ -3,6 +3,7 @@
 import ast
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from reactor.lf import syntax as s
 from reactor.lf.errors import LFError
@@ -76,20 +77,21 @@ class _ToSyntax(Transformer):
     def _node(self, kind, meta, *values, **named):
         return kind(*values, **named, file=self.file, line=meta.line, column=meta.column)
 
-    def _attributes(self, children):
-        found = {}
-        rest = []
+    def _members(self, children):
+        """Members with the attributes that stand before them."""
+        members, attributes = [], {}
         for child in children:
-            if isinstance(child, tuple) and child and child[0] == "@":
-                found[child[1]] = child[2]
+            if type(child) is tuple:
+                attributes[child[1]] = child[2]
             else:
-                rest.append(child)
-        return found, rest
+                child.attributes, attributes = attributes, {}
+                members.append(child)
+        return members
 
     # ---- the file
 
     def start(self, meta, children):
-        for child in children:
+        for child in self._members(filter(None, children)):
             if isinstance(child, s.Import):
                 self.file.imports.append(child)
             elif isinstance(child, s.Preamble):
@@ -131,13 +133,20 @@ class _ToSyntax(Transformer):
     # ---- reactors
 
     def reactor(self, meta, children):
-        attributes, children = self._attributes(children)
-        kinds = {str(c) for c in children if isinstance(c, Token) and c.type == "KIND"}
-        children = [c for c in children if not (isinstance(c, Token) and c.type == "KIND") and c is not _IGNORED]
-        name, parameters, bases, *members = children
-        node = self._node(s.Reactor, meta, name and str(name), kinds, parameters or [], bases or [], members)
-        node.attributes = attributes
-        return node
+        parts, kinds, members = {"name": None, "parameters": [], "bases": []}, set(), []
+        for child in children:
+            if isinstance(child, Token):
+                kinds.add(str(child))
+            elif isinstance(child, _Part):
+                parts[child.what] = child.value
+            elif child is not _IGNORED:
+                members.append(child)
+        return self._node(
+            s.Reactor, meta, parts["name"], kinds, parts["parameters"], parts["bases"], self._members(members)
+        )
+
+    def reactor_name(self, meta, children):
+        return _Part("name", str(children[0]))
 
     def _ignored(self, meta, children):
         return _IGNORED
@@ -145,25 +154,23 @@ class _ToSyntax(Transformer):
     type_parameters = type_arguments = host = type_of = type = alias = _ignored
 
     def parameters(self, meta, children):
-        return [child for child in children if child is not None]
+        return _Part("parameters", [child for child in children if child is not None])
 
     def parameter(self, meta, children):
-        _, children = self._attributes(children)
         name, initial = _known(children)
         return self._node(s.Parameter, meta, str(name), initial)
 
     def bases(self, meta, children):
-        return [str(child) for child in children]
+        return _Part("bases", [str(child) for child in children])
 
     def mode(self, meta, children):
         initial, name, *members = children
-        return self._node(s.Mode, meta, str(name), initial is not None, members)
+        return self._node(s.Mode, meta, str(name), initial is not None, self._members(members))
 
     def preamble(self, meta, children):
         return self._node(s.Preamble, meta, _code(children[-1]))
 
     def state(self, meta, children):
-        _, children = self._attributes(children)
         reset, name, initial = _known(children)
         return self._node(s.State, meta, str(name), initial, reset is not None)
 
@@ -178,36 +185,31 @@ class _ToSyntax(Transformer):
         return children[0]
 
     def input(self, meta, children):
-        _, children = self._attributes(children)
         mutable, width, name = _known(children)
         return self._node(s.Port, meta, str(name), True, width, mutable is not None)
 
     def output(self, meta, children):
-        _, children = self._attributes(children)
         width, name = _known(children)
         return self._node(s.Port, meta, str(name), False, width)
 
     def timer(self, meta, children):
-        _, (name, offset, period) = self._attributes(children)
+        name, offset, period = children
         return self._node(s.Timer, meta, str(name), self._expression(offset), self._expression(period))
 
     def action(self, meta, children):
-        _, children = self._attributes(children)
         origin, name, delay, spacing, policy = _known(children)
         expressions = self._expression(delay), self._expression(spacing)
         policy = _unquoted(policy) if policy else "defer"
         return self._node(s.Action, meta, str(name), origin == "physical", *expressions, policy)
 
     def watchdog(self, meta, children):
-        _, (name, timeout, effects, code) = self._attributes(children)
+        name, timeout, effects, code = children
         return self._node(s.Watchdog, meta, str(name), self._expression(timeout), effects or [], _code(code))
 
     def instantiation(self, meta, children):
-        attributes, children = self._attributes(children)
         name, width, reactor, *arguments = _known(children)
         given = {argument.name: argument.initial for argument in arguments if argument is not None}
         node = self._node(s.Instantiation, meta, str(name), width, str(reactor), given)
-        node.attributes = attributes
         return node
 
     assignment = parameter
@@ -222,7 +224,6 @@ class _ToSyntax(Transformer):
         return children[0]
 
     def connection(self, meta, children):
-        attributes, children = self._attributes(children)
         sources, *children = children
         repeated = isinstance(children[0], Token) and children[0].type == "PLUS"
         if repeated or children[0] is None:
@@ -230,7 +231,6 @@ class _ToSyntax(Transformer):
         arrow, targets, delay, serializer = children
         delay = self._expression(delay)
         node = self._node(s.Connection, meta, sources, targets, repeated, arrow == "~>", delay, serializer)
-        node.attributes = attributes
         return node
 
     def serializer(self, meta, children):
@@ -258,18 +258,19 @@ class _ToSyntax(Transformer):
         return self._node(s.Transition, meta, str(name), kind == "history")
 
     def reaction(self, meta, children):
-        _, children = self._attributes(children)
-        name, triggers, sources, effects, code, late, deadline = children
+        name, triggers, sources, effects, code, *handlers = children
         parts = triggers or [], sources or [], effects or [], _code(code)
-        return self._node(s.Reaction, meta, name and str(name), *parts, late, deadline)
+        named = {handler.what: handler.value for handler in handlers}
+        return self._node(s.Reaction, meta, name and str(name), *parts, named.get("late"), named.get("deadline"))
 
-    def late(self, meta, children):
-        return self._node(s.Handled, meta, self._expression(children[0]), _code(children[1]))
+    def late(self, meta, children, what="late"):
+        return _Part(what, self._node(s.Handled, meta, self._expression(children[0]), _code(children[1])))
 
-    deadline = late
+    def deadline(self, meta, children):
+        return self.late(meta, children, "deadline")
 
     def tardy(self, meta, children):
-        return self._node(s.Handled, meta, None, _code(children[0]) if children[0] else None)
+        return _Part("late", self._node(s.Handled, meta, None, _code(children[0]) if children[0] else None))
 
     # ---- expressions
 
@@ -297,6 +298,11 @@ class _ToSyntax(Transformer):
 
 
 _IGNORED = object()
+
+
+class _Part(NamedTuple):
+    what: str
+    value: object
 
 
 def _known(children):

@@ -24,6 +24,8 @@ from functools import partial
 
 from reactor.__main__ import main
 from reactor.lf import parsing
+from reactor.lf.errors import LFError
+from reactor.lf.files import Files
 
 PHYSICAL = re.compile(r"physical action|~>|deadline|tardy|STAA|STP|watchdog|physical_elapsed|lf\.time\.physical")
 
@@ -45,8 +47,10 @@ class Outcome:
 def measure(checkout, program, placements=("inline",), runs=2, limit=60, options=()):
     """The Outcome of a program: `runs` runs in each placement, all but the first with random delays."""
     path = os.path.join(checkout, program)
-    with open(path) as file:
-        physical = bool(PHYSICAL.search(file.read()))
+    try:
+        physical = any(PHYSICAL.search(file.text) for file in Files(path).order)
+    except LFError as error:
+        return Outcome(program, "failed", detail=str(error))
     traces = []
     for placement in placements:
         for run in range(runs):
