@@ -1,12 +1,13 @@
 """`python -m reactor program.lf`: runs a Lingua Franca program with `target Python`."""
 
 import argparse
+import os
 import random
 import sys
 import time as clock
 import traceback
 
-from reactor.execution.errors import ReactionError
+from reactor.execution.errors import ReactionError, WorkerError
 from reactor.lf.errors import LFError
 from reactor.lf.instantiating import load
 from reactor.model import time
@@ -44,13 +45,14 @@ def main(arguments=None):
     """Runs it; returns the exit status."""
     options = _options(arguments)
     try:
-        top, settings = load(options.program)
+        source = os.path.abspath(options.program)
+        top, settings = load(source)
         for name in ("fast", "timeout", "keepalive", "workers"):
             if getattr(options, name) is not None:
                 settings[name] = getattr(options, name)
         if options.delays is not None:
             settings["before_reaction"] = _delays(options.delays)
-        program = Program(top, placement=options.placement, trace=bool(options.trace), **settings)
+        program = Program(top, placement=options.placement, trace=bool(options.trace), source=source, **settings)
         if options.schedule:
             print(program.schedule)
             return 0
@@ -61,7 +63,7 @@ def main(arguments=None):
         return 1
     try:
         program.run()
-    except ReactionError as error:
+    except (ReactionError, WorkerError) as error:
         traceback.print_exception(error.__cause__)
         print(error, file=sys.stderr)
         return 1

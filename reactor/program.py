@@ -1,12 +1,15 @@
 """A program: checked and compiled when it is made, run as often as it is made."""
 
+import os
 from functools import cached_property
 
+import cloudpickle
 from reactor.execution.loop import Loop
+from reactor.execution.part import bind
 from reactor.execution.tracing import Trace
 from reactor.model import declaring
-from reactor.model.elements import Port
 from reactor.schedule import compile_schedule
+from reactor.schedule.placing import HERE
 
 
 class Program:
@@ -19,6 +22,8 @@ class Program:
         keepalive: wait for physical actions when nothing else is left; None: if there are any.
         placement: "inline", all in this process; "packed", on `workers` processes; "isolated", a process per reactor.
         trace: keep a trace, in `trace`.
+        before_reaction: called before each reaction.
+        source: path of the .lf file that the program comes from, if it does.
 
     Attributes:
         schedule: the Schedule that is executed; prints itself.
@@ -40,10 +45,15 @@ class Program:
         workers=0,
         trace=False,
         before_reaction=None,
+        source=None,
     ):
         if isinstance(top, type):
             top = top()
-        self.top = declaring.elaborate(top) if isinstance(top, declaring.Reactor) else top
+        self.top = top = declaring.elaborate(top) if isinstance(top, declaring.Reactor) else top
+        self._placement, self._recipe = placement, None
+        if placement != "inline":
+            self._recipe = source or cloudpickle.dumps(top)
+        workers = workers or os.cpu_count() or 1
         self.schedule, self._wiring = compile_schedule(self.top, placement, workers)
         self.trace = Trace() if trace else None
         self._settings = {"timeout": timeout, "fast": fast, "keepalive": keepalive, "before_reaction": before_reaction}
@@ -60,14 +70,21 @@ class Program:
         Raises:
             ReactionError: a reaction raised; the program ended at that tag.
         """
-        loop = Loop(self.top, self.schedule, self._wiring, trace=self.trace, **self._settings)
+        if self._recipe is None:
+            loop = Loop(self.top, self.schedule, self._wiring, trace=self.trace, **self._settings)
+        else:
+            from reactor.execution.workers import WorkersLoop
+
+            how = {"recipe": self._recipe, "placement": self._placement, **self._settings}
+            loop = WorkersLoop(self.top, self.schedule, self._wiring, trace=self.trace, **how)
+        bind(self.top, self._wiring, loop)
+        here = {
+            reaction.instance
+            for reaction in self._wiring.reactions
+            if self.schedule.steps[reaction.index].worker == HERE
+        }
         for instance in self.top.walk():
-            if isinstance(instance.object, declaring.Reactor):
-                instance.object._clock = loop
-                for name, port in instance.ports.items():
-                    if isinstance(port, Port):
-                        instance.object.__dict__[name] = self._wiring.root(port)
-            if instance.make_state:
+            if instance.make_state and (instance in here or self._recipe is None):
                 instance.make_state(loop)
         loop.run()
 

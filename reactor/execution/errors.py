@@ -15,3 +15,13 @@ class ReactionError(RuntimeError):
         super().__init__(
             f"Reaction {reaction.path} ({reaction.site}) raised {type(error).__name__} at tag ({elapsed} ns, {microstep}): {error}"
         )
+
+
+class WorkerError(RuntimeError):
+    """A worker process ended while it ran reactions; the message names the first of them and the tag."""
+
+    def __init__(self, worker, reaction, elapsed, microstep, facts):
+        self.worker, self.reaction, self.facts = worker, reaction.path, facts
+        super().__init__(
+            f"Worker {worker} ended while it ran {reaction.path} ({reaction.site}) at tag ({elapsed} ns, {microstep}): {facts}"
+        )

@@ -175,29 +175,37 @@ def _callable(loop, reaction):
 
 def prepared(loop, reaction):
     """What runs a reaction, whether its modes are active or not."""
-    arguments = tuple(_argument(loop, argument) for argument in reaction.arguments)
-    if arguments:
-        body = partial(reaction.function, reaction.instance.object, *arguments)
-    else:
-        body = MethodType(reaction.function, reaction.instance.object)  # quicker to call than a partial
+    ordinary, late, tardy = bodies(loop, reaction)
     for effect in reaction.effects:
         if isinstance(effect, Transition):
             effect.set = _transition(loop, effect.mode, effect.history)
-    call = body
-    if reaction.mutable:
-        call = _with_copies([port for element in reaction.mutable for port in channels(element)], call)
-    if reaction.tardy:
-        late = partial(reaction.tardy.function, reaction.instance.object, *arguments)
+    call = ordinary
+    if tardy:
         ports = [loop.wiring.root(trigger) for trigger in reaction.triggers if isinstance(trigger, Port)]
-        call = _unless_tardy(ports, call, late)
-    if reaction.deadline:
-        late = partial(reaction.deadline.function, reaction.instance.object, *arguments)
+        call = _unless_tardy(ports, call, tardy)
+    if late:
         call = _unless_late(loop, reaction.deadline.limit, call, late)
     if loop.trace:
         call = loop.trace.around(loop, reaction, call)
     if loop.before_reaction:
         call = _after(loop.before_reaction, call)
     return call
+
+
+def bodies(loop, reaction):
+    """(the reaction, its handler of a missed deadline or None, that of tardy values or None), to be called without arguments."""
+    arguments = tuple(_argument(loop, argument) for argument in reaction.arguments)
+
+    def body(function):
+        # A method is quicker to call than a partial.
+        own = reaction.instance.object
+        return partial(function, own, *arguments) if arguments else MethodType(function, own)
+
+    ordinary = body(reaction.function)
+    if reaction.mutable:
+        ordinary = _with_copies([port for element in reaction.mutable for port in channels(element)], ordinary)
+    late = body(reaction.deadline.function) if reaction.deadline else None
+    return ordinary, late, body(reaction.tardy.function) if reaction.tardy else None
 
 
 def _transition(loop, mode, history):
