@@ -1,15 +1,5 @@
 """Deterministic reactors on one machine, and the multi-process runtime below: processes, channels, objects, task queues."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from reactor.execution.errors import ReactionError
-    from reactor.model.declaring import Action, Input, Mode, Output, PhysicalAction, Reactor, Timer, reaction
-    from reactor.model.elements import RESET, SHUTDOWN, STARTUP
-    from reactor.model.graph import CausalityError, GraphError
-    from reactor.model.time import FOREVER, Tag, minutes, msec, nsec, sec, usec
-    from reactor.program import Program, run
-
 _NAMES = {
     "reactor.model.declaring": ("Action", "Input", "Mode", "Output", "PhysicalAction", "Reactor", "Timer", "reaction"),
     "reactor.model.elements": ("RESET", "SHUTDOWN", "STARTUP"),

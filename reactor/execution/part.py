@@ -9,7 +9,7 @@ from reactor.schedule import compile_schedule
 
 BODY, LATE, TARDY = range(3)
 DONE, RAISED, EXITED = range(3)
-PORT, ACTION, MODE, STOP = range(4)  # kinds of effects
+PORT, ACTION, MODE, STOP, NOTE = range(5)  # kinds of effects
 
 
 def elements(top, wiring):
@@ -41,11 +41,12 @@ class Part:
         else:
             top = cloudpickle.loads(recipe)
         schedule, wiring = compile_schedule(top, placement, workers)
+        self._did = []
         self._loop = loop = Loop(top, schedule, wiring)
         loop._offset = offset
+        loop.trace = _Notes(self)
         loop.request_stop = lambda: self._did.append((STOP, 0, None, None))
         self._ports, self._actions, self._modes, self._instances = elements(top, wiring)
-        self._did = []
         mine = set(schedule.of_worker(number))
         bind(top, wiring, loop)
         self._record_effects()
@@ -53,6 +54,9 @@ class Part:
             reaction.index: loading.bodies(loop, reaction) for reaction in loop.reactions if reaction.index in mine
         }
         self._states = [i for i in self._instances if i.make_state and any(r.index in mine for r in i.reactions)]
+
+    def ready(self):
+        """Answers when the program is made here."""
 
     def begin(self, start):
         """Makes the state of its reactors."""
@@ -75,7 +79,7 @@ class Part:
         for element in loop.present:
             element.is_present = False
         loop.present.clear()
-        loop.time, loop.microstep = time, microstep
+        loop.time, loop.microstep, loop.tag_reached = time, microstep, loop.physical()
         for number, mode in resets:
             self._instances[number].reset_state(None if mode is None else self._modes[mode])
         for is_action, number, value, present in inputs:
@@ -124,3 +128,13 @@ class Part:
             self._did.append((MODE, number, None, history))
 
         return set
+
+
+class _Notes:
+    """Takes the place of a trace in a worker: the program's own events go into what a reaction did."""
+
+    def __init__(self, part):
+        self._part = part
+
+    def note(self, what, value):
+        self._part._did.append((NOTE, what, value, None))

@@ -11,7 +11,7 @@ from heapq import heappop
 from reactor import _core
 from reactor.execution.errors import ReactionError, WorkerError
 from reactor.execution.loop import Loop
-from reactor.execution.part import ACTION, BODY, DONE, EXITED, LATE, MODE, PORT, TARDY, Part, elements
+from reactor.execution.part import ACTION, BODY, DONE, EXITED, LATE, MODE, NOTE, PORT, TARDY, Part, elements
 from reactor.model.elements import Port
 from reactor.runtime import plugin
 from reactor.runtime.driver import Driver
@@ -54,6 +54,8 @@ class WorkersLoop(Loop):
             for number in range(self.schedule.workers):
                 arguments = self._recipe, self._placement, self.schedule.workers, number, self._offset
                 self._workers.append(_Worker(driver, info, number, arguments))
+            for ref in [worker.ready() for worker in self._workers]:
+                _core.get_one(ref, None)
             super().run()
         finally:
             self._workers.clear()
@@ -113,6 +115,8 @@ class WorkersLoop(Loop):
             return _core.get_one(ref, None)
         except plugin.Died as error:
             raise WorkerError(worker, reaction, self.elapsed(), self.microstep, error.args[0]) from None
+        except Exception as error:  # what was set cannot be sent
+            raise ReactionError(reaction, self.elapsed(), self.microstep, error) from error
 
     def _lets_react(self, index):
         # At shutdown the call is replaced by one that does not look at modes.
@@ -150,6 +154,9 @@ class WorkersLoop(Loop):
                 elif kind == MODE:
                     mode = self._modes[number]
                     self.transitions[mode.instance] = (mode, extra)
+                elif kind == NOTE:
+                    if self.trace:
+                        self.trace.note(number, value)
                 else:
                     self.request_stop()
 
