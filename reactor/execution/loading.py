@@ -175,14 +175,11 @@ def _callable(loop, reaction):
 
 def prepared(loop, reaction):
     """What runs a reaction, whether its modes are active or not."""
-    ordinary, late, tardy = bodies(loop, reaction)
+    ordinary, late = bodies(loop, reaction)
     for effect in reaction.effects:
         if isinstance(effect, Transition):
             effect.set = _transition(loop, effect.mode, effect.history)
     call = ordinary
-    if tardy:
-        ports = [loop.wiring.root(trigger) for trigger in reaction.triggers if isinstance(trigger, Port)]
-        call = _unless_tardy(ports, call, tardy)
     if late:
         call = _unless_late(loop, reaction.deadline.limit, call, late)
     if loop.trace:
@@ -193,7 +190,7 @@ def prepared(loop, reaction):
 
 
 def bodies(loop, reaction):
-    """(the reaction, its handler of a missed deadline or None, that of tardy values or None), to be called without arguments."""
+    """(the reaction, its handler of a missed deadline or None), to be called without arguments."""
     arguments = tuple(_argument(loop, argument) for argument in reaction.arguments)
 
     def body(function):
@@ -204,8 +201,7 @@ def bodies(loop, reaction):
     ordinary = body(reaction.function)
     if reaction.mutable:
         ordinary = _with_copies([port for element in reaction.mutable for port in channels(element)], ordinary)
-    late = body(reaction.deadline.function) if reaction.deadline else None
-    return ordinary, late, body(reaction.tardy.function) if reaction.tardy else None
+    return ordinary, body(reaction.deadline.function) if reaction.deadline else None
 
 
 def _transition(loop, mode, history):
@@ -238,13 +234,6 @@ def _with_copies(ports, call):
                 port.value = original
 
     return with_copies
-
-
-def _unless_tardy(ports, call, late):
-    def unless_tardy():
-        (late if any(port.is_present and port._late for port in ports) else call)()
-
-    return unless_tardy
 
 
 def _unless_late(loop, limit, call, late):

@@ -7,7 +7,7 @@ from reactor.model.declaring import Reactor
 from reactor.model.elements import Port, Transition
 from reactor.schedule import compile_schedule
 
-BODY, LATE, TARDY = range(3)
+BODY, LATE = range(2)
 DONE, RAISED, EXITED = range(3)
 PORT, ACTION, MODE, STOP, NOTE = range(5)  # kinds of effects
 
@@ -70,7 +70,7 @@ class Part:
         Arguments:
             resets: [(reactor, mode or None)] whose state is to be reset first.
             inputs: [(is an action, its number, value, whether it is present)]
-            wanted: [(index of a reaction, BODY, LATE or TARDY)]
+            wanted: [(index of a reaction, BODY or LATE)]
 
         Returns:
             [(DONE, [(kind of effect, number, value, extra)])] for each, or up to one that was RAISED or EXITED, with its error.

@@ -11,8 +11,7 @@ from heapq import heappop
 from reactor import _core
 from reactor.execution.errors import ReactionError, WorkerError
 from reactor.execution.loop import Loop
-from reactor.execution.part import ACTION, BODY, DONE, EXITED, LATE, MODE, NOTE, PORT, TARDY, Part, elements
-from reactor.model.elements import Port
+from reactor.execution.part import ACTION, BODY, DONE, EXITED, LATE, MODE, NOTE, PORT, Part, elements
 from reactor.runtime import plugin
 from reactor.runtime.driver import Driver
 from reactor.schedule.placing import HERE
@@ -55,7 +54,7 @@ class WorkersLoop(Loop):
                 arguments = self._recipe, self._placement, self.schedule.workers, number, self._offset
                 self._workers.append(_Worker(driver, info, number, arguments))
             for ref in [worker.ready() for worker in self._workers]:
-                _core.get_one(ref, None)
+                _made(ref)
             super().run()
         finally:
             self._workers.clear()
@@ -124,12 +123,9 @@ class WorkersLoop(Loop):
 
     def _which(self, index):
         reaction = self.reactions[index]
-        if reaction.deadline and (
-            reaction.deadline.limit == 0 or self.physical() > self.time + reaction.deadline.limit
-        ):
-            return LATE
-        late = reaction.tardy and any(isinstance(t, Port) and self.wiring.root(t)._late for t in reaction.triggers)
-        return TARDY if late else BODY
+        limit = reaction.deadline and reaction.deadline.limit
+        late = limit == 0 or (limit is not None and self.physical() > self.time + limit)
+        return LATE if late else BODY
 
     def _inputs(self, worker, index):
         seen = self._seen[worker]
@@ -189,6 +185,15 @@ class _Worker:
         self._created = link.create((Part, *arguments), {})
         for index, name in enumerate(_METHODS):
             setattr(self, name, _core.Method(link, index, name, 1, 0, -1, None, 0, 1, 0).remote)
+
+
+def _made(ref):
+    """Waits until a worker has made the program; raises what kept it from that."""
+    try:
+        _core.get_one(ref, None)
+    except plugin.Died as error:
+        facts = error.args[0]
+        raise (facts.get("creation_error") if isinstance(facts, dict) else None) or error from None
 
 
 def _reads(wiring, reaction, ports, actions):

@@ -327,11 +327,8 @@ class _Filler:
         reaction = e.Reaction(self.instance, name, made(node.code, "reaction"), triggers, sources, effects)
         reaction.arguments, reaction.mutable = tuple(arguments.values()), tuple(mutable)
         reaction.mode, reaction.site = mode, node.site
-        if node.late:
-            handler = made(node.late.code, "tardy") if node.late.code is not None else reaction.function
-            reaction.tardy = e.Handler(
-                handler, self._duration(node.late.limit) if node.late.limit else 0, node.late.site
-            )
+        if node.late and node.late.code is not None:
+            made(node.late.code, "tardy")  # checked only: no value is tardy
         if node.deadline:
             handler = made(node.deadline.code, "deadline")
             reaction.deadline = e.Handler(handler, self._duration(node.deadline.limit), node.deadline.site)

@@ -12,7 +12,7 @@ from reactor.model import time as times
 try:
     from lark import Lark, Token, Transformer, UnexpectedInput, v_args
 except ImportError as error:
-    raise ImportError('Lingua Franca files are read with lark: pip install "rayshim[lf]"') from error
+    raise ImportError("Lingua Franca files are read with lark: pip install lark") from error
 
 
 @lru_cache

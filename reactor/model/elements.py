@@ -21,13 +21,12 @@ class Port:
         value: what was set last; it stays when the port is absent.
         is_present: whether it was set at the current tag.
         set: called with the value by a reaction that has the port as an effect.
-        intended_tag: the tag at which its value should have arrived; another than the current one if it came late.
+        intended_tag: the tag at which its value should arrive, which is the tag at which it does.
         physical_time_of_arrival: when it did arrive.
     """
 
     __slots__ = (
         "_clock",
-        "_late",
         "channel",
         "instance",
         "is_input",
@@ -44,7 +43,7 @@ class Port:
         self.instance, self.name, self.is_input, self.mutable = instance, name, is_input, mutable
         self.site, self.channel = site, channel
         self.value, self.is_present, self.set = None, False, _not_running
-        self._clock, self._late = None, None
+        self._clock = None
 
     @property
     def path(self):
@@ -53,11 +52,11 @@ class Port:
 
     @property
     def intended_tag(self):
-        return self._late[0] if self._late else self._clock.tag()
+        return self._clock.tag()
 
     @property
     def physical_time_of_arrival(self):
-        return self._late[1] if self._late else self._clock.tag_reached
+        return self._clock.tag_reached
 
     def __repr__(self):
         return f"<Port {self.path}: {self.value if self.is_present else 'absent'}>"
@@ -195,7 +194,7 @@ class Transition:
 
 @dataclass(eq=False, slots=True)
 class Handler:
-    """What runs in place of a reaction that is late: by `limit` nanoseconds of physical time for a deadline."""
+    """What runs in place of a reaction that is `limit` nanoseconds of physical time late."""
 
     function: object
     limit: int = 0
@@ -211,7 +210,7 @@ class Reaction:
         sources: Ports and Actions that it reads besides.
         effects: Ports, Actions, Transitions and Watchdogs that it may use.
         arguments: what the function gets after the object; Ports and Multiports and what contains them are those of `names`.
-        deadline, tardy: Handlers or None. A function of None with a handler is a reaction that only handles.
+        deadline: a Handler or None.
     """
 
     instance: object
@@ -223,7 +222,6 @@ class Reaction:
     arguments: tuple = ()
     mode: object = None
     deadline: object = None
-    tardy: object = None
     site: str = ""
     mutable: tuple = ()
     modes: tuple = ()

@@ -46,7 +46,7 @@ def _bound(instance):
 
 def _codes(reaction):
     """The code of a reaction, of its handlers, of the methods of its reactor, and of what is defined in them."""
-    handlers = [handler.function for handler in (reaction.deadline, reaction.tardy) if handler]
+    handlers = [reaction.deadline.function] if reaction.deadline else []
     methods = [value for value in vars(type(reaction.instance.object)).values() if isinstance(value, FunctionType)]
     ahead = [function.__code__ for function in (reaction.function, *handlers, *methods)]
     while ahead:

@@ -18,11 +18,11 @@ class Written(NamedTuple):
 PROGRAMS = {}
 
 
-def _program(name, rule, text, trace, **settings):
+def define(name, rule, text, trace, **settings):
     PROGRAMS[name] = Written(rule, text, trace, settings)
 
 
-_EMIT = """
+EMIT = """
 reactor Emit(period=10 ns) {
   output out
   timer t(0, period)
@@ -35,14 +35,14 @@ reactor Emit(period=10 ns) {
 reactor Take { input inp  reaction(inp) {= =} }
 """
 
-_program(
+define(
     "startup_and_starvation",
     "startup is the first tag; with nothing left, shutdown comes one microstep after the last event",
     "main reactor { reaction(startup) {= =} reaction(shutdown) {= =} }",
     """(0, 0) reaction_1
        (0, 1) reaction_2""",
 )
-_program(
+define(
     "timeout",
     "events at the timeout still run, together with shutdown, and nothing after it",
     "main reactor { timer t(0, 10 ns) reaction(t) {= =} reaction(shutdown) {= =} }",
@@ -52,7 +52,7 @@ _program(
        (20, 0) reaction_2""",
     timeout=20,
 )
-_program(
+define(
     "timeout_microstep",
     "an event at the time of the timeout but at a later microstep does not run",
     """main reactor { timer t(20 ns) logical action a
@@ -61,7 +61,7 @@ _program(
        (20, 0) reaction_3""",
     timeout=20,
 )
-_program(
+define(
     "request_stop",
     "shutdown comes one microstep after request_stop, whatever is left",
     "main reactor { timer t(0, 10 ns) state n = 0 "
@@ -70,7 +70,7 @@ _program(
        (10, 0) reaction_1
        (10, 1) reaction_2""",
 )
-_program(
+define(
     "declaration_order",
     "reactions of one reactor at one tag run in the order of their declaration, whatever triggers them",
     "main reactor { timer t(5 ns) timer u(5 ns) reaction(u) {= =} reaction(t) {= =} reaction(t, u) {= =} }",
@@ -78,7 +78,7 @@ _program(
        (5, 0) reaction_2
        (5, 0) reaction_3""",
 )
-_program(
+define(
     "order_of_triggers_within_a_reactor",
     "a reaction that its own reactor's earlier reaction triggers through another reactor still runs after it, and once",
     """reactor Pass { input inp output out reaction(inp) -> out {= out.set(inp.value + 1) =} }
@@ -88,7 +88,7 @@ _program(
        (0, 0) p.reaction_1 inp=1 out=2
        (0, 0) reaction_2 p.out=2""",
 )
-_program(
+define(
     "diamond",
     "a reaction with several triggers runs once, after all that may set them",
     """reactor Pass { input inp output out reaction(inp) -> out {= out.set(inp.value * 2) =} }
@@ -103,13 +103,13 @@ _program(
        (0, 0) r.reaction_1 inp=2 out=4
        (0, 0) j.reaction_1 a=4 b=10""",
 )
-_program(
+define(
     "absent_ports",
     "a port is present only at the tags at which it is set, and keeps its value",
     """reactor Seldom { input inp output out
          reaction(inp) -> out {= if inp.value % 2: out.set(inp.value) =} }
        reactor Both { input a input b output seen reaction(a) b -> seen {= seen.set((b.is_present, b.value)) =} }"""
-    + _EMIT
+    + EMIT
     + "main reactor { e = new Emit() s = new Seldom() b = new Both() e.out -> s.inp  e.out -> b.a  s.out -> b.b }",
     """(0, 0) e.reaction_1 out=1
        (0, 0) s.reaction_1 inp=1 out=1
@@ -119,7 +119,7 @@ _program(
        (10, 0) b.reaction_1 a=2 seen=(False, 1)""",
     timeout=10,
 )
-_program(
+define(
     "sources_do_not_trigger",
     "a port that a reaction only reads does not trigger it",
     """reactor R { input a timer t(10 ns) reaction(t) a {= =} }
@@ -127,21 +127,21 @@ _program(
     """(0, 0) reaction_1 r.a=1
        (10, 0) r.reaction_1""",
 )
-_program(
+define(
     "last_value_wins",
     "a port that is set twice at one tag has the last value, over delayed connections too",
     """reactor Two { output out reaction(startup) -> out {= out.set(1) =} reaction(startup) -> out {= out.set(2) =} }"""
-    + _EMIT
+    + EMIT
     + "main reactor { w = new Two() x = new Take() y = new Take() w.out -> x.inp  w.out -> y.inp after 7 ns }",
     """(0, 0) w.reaction_1 out=1
        (0, 0) w.reaction_2 out=2
        (0, 0) x.reaction_1 inp=2
        (7, 0) y.reaction_1 inp=2""",
 )
-_program(
+define(
     "after",
     "a value over a connection with `after` arrives that much later, at microstep 0",
-    _EMIT + "main reactor { e = new Emit() x = new Take() e.out -> x.inp after 25 ns }",
+    EMIT + "main reactor { e = new Emit() x = new Take() e.out -> x.inp after 25 ns }",
     """(0, 0) e.reaction_1 out=1
        (10, 0) e.reaction_1 out=2
        (20, 0) e.reaction_1 out=3
@@ -149,10 +149,10 @@ _program(
        (30, 0) e.reaction_1 out=4""",
     timeout=30,
 )
-_program(
+define(
     "after_zero",
     "`after 0` is one microstep",
-    _EMIT + "main reactor { e = new Emit() x = new Take() y = new Take() e.out -> x.inp after 0  e.out -> y.inp }",
+    EMIT + "main reactor { e = new Emit() x = new Take() y = new Take() e.out -> x.inp after 0  e.out -> y.inp }",
     """(0, 0) e.reaction_1 out=1
        (0, 0) y.reaction_1 inp=1
        (0, 1) x.reaction_1 inp=1
@@ -160,7 +160,7 @@ _program(
        (10, 0) y.reaction_1 inp=2""",
     timeout=10,
 )
-_program(
+define(
     "after_breaks_a_loop",
     "a loop with a delay is no causality loop",
     """reactor Inc { input inp output out reaction(startup) -> out {= out.set(0) =}
@@ -171,10 +171,10 @@ _program(
        (0, 2) i.reaction_2 inp=1 out=2
        (0, 3) i.reaction_2 inp=2""",
 )
-_program(
+define(
     "after_chain",
     "delays in a row add up",
-    _EMIT
+    EMIT
     + """reactor Relay { input inp output out reaction(inp) -> out {= out.set(inp.value) =} }
        reactor Box { input inp output out r = new Relay() inp -> r.inp after 3 ns  r.out -> out after 4 ns }
        main reactor { e = new Emit(period = 100 ns) b = new Box() x = new Take() e.out -> b.inp  b.out -> x.inp after 5 ns }""",
@@ -183,7 +183,7 @@ _program(
        (12, 0) x.reaction_1 inp=1""",
     timeout=50,
 )
-_program(
+define(
     "logical_action",
     "a logical action comes at the current time plus its minimum delay plus the extra delay; no delay is a microstep",
     """main reactor { logical action a(3 ns) logical action b
@@ -194,7 +194,7 @@ _program(
        (0, 1) reaction_3 b='soon'
        (7, 0) reaction_2 a='late'""",
 )
-_program(
+define(
     "actions_pile_up",
     "an action scheduled twice for one tag comes twice, a microstep apart",
     """main reactor { logical action a
@@ -215,7 +215,7 @@ for _policy, _events in {
     "replace": "(3, 0) reaction_2 a=2",
     "update": "(5, 0) reaction_2 a=2",
 }.items():
-    _program(
+    define(
         f"spacing_{_policy}",
         f"of events nearer than the minimum spacing, with policy {_policy}",
         f"""main reactor {{ logical action a(3 ns, 10 ns, "{_policy}")
@@ -223,7 +223,7 @@ for _policy, _events in {
              reaction(a) {{= =}} }}""",
         "(0, 0) reaction_1\n" + _events,
     )
-_program(
+define(
     "spacing_after_it_was_handled",
     "an event that is too near to one that was handled is deferred, with policy replace too",
     """main reactor { timer t(0, 4 ns) logical action a(0, 10 ns, "replace") state n = 0
@@ -238,7 +238,7 @@ _program(
        (12, 0) reaction_1""",
     timeout=12,
 )
-_program(
+define(
     "spacing_zero",
     "a spacing of 0 is one microstep",
     """main reactor { logical action a(5 ns, 0) reaction(startup) -> a {= a.schedule(0, 1)
@@ -247,7 +247,7 @@ _program(
        (5, 0) reaction_2 a=1
        (5, 1) reaction_2 a=2""",
 )
-_program(
+define(
     "timers",
     "a timer fires at its offset, then each period; without a period once",
     """main reactor(p=20 ns) { timer once timer late(15 ns) timer often(5 ns, p)
@@ -259,7 +259,7 @@ _program(
        (45, 0) reaction_3""",
     timeout=50,
 )
-_program(
+define(
     "mutable_copies",
     "a mutable input is the reaction's own copy; other readers and later reactions see the original",
     """reactor Spoil { mutable input inp output out
@@ -275,7 +275,7 @@ _program(
        (0, 0) s.reaction_2 inp=[0] out=[0]
        (0, 0) l.reaction_1 go=[0] inp=[0]""",
 )
-_program(
+define(
     "parameters",
     "parameters are passed down, defaults are evaluated per instance, state may use them",
     """reactor Leaf(a=1, b=[]) { output out state s = a
@@ -287,7 +287,7 @@ _program(
        (0, 0) y.leaf.reaction_1 out=(2, [2])
        (0, 0) z.reaction_1 out=(1, [7, 1])""",
 )
-_program(
+define(
     "banks_and_multiports",
     "banks connect member by member, each with all its channels; interleaved goes channel by channel; (x)+ repeats",
     """reactor Src(bank_index=0) { output[2] out reaction(startup) -> out {= for k, p in enumerate(out): p.set(self.bank_index * 10 + k) =} }
@@ -303,7 +303,7 @@ _program(
        (0, 0) f.reaction_1 inp[0]=0 inp[1]=10 inp[2]=1 inp[3]=11
        (0, 0) g.reaction_1 inp[0]=0 inp[1]=1 inp[2]=10 inp[3]=11 inp[4]=0""",
 )
-_program(
+define(
     "some_channels",
     "one channel of a multiport is enough to trigger, once",
     """reactor Src { output[3] out reaction(startup) -> out {= out[0].set(1)
@@ -314,7 +314,7 @@ _program(
     """(0, 0) b.s.reaction_1 out[0]=1 out[2]=3
        (0, 0) b.t.reaction_1 inp[0]=1 inp[2]=3 seen=(3, [0, 2])""",
 )
-_program(
+define(
     "container_and_bank_members",
     "a container's reaction sets ports of a bank's members, and reads them",
     """reactor Echo { input inp output out reaction(inp) -> out {= out.set(-inp.value) =} }
@@ -326,7 +326,7 @@ _program(
        (0, 0) e[2].reaction_1 inp=3 out=-3
        (0, 0) reaction_2 e[0].out=-1 e[2].out=-3""",
 )
-_program(
+define(
     "inheritance",
     "what is inherited comes first, once; parameters are overridden; methods and preambles are shared",
     """reactor Base(n=1) { preamble {= import math =} input inp output out
@@ -339,7 +339,7 @@ _program(
        (0, 0) b.reaction_1 inp=4 out=108
        (0, 0) b.reaction_2 inp=4 more=2""",
 )
-_program(
+define(
     "deadline_first",
     "of reactions that do not wait for each other, those with the nearer deadline run first, and what they wait for too",
     """reactor Plain { timer t reaction(t) {= =} }
@@ -351,181 +351,19 @@ _program(
        (0, 0) b.reaction_2
        (0, 0) a.reaction_1""",
 )
-_program(
+define(
     "deadline_zero",
     "a deadline of 0 is always missed: its handler runs in place of the reaction",
     """main reactor { output out timer t(1 s) reaction(t) -> out {= out.set("in time") =} deadline(0) {= out.set("late") =} }""",
     "(1000000000, 0) reaction_1 out='late'",
 )
-_program(
+define(
     "deadline_met",
     "a deadline that is met changes nothing",
     """main reactor { output out timer t(1 s) reaction(t) -> out {= out.set("in time") =} deadline(1 ns) {= out.set("late") =} }""",
     "(1000000000, 0) reaction_1 out='in time'",
 )
-_program(
-    "two_modes",
-    "a transition takes effect one microstep later; a timer in the entered mode starts with its offset",
-    """main reactor { timer step(10 ns, 10 ns)
-         initial mode A { timer t(0, 4 ns) reaction(t) {= =} reaction(step) -> reset(B) {= B.set() =} }
-         mode B { timer u(0, 4 ns) reaction(u) {= =} reaction(step) -> reset(A) {= A.set() =} } }""",
-    """(0, 0) reaction_1
-       (4, 0) reaction_1
-       (8, 0) reaction_1
-       (10, 0) reaction_2
-       (10, 1) reaction_3
-       (14, 0) reaction_3
-       (18, 0) reaction_3
-       (20, 0) reaction_4
-       (20, 1) reaction_1""",
-    timeout=22,
-)
-_program(
-    "history",
-    "after a history transition timers and actions go on with the time that was left",
-    """main reactor { timer step(10 ns, 10 ns)
-         initial mode A { timer t(0, 7 ns) logical action a(9 ns) reaction(t) -> a {= a.schedule(0) =} reaction(a) {= =}
-           reaction(step) -> reset(B) {= B.set() =} }
-         mode B { reaction(step) -> history(A) {= A.set() =} } }""",
-    """(0, 0) reaction_1
-       (7, 0) reaction_1
-       (9, 0) reaction_2 a=None
-       (10, 0) reaction_3
-       (20, 0) reaction_4
-       (24, 0) reaction_1
-       (26, 0) reaction_2 a=None
-       (30, 0) reaction_3""",
-    timeout=30,
-)
-_program(
-    "reset_discards",
-    "a reset transition discards what was pending in the mode and resets the state that is declared so",
-    """main reactor { output out timer step(10 ns, 10 ns)
-         initial mode A { timer t(0) logical action a(15 ns) reset state r = 0 state s = 0
-           reaction(t) -> a {= a.schedule(0) =} reaction(a) {= =}
-           reaction(step) -> B, out {= self.r += 1
-             self.s += 1
-             out.set((self.r, self.s))
-             B.set() =} }
-         mode B { reaction(step) -> reset(A) {= A.set() =} } }""",
-    """(0, 0) reaction_1
-       (10, 0) reaction_3 out=(1, 1)
-       (20, 0) reaction_4
-       (20, 1) reaction_1
-       (30, 0) reaction_3 out=(1, 2)""",
-    timeout=30,
-)
-_program(
-    "reset_trigger",
-    "reactions to reset run when their mode is entered by reset, not by history, and not at the start",
-    """reactor Inner { reaction(reset) {= =} reaction(startup) {= =} }
-       main reactor { timer step(10 ns, 10 ns) state n = 0
-         initial mode A { i = new Inner() reaction(reset) {= =} reaction(step) -> B {= B.set() =} }
-         mode B { reaction(step) -> reset(A) {= self.n += 1
-             if self.n == 1: A.set() =}
-           reaction(step) -> history(A) {= if self.n == 2: A.set() =} } }""",
-    """(0, 0) i.reaction_2
-       (10, 0) reaction_2
-       (20, 0) reaction_3
-       (20, 0) reaction_4
-       (20, 1) reaction_1
-       (20, 1) i.reaction_1
-       (30, 0) reaction_2
-       (40, 0) reaction_3
-       (40, 0) reaction_4""",
-    timeout=45,
-)
-_program(
-    "startup_in_a_mode",
-    "startup in a mode comes once, when the mode is first entered; shutdown only if it ever was",
-    """main reactor { timer step(10 ns, 10 ns)
-         initial mode A { reaction(startup) {= =} reaction(shutdown) {= =} reaction(step) -> reset(B) {= B.set() =} }
-         mode B { reaction(startup) {= =} reaction(shutdown) {= =} reaction(step) -> reset(A) {= A.set() =} }
-         mode C { reaction(startup) {= =} reaction(shutdown) {= =} } }""",
-    """(0, 0) reaction_1
-       (10, 0) reaction_3
-       (10, 1) reaction_4
-       (20, 0) reaction_6
-       (30, 0) reaction_3
-       (35, 0) reaction_2
-       (35, 0) reaction_5""",
-    timeout=35,
-)
-_program(
-    "nested_modes",
-    "what lies in a mode that is not active does not react, and its modes stand still; a reset resets them",
-    """reactor Inner { input go output out
-         initial mode X { reaction(go) -> out, reset(Y) {= out.set("X")
-             Y.set() =} }
-         mode Y { reaction(go) -> out, reset(X) {= out.set("Y")
-             X.set() =} } }
-       main reactor { timer t(0, 10 ns) timer step(25 ns, 20 ns)
-         initial mode A { j = new Inner() reaction(t) -> j.go {= j.go.set(1) =}
-           reaction(step) -> reset(B) {= B.set() =} }
-         mode B { reaction(t) {= =} reaction(step) -> reset(A) {= A.set() =} } }""",
-    """(0, 0) reaction_1 j.go=1
-       (0, 0) j.reaction_1 go=1 out='X'
-       (10, 0) reaction_1 j.go=1
-       (10, 0) j.reaction_2 go=1 out='Y'
-       (20, 0) reaction_1 j.go=1
-       (20, 0) j.reaction_1 go=1 out='X'
-       (25, 0) reaction_2
-       (30, 0) reaction_3
-       (40, 0) reaction_3
-       (45, 0) reaction_4
-       (50, 0) reaction_1 j.go=1
-       (50, 0) j.reaction_1 go=1 out='X'""",
-    timeout=50,
-)
-_program(
-    "inner_mode_in_an_outer_one",
-    "a reaction in a mode does not react while an outer mode is not active, though its trigger is present",
-    """reactor Inner { input go initial mode X { reaction(go) {= =} } }
-       reactor Outer { input go timer step(5 ns)
-         initial mode A { i = new Inner() go -> i.go  reaction(step) -> B {= B.set() =} }
-         mode B { j = new Inner() go -> j.go } }"""
-    + _EMIT
-    + "main reactor { e = new Emit() o = new Outer() e.out -> o.go }",
-    """(0, 0) e.reaction_1 out=1
-       (0, 0) o.i.reaction_1 go=1
-       (5, 0) o.reaction_1
-       (10, 0) e.reaction_1 out=2
-       (10, 0) o.j.reaction_1 go=2""",
-    timeout=10,
-)
-_program(
-    "modes_share_an_output",
-    "connections and reactions in different modes may feed one output",
-    """reactor Two { input go output out timer step(10 ns)
-         initial mode A { e = new Emit() e.out -> out  reaction(step) -> reset(B) {= B.set() =} }
-         mode B { f = new Emit() reaction(f.out) -> out {= out.set(-f.out.value) =} } }"""
-    + _EMIT
-    + "main reactor { w = new Two() x = new Take() w.out -> x.inp }",
-    """(0, 0) w.e.reaction_1 out=1
-       (0, 0) x.reaction_1 inp=1
-       (10, 0) w.reaction_1
-       (10, 0) w.e.reaction_1 out=2
-       (10, 0) x.reaction_1 inp=2
-       (10, 1) w.f.reaction_1 out=1
-       (10, 1) w.reaction_2 f.out=1 out=-1
-       (10, 1) x.reaction_1 inp=-1""",
-    timeout=15,
-)
-_program(
-    "after_in_a_mode",
-    "a value on its way over a delayed connection in a mode waits while the mode is not active",
-    """reactor M { timer step(10 ns, 10 ns)
-         initial mode A { e = new Emit(period = 100 ns) x = new Take() e.out -> x.inp after 15 ns  reaction(step) -> B {= B.set() =} }
-         mode B { reaction(step) -> history(A) {= A.set() =} } }"""
-    + _EMIT
-    + "main reactor { m = new M() }",
-    """(0, 0) m.e.reaction_1 out=1
-       (10, 0) m.reaction_1
-       (20, 0) m.reaction_2
-       (25, 0) m.x.reaction_1 inp=1""",
-    timeout=29,
-)
-_program(
+define(
     "federates_have_copies",
     "values that cross federates are copies",
     """reactor Send { output out state v = {= [1] =} timer t(0, 10 ns) reaction(t) -> out {= out.set(self.v)
@@ -540,7 +378,7 @@ _program(
        (10, 0) a.reaction_1 inp=[1, 2] sum=3""",
     timeout=10,
 )
-_program(
+define(
     "tags_in_reactions",
     "a reaction sees its own tag",
     """main reactor { logical action a output out

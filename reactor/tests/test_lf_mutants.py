@@ -8,7 +8,7 @@ import inspect
 import multiprocessing
 
 import pytest
-from reactor.tests.lf_programs import PROGRAMS
+from reactor.tests.lf_mode_programs import PROGRAMS
 from reactor.tests.running import lines
 
 pytest.importorskip("lark")

@@ -1,7 +1,7 @@
 """Each rule of Lingua Franca's semantics by a program of a few lines, whose trace was worked out by hand."""
 
 import pytest
-from reactor.tests.lf_programs import PROGRAMS
+from reactor.tests.lf_mode_programs import PROGRAMS
 from reactor.tests.running import lines, program, trace_of
 
 pytest.importorskip("lark")

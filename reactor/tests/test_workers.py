@@ -8,7 +8,7 @@ import pytest
 from reactor import STARTUP, Input, Output, Program, ReactionError, Reactor, Timer, msec, nsec, reaction
 from reactor.execution.errors import WorkerError
 from reactor.tests.calling import alive
-from reactor.tests.lf_programs import PROGRAMS
+from reactor.tests.lf_mode_programs import PROGRAMS
 from reactor.tests.running import lines, program, trace_of
 
 lark = pytest.importorskip("lark")
@@ -126,3 +126,21 @@ def test_nothing_is_left_behind():
     (pid,) = {entry[3]["out"] for entry in program.trace.entries}
     assert int(pid) != os.getpid()
     assert not alive(int(pid))
+
+
+def test_a_program_that_cannot_be_made_in_a_worker_tells_why():
+    class Stays(Reactor):
+        tick = Timer()
+
+        def __init__(self):
+            self.pid = os.getpid()
+
+        def __setstate__(self, state):
+            raise OSError("not here")
+
+        @reaction(tick)
+        def note(self):
+            pass
+
+    with pytest.raises(OSError, match="not here"):
+        Program(Stays(), placement="isolated").run()
