@@ -5,7 +5,7 @@ A subclass of `Reactor` declares its elements and reactions in its body; what it
 
 import os
 import sys
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from reactor.model import elements as e
 from reactor.model.graph import GraphError
@@ -50,6 +50,14 @@ class Input(_Declaration):
         instance.ports[self.name] = port
         return port
 
+    if TYPE_CHECKING:  # an attribute of a reactor is what the declaration makes
+
+        @overload
+        def __get__(self, instance: None, owner: Any) -> "Input": ...
+        @overload
+        def __get__(self, instance: object, owner: Any) -> Any: ...
+        def __get__(self, instance: Any, owner: Any) -> Any: ...
+
 
 class Output(_Declaration):
     """An output port. In reactions that have it as an effect: `self.name.set(value)`. Arguments as of `Input`."""
@@ -61,6 +69,14 @@ class Output(_Declaration):
         self.type, self.width = type, width
 
     make = Input.make
+
+    if TYPE_CHECKING:  # an attribute of a reactor is what the declaration makes
+
+        @overload
+        def __get__(self, instance: None, owner: Any) -> "Output": ...
+        @overload
+        def __get__(self, instance: object, owner: Any) -> Any: ...
+        def __get__(self, instance: Any, owner: Any) -> Any: ...
 
 
 class Timer(_Declaration):
@@ -74,6 +90,14 @@ class Timer(_Declaration):
         mode = _mode(instance, self.mode)
         instance.timers[self.name] = timer = e.Timer(instance, self.name, self.offset, self.period, mode, self.site)
         return timer
+
+    if TYPE_CHECKING:  # an attribute of a reactor is what the declaration makes
+
+        @overload
+        def __get__(self, instance: None, owner: Any) -> "Timer": ...
+        @overload
+        def __get__(self, instance: object, owner: Any) -> e.Timer: ...
+        def __get__(self, instance: Any, owner: Any) -> Any: ...
 
 
 class Action(_Declaration):
@@ -98,6 +122,14 @@ class Action(_Declaration):
         instance.actions[self.name] = action
         return action
 
+    if TYPE_CHECKING:  # an attribute of a reactor is what the declaration makes
+
+        @overload
+        def __get__(self, instance: None, owner: Any) -> "Action": ...
+        @overload
+        def __get__(self, instance: object, owner: Any) -> e.Action: ...
+        def __get__(self, instance: Any, owner: Any) -> Any: ...
+
 
 class PhysicalAction(Action):
     """An event from outside: any thread may schedule it; its tag is the physical clock's time then. Arguments as of `Action`."""
@@ -115,6 +147,14 @@ class Mode(_Declaration):
     def make(self, instance):
         instance.modes[self.name] = mode = e.Mode(instance, self.name, self.initial, self.site)
         return e.Transition(mode)
+
+    if TYPE_CHECKING:  # an attribute of a reactor is what the declaration makes
+
+        @overload
+        def __get__(self, instance: None, owner: Any) -> "Mode": ...
+        @overload
+        def __get__(self, instance: object, owner: Any) -> e.Transition: ...
+        def __get__(self, instance: Any, owner: Any) -> Any: ...
 
 
 class _Reaction(_Declaration):
