@@ -1,13 +1,13 @@
-"""The data of a recording: operations in segments, and the order in which segments followed each other.
+"""What a run's recorder has seen: operations in segments, segments in the order they followed each other.
 
-A segment is the sequence of a caller's operations between two waits. These classes are plain data, made by the recorder. The graph
-(`reactor.graph`) and the plans (`reactor.schedule`) are computed from them.
+A caller's operations between two points where it waits are one segment. These classes are the plain data that the
+recorder hands over; the graph (`reactor.graph`) is computed from them.
 """
 
 from dataclasses import asdict, dataclass, field
 
 PUT = "put"  # the target of an operation that only stores a value
-CREATION = "__init__"  # the method of an operation that creates an actor
+CREATION = "__init__"  # the method of an operation that makes an actor
 PICKLE = "pickle"  # the layout of a value that has no typed layout
 KINDS = ("operation", "put", "value", "outside")
 WAITS = ("get", "wait")  # the ends of a segment at which its caller waits
@@ -15,16 +15,16 @@ WAITS = ("get", "wait")  # the ends of a segment at which its caller waits
 
 @dataclass(frozen=True)
 class Source:
-    """The source of an argument.
+    """Where an argument comes from.
 
     Attributes:
-        kind: "operation" (the result of an operation), "put" (a value stored by `put`), "value" (a plain value, copied into the message) or
-            "outside" (a result from before the recording, or from another caller).
-        segment: the segment of that operation: 0 means the same segment, -1 the one before it, and so on.
-        operation: index of the operation in its segment; -1 for "value" and "outside".
-        output: index of the operation's result.
-        layout: text such as "float32[4]", "int", "(float32[4], float, bool)", "pickle"; "" if unknown.
-        bytes: size of the value; 0 if unknown.
+        kind: "operation" (the result of one), "put" (what one stored), "value" (a plain value, copied into the message) or
+            "outside" (a result from before the recording or from another caller).
+        segment: how many segments back that operation is: 0 this one, -1 the one before it, ...
+        operation: its index in that segment; -1 for "value" and "outside".
+        output: which of its results.
+        layout: text such as "float32[4]", "int", "(float32[4], float, bool)", "pickle"; "" when not known.
+        bytes: size of the value, 0 when not known.
     """
 
     kind: str
@@ -58,7 +58,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Result:
-    """One result of an operation: its layout ("" if unknown) and bytes."""
+    """One result of an operation: its layout ("" when not known) and bytes."""
 
     layout: str = ""
     bytes: int = 0
@@ -78,10 +78,10 @@ class Operation:
     Attributes:
         target: qualified name of the reactor: "Env#3", "task:f", "put".
         method: name of the method; "" for a put.
-        site: place of the operation in the program, "path.py:41".
+        site: where it was issued, "path.py:41".
         sources: a Source per argument.
-        results: a Result per result; for a put, the stored value (taken from its source if left out).
-        process: number of the process that runs it; None if the process is chosen at each call, and for a put.
+        results: a Result per result; for a put, what it stores (taken from its source if left out).
+        process: number of the process that runs it; None when that is chosen at each call, and for a put.
     """
 
     target: str
@@ -112,16 +112,16 @@ class Operation:
 
 @dataclass(frozen=True)
 class Segment:
-    """The operations of a caller between two waits.
+    """The operations that a caller issued between two waits.
 
     Attributes:
         caller: "driver", or the qualified name of the running reaction: "Env#3.step", "task:f".
-        ends: the operation that ended it: "get", "wait", "end of task".
-        replays: number of replays.
-        seconds: the caller's time in all runs of the segment, including the final wait.
-        wakes, sleeps: number of woken processes, and number of times that the caller slept, in all runs.
-        gets: the results that its final get or wait asked for; None if unknown (then all results that no operation uses).
-        end_site: place of its end in the program, "path.py:44"; "" if unknown.
+        ends: what ended it: "get", "wait", "end of task".
+        replays: times it was replayed after it was recorded.
+        seconds: the caller's time in it over all its runs, its final wait included.
+        wakes, sleeps: processes woken, and times the caller slept, over all its runs.
+        gets: what its final get or wait asked for. None when not known: then every result that no operation consumes.
+        end_site: where it ended, "path.py:44"; "" when not known.
     """
 
     caller: str
@@ -140,7 +140,7 @@ class Segment:
 
     @property
     def calls(self):
-        """The number of operations in one run, without puts."""
+        """Operations that are not puts, in one run."""
         return sum(not operation.is_put for operation in self.operations)
 
     def __str__(self):
@@ -151,10 +151,10 @@ class Segment:
 
 @dataclass(frozen=True)
 class Divergence:
-    """A place where a caller left its recording, and the number of times."""
+    """A place where a caller left its recording, and how often."""
 
     caller: str
-    recorded: str  # the recorded operation, such as "step.remote on Env#3", or the recorded end
+    recorded: str  # "step.remote on Env#3", or what else the recording expected there
     seen: str
     recorded_site: str = ""
     seen_site: str = ""
@@ -168,7 +168,7 @@ class Divergence:
 
 @dataclass(frozen=True)
 class Timing:
-    """Calls of a reaction, and the seconds that it ran; None if unknown."""
+    """Calls of a reaction, and the seconds that it ran, None when not known."""
 
     calls: int
     seconds: float | None = None
@@ -180,11 +180,11 @@ class Recording:
 
     Attributes:
         segments: in the order in which they were first seen.
-        successors: {(i, j): number of times that segment j followed segment i}, both of one caller; for a task, in one run of it.
+        successors: {(i, j): times segment j followed segment i}, both of one caller and, in a task, of one run of it.
         divergences: in the order in which they were first seen.
         counters: the runtime's own counts by name, such as "bytes_typed"; see `rayshim.report`.
-        measured: {qualified reaction: Timing}, measured by the processes that ran it.
-        workers: {actor: number of its worker}, for actors that share a process.
+        measured: {qualified reaction: Timing}, by the processes that ran it.
+        workers: {actor: number of its worker}, of actors that share a process.
     """
 
     segments: tuple[Segment, ...] = ()
@@ -195,7 +195,7 @@ class Recording:
     workers: dict[str, int] = field(default_factory=dict)
 
     def to_dict(self):
-        """This recording as lists, dicts, str and numbers, for `json.dumps`."""
+        """This recording as lists, dicts, str and numbers: what `json.dumps` takes."""
         return {
             "segments": [_listed(asdict(segment)) for segment in self.segments],
             "successors": [[i, j, count] for (i, j), count in self.successors.items()],
@@ -207,7 +207,7 @@ class Recording:
 
     @classmethod
     def from_dict(cls, data):
-        """The recording from the result of `to_dict`. The results of an operation may be given as a number if nothing else is known."""
+        """The recording that `to_dict` gave. An operation's results may be their number, when no more is known."""
         return cls(
             segments=tuple(map(_segment, data.get("segments", ()))),
             successors={(i, j): count for i, j, count in data.get("successors", ())},
@@ -225,7 +225,7 @@ class Recording:
 
 
 def is_typed(layout):
-    """Whether a value of this layout is copied as raw bytes, and not pickled."""
+    """Whether a value of this layout is copied as raw bytes rather than pickled."""
     return layout not in ("", PICKLE)
 
 
