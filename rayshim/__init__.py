@@ -29,6 +29,7 @@ from rayshim.cross_language import java_actor_class, java_function
 from rayshim.session.ids import (
     ActorClassID,
     ActorID,
+    ClusterID,
     FunctionID,
     JobID,
     NodeID,
@@ -42,7 +43,7 @@ from rayshim.session.version import (
 )  # rayshim.alias.install() puts Ray's here, for what looks at ray.__version__
 
 ObjectID = ObjectRef
-SCRIPT_MODE, WORKER_MODE, LOCAL_MODE = 0, 1, 2
+SCRIPT_MODE, WORKER_MODE, LOCAL_MODE, SPILL_WORKER_MODE, RESTORE_WORKER_MODE = range(5)
 
 
 # Loaded when first used: what is rayshim's own, so that `dir` shows Ray's names, and what few programs need.
@@ -54,6 +55,8 @@ _MODULE_OF = {
     "packed": "placement.packing",
     "LoggingConfig": "job_config",
     "logger": "errors.logs",
+    "ClientBuilder": "client_builder",
+    "Language": "cross_language",
 }
 TYPE_CHECKING = False  # as typing has it, without the import
 if TYPE_CHECKING:
@@ -63,7 +66,19 @@ if TYPE_CHECKING:
     from rayshim.job_config import LoggingConfig
     from rayshim.placement.packing import packed
 del TYPE_CHECKING
-_MODULES = ("util", "dag", "experimental", "runtime_context", "job_config", "cloudpickle", "_raylet")
+_MODULES = (
+    "util",
+    "dag",
+    "experimental",
+    "runtime_context",
+    "job_config",
+    "cloudpickle",
+    "_raylet",
+    "_private",
+    "internal",
+    "types",
+    "job_submission",
+)
 
 
 def __getattr__(name):

@@ -50,8 +50,8 @@ def init(
 
     Arguments:
         address: None or "local". Another machine's cluster, or "auto", is refused: rayshim runs on this machine, in this program.
-        num_cpus, num_gpus: int or float; what tasks and actors may use at once. Default: what the machine has.
-        resources: {name: amount} of further resources.
+        num_cpus, num_gpus: whole numbers; what tasks and actors may use at once. Default: what the machine has.
+        resources: {name: whole number} of further resources.
         object_store_memory: bytes that large values may take together; default 30% of the memory. Beyond that, values that
             nobody is reading go to the disk, those read longest ago first, and are read from there.
         object_spilling_directory: where on the disk; default: `_temp_dir`, RAY_TMPDIR, or the system's temporary directory. The
@@ -125,7 +125,7 @@ def init(
         kept, replayed, seed, order = rerun.prepare(record, replay, seed, order)
     if digest not in (True, False, "full"):
         raise ValueError(f"init(digest={digest!r}) at {calling()}: must be True, False or 'full'")
-    arguments.check(address, num_cpus, num_gpus, object_store_memory, resources, labels, placement, accepted)
+    arguments.check(address, num_cpus, num_gpus, object_store_memory, resources, labels, namespace, placement, accepted)
     if local_mode:
         placement = "inline"
     inline = placement == "inline"
@@ -144,7 +144,10 @@ def init(
     settings = {
         "namespace": namespace
         or (job_config.ray_namespace if job_config is not None else None)
-        or os.urandom(16).hex(),
+        or arguments.random_namespace(),
+        "session_name": arguments.session_name(),
+        "temp_dir": arguments.temp_dir(accepted),
+        "lifetime": job_config.default_actor_lifetime if job_config is not None else "non_detached",
         "placement": placement,
         "seed": seed,
         "ordering": order,

@@ -203,3 +203,13 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
     ready = _core.wait(known, min(num_returns, len(known)), timeout)[0]
     done = set(ready)
     return ready, [ref for ref in refs if ref not in done]
+
+
+def free(object_refs, local_only=False):
+    """Gives up the values of these refs. Here a value's memory is free as soon as nobody has a ref to it, so this checks its arguments and the
+    caller's refs do the rest. TypeError for what is no ref."""
+    for ref in [object_refs] if isinstance(object_refs, ObjectRef) else object_refs:
+        if not isinstance(ref, ObjectRef):
+            raise TypeError(
+                f"Attempting to call `free` on the value {ref!r}, which is not an ray.ObjectRef. ({at('free')}: it takes refs)"
+            )

@@ -8,7 +8,7 @@ from reactor import _core
 from rayshim.calls import binding, concurrency
 from rayshim.calls import options as opts
 from rayshim.calls import runtime_env as environments
-from rayshim.calls.class_info import ClassInfo
+from rayshim.calls.class_info import ClassInfo, check_groups
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.signature import Signature
 from rayshim.errors.exceptions import ActorAlreadyExistsError
@@ -46,7 +46,12 @@ class ActorClass:
     def __ray_metadata__(self):
         import types
 
-        return types.SimpleNamespace(modified_class=self._cls, class_name=self.__name__)
+        return types.SimpleNamespace(modified_class=self._cls, class_name=self.__qualname__)
+
+    @property
+    def __ray_actor_class__(self):
+        """The plain class."""
+        return self._cls
 
     def __call__(self, *args, **kwargs):
         raise TypeError(
@@ -99,6 +104,7 @@ class ActorClass:
                 return found
         if self._info is None:
             self._info = ClassInfo(self._cls)
+            check_groups(self._info, _groups(options.get("concurrency_groups")))
         how = {
             "concurrency": options.get("max_concurrency"),
             "groups": _groups(options.get("concurrency_groups")),
@@ -122,7 +128,7 @@ class ActorClass:
             "ordinal": s.next_ordinal(),
             "creator": os.getpid(),
             "maker": s.record["number"] if s.record else 0,
-            "detached": options.get("lifetime") == "detached",
+            "detached": (options.get("lifetime") or s.settings["lifetime"]) == "detached",
             "max_restarts": options.get("max_restarts") or 0,
             "info": info_ref.offset,
             "preload": _heavy(),

@@ -44,6 +44,11 @@ class RemoteFunction:
             f"Remote functions cannot be called directly. Instead of running '{self.__name__}()', try '{self.__name__}.remote()'. (at {calling()})"
         )
 
+    @property
+    def _function_name(self):
+        """Module and name of the function."""
+        return f"{self.__module__}.{self.__qualname__}"
+
     def remote(self, *args, **kwargs):
         """Runs the function in a task worker. The first call exports it; later ones go to the core directly."""
         remote = self._export().remote

@@ -4,8 +4,8 @@ Messages follow Ray 2.60, so that code which matches on them keeps working. The 
 accepted types and a rule, a rule is a function (name, value) -> message or None.
 """
 
-from rayshim.calls import labels
 from rayshim.errors.sites import calling
+from rayshim.placement import labels
 
 _NONE = type(None)
 _SMALLEST_QUANTITY = 0.0001

@@ -22,6 +22,10 @@ LASTING = (INTENDED, CREATION_FAILED, OUT_OF_SCOPE, FINISHED)  # an actor that e
 _IDLE_SECONDS = 10.0  # a task worker without work for so long ends if there are more of them than CPUs
 
 
+before_exit = []  # called when the process ends in an orderly way, before its exit functions
+after_exit = []  # called after them
+
+
 def follow(label):
     """What this process prints from now on is shown under what `label()` gives at that moment, if it gives something."""
     for stream in _streams:
@@ -228,9 +232,22 @@ def leave(reason):
     """Ends the process in an orderly way."""
     _core.set_exit_reason(reason)
     if reason in (INTENDED, OUT_OF_SCOPE, SYSTEM_EXIT, FINISHED, DRAINED):
+        if reason != DRAINED:
+            _tell(before_exit)
         _run_exit_functions()
+        _tell(after_exit)
     flush()
     os._exit(0)
+
+
+def _tell(functions):
+    for function in functions:
+        try:
+            function()
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
 
 
 def _run_exit_functions():
