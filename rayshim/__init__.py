@@ -77,7 +77,6 @@ _MODULES = (
     "_private",
     "internal",
     "types",
-    "job_submission",
 )
 
 

@@ -48,20 +48,20 @@ def _chain(node, local):
 
 
 def resolve(package, name):
-    """(what the longest part of the name that `package` has leads to, the parts that are left)."""
-    thing, parts, done = importlib.import_module(package), name.split(".")[1:], package
-    while parts:
-        part = parts[0]
+    """(what the longest part of the name that `package` has leads to, the parts that are left). A module goes before a function of its name."""
+    parts, done = name.split(".")[1:], package
+    thing = importlib.import_module(package)
+    while parts and isinstance(thing, types.ModuleType):
         try:
-            thing = getattr(thing, part)
+            thing = importlib.import_module(f"{done}.{parts[0]}")
+        except ImportError:
+            break
+        done = f"{done}.{parts.pop(0)}"
+    while parts:
+        try:
+            thing = getattr(thing, parts[0])
         except AttributeError:
-            if not isinstance(thing, types.ModuleType):
-                break
-            try:
-                thing = importlib.import_module(f"{done}.{part}")
-            except ImportError:
-                break
-        done = f"{done}.{part}"
+            break
         parts.pop(0)
     return thing, parts
 

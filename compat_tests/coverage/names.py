@@ -3,7 +3,7 @@
 import importlib
 import inspect
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: The modules of Ray that programs on one machine use. What they leave out stands in reasons.py.
 MODULES = """
@@ -34,16 +34,22 @@ class Name:
     module: str
     kind: str  # "function", "class", "method", "property", "value" or "module"
     parameters: tuple | None
+    same_as: str | None = None  # the name in an earlier module under which it stands with its members
 
 
 def public_names():
     """{full name: Name} of all public names of the installed Ray."""
-    found = {}
+    found, of_thing = {}, {}
     for module_name in MODULES:
         module = importlib.import_module(module_name)
         for name in listed(module):
             thing, full = getattr(module, name), f"{module_name}.{name}"
             found[full] = described(full, module_name, thing)
+            if inspect.isclass(thing) or inspect.isfunction(thing):
+                if id(thing) in of_thing:
+                    found[full] = replace(found[full], same_as=of_thing[id(thing)])
+                    continue
+                of_thing[id(thing)] = full
             if inspect.isclass(thing):
                 found |= {entry.full: entry for entry in members(full, module_name, thing)}
     return found
@@ -85,8 +91,8 @@ def members(full, module, cls):
     """The Names of what a class of Ray and its bases there define in public."""
     done = set()
     for base in cls.__mro__:
-        if base.__module__.split(".")[0] != "ray":
-            continue
+        if base.__module__.split(".")[0] != "ray" or base is not cls and base.__module__ in MODULES:
+            continue  # what is inherited from a public class stands in its rows
         for name, value in vars(base).items():
             if name.startswith("_") or name in done:
                 continue

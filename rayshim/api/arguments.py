@@ -85,6 +85,11 @@ def check(address, num_cpus, num_gpus, store, resources, labels, namespace, plac
                 f"`{name}` cannot be a custom resource because it is one of the default resources. Use `num_{name.lower()}s` instead. ({at('init')})"
             )
     _check_quantities({"CPU": num_cpus, "GPU": num_gpus, "object_store_memory": store, **(resources or {})})
+    for name in ("cgroup_path", "system_reserved_cpu", "system_reserved_memory"):
+        if accepted.get(name) is not None and not accepted.get("enable_resource_isolation"):
+            raise ValueError(
+                f"{name} cannot be set when resource isolation is not enabled. Set enable_resource_isolation to True. ({at('init')})"
+            )
     told = gpus.visible()
     if num_gpus is not None and told is not None and num_gpus > len(told):
         raise ValueError(
@@ -142,7 +147,7 @@ def check_address(address):
     )
 
 
-def amounts(num_cpus, num_gpus, resources, store):
+def amounts(num_cpus, num_gpus, resources, store, memory=None):
     """({resource: amount} of the session, bytes of the store). RAY_OVERRIDE_RESOURCES, a JSON object, overrides the arguments."""
     override = _json_variable("RAY_OVERRIDE_RESOURCES")
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -154,7 +159,7 @@ def amounts(num_cpus, num_gpus, resources, store):
         **(resources or {}),
         **override,
     }
-    made.setdefault("memory", float(int(machine * _MEMORY_SHARE)))
+    made.setdefault("memory", float(int(memory or machine * _MEMORY_SHARE)))
     made.setdefault("object_store_memory", float(store))
     made.setdefault("node:__internal_head__", 1.0)
     made.setdefault("node:127.0.0.1", 1.0)

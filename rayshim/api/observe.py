@@ -67,7 +67,11 @@ def timeline(filename=None):
     there as JSON. RuntimeError unless the session was started with `init(trace=True)` or `python -m rayshim --trace`."""
     from rayshim.plans import tracing
 
-    return tracing.timeline(_session(), filename)
+    if session.current is None:
+        raise RuntimeError(
+            f"Ray has not been started yet. Timeline requires Ray to be initialized first. ({at('timeline')}: call init(trace=True))"
+        )
+    return tracing.timeline(session.current, filename)
 
 
 def _session():

@@ -139,7 +139,7 @@ def init(
     logging_config = logging_config or (job_config.py_logging_config if job_config is not None else None)
     if logging_config is not None:
         logging_config.check()
-    amounts, store = arguments.amounts(num_cpus, num_gpus, resources, object_store_memory)
+    amounts, store = arguments.amounts(num_cpus, num_gpus, resources, object_store_memory, accepted.get("_memory"))
     node = os.urandom(28).hex()
     settings = {
         "namespace": namespace
@@ -282,6 +282,8 @@ class RayContext:
         }
 
     def __getitem__(self, key):
+        if key not in self.address_info and key not in vars(self):
+            raise KeyError(key)
         return self.address_info[key] if key in self.address_info else getattr(self, key)
 
     def __contains__(self, key):
@@ -313,6 +315,9 @@ class RayContext:
 
     def disconnect(self):
         shutdown()
+
+    def _repr_html_(self):
+        return f"<table><tr><th>Python</th><td>{self.python_version}</td></tr><tr><th>Ray</th><td>{self.ray_version}</td></tr></table>"
 
     def __repr__(self):
         return (

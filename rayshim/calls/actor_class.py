@@ -15,7 +15,7 @@ from rayshim.errors.exceptions import ActorAlreadyExistsError
 from rayshim.errors.sites import calling
 from rayshim.placement import demands, num_threads
 from rayshim.placement.bundles import released
-from rayshim.session import session
+from rayshim.session import accelerators, session
 from rayshim.session.environment import frozen
 
 _NAMED = 4096  # actors that the report shows by name
@@ -123,6 +123,7 @@ class ActorClass:
             "namespace": namespace,
             "demand": {k: round(v * _core.UNIT) for k, v in place.demand.items()},
             "gpus": resources.get("GPU", 0),
+            "accelerators": accelerators.asked(resources),
             "within": place.group,
             "group": place.group and (place.group, place.capture),
             "ordinal": s.next_ordinal(),
@@ -160,6 +161,7 @@ class ActorClass:
             from rayshim.placement.inline import InlineActor
 
             gpus = s.inline_gpus.take(resources.get("GPU", 0))
+            facts["taken"] = s.take_shares(facts["accelerators"])
             call = (((cls_ref, facts, how), *args), kwargs)
             s.inline_actors[link.actor] = InlineActor(facts, gpus, call if facts["max_restarts"] else None)
             if place.group and released(s, place.group):

@@ -85,8 +85,10 @@ def _is_function(o):
 
 def method(*args, **kwargs):
     """Decorator for an actor's method: `@ray.method(num_returns=2)`. Raises AssertionError for an unknown option."""
-    if not kwargs:
+    if args and (kwargs or len(args) > 1 or not callable(args[0])):
         raise AssertionError(opts.METHOD_USAGE)
+    if args:
+        return args[0]
     checked = opts.method_options(kwargs)
 
     def annotate(function):

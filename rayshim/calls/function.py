@@ -10,7 +10,7 @@ from rayshim.calls.signature import Signature
 from rayshim.errors.sites import calling
 from rayshim.placement import demands, num_threads
 from rayshim.placement.bundles import capturing
-from rayshim.session import session
+from rayshim.session import accelerators, session
 from rayshim.session.environment import frozen
 
 _VARIANTS = 64  # kept of one function
@@ -140,6 +140,8 @@ def _flags(o, resources, place, env, threads):
         flags["group"] = (place.group, place.capture)
     if resources.get("GPU"):
         flags["gpus"] = resources["GPU"]
+    if asked := accelerators.asked(resources):
+        flags["accelerators"] = tuple(sorted(asked.items()))
     if o.get("retry_exceptions"):
         which = o["retry_exceptions"]
         flags["retry_exceptions"] = tuple(which) if isinstance(which, (list, tuple)) else True

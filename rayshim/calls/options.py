@@ -6,11 +6,12 @@ accepted types and a rule, a rule is a function (name, value) -> message or None
 
 from rayshim.errors.sites import calling
 from rayshim.placement import labels
+from rayshim.session import accelerators
 
 _NONE = type(None)
 _SMALLEST_QUANTITY = 0.0001
 # Devices that are handed out whole above one: half of the second GPU has no meaning.
-_WHOLE_ABOVE_ONE = ("GPU", "neuron_cores", "TPU", "NPU", "HPU")
+_WHOLE_ABOVE_ONE = ("GPU",)
 
 
 def _no_rule(name, value):
@@ -312,6 +313,9 @@ def _resources(options):
             wanted[resource] = int(amount) if resource == "memory" else amount
     if options.get("accelerator_type") is not None:
         wanted[f"accelerator_type:{options['accelerator_type']}"] = 0.001
+    for resource, amount in accelerators.asked(wanted).items():
+        if message := accelerators.wrong(resource, amount):
+            raise ValueError(f"{message} (at {calling()})")
     for resource in _WHOLE_ABOVE_ONE:
         amount = wanted.get(resource, 0)
         if amount > 1 and amount != int(amount):

@@ -70,7 +70,14 @@ class packed:
 def shares(cls, info, at_once, facts, threads):
     """Whether an actor may share a process: `cls`, its class, which may say no by `_own_process = True`; `info`, its ClassInfo;
     `at_once`, whether it works at several calls at the same time or on streams ahead of their readers; `facts`, what is told of it; `threads`, how many it is given."""
-    needs_more = facts["gpus"] or threads > 1 or facts["max_restarts"] or facts["within"] or facts.get("env")
+    needs_more = (
+        facts["gpus"]
+        or facts["accelerators"]
+        or threads > 1
+        or facts["max_restarts"]
+        or facts["within"]
+        or facts.get("env")
+    )
     return not (at_once or needs_more or getattr(cls, "_own_process", False) or _may_go_on_for_ever(cls, info))
 
 

@@ -9,7 +9,7 @@ from rayshim.calls.refs import _id_bytes
 from rayshim.calls.runtime_env_object import RuntimeEnv
 from rayshim.errors.sites import at, calling, is_users, module_of
 from rayshim.placement import bundles
-from rayshim.session import gpus, session
+from rayshim.session import accelerators, gpus, session
 from rayshim.session.ids import NodeID, PlacementGroupID, TaskID, actor_id, job_id
 
 #: The resources of the kinds of accelerators that Ray knows.
@@ -145,7 +145,9 @@ class RuntimeContext:
 
     def get_accelerator_ids(self):
         """{accelerator's resource: ids, strings, of those that the caller may use}."""
-        return {**{name: [] for name in ACCELERATORS}, "GPU": [str(i) for i in gpu_ids()]}
+        facts = self._facts()
+        others = accelerators.numbers(facts.get("taken") if facts else session.current.shares)
+        return {**{name: [] for name in ACCELERATORS}, **others, "GPU": [str(i) for i in gpu_ids()]}
 
     get_resource_ids = get_accelerator_ids
 
