@@ -29,6 +29,7 @@ from rayshim.cross_language import java_actor_class, java_function
 from rayshim.session.ids import (
     ActorClassID,
     ActorID,
+    ClusterID,
     FunctionID,
     JobID,
     NodeID,
@@ -42,7 +43,7 @@ from rayshim.session.version import (
 )  # rayshim.alias.install() replaces it by Ray's version
 
 ObjectID = ObjectRef
-SCRIPT_MODE, WORKER_MODE, LOCAL_MODE = 0, 1, 2
+SCRIPT_MODE, WORKER_MODE, LOCAL_MODE, SPILL_WORKER_MODE, RESTORE_WORKER_MODE = range(5)
 
 
 # Names that are imported at first use: rayshim's own, so that `dir` shows only Ray's names, and those that few programs need.
@@ -54,6 +55,8 @@ _MODULE_OF = {
     "packed": "placement.packing",
     "LoggingConfig": "job_config",
     "logger": "errors.logs",
+    "ClientBuilder": "client_builder",
+    "Language": "cross_language",
 }
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
@@ -63,7 +66,18 @@ if TYPE_CHECKING:
     from rayshim.job_config import LoggingConfig
     from rayshim.placement.packing import packed
 del TYPE_CHECKING
-_MODULES = ("util", "dag", "experimental", "runtime_context", "job_config", "cloudpickle", "_raylet")
+_MODULES = (
+    "util",
+    "dag",
+    "experimental",
+    "runtime_context",
+    "job_config",
+    "cloudpickle",
+    "_raylet",
+    "_private",
+    "internal",
+    "types",
+)
 
 
 def __getattr__(name):

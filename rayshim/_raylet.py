@@ -8,6 +8,7 @@ from rayshim.session.ids import (
     ActorClassID,
     ActorID,
     BaseID,
+    ClusterID,
     FunctionID,
     JobID,
     NodeID,

@@ -6,3 +6,14 @@ def client(address=None, _deprecation_warn_enabled=True):
     from rayshim.api.arguments import check_address
 
     check_address(address or "auto")
+
+
+class ClientContext:
+    """For annotations: what a connection would give."""
+
+
+class ClientBuilder:
+    """What `client` gives in Ray; making one raises ConnectionError."""
+
+    def __init__(self, address):
+        client(address)

@@ -26,6 +26,9 @@ def pickler_class():
     return _pickler
 
 
+_REFUSALS = (TypeError, AttributeError, RecursionError, pickle.PicklingError)  # by which pickle says that it cannot
+
+
 def dumps(value):
     """Pickles `value`; returns (bytes, list of buffers). Raises TypeError with the name of the part that cannot be pickled."""
     _register_libraries()
@@ -34,6 +37,8 @@ def dumps(value):
     try:
         pickler_class()(file, protocol=5, buffer_callback=buffers.append).dump(value)
     except Exception as error:
+        if not isinstance(error, _REFUSALS):
+            raise  # of the value's own __reduce__, say
         from reactor.picklability import explain
 
         raise explain(value, error) from error

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 
 from rayshim.calls import runtime_env as environments
 from rayshim.errors.sites import at, calling
@@ -66,7 +67,7 @@ def budget(patience):
     return seconds, share
 
 
-def check(address, num_cpus, num_gpus, store, resources, labels, placement, accepted):
+def check(address, num_cpus, num_gpus, store, resources, labels, namespace, placement, accepted):
     """Raises the exceptions of `init` for wrong arguments."""
     check_address(address)
     unknown = [name for name in accepted if name not in ACCEPTED and not name.startswith("_")]
@@ -74,9 +75,23 @@ def check(address, num_cpus, num_gpus, store, resources, labels, placement, acce
         raise RuntimeError(
             f"Unknown keyword argument(s): {', '.join(unknown)} ({at('init')}: help(rayshim.init) lists the arguments)"
         )
-    for name, value in (("num_cpus", num_cpus), ("num_gpus", num_gpus), ("object_store_memory", store)):
-        if value is not None and value < 0:
-            raise ValueError(f"init({name}={value!r}): must not be negative (at {calling()})")
+    if namespace == "":
+        raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. ({at("init")})')
+    if not isinstance(namespace, (str, type(None))):
+        raise TypeError(f"namespace must be None or a string. ({at('init')}: it is {namespace!r})")
+    if accepted.get("_temp_dir") and not os.path.isabs(accepted["_temp_dir"]):
+        raise ValueError(f"temp_dir must be absolute path or None. ({at('init')}: it is {accepted['_temp_dir']!r})")
+    for name in ("CPU", "GPU"):
+        if name in (resources or {}):
+            raise AssertionError(
+                f"`{name}` cannot be a custom resource because it is one of the default resources. Use `num_{name.lower()}s` instead. ({at('init')})"
+            )
+    _check_quantities({"CPU": num_cpus, "GPU": num_gpus, "object_store_memory": store, **(resources or {})})
+    for name in ("cgroup_path", "system_reserved_cpu", "system_reserved_memory"):
+        if accepted.get(name) is not None and not accepted.get("enable_resource_isolation"):
+            raise ValueError(
+                f"{name} cannot be set when resource isolation is not enabled. Set enable_resource_isolation to True. ({at('init')})"
+            )
     told = gpus.visible()
     if num_gpus is not None and told is not None and num_gpus > len(told):
         raise ValueError(
@@ -86,13 +101,6 @@ def check(address, num_cpus, num_gpus, store, resources, labels, placement, acce
         raise ValueError(
             f"init(object_store_memory={store}): at least 1 MiB (1048576 bytes) is needed (at {calling()})"
         )
-    for name, amount in (resources or {}).items():
-        if name in ("CPU", "GPU"):
-            raise ValueError(
-                f"init(resources=): use num_cpus and num_gpus instead of the resource '{name}' (at {calling()})"
-            )
-        if amount < 0:
-            raise ValueError(f"init(resources={{{name!r}: {amount!r}}}): must not be negative (at {calling()})")
     for name, value in (labels or {}).items():
         if not (isinstance(name, str) and isinstance(value, str)):
             raise ValueError(f"init(labels={{{name!r}: {value!r}}}): names and values must be strings (at {calling()})")
@@ -102,6 +110,23 @@ def check(address, num_cpus, num_gpus, store, resources, labels, placement, acce
         if not isinstance(placement, packed):
             raise ValueError(
                 f"init(placement={placement!r}): must be one of {', '.join(map(repr, PLACEMENTS))}, or packed(n) (at {calling()})"
+            )
+
+
+def _check_quantities(amounts):
+    for name, amount in amounts.items():
+        if amount is None:
+            continue
+        if not isinstance(amount, (int, float)):
+            raise AssertionError(f"{name} ({type(amount)}): {amount} ({at('init')}: it must be a number)")
+        if amount < 0:
+            raise ValueError(
+                f"Resource quantities must be nonnegative. Violated by resource '{name}' in {amounts}. ({at('init')})"
+            )
+        if amount != int(amount):
+            raise ValueError(
+                f"Resource quantities must all be whole numbers. Violated by resource '{name}' in {amounts}. ({at('init')}: a task may ask for a "
+                "fraction of one)"
             )
 
 
@@ -124,7 +149,7 @@ def check_address(address):
     )
 
 
-def amounts(num_cpus, num_gpus, resources, store):
+def amounts(num_cpus, num_gpus, resources, store, memory=None):
     """({resource: amount} of the session, bytes of the store). RAY_OVERRIDE_RESOURCES, a JSON object, overrides the arguments."""
     override = _json_variable("RAY_OVERRIDE_RESOURCES")
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -136,7 +161,7 @@ def amounts(num_cpus, num_gpus, resources, store):
         **(resources or {}),
         **override,
     }
-    made.setdefault("memory", float(int(machine * _MEMORY_SHARE)))
+    made.setdefault("memory", float(int(memory or machine * _MEMORY_SHARE)))
     made.setdefault("object_store_memory", float(store))
     made.setdefault("node:__internal_head__", 1.0)
     made.setdefault("node:127.0.0.1", 1.0)
@@ -188,6 +213,27 @@ def shows_output(log_to_driver):
     if log_to_driver is None:
         return os.environ.get("RAY_LOG_TO_DRIVER", "1").lower() not in ("0", "false")
     return bool(log_to_driver)
+
+
+def random_namespace():
+    """A name that no other session has, as text of a UUID."""
+    text = os.urandom(16).hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def session_name():
+    """The session's name, with the time at which it began."""
+    now = time.time()
+    return f"session_{time.strftime('%Y-%m-%d_%H-%M-%S', time.localtime(now))}_{int(now % 1 * 1e6):06d}_{os.getpid()}"
+
+
+def temp_dir(accepted):
+    """Where Ray would keep the files of its sessions; here only a name for programs that ask."""
+    import tempfile
+
+    return os.fspath(
+        accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or os.path.join(tempfile.gettempdir(), "ray")
+    )
 
 
 def preload():

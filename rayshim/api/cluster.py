@@ -10,11 +10,20 @@ from rayshim.session import session
 
 
 def _amounts(which):
-    session.ensure()
+    _needs_session("cluster_resources" if which == 0 else "available_resources")
     amounts = {name: pair[which] / _core.UNIT for name, pair in _core.resources().items()}
     if which == 1:
         amounts["object_store_memory"] -= _core.large_values()  # as in Ray, small ones do not count
     return amounts
+
+
+def _needs_session(function):
+    if session.current is None:
+        raise RaySystemError(
+            "Ray has not been started yet. Trying to use state API before ray.init() has been called. "
+            f"({at(function)}: call init() first)"
+        )
+    return session.current
 
 
 def cluster_resources():
@@ -29,12 +38,7 @@ def available_resources():
 
 def nodes():
     """A list with one dict, which describes this machine with the same keys as on Ray. Raises RaySystemError without a session."""
-    s = session.current
-    if s is None:
-        raise RaySystemError(
-            "Ray has not been started yet. Trying to use state API before ray.init() has been called. "
-            f"({at('nodes')}: call init() first)"
-        )
+    s = _needs_session("nodes")
     return [
         {
             "NodeID": s.settings["node"],
@@ -46,6 +50,8 @@ def nodes():
             "ObjectStoreSocketName": "",
             "RayletSocketName": "",
             "MetricsExportPort": 0,
+            "MetricsAgentPort": 0,
+            "DashboardAgentListenPort": 0,
             "NodeName": "127.0.0.1",
             "RuntimeEnvAgentPort": 0,
             "DeathReason": 0,

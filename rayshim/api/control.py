@@ -80,6 +80,12 @@ def get_actor(name, namespace=None):
     """
     if not name:
         raise ValueError(f"Please supply a non-empty value to get_actor ({at('get_actor')})")
+    if not isinstance(name, str):
+        raise TypeError(f"expected bytes, {type(name).__name__} found ({at('get_actor')}: the name must be a string)")
+    if namespace == "":
+        raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. ({at("get_actor")})')
+    if not isinstance(namespace, (str, type(None))):
+        raise TypeError(f"namespace must be None or a string. ({at('get_actor')}: it is {namespace!r})")
     s = session.ensure()
     found = find(name, namespace or s.namespace)
     if found is None:

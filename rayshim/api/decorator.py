@@ -28,6 +28,11 @@ def _make_remote(target, given):
             f"The @ray.remote decorator was applied twice to {target.__name__}. ({at('remote')}: apply it once)"
         )
     if isinstance(target, type):
+        if abstract := getattr(target, "__abstractmethods__", None):
+            raise TypeError(
+                f"Can't instantiate abstract class ActorClass({target.__name__}) with abstract method{'s' * (len(abstract) > 1)} "
+                f"{', '.join(sorted(abstract))} ({at('remote')}: make a subclass remote that defines what is abstract)"
+            )
         return ActorClass(target, opts.actor_options(given))
     if not hasattr(target, "__code__") and type(target).__name__ != "cython_function_or_method":
         raise TypeError(

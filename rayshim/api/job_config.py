@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass, field, fields
 
+from rayshim.calls.runtime_env import checked
 from rayshim.errors.sites import at
 from rayshim.session import session
 from rayshim.worker.context import RuntimeContext
@@ -173,22 +174,33 @@ class JobConfig:
         default_actor_lifetime="non_detached",
         _py_driver_sys_path=None,
     ):
-        if default_actor_lifetime not in ("detached", "non_detached"):
-            raise ValueError(
-                f"Default actor lifetime must be one of `detached`, `non_detached`, not {default_actor_lifetime!r} ({at('JobConfig')})"
+        if not isinstance(code_search_path or [], (list, tuple)):
+            raise TypeError(
+                f"The type of code search path is incorrect: {type(code_search_path)} ({at('JobConfig')}: give a list of directories)"
             )
+        self.set_default_actor_lifetime(default_actor_lifetime)
         self.jvm_options = jvm_options or []
         self.code_search_path = code_search_path or []
         self.runtime_env = runtime_env or {}
         self.metadata = metadata or {}
         self.ray_namespace = ray_namespace
-        self.default_actor_lifetime = default_actor_lifetime
         self.py_logging_config = None
 
     def set_metadata(self, key, value):
         self.metadata[key] = value
 
+    def set_default_actor_lifetime(self, default_actor_lifetime):
+        """Whether actors outlive what made them where their options do not say: "detached" or "non_detached". ValueError for anything else."""
+        if default_actor_lifetime not in ("detached", "non_detached"):
+            raise ValueError(
+                f"Default actor lifetime must be one of `detached`, `non_detached`, not {default_actor_lifetime!r} ({at('JobConfig')})"
+            )
+        self.default_actor_lifetime = default_actor_lifetime
+
     def set_runtime_env(self, runtime_env, validate=False):
+        """The program's runtime environment; with `validate` ValueError and TypeError for a wrong one."""
+        if validate and runtime_env:
+            checked(runtime_env, "JobConfig", in_use=False)
         self.runtime_env = runtime_env or {}
 
     def set_ray_namespace(self, ray_namespace):
@@ -196,3 +208,27 @@ class JobConfig:
 
     def set_py_logging_config(self, logging_config=None):
         self.py_logging_config = logging_config
+
+    def ensure_logging_config(self, logging_config=None):
+        """Sets it, a LoggingConfig or its dict, if there is none yet. TypeError for anything else."""
+        if logging_config is None or self.py_logging_config is not None:
+            return
+        if isinstance(logging_config, dict):
+            logging_config = LoggingConfig.from_dict(logging_config)
+        if not isinstance(logging_config, LoggingConfig):
+            raise TypeError(
+                f"logging_config must be a dict or LoggingConfig, got {type(logging_config)} ({at('ensure_logging_config')})"
+            )
+        self.set_py_logging_config(logging_config)
+
+    @classmethod
+    def from_json(cls, job_config_json):
+        """The JobConfig of a dict with `runtime_env`, `metadata`, `jvm_options`, `code_search_path`."""
+        return cls(
+            jvm_options=job_config_json.get("jvm_options"),
+            code_search_path=job_config_json.get("code_search_path"),
+            runtime_env=job_config_json.get("runtime_env"),
+            metadata=job_config_json.get("metadata"),
+            ray_namespace=job_config_json.get("ray_namespace"),
+            _client_job=job_config_json.get("client_job", False),
+        )

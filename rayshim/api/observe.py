@@ -77,7 +77,11 @@ def timeline(filename=None):
     started with `init(trace=True)` or `python -m rayshim --trace PATH`."""
     from rayshim.plans import tracing
 
-    return tracing.timeline(_session(), filename)
+    if session.current is None:
+        raise RuntimeError(
+            f"Ray has not been started yet. Timeline requires Ray to be initialized first. ({at('timeline')}: call init(trace=True))"
+        )
+    return tracing.timeline(session.current, filename)
 
 
 def _session():

@@ -53,7 +53,7 @@ def init(
 
     Arguments:
         address: None or "local". The address of a cluster, or "auto", raises ConnectionError: rayshim runs on this machine only.
-        num_cpus: int or float; how many CPUs tasks and actors may use at the same time. Default: all CPUs of this machine.
+        num_cpus: whole number; how many CPUs tasks and actors may use at the same time. Default: all CPUs of this machine.
         num_gpus: the same for GPUs.
         resources: {name: amount} of custom resources.
         object_store_memory: size of the object store in bytes, for all large values together. Default: 30% of the memory. When the store is
@@ -144,7 +144,7 @@ def init(
         kept, replayed, seed, order = rerun.prepare(record, replay, seed, order)
     if digest not in (True, False, "full"):
         raise ValueError(f"init(digest={digest!r}) at {calling()}: must be True, False or 'full'")
-    arguments.check(address, num_cpus, num_gpus, object_store_memory, resources, labels, placement, accepted)
+    arguments.check(address, num_cpus, num_gpus, object_store_memory, resources, labels, namespace, placement, accepted)
     if local_mode:
         placement = "inline"
     inline = placement == "inline"
@@ -158,12 +158,15 @@ def init(
     logging_config = logging_config or (job_config.py_logging_config if job_config is not None else None)
     if logging_config is not None:
         logging_config.check()
-    amounts, store = arguments.amounts(num_cpus, num_gpus, resources, object_store_memory)
+    amounts, store = arguments.amounts(num_cpus, num_gpus, resources, object_store_memory, accepted.get("_memory"))
     node = os.urandom(28).hex()
     settings = {
         "namespace": namespace
         or (job_config.ray_namespace if job_config is not None else None)
-        or os.urandom(16).hex(),
+        or arguments.random_namespace(),
+        "session_name": arguments.session_name(),
+        "temp_dir": arguments.temp_dir(accepted),
+        "lifetime": job_config.default_actor_lifetime if job_config is not None else "non_detached",
         "placement": placement,
         "seed": seed,
         "ordering": order,
@@ -300,6 +303,8 @@ class RayContext:
         }
 
     def __getitem__(self, key):
+        if key not in self.address_info and key not in vars(self):
+            raise KeyError(key)
         return self.address_info[key] if key in self.address_info else getattr(self, key)
 
     def __contains__(self, key):
@@ -331,6 +336,9 @@ class RayContext:
 
     def disconnect(self):
         shutdown()
+
+    def _repr_html_(self):
+        return f"<table><tr><th>Python</th><td>{self.python_version}</td></tr><tr><th>Ray</th><td>{self.ray_version}</td></tr></table>"
 
     def __repr__(self):
         return (

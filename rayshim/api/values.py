@@ -49,8 +49,8 @@ def get(object_refs, *, timeout=None, _use_object_store=False):
         if _is_compiled(object_refs):
             return object_refs.get(timeout)
         raise ValueError(
-            f"Invalid type of object refs, {type(object_refs)}, is given. 'object_refs' must either be a single object ref "
-            f"or a list of object refs. ({at('get')})"
+            f"Invalid type of object refs, {type(object_refs)}, is given. 'object_refs' must either be an ObjectRef or a "
+            f"list of ObjectRefs. ({at('get')})"
         )
     for ref in object_refs:
         if not isinstance(ref, ObjectRef):
@@ -208,6 +208,11 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
             return orders.wait(refs, num_returns, sys._getframe(1))
         return _core.wait(refs, num_returns, timeout)[:2]
     except TypeError:
+        for ref in refs:
+            if not isinstance(ref, (ObjectRef, ObjectRefGenerator)):
+                raise TypeError(
+                    f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing {type(ref)} ({at('wait')})"
+                ) from None
         if not any(isinstance(ref, ObjectRefGenerator) for ref in refs):
             raise
         return wait_with_generators(refs, num_returns, timeout)
@@ -219,3 +224,13 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
     ready = _core.wait(known, min(num_returns, len(known)), timeout)[0]
     done = set(ready)
     return ready, [ref for ref in refs if ref not in done]
+
+
+def free(object_refs, local_only=False):
+    """Gives up the values of these refs. Here a value's memory is free as soon as nobody has a ref to it, so this checks its arguments and the
+    caller's refs do the rest. TypeError for what is no ref."""
+    for ref in [object_refs] if isinstance(object_refs, ObjectRef) else object_refs:
+        if not isinstance(ref, ObjectRef):
+            raise TypeError(
+                f"Attempting to call `free` on the value {ref!r}, which is not an ray.ObjectRef. ({at('free')}: it takes refs)"
+            )

@@ -8,14 +8,14 @@ from reactor import _core
 from rayshim.calls import binding, concurrency
 from rayshim.calls import options as opts
 from rayshim.calls import runtime_env as environments
-from rayshim.calls.class_info import ClassInfo
+from rayshim.calls.class_info import ClassInfo, check_groups
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.signature import Signature
 from rayshim.errors.exceptions import ActorAlreadyExistsError
 from rayshim.errors.sites import calling
 from rayshim.placement import demands, num_threads
 from rayshim.placement.bundles import released
-from rayshim.session import session
+from rayshim.session import accelerators, session
 from rayshim.session.environment import frozen
 
 _NAMED = 4096  # actors that the report shows by name
@@ -46,7 +46,12 @@ class ActorClass:
     def __ray_metadata__(self):
         import types
 
-        return types.SimpleNamespace(modified_class=self._cls, class_name=self.__name__)
+        return types.SimpleNamespace(modified_class=self._cls, class_name=self.__qualname__)
+
+    @property
+    def __ray_actor_class__(self):
+        """The plain class."""
+        return self._cls
 
     def __call__(self, *args, **kwargs):
         raise TypeError(
@@ -103,6 +108,7 @@ class ActorClass:
                 return found
         if self._info is None:
             self._info = ClassInfo(self._cls)
+            check_groups(self._info, _groups(options.get("concurrency_groups")))
         how = {
             "concurrency": options.get("max_concurrency"),
             "groups": _groups(options.get("concurrency_groups")),
@@ -121,12 +127,13 @@ class ActorClass:
             "namespace": namespace,
             "demand": {k: round(v * _core.UNIT) for k, v in place.demand.items()},
             "gpus": resources.get("GPU", 0),
+            "accelerators": accelerators.asked(resources),
             "within": place.group,
             "group": place.group and (place.group, place.capture),
             "ordinal": s.next_ordinal(),
             "creator": os.getpid(),
             "maker": s.record["number"] if s.record else 0,
-            "detached": options.get("lifetime") == "detached",
+            "detached": (options.get("lifetime") or s.settings["lifetime"]) == "detached",
             "max_restarts": options.get("max_restarts") or 0,
             "info": info_ref.offset,
             "preload": _heavy(),
@@ -158,6 +165,7 @@ class ActorClass:
             from rayshim.placement.inline import InlineActor
 
             gpus = s.inline_gpus.take(resources.get("GPU", 0))
+            facts["taken"] = s.take_shares(facts["accelerators"])
             call = (((cls_ref, facts, how), *args), kwargs)
             s.inline_actors[link.actor] = InlineActor(facts, gpus, call if facts["max_restarts"] else None)
             if place.group and released(s, place.group):

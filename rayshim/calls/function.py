@@ -10,7 +10,7 @@ from rayshim.calls.signature import Signature
 from rayshim.errors.sites import calling
 from rayshim.placement import demands, num_threads
 from rayshim.placement.bundles import capturing
-from rayshim.session import session
+from rayshim.session import accelerators, session
 from rayshim.session.environment import frozen
 
 _VARIANTS = 64  # most results of `options` that one function caches
@@ -43,6 +43,11 @@ class RemoteFunction:
         raise TypeError(
             f"Remote functions cannot be called directly. Instead of running '{self.__name__}()', try '{self.__name__}.remote()'. (at {calling()})"
         )
+
+    @property
+    def _function_name(self):
+        """Module and name of the function."""
+        return f"{self.__module__}.{self.__qualname__}"
 
     def remote(self, *args, **kwargs):
         """Runs the function in a task worker. The first call exports the function; later calls go directly to the core."""
@@ -135,6 +140,8 @@ def _flags(o, resources, place, env, threads):
         flags["group"] = (place.group, place.capture)
     if resources.get("GPU"):
         flags["gpus"] = resources["GPU"]
+    if asked := accelerators.asked(resources):
+        flags["accelerators"] = tuple(sorted(asked.items()))
     if o.get("retry_exceptions"):
         which = o["retry_exceptions"]
         flags["retry_exceptions"] = tuple(which) if isinstance(which, (list, tuple)) else True

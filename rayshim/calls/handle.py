@@ -155,11 +155,11 @@ class ActorHandle:
         except KeyError:
             if name.startswith("__"):
                 raise AttributeError(
-                    f"'{self._info.name}' object has no attribute '{name}'"
+                    f"'ActorHandle' object has no attribute '{name}'"
                 ) from None  # Python itself looks up such names
             methods = ", ".join(method for method in self._info.methods if not method.startswith("__"))
             raise AttributeError(
-                f"'{self._info.name}' object has no attribute '{name}' (at {calling()}; its methods are: {methods})"
+                f"'ActorHandle' object has no attribute '{name}' (at {calling()}; the methods of {self._info.name} are: {methods})"
             ) from None
         check = None if signature is None else signature.check
         kind = GeneratorMethod if name in self._info.generators else ActorMethod
@@ -184,7 +184,7 @@ class ActorHandle:
         return ["__init__", *(name for name in self._info.methods if name != "__dag_stage__")]
 
     def __repr__(self):
-        return f"Actor({self._info.name}, {self._actor_id.hex()})"
+        return f"Actor({self._info.qualname}, {self._actor_id.hex()})"
 
     def __hash__(self):
         return hash(self._link.uid)

@@ -4,13 +4,14 @@ Messages are those of Ray 2.60, so that code which matches them works here, too.
 A rule is a function (name, value) -> error message or None.
 """
 
-from rayshim.calls import labels
 from rayshim.errors.sites import calling
+from rayshim.placement import labels
+from rayshim.session import accelerators
 
 _NONE = type(None)
 _SMALLEST_QUANTITY = 0.0001
 # Amounts above one of these devices must be whole numbers, as in Ray.
-_WHOLE_ABOVE_ONE = ("GPU", "neuron_cores", "TPU", "NPU", "HPU")
+_WHOLE_ABOVE_ONE = ("GPU",)
 
 
 def _no_rule(name, value):
@@ -315,6 +316,9 @@ def _resources(options):
             wanted[resource] = int(amount) if resource == "memory" else amount
     if options.get("accelerator_type") is not None:
         wanted[f"accelerator_type:{options['accelerator_type']}"] = 0.001
+    for resource, amount in accelerators.asked(wanted).items():
+        if message := accelerators.wrong(resource, amount):
+            raise ValueError(f"{message} (at {calling()})")
     for resource in _WHOLE_ABOVE_ONE:
         amount = wanted.get(resource, 0)
         if amount > 1 and amount != int(amount):

@@ -44,6 +44,9 @@ class ObjectRef(_core.Ref):
     def hex(self):
         return self.binary().hex()
 
+    def __bytes__(self):
+        return self.binary()
+
     def is_nil(self):
         return False
 
@@ -63,19 +66,23 @@ class ObjectRef(_core.Ref):
         return ObjectRef(os.urandom(cls.size() - 4) + b"\0" * 4)
 
     @classmethod
-    def from_binary(cls, id):
-        return ObjectRef(id)
+    def from_binary(cls, id_bytes):
+        return ObjectRef(id_bytes)
 
     @classmethod
-    def from_hex(cls, id):
-        return ObjectRef(bytes.fromhex(id))
+    def from_hex(cls, hex_id):
+        return ObjectRef(bytes.fromhex(hex_id))
 
     def redis_shard_hash(self):
         """An int that depends only on the id."""
         return int.from_bytes(self.binary()[:8], "little")
 
     def owner_address(self):
-        return ""
+        return b""
+
+    def tensor_transport(self):
+        """How the tensors of the value travel, None: in the object store."""
+        return
 
     def task_id(self):
         """The TaskID of the call whose result this is."""
@@ -132,7 +139,8 @@ class _BareRef(ObjectRef):
         return self._id == b"\xff" * len(self._id)
 
     def __reduce__(self):
-        _core.export_ref(self)  # inside a call: an error that says why
+        if session.current is not None:
+            _core.export_ref(self)  # inside a call: an error that says why
         return ObjectRef, (self._id,)
 
 

@@ -59,14 +59,25 @@ def _why(facts):
     if facts["killed"]:
         return facts["killed"]
     if facts["exit_reason"] == _INTENDED:
-        return "its worker process has exited by request: exit_actor() is called."
-    if facts["exit_reason"] in (_SYSTEM_EXIT, _FINISHED):
-        return "its worker process has died: a method called sys.exit()."
+        return (
+            "its worker process has died. Worker exit type: INTENDED_USER_EXIT Worker exit detail: Worker exits by an user request. "
+            "Worker exits with an exit code 0. exit_actor() is called."
+        )
+    if facts["exit_reason"] == _FINISHED:
+        return (
+            "its worker process has died. Worker exit type: INTENDED_USER_EXIT Worker exit detail: Worker exits by an user request. "
+            "Worker exits with an exit code 0. A method called sys.exit()."
+        )
+    if facts["exit_reason"] == _SYSTEM_EXIT:
+        return (
+            "its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker exits unexpectedly. A method called "
+            "sys.exit() with another code than 0."
+        )
     if facts["exit_reason"] == _DRAINED:
         return "its worker process received SIGTERM and ended."
     if facts["exit_reason"] == _OUT_OF_SCOPE:
         return "all references to the actor were removed."
-    return f"its worker process has died: {_how(facts['status'])}."
+    return f"its worker process has died: {_how(facts['status'])}. Worker exit type: SYSTEM_ERROR."
 
 
 def _with_whom(facts):

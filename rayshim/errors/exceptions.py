@@ -31,11 +31,11 @@ class RayError(Exception):
         return pickle.dumps((pickled, text))
 
     @staticmethod
-    def from_bytes(data):
+    def from_bytes(b):
         """The error that `to_bytes` made, or an UnserializableException with its text if it cannot be unpickled."""
         import pickle
 
-        pickled, text = pickle.loads(data)
+        pickled, text = pickle.loads(b)
         try:
             return pickle.loads(pickled)
         except Exception:
@@ -70,6 +70,12 @@ class RayTaskError(RayError):
         self.cause = cause
         self.args = (function_name, traceback_str, cause, proctitle, pid, ip)
 
+    def make_dual_exception_instance(self):
+        """The same; TypeError where the cause's class cannot be subclassed."""
+        from rayshim.errors.dual import dual
+
+        return dual(self, RayTaskError)
+
     def as_instanceof_cause(self):
         """This error as an instance of both RayTaskError and the cause's class, with the cause's attributes.
 
@@ -77,10 +83,8 @@ class RayTaskError(RayError):
         """
         if issubclass(RayTaskError, type(self.cause)):
             return self
-        from rayshim.errors.dual import dual
-
         try:
-            return dual(self, RayTaskError)
+            return self.make_dual_exception_instance()
         except Exception as error:
             import logging
 

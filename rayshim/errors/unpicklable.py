@@ -96,7 +96,9 @@ class _Search:
                     found = True
                     break
         if not found:
-            self.say(level, f"WARNING: Did not find non-serializable object in {function.__qualname__}.{_ADVICE}")
+            self.say(
+                level, f"WARNING: Did not find non-serializable object in {function.__qualname__}{_ADVICE_FUNCTION}"
+            )
 
     def enter_object(self, obj, depth, level, path):
         import inspect
@@ -112,7 +114,7 @@ class _Search:
                 if not self.visit(value, name, depth - 1, level + 1, obj, path):
                     return
         what = obj.__name__ if inspect.isclass(obj) else f"{type(obj).__name__} instance"
-        self.say(level, f"WARNING: Did not find non-serializable object in {what}.{_ADVICE}")
+        self.say(level, f"WARNING: Did not find non-serializable object in {what}{_ADVICE}")
 
     def conclude(self, rule):
         shown = "\n".join(str(failure) for failure in self.failures)
@@ -123,11 +125,19 @@ class _Search:
             "Consider either removing the instantiation/imports of these variables or moving the instantiation into "  # noqa: ISC004
             "the scope of the function/class. ",
             rule,
+            "Check https://docs.ray.io/en/master/ray-core/objects/serialization.html#troubleshooting for more information.",
+            (
+                "If you have any suggestions on how to improve this error message, please reach out to the Ray developers on "
+                "github.com/ray-project/ray/issues/"
+            ),
+            rule,
         ):
             self.say(0, line)
 
 
-_ADVICE = (
-    " This may be because the object is only non-serializable when combined with other objects. "
-    "Try calling `ray.util.inspect_serializability` directly on the suspected object."
+_CAUSE = " This may be because the object is only non-serializable when combined with other objects, or because cloudpickle and the traversal disagree"
+_ADVICE_FUNCTION = (
+    f".{_CAUSE} on which object causes the failure. Try calling `ray.util.inspect_serializability` directly on the suspected object, or "
+    "simplify the closure to isolate the cause."
 )
+_ADVICE = f".{_CAUSE}. Try calling `ray.util.inspect_serializability` on individual attributes to isolate the cause."

@@ -59,6 +59,8 @@ def _group_of(options):
         capture = strategy.placement_group_capture_child_tasks
     else:
         return None, -1, False
+    if group is not None and not hasattr(type(group), "bundle_specs"):
+        raise AssertionError(f"a PlacementGroup is needed, not {group!r} (at {calling()})")
     if capture is None:
         capture = capturing() is not None
     return group, index, bool(capture)

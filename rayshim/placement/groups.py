@@ -8,12 +8,12 @@ from reactor import _core
 from rayshim.errors.exceptions import RaySystemError, TaskPlacementGroupRemoved
 from rayshim.errors.sites import at, calling
 from rayshim.placement.bundles import current, offered
+from rayshim.placement.group_checks import VALID_PLACEMENT_GROUP_STRATEGIES as VALID_PLACEMENT_GROUP_STRATEGIES  # noqa: PLC0414
+from rayshim.placement.group_checks import validate_placement_group
 from rayshim.session import session
 from rayshim.session.ids import PlacementGroupID, job_id
 
-VALID_PLACEMENT_GROUP_STRATEGIES = {"PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"}
 _STATES = {"PENDING": "PENDING", "MADE": "CREATED", "RELEASED": "REMOVED"}
-_EXAMPLE = 'For example: `[{"CPU": 1.0}, {"GPU": 1.0}]`.'
 
 
 class PlacementGroup:
@@ -44,6 +44,18 @@ class PlacementGroup:
 
     def wait(self, timeout_seconds=30):
         """Waits until the resources of the group are reserved, at most `timeout_seconds`. Returns whether they are."""
+        if not isinstance(timeout_seconds, (int, float)):
+            raise TypeError(f"an integer is required ({at('wait')}: timeout_seconds is {timeout_seconds!r})")
+        session.ensure()
+        if self.is_empty:
+            return False
+        state = _facts(self.id.hex())[1]
+        if state == "RELEASED":
+            raise Exception(  # noqa: TRY002  Ray's
+                f"Placement group {self.id!r} does not exist. ({at('wait')}: it was removed)"
+            )
+        if timeout_seconds <= 0:
+            return timeout_seconds == 0 and state == "MADE"
         ref = _decided(self.id.hex(), True, False, False)
         if session.current.inline and not ref.done():
             return False  # nothing changes while this process waits
@@ -54,6 +66,8 @@ class PlacementGroup:
     def bundle_specs(self):
         """The bundles of the group, a list of {resource: amount}."""
         if not self.bundle_cache:
+            if self.is_empty:
+                raise KeyError("bundles")  # as Ray, of the group that is none
             self.bundle_cache = _facts(self.id.hex())[0]["bundles"]
         return self.bundle_cache
 
@@ -92,11 +106,13 @@ def placement_group(
     validate_placement_group(
         bundles, strategy, lifetime, _soft_target_node_id, bundle_label_selector, topology_strategy
     )
+    if not isinstance(name, str):
+        raise TypeError(f"expected bytes, {type(name).__name__} found ({at('placement_group')}: name must be a string)")
     s = session.ensure()
     strategy = strategy or (topology_strategy or {}).get("ray.io/node-id", "PACK")
     if name and _named(name, s.namespace) is not None:
         raise RaySystemError(
-            f"Failed to create placement group because name '{name}' already exists. ({at('placement_group')}: give another name, remove that group first, or find it by get_placement_group('{name}'))"
+            f"Failed to create placement group '{_named(name, s.namespace).id.hex()}' because name '{name}' already exists. ({at('placement_group')}: give another name, remove that group first, or find it by get_placement_group('{name}'))"
         )
     bundles = [{kind: float(amount) for kind, amount in bundle.items()} for bundle in bundles]
     group = PlacementGroup(PlacementGroupID.of(job_id()), bundles)
@@ -196,9 +212,11 @@ def placement_group_table(placement_group=None):
 
 def _entry(key, facts, state):
     node = session.current.settings["node"] if state != "PENDING" else ""
-    stage = {"PENDING": "QUEUED" if facts["possible"] else "INFEASIBLE", "MADE": "FINISHED", "RELEASED": "REMOVED"}[
-        state
-    ]
+    stage = {
+        "PENDING": "QUEUED" if facts["possible"] and _would_fit(facts["bundles"]) else "INFEASIBLE",
+        "MADE": "FINISHED",
+        "RELEASED": "REMOVED",
+    }[state]
     return {
         "placement_group_id": key,
         "name": facts["name"],
@@ -214,6 +232,12 @@ def _entry(key, facts, state):
             "scheduling_state": stage,
         },
     }
+
+
+def _would_fit(bundles):
+    """Whether each of the bundles is no more than the whole machine has."""
+    total = _core.resources()
+    return all(total.get(kind, (0,))[0] >= amount * _core.UNIT for bundle in bundles for kind, amount in bundle.items())
 
 
 def _table():
@@ -254,57 +278,3 @@ def check_placement_group_index(placement_group, bundle_index):
             f"placement group bundle index {bundle_index} is invalid. Valid placement group indexes: "
             f"0-{placement_group.bundle_count} (at {calling()}: it has {placement_group.bundle_count} bundles, numbered from 0; -1 is any)"
         )
-
-
-def validate_placement_group(
-    bundles, strategy=None, lifetime=None, _soft_target_node_id=None, bundle_label_selector=None, topology_strategy=None
-):
-    """Raises ValueError for wrong arguments of `placement_group`."""
-    if topology_strategy is not None and strategy is not None:
-        raise ValueError(
-            "`strategy` and `topology_strategy` cannot both be specified. Pass node-level packing via "
-            f"`topology_strategy['ray.io/node-id']`. ({at('placement_group')})"
-        )
-    for given in [strategy, *(topology_strategy or {}).values()]:
-        if given is not None and given not in VALID_PLACEMENT_GROUP_STRATEGIES:
-            raise ValueError(
-                f"Invalid placement group strategy {given}. Supported strategies are: {VALID_PLACEMENT_GROUP_STRATEGIES}. ({at('placement_group')})"
-            )
-    if _soft_target_node_id and strategy != "STRICT_PACK":
-        raise ValueError(
-            f"_soft_target_node_id currently only works with STRICT_PACK but got {strategy} ({at('placement_group')})"
-        )
-    _validate_bundles(bundles)
-    if bundle_label_selector is not None and len(bundles) != len(bundle_label_selector):
-        raise ValueError(
-            f"Invalid bundle label selector {bundle_label_selector}. The length of `bundle_label_selector` should equal the "
-            f"length of `bundles`. ({at('placement_group')}: {len(bundle_label_selector)} selectors, {len(bundles)} bundles)"
-        )
-    if lifetime not in (None, "detached"):
-        raise ValueError(
-            f"Placement group `lifetime` argument must be either `None` or 'detached'. Got {lifetime}. ({at('placement_group')})"
-        )
-
-
-def _validate_bundles(bundles):
-    if not isinstance(bundles, list):
-        raise ValueError(f"Placement group bundles must be a list, got {type(bundles)}. ({at('placement_group')})")
-    if not bundles:
-        raise ValueError(
-            f"Bundles must be a non-empty list of resource dictionaries. {_EXAMPLE} Got empty list instead. ({at('placement_group')})"
-        )
-    for bundle in bundles:
-        if not isinstance(bundle, dict) or not all(
-            isinstance(kind, str) and isinstance(amount, (int, float)) for kind, amount in bundle.items()
-        ):
-            raise ValueError(
-                f"Bundles must be a non-empty list of resource dictionaries. {_EXAMPLE} ({at('placement_group')}: found {bundle!r})"
-            )
-        if not any(bundle.values()):
-            raise ValueError(
-                f"Bundles cannot be an empty dictionary or resources with only 0 values. Bundles: {bundles} ({at('placement_group')})"
-            )
-        if any(amount < 0 for amount in bundle.values()):
-            raise ValueError(
-                f"Bundles cannot have negative amounts of resources. Bundles: {bundles} ({at('placement_group')})"
-            )

@@ -37,6 +37,7 @@ def begin(s):
             gone = s.inline_actors.pop(outer, None)
             if gone is not None:
                 s.inline_gpus.give(gone.gpus)
+                s.give_shares(gone.facts["taken"])
 
     _core.set_hook("switched", switched)
     states.keep_threads()

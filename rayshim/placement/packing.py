@@ -77,7 +77,14 @@ def shares(cls, info, at_once, facts, threads):
         facts: the actor's facts.
         threads: its number of threads for numeric libraries.
     """
-    needs_more = facts["gpus"] or threads > 1 or facts["max_restarts"] or facts["within"] or facts.get("env")
+    needs_more = (
+        facts["gpus"]
+        or facts["accelerators"]
+        or threads > 1
+        or facts["max_restarts"]
+        or facts["within"]
+        or facts.get("env")
+    )
     return not (at_once or needs_more or getattr(cls, "_own_process", False) or _may_go_on_for_ever(cls, info))
 
 

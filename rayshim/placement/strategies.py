@@ -39,7 +39,7 @@ class NodeAffinitySchedulingStrategy:
         if not known:
             raise ValueError(
                 f"Invalid node_id '{self.node_id}'. Node ID must be a valid hex string. To get a list of all nodes and their IDs in "
-                f"your cluster, use ray.nodes(). ({at('NodeAffinitySchedulingStrategy')})"
+                f"your cluster, use ray.nodes(). See https://docs.ray.io/en/latest/ray-core/miscellaneous.html#node-information for more details. ({at('NodeAffinitySchedulingStrategy')})"
             )
         if _spill_on_unavailable and not soft:
             raise ValueError(

@@ -121,6 +121,12 @@ class _Loader:
 
     def exec_module(self, module):
         module.__spec__ = self.spec  # the import system has just set the spec of the alias
+        # What a package has imported of its own: were it imported again under the alias, the import system would put the module in the place
+        # of a function of that name, as of ray.util.placement_group.
+        inside = self.ours + "."
+        for name in [name for name in sys.modules if name.startswith(inside)]:
+            if name.split(".")[1] not in _NOT_RAYS:
+                sys.modules.setdefault(THEIRS + name[len(OURS) :], sys.modules[name])
 
 
 def _exists(ours):

@@ -77,6 +77,8 @@ class Session:
         self.inline_names = {}  # (namespace, name) -> handle, inline placement only
         self.inline_actors = {}  # number -> rayshim.placement.inline.InlineActor
         self.inline_gpus = None  # GpuShares
+        self.inline_shares = {}  # resource -> GpuShares, of other accelerators
+        self.shares = {}  # of other accelerators, what the running task has: {resource: [(number, share)]}
         self.states = None  # reactor's ActorStates, where several actors share this process
         self.group = None  # in a task of a placement group: (uid of the task, whether it captures)
         self.reserved = set()  # keys of what rayshim.placement.demands has reserved for its own use
@@ -97,7 +99,7 @@ class Session:
 
     @property
     def namespace(self):
-        return (self.record or {}).get("namespace") or self.settings["namespace"]
+        return self.settings["namespace"]
 
     def next_ordinal(self):
         """The ordinal of the next actor that is created here, which is the same in every run of a program and in every placement. (In arrival order,
@@ -172,6 +174,26 @@ class Session:
                 number = _own_demand(fixed)
             self.demands[key] = number
         return number
+
+    def take_shares(self, amounts):
+        """{resource: [(number, share)]} of the accelerators {resource: amount}."""
+        if not amounts:
+            return {}
+        if not self.inline:
+            return self.control.ask("shares", amounts)
+        from reactor.runtime.gpus import GpuShares
+
+        for name in amounts:
+            self.inline_shares.setdefault(name, GpuShares(int(self.settings["resources"].get(name, 0))))
+        return {name: self.inline_shares[name].take(amount) for name, amount in amounts.items()}
+
+    def give_shares(self, taken):
+        """Gives these back."""
+        if not self.inline:
+            self.control.tell("shares_back", taken)
+            return
+        for name, shares in taken.items():
+            self.inline_shares[name].give(shares)
 
     @property
     def reservations(self):

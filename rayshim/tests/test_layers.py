@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 LAYERS = (
     ("rayshim",),  # the modules under Ray's own names, which hand on
     ("rayshim.cli",),
+    ("rayshim._private", "rayshim.internal"),
     ("rayshim.util", "rayshim.dag", "rayshim.experimental"),
     ("rayshim.api",),
     ("rayshim.worker",),

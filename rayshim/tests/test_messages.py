@@ -48,7 +48,7 @@ WRONG = {
     "no method": (
         lambda ray: Env.remote(1).stop.remote(),
         AttributeError,
-        "'Env' object has no attribute 'stop' (at {here}; its methods are: step)",
+        "'ActorHandle' object has no attribute 'stop' (at {here}; the methods of Env are: step)",
     ),
     "method called": (
         lambda ray: Env.remote(1).step(1),

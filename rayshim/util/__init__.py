@@ -25,8 +25,20 @@ _MODULES = {
 
 _SUBMODULES = {
     name: name
-    for name in ("collective", "iter", "metrics", "multiprocessing", "queue", "scheduling_strategies", "state")
-} | {"pdb": "rpdb"}
+    for name in (
+        "accelerators",
+        "actor_group",
+        "actor_pool",
+        "annotations",
+        "collective",
+        "iter",
+        "metrics",
+        "multiprocessing",
+        "queue",
+        "scheduling_strategies",
+        "state",
+    )
+} | {"pdb": "rpdb", "ray_debugpy": "debugpy"}
 
 __all__ = [*_MODULES, placement_group.__name__]  # noqa: PLE0604
 

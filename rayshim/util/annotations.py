@@ -3,8 +3,22 @@
 import functools
 import inspect
 import warnings
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, TypeVar
 
 from rayshim.errors.sites import at, calling
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class AnnotationType(Enum):
+    """What an interface is marked as."""
+
+    PUBLIC_API = "PublicAPI"
+    DEVELOPER_API = "DeveloperAPI"
+    DEPRECATED = "Deprecated"
+    UNKNOWN = "Unknown"
 
 
 class RayDeprecationWarning(DeprecationWarning):

@@ -16,3 +16,13 @@ def deregister_serializer(cls):
     from rayshim.api import serializers
 
     serializers.deregister_serializer(cls)
+
+
+class StandaloneSerializationContext:
+    """The same for libraries: what Ray hands to functions such as `ray.util.serialization_addons.apply`."""
+
+    def _register_cloudpickle_serializer(self, cls, custom_serializer, custom_deserializer):
+        register_serializer(cls, serializer=custom_serializer, deserializer=custom_deserializer)
+
+    def _unregister_cloudpickle_reducer(self, cls):
+        deregister_serializer(cls)

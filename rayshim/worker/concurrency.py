@@ -10,16 +10,17 @@ import threading
 
 from reactor import _core
 
+from rayshim.calls.class_info import SYSTEM_GROUP
 from rayshim.calls.concurrency import has_threads, no_room
 from rayshim.errors.exceptions import TaskCancelledError
 from rayshim.worker.threads import Threads, leave, running
 
-SYSTEM_GROUP = "_ray_system"  # every actor has this group; its calls do not wait for the actor's other calls
 _GRAPH_GROUP = "_graph"  # the stages of compiled graphs, which run one after the other
 _ASYNC_LIMIT = 1000  # default of max_concurrency for an async actor
 _groups = {}  # name ("": default) -> Threads or _Loop, of this process's actor
 _group_of = []  # name of the group of each method, by index
 _in_work = {}  # uid of a call's result -> its _Call, until it is done
+_leaving = False  # the actor ends when those are done
 
 
 class _Watched(selectors.DefaultSelector):
@@ -98,6 +99,11 @@ def is_concurrent():
     return "" in _groups
 
 
+def has_loop():
+    """Whether it is an async actor."""
+    return isinstance(_groups.get(""), _Loop)
+
+
 def submit(actor, index, function, args, kwargs, completion):
     """Hook of the core: passes a call of method number `index` to its group."""
     in_order = getattr(function, "in_order", False)
@@ -144,6 +150,7 @@ class _Call:
         self.retry = getattr(function, "retry", ())
         self.method = getattr(function, "method", function)
         self.task = None
+        self.leaves = False  # it has called exit_actor
         self.begun = False  # whether its method was called
         self.cancelled = False  # whether its loop has processed the cancellation
         self.tag = self.number = (
@@ -163,12 +170,26 @@ class _Call:
         return self.method(*self.args, **self.kwargs)
 
     def value(self, value):
+        if self.leaves:
+            return self.leave()
         _in_work.pop(self.uid, None)
         self.completion.value(value)
+        _leave_when_alone()
 
     def error(self, error):
+        if self.leaves:
+            return self.leave()
         _in_work.pop(self.uid, None)
         self.completion.error(error)
+        _leave_when_alone()
+
+    def leave(self):
+        """The actor ends with the calls that are at work beside this one, which has no result."""
+        global _leaving
+        _leaving = True
+        _core.leave_after_task()  # no more are begun
+        _in_work.pop(self.uid, None)
+        _leave_when_alone()
 
     def interrupted(self):
         """The call was cancelled while it ran: its result is TaskCancelledError, whatever the method returned."""
@@ -176,6 +197,7 @@ class _Call:
 
         _in_work.pop(self.uid, None)
         self.completion.interrupted(TaskCancelledError(RuntimeContext()._task_id()))
+        _leave_when_alone()
 
     def dropped(self, task):
         """The call's coroutine has ended, possibly before its first step."""
@@ -185,6 +207,13 @@ class _Call:
     def again(self, error):
         """Whether to retry the call after `error`."""
         return isinstance(error, self.retry) and self.completion.take_retry()
+
+
+def _leave_when_alone():
+    if _leaving and not _in_work:
+        from rayshim.worker.exit import ActorExit
+
+        leave(ActorExit(0))
 
 
 class _Loop:
@@ -251,6 +280,8 @@ class _Loop:
             async with self._free:
                 value = await self._call(call)
         except SystemExit as error:
+            if call.leaves:
+                return call.leave()
             leave(error)
         except BaseException as error:
             self._interrupted(call) or call.error(error)
@@ -258,6 +289,8 @@ class _Loop:
             self._interrupted(call) or call.value(value)
 
     def _interrupted(self, call):
+        if call.leaves:
+            return False
         unwanted = lambda: call.completion.unwanted  # noqa: E731
         interrupted = call.begun and (self._loop.was_interrupted(call.tag, unwanted) if self._recorded else unwanted())
         if interrupted:

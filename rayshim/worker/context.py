@@ -6,11 +6,14 @@ from reactor import _core
 
 from rayshim.calls.handle import _handle_from
 from rayshim.calls.refs import _id_bytes
-from rayshim.calls.runtime_env import RuntimeEnv
-from rayshim.errors.sites import at, calling, module_of
+from rayshim.calls.runtime_env_object import RuntimeEnv
+from rayshim.errors.sites import at, calling, is_users, module_of
 from rayshim.placement import bundles
-from rayshim.session import gpus, session
-from rayshim.session.ids import PlacementGroupID, TaskID, actor_id, job_id
+from rayshim.session import accelerators, gpus, session
+from rayshim.session.ids import NodeID, PlacementGroupID, TaskID, actor_id, job_id
+
+#: The resources of the kinds of accelerators that Ray knows.
+ACCELERATORS = ("GPU", "TPU", "neuron_cores", "HPU", "NPU", "RBLN", "FURIOSA", "MBLT", "TTNPU")
 
 
 class RuntimeContext:
@@ -32,6 +35,29 @@ class RuntimeContext:
         task = self._task_id()
         return task and task.hex()
 
+    @property
+    def job_id(self):
+        """The JobID."""
+        return job_id()
+
+    @property
+    def node_id(self):
+        """The NodeID of this machine."""
+        return NodeID.from_hex(self.get_node_id())
+
+    @property
+    def task_id(self):
+        """The TaskID of the running task. AssertionError in the driver."""
+        _in_worker("task_id")
+        return self._task_id()
+
+    @property
+    def actor_id(self):
+        """The ActorID of the actor that asks, None outside of actors. AssertionError in the driver."""
+        _in_worker("actor_id")
+        number = self._number()
+        return actor_id(number) if number else None
+
     def _task_id(self):
         call = _handed_on()
         uid = call.uid if call else _core.running()[0]
@@ -51,7 +77,7 @@ class RuntimeContext:
         function = _running_function()
         if function is None:
             return None
-        function = getattr(function, "_unnamed_", function)
+        function = _plain(function)
         facts = self._facts()
         module = _core.get_one(_core.ref_at(facts["info"]), None).file_module if facts else module_of(function)
         return f"{module}.{self._in_class(_name(function))}"
@@ -91,12 +117,18 @@ class RuntimeContext:
 
     @property
     def was_current_actor_reconstructed(self):
+        """Whether this actor was restarted. AssertionError in the driver, RuntimeError in a task."""
+        _in_worker("was_current_actor_reconstructed")
         if not self._facts():
             raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
         return self._facts().get("restarts", 0) > 0
 
     def is_canceled(self):
-        """Whether the running call was cancelled. Raises RuntimeError in an async actor, whose calls get an asyncio.CancelledError instead."""
+        """Whether somebody has cancelled the running call. RuntimeError in the driver, and in an async actor, whose calls get a CancelledError."""
+        if not _works():
+            raise RuntimeError(
+                f"This method is only available when the process is a worker. Current mode: 0 ({at('is_canceled')}: the driver runs no call)"
+            )
         call = _handed_on()
         if call is not None and call.task is not None:
             raise RuntimeError(
@@ -107,13 +139,17 @@ class RuntimeContext:
         return bool(call.completion.unwanted if call else _core.unwanted() or _core.cancel_wanted())
 
     def get_assigned_resources(self):
-        """The resources that the caller holds: {name: amount}."""
+        """{resource: amount} that the caller holds. AssertionError in the driver."""
+        _in_worker("get_assigned_resources()")
         facts = self._facts()
         held = facts["demand"] if facts else _core.held_resources()
         return bundles.plain({k: v / _core.UNIT for k, v in held.items()})
 
     def get_accelerator_ids(self):
-        return {"GPU": [str(i) for i in gpu_ids()]}
+        """{accelerator's resource: ids, strings, of those that the caller may use}."""
+        facts = self._facts()
+        others = accelerators.numbers(facts.get("taken") if facts else session.current.shares)
+        return {**{name: [] for name in ACCELERATORS}, **others, "GPU": [str(i) for i in gpu_ids()]}
 
     get_resource_ids = get_accelerator_ids
 
@@ -151,27 +187,12 @@ class RuntimeContext:
         return dict(session.current.settings["labels"])
 
     def get_session_name(self):
-        return f"session_{session.current.settings['driver']}"
+        """The session's name, "session_<date>_<time>_<driver's pid>"."""
+        return session.current.settings["session_name"]
 
-    @property
-    def worker_id(self):
-        return self.get_worker_id()
-
-    @property
-    def node_id(self):
-        return self.get_node_id()
-
-    @property
-    def job_id(self):
-        return self.get_job_id()
-
-    @property
-    def task_id(self):
-        return self.get_task_id()
-
-    @property
-    def actor_id(self):
-        return self.get_actor_id()
+    def get_temp_dir(self):
+        """The directory for files of sessions: `init(_temp_dir=)`, else RAY_TMPDIR, else the system's temporary one's "ray"."""
+        return session.current.settings["temp_dir"]
 
     def _number(self):
         s = session.current
@@ -185,8 +206,26 @@ class RuntimeContext:
         return s.record
 
     def get(self):
-        """The basic ids as a dict."""
-        return {"job_id": self.get_job_id(), "node_id": self.get_node_id(), "namespace": self.namespace}
+        """The ids as a dict of JobID, NodeID and, in a task, TaskID and ActorID, and the namespace."""
+        found = {"job_id": self.job_id, "node_id": self.node_id, "namespace": self.namespace}
+        if _works():
+            found["task_id"] = self._task_id()
+            if self.actor_id is not None:
+                found["actor_id"] = self.actor_id
+        return found
+
+
+def _works():
+    """Whether the caller is a task or an actor, not the driver."""
+    s = session.current
+    return s.driver is None or _handed_on() is not None or bool(_core.running()[0])
+
+
+def _in_worker(what):
+    if not _works():
+        raise AssertionError(
+            f"This method is only available when the process is a                 worker. Current mode: 0 ({what} at {calling()}: the driver is no task)"
+        )
 
 
 def _running_function():
@@ -197,6 +236,18 @@ def _running_function():
     if not _core.running()[0]:
         return None
     return _core.running_callable() or object.__init__
+
+
+def _plain(function):
+    """The user's function, without what its options put around it."""
+    while hasattr(function, "_unnamed_") or hasattr(function, "__wrapped__") and not is_users(_file(function)):
+        function = function._unnamed_ if hasattr(function, "_unnamed_") else function.__wrapped__
+    return function
+
+
+def _file(function):
+    code = getattr(function, "__code__", None)
+    return code.co_filename if code else ""
 
 
 def _name(function):

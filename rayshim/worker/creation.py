@@ -68,6 +68,10 @@ def create(number, args, kwargs):
         from rayshim.worker import concurrency
 
         instance, handed_on, lanes = concurrency.make(info, how, lambda: cls(*args, **kwargs), side)
+    if s.driver is None and s.hosted is None and not {"__ray_shutdown__", "__del__"}.isdisjoint(dir(type(instance))):
+        from rayshim.worker.exit import remember
+
+        remember(instance)
     if s.driver is None and type(instance).__repr__ is not object.__repr__:
         if s.hosted is not None:
             s.hosted[number].label = repr(instance)

@@ -9,7 +9,7 @@ from reactor.runtime.seeding import reseed
 from rayshim.calls.generators import ObjectRefGenerator
 from rayshim.errors.sites import OURS
 from rayshim.placement import num_threads
-from rayshim.session import gpus, session
+from rayshim.session import accelerators, gpus, session
 from rayshim.session.environment import thawed
 from rayshim.session.facts import public
 from rayshim.worker import creation, failures
@@ -126,6 +126,8 @@ def begin(settings, record, own_gpus, setting):
     os.environ["PYTHONBREAKPOINT"] = (
         "rayshim.util.rpdb.set_trace"  # breakpoint() waits for a connection; a worker has no terminal
     )
+    if record and record.get("taken"):
+        accelerators.show(record["taken"])
     s.gpus_told = gpus.visible()
     if s.gpus or "GPU" in settings["resources"]:
         gpus.show(gpus.names(s.gpus, s.gpus_told))

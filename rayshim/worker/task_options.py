@@ -7,7 +7,7 @@ from reactor import _core
 
 from rayshim.errors.deaths import refusal
 from rayshim.placement import bundles, num_threads
-from rayshim.session import gpus, session
+from rayshim.session import accelerators, gpus, session
 from rayshim.session.environment import thawed
 from rayshim.worker import environment
 from rayshim.worker.retries import again
@@ -32,6 +32,8 @@ def wrap(function, flags):
         function = within(function, functools.partial(num_threads.task, flags["threads"]))
     if flags.get("gpus"):
         function = within(function, functools.partial(_gpus, flags["gpus"]))
+    if flags.get("accelerators"):
+        function = within(function, functools.partial(_accelerators, dict(flags["accelerators"])))
     if flags.get("group"):
         function = within(function, functools.partial(_group, flags["group"]))
     if flags.get("max_calls"):
@@ -110,6 +112,18 @@ def _gpus(amount):
         else:
             s.control.tell("gpus_back", s.gpus)
         s.gpus = before
+
+
+@contextmanager
+def _accelerators(amounts):
+    s = session.current
+    before, s.shares = s.shares, s.take_shares(amounts)
+    try:
+        with accelerators.shown(s.shares):
+            yield
+    finally:
+        s.give_shares(s.shares)
+        s.shares = before
 
 
 @contextmanager

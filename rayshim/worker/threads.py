@@ -51,6 +51,8 @@ class Threads:
             try:
                 value = self._value(call)
             except SystemExit as error:
+                if call.leaves:
+                    return call.leave()
                 leave(error)
             except BaseException as error:
                 if not call.completion.streaming and call.again(error):

@@ -183,6 +183,7 @@ struct Context {
   PyObject* running_callable = nullptr;
   Message* running_message = nullptr;     // null if it cannot be run again
   bool leave_after = false;               // this worker ends after the running calls
+  uint32_t departing = 0;                 // the actor that ends with its running call
   std::vector<std::pair<Object*, uint32_t>> failures;  // to be told, each with the journal's entry of its hold (failures.h)
   std::vector<std::pair<Off, uint64_t>> children;  // (result, uid) of tasks that the running task started
   uint16_t depth = 0;                     // of the running task in other tasks

@@ -32,10 +32,10 @@ constexpr uint32_t kMaxProcs = 16384;
 constexpr uint32_t kNoProc = 0xffffffff;
 constexpr uint32_t kMaxCores = 1024;  // beyond them two count as one
 constexpr int kClasses = 12;      // slab size classes, see alloc.h
-constexpr uint64_t kHeaderPages = 40;
+constexpr uint64_t kHeaderPages = 80;
 constexpr int kMaxResources = 4096;
 constexpr int kMaxDemands = 8192;  // distinct resource demands of tasks and actors
-constexpr int kMaxKinds = 16;     // of resources in one demand
+constexpr uint32_t kMaxParts = 1 << 18;  // of all demands
 constexpr int kCounters = 8;
 constexpr uint32_t kProcRotation = 1024;    // an entry is used again only after so many others, if there are as many
 constexpr uint64_t kEndedBytes = 16 << 20;  // of recordings of workers that have ended; more are not kept
@@ -141,11 +141,16 @@ struct alignas(64) EndedRecording {
   uint64_t size;               // of the value
 };
 
+// A resource that is asked for.
+struct Part {
+  int64_t amount;
+  int32_t index;
+};
+
 struct Demand {
   int32_t n;
   atomic<uint32_t> retired;    // nobody gets it any more: what it asks for was taken back
-  int32_t index[kMaxKinds];
-  int64_t amount[kMaxKinds];
+  uint32_t first;              // of its parts
   uint32_t setting = 0;        // what a worker must have been born with to run the task (see runtime/supervisor.py)
 };
 
@@ -214,6 +219,8 @@ struct Header {
   atomic<int64_t> resource_free[kMaxResources];
   atomic<uint32_t> demands;
   Demand demand[kMaxDemands];
+  uint32_t parts;                          // of the following that are in use
+  Part part[kMaxParts];
   atomic<uint32_t> pool[kPool];            // proc slot + 1 of each task worker
 };
 static_assert(sizeof(Header) <= kHeaderPages * kPage);

@@ -40,6 +40,7 @@ _ANSWERED = (
     "said",
     "state",
     "gpus",
+    "shares",
     "reserve",
     "reserved",
     "release",
@@ -103,6 +104,7 @@ class Supervisor:
         self.reservations = Reservations(lambda wanted: self._demand(wanted, "a placement group"), _core.reply)
         self.posted = {}  # what processes tell of themselves, for all to read: tuple -> value
         self.gpus = GpuShares(_core.resources().get("GPU", (0,))[0] // _core.UNIT)
+        self.accelerators = {}  # resource -> GpuShares, of those that tasks and actors use by their numbers
         self.tasks_started = 0
         self.stopping = False
         self.retry_spawn = False
@@ -382,6 +384,23 @@ class Supervisor:
     def on_gpus_back(self, amounts):
         self.gpus.give(amounts)
 
+    def on_shares(self, amounts, reply):
+        _core.reply(reply, (True, self._take_shares(amounts)))
+
+    def on_shares_back(self, taken):
+        self._give_shares(taken)
+
+    def _take_shares(self, amounts):
+        """{resource: [(number, share)]} for {resource: amount}."""
+        for name in amounts:
+            if name not in self.accelerators:
+                self.accelerators[name] = GpuShares(_core.resources().get(name, (0,))[0] // _core.UNIT)
+        return {name: self.accelerators[name].take(amount) for name, amount in amounts.items()}
+
+    def _give_shares(self, taken):
+        for name, shares in taken.items():
+            self.accelerators[name].give(shares)
+
     # ---- starting
 
     def _demand(self, resources, whose, within=None, setting=None):
@@ -440,6 +459,8 @@ class Supervisor:
         if slot >= 0:
             _core.set_proc_demand(slot, actor.demand)
             actor.gpus = self.gpus.take(actor.facts.get("gpus", 0))
+            if actor.facts.get("accelerators"):
+                actor.facts["taken"] = self._take_shares(actor.facts["accelerators"])
             actor.worker = self._fork(slot, actor, actor.facts["class_name"])
             actor.pid = actor.worker.pid if actor.worker else 0
         if actor.worker is None:
@@ -573,6 +594,7 @@ class Supervisor:
         elif w.hosted is None:
             w.actor.worker = None
             self.gpus.give(w.actor.gpus)
+            self._give_shares(w.actor.facts.pop("taken", {}))
             if anew:
                 self._make_anew(w.actor)
             else:

@@ -27,6 +27,10 @@ LASTING = (
 _IDLE_SECONDS = 10.0  # an idle task worker ends after this time if there are more task workers than CPUs
 
 
+before_exit = []  # called when the process ends in an orderly way, before its exit functions
+after_exit = []  # called after them
+
+
 def follow(label):
     """From now on, shows output of this process under the label that `label()` returns at that moment, if it returns one."""
     for stream in _streams:
@@ -241,9 +245,22 @@ def leave(reason):
     """Ends the process after its exit functions and the flush of its output."""
     _core.set_exit_reason(reason)
     if reason in (INTENDED, OUT_OF_SCOPE, SYSTEM_EXIT, FINISHED, DRAINED):
+        if reason != DRAINED:
+            _tell(before_exit)
         _run_exit_functions()
+        _tell(after_exit)
     flush()
     os._exit(0)
+
+
+def _tell(functions):
+    for function in functions:
+        try:
+            function()
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
 
 
 def _run_exit_functions():
