@@ -64,14 +64,9 @@ def budget(patience):
     return seconds, share
 
 
-def check(address, num_cpus, num_gpus, store, resources, labels, placement, accepted):
+def check(num_cpus, num_gpus, store, resources, labels, placement, accepted):
     """Raises what `init` raises for wrong arguments."""
-    check_address(address)
-    unknown = [name for name in accepted if name not in ACCEPTED and not name.startswith("_")]
-    if unknown:
-        raise RuntimeError(
-            f"Unknown keyword argument(s): {', '.join(unknown)} ({at('init')}: see help(rayshim.init) for those there are)"
-        )
+    check_names(accepted)
     for name, value in (("num_cpus", num_cpus), ("num_gpus", num_gpus), ("object_store_memory", store)):
         if value is not None and value < 0:
             raise ValueError(f"init({name}={value!r}): must not be negative (at {calling()})")
@@ -103,23 +98,21 @@ def check(address, num_cpus, num_gpus, store, resources, labels, placement, acce
             )
 
 
-def check_address(address):
-    """Lets None and "local" pass. ValueError for what is no address, ConnectionError for a cluster's."""
-    if address in (None, "", "local"):
-        return
-    if not isinstance(address, str) or not (address == "auto" or "://" in address or ":" in address):
-        raise ValueError(
-            f"Invalid address format: {address} ({at('init')}: leave it out; rayshim runs on this machine)"
+def check_names(accepted):
+    """RuntimeError for arguments of `init` that Ray does not have."""
+    unknown = [name for name in accepted if name not in ACCEPTED and not name.startswith("_")]
+    if unknown:
+        raise RuntimeError(
+            f"Unknown keyword argument(s): {', '.join(unknown)} ({at('init')}: see help(rayshim.init) for those there are)"
         )
-    found = (
-        "Could not find any running Ray instance"
-        if address == "auto"
-        else f"ray.init(address={address!r}) cannot connect"
-    )
-    raise ConnectionError(
-        f"{found}: rayshim runs on this machine, inside this program; there is no cluster to join. Leave the address out "
-        f"(and `ray start` away), or run the program with real Ray ({at('init')})"
-    )
+
+
+def logging(given, job_config):
+    """The LoggingConfig that holds, checked, or None."""
+    config = given or (job_config.py_logging_config if job_config is not None else None)
+    if config is not None:
+        config.check()
+    return config
 
 
 def amounts(num_cpus, num_gpus, resources, store):

@@ -49,7 +49,9 @@ def init(
     """Starts the runtime in this process.
 
     Arguments:
-        address: None or "local". Another machine's cluster, or "auto", is refused: rayshim runs on this machine, in this program.
+        address: None: the session that `rayshim start --head` has started on this machine, if one runs (the environment variable
+            RAY_ADDRESS says which), else one of the program's own. "auto", or the address that `start` has printed: that session; the program is
+            one of its drivers then, and what belongs to the session (num_cpus, resources, ordering, ...) cannot be given. "local": one of its own.
         num_cpus, num_gpus: int or float; what tasks and actors may use at once. Default: what the machine has.
         resources: {name: amount} of further resources.
         object_store_memory: bytes that large values may take together; default 30% of the memory. Beyond that, values that
@@ -111,8 +113,56 @@ def init(
             "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'. "
             f"({at('init')}: a session is running)"
         )
-    from rayshim.api import arguments as arguments  # noqa: PLC0414
+    from rayshim.api import arguments, attaching
 
+    how = {
+        "configure_logging": configure_logging,
+        "logging_level": logging_level,
+        "logging_format": logging_format,
+        "log_to_driver": log_to_driver,
+    }
+    recording = bool(replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS")
+    tracing = bool(trace) or bool(os.environ.get("RAYSHIM_TRACE"))
+    head = attaching.wanted(address, placement or os.environ.get("RAYSHIM_PLACEMENT"), local_mode, accepted)
+    if head is not None:
+        given = {
+            name: value
+            for name, value in {
+                "num_cpus": num_cpus,
+                "num_gpus": num_gpus,
+                "resources": resources,
+                "labels": labels,
+                "object_store_memory": object_store_memory,
+                "ordering": ordering,
+                "placement": placement,
+                "patience": patience,
+                "seed": seed,
+                "record": record,
+                "replay": replay,
+            }.items()
+            if value is not None
+        }
+        attaching.check(head, given, accepted)
+        arguments.check_names(accepted)
+        env = arguments.environment(runtime_env, job_config, accepted.get("_skip_env_hook"))
+        logging_config = arguments.logging(logging_config, job_config)
+        if configure_logging:
+            from rayshim.errors import logs
+
+            logs.configure(logging_level, logging_format)
+        driver, settings = attaching.attach(
+            head,
+            namespace=namespace,
+            env=env,
+            logging_config=logging_config,
+            job_config=job_config,
+            recording=recording,
+            trace=tracing,
+            accepted=accepted,
+        )
+        from rayshim.api import beginning
+
+        return RayContext(beginning.begin(driver, settings, "driver", logging_config=logging_config, **how))
     placement = placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
     order, budget = arguments.check_order(ordering), arguments.budget(patience)
     kept = replayed = None
@@ -125,7 +175,7 @@ def init(
         kept, replayed, seed, order = rerun.prepare(record, replay, seed, order)
     if digest not in (True, False, "full"):
         raise ValueError(f"init(digest={digest!r}) at {calling()}: must be True, False or 'full'")
-    arguments.check(address, num_cpus, num_gpus, object_store_memory, resources, labels, placement, accepted)
+    arguments.check(num_cpus, num_gpus, object_store_memory, resources, labels, placement, accepted)
     if local_mode:
         placement = "inline"
     inline = placement == "inline"
@@ -136,9 +186,7 @@ def init(
         packed = (packing.packed() if placement == "packed" else placement).plan()
         placement = "packed"
     env = arguments.environment(runtime_env, job_config, accepted.get("_skip_env_hook"))
-    logging_config = logging_config or (job_config.py_logging_config if job_config is not None else None)
-    if logging_config is not None:
-        logging_config.check()
+    logging_config = arguments.logging(logging_config, job_config)
     amounts, store = arguments.amounts(num_cpus, num_gpus, resources, object_store_memory)
     node = os.urandom(28).hex()
     settings = {
@@ -158,8 +206,8 @@ def init(
         "logging": logging_config,
         "resources": amounts,
         "driver": os.getpid(),
-        "recording": bool(replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS"),
-        "trace": bool(trace) or bool(os.environ.get("RAYSHIM_TRACE")),
+        "recording": recording,
+        "trace": tracing,
     }
     from reactor.runtime.driver import Driver
 
@@ -181,30 +229,14 @@ def init(
     )
     driver.start()
     # What does not need to be there before is imported beside the zygote's start.
-    from rayshim.api import termination, worker_lines
+    from rayshim.api import beginning
     from rayshim.errors import logs
-    from rayshim.ordering import deadlock
-    from rayshim.worker import hooks, unhandled
 
-    if configure_logging:
-        try:
-            logs.configure(logging_level, logging_format)
-        except BaseException:
-            driver.stop()
-            raise
-    screen = worker_lines.Screen(plain=logging_config is not None) if arguments.shows_output(log_to_driver) else None
-    driver.show = screen and screen.show
-    driver.lost = unhandled.report
-    hooks.install(settings, "inline" if inline else "driver")
-    hooks.observe(settings)
-    made = session.begin(session.Session(driver.control, settings, driver))
-    made.screen = screen
-    deadlock.offer_picture()
-    termination.begin()
-    if logging_config is not None:
-        logging_config.apply()
+    made = beginning.begin(driver, settings, "inline" if inline else "driver", logging_config=logging_config, **how)
     if inline:
         from reactor.runtime.gpus import GpuShares
+
+        from rayshim.worker import hooks
 
         made.inline_gpus = GpuShares(int(amounts.get("GPU", 0)))
         hooks.begin_inline(made)
@@ -260,7 +292,7 @@ class RayContext:
     def __init__(self, s):
         import sys
 
-        self.dashboard_url = ""
+        self.dashboard_url = s.settings.get("dashboard", "")
         self.python_version = "{}.{}.{}".format(*sys.version_info[:3])
         self.ray_version = RAY_VERSION
         self.ray_commit = ""
@@ -272,8 +304,8 @@ class RayContext:
             "webui_url": "",
             "session_dir": "",
             "metrics_export_port": 0,
-            "gcs_address": "local",
-            "address": "local",
+            "gcs_address": s.settings.get("address", "local"),
+            "address": s.settings.get("address", "local"),
             "dashboard_agent_listen_port": 0,
             "node_id": s.settings["node"],
         }

@@ -124,6 +124,7 @@ class ActorClass:
             "maker": s.record["number"] if s.record else 0,
             "detached": options.get("lifetime") == "detached",
             "max_restarts": options.get("max_restarts") or 0,
+            "scope": s.settings.get("scope"),
             "info": info_ref.offset,
             "preload": _heavy(),
         }

@@ -24,6 +24,10 @@ def main(argv=None):
         _parser().parse_args(argv[:1])
     if argv[0] in _LOOKING:
         return _told_in_part(_look, argv[0], argv[1:])
+    if argv[0] in ("start", "stop"):
+        from rayshim.cli import cluster
+
+        return _told_in_part(getattr(cluster, argv[0]), argv[1:])
     if argv[0] == "compare":
         return _told_in_part(_compare, argv[1:])
     if argv[0] == "diff":
@@ -174,6 +178,8 @@ def _parser():
             "  run        run a script or module in which `import ray` means rayshim (may be left out)\n"
             "  compare    run a script on real Ray and on rayshim: time, memory, and whether both print the same\n"
             "  diff       the first operation at which two recorded runs differ\n"
+            "  start      start a session that outlives its drivers; init() attaches to it\n"
+            "  stop       end it\n"
             "  status     the sessions that run on this machine, and what each of their workers does\n"
             "  stack      the Python stacks of all workers\n"
             "  memory     the memory of each session and process\n\n"

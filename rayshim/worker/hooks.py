@@ -99,7 +99,9 @@ def begin(settings, record, own_gpus, setting):
     own = (record or {}).get("env") if record else setting and setting[0]
     env = settings["runtime_env"] if own is None else thawed(own)
     s = session.begin(
-        session.Session(Sender(socket.socket(fileno=SEND_FD)), settings, None, record, own_gpus or (), env)
+        session.Session(
+            Sender(socket.socket(fileno=SEND_FD), settings.get("scope")), settings, None, record, own_gpus or (), env
+        )
     )
     _core.set_titles(
         *(
