@@ -168,10 +168,33 @@ def node_labels(labels, node):
 def environment(runtime_env, job_config, skip_hook):
     """The session's runtime environment, checked, after the function that RAY_RUNTIME_ENV_HOOK names has seen it."""
     given = runtime_env or (job_config.runtime_env if job_config is not None else None)
+    if "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ:
+        given = _joined(injected().get("runtime_env") or {}, given or {})
     hook = os.environ.get("RAY_RUNTIME_ENV_HOOK")
     if hook and not skip_hook:
         given = environments.imported(hook)(given)
     return environments.checked(given, "ray.init")
+
+
+def injected():
+    """What a submitted job's own program is told of itself: {"runtime_env": ..., "metadata": ...}, or {}."""
+    return _json_variable("RAY_JOB_CONFIG_JSON_ENV_VAR")
+
+
+def _joined(job, own):
+    """The runtime environment of a submitted job and that of its program's `init`. ValueError where both say the same thing."""
+    override = os.environ.get("RAY_OVERRIDE_JOB_RUNTIME_ENV") == "1"
+    names, variables = (
+        set(job) & set(own) - {"env_vars"},
+        set(job.get("env_vars") or {}) & set(own.get("env_vars") or {}),
+    )
+    if (names or variables) and not override:
+        raise ValueError(
+            f"Failed to merge the Job's runtime env {job} with a ray.init's runtime env {own} because of a conflict. Specifying the same "
+            "runtime_env fields or the same environment variable keys is not allowed. Use RAY_OVERRIDE_JOB_RUNTIME_ENV=1 to instruct Ray to "
+            f"combine Job and Driver's runtime environment in the event of a conflict. (init() at {calling()})"
+        )
+    return environments.merged(job, own)
 
 
 def shows_output(log_to_driver):

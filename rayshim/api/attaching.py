@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 
 from rayshim.errors.sites import at, calling
 from rayshim.session import heads
@@ -98,7 +99,14 @@ def attach(facts, *, namespace, env, logging_config, job_config, recording, trac
         "recording": recording,
         "trace": trace,
     }
-    driver = Attached(connection, own, arguments.preload())
+    submission = arguments.injected().get("metadata", {}).get("job_submission_id")
+    about = {
+        "submission_id": submission,
+        "remember": submission,  # of jobs it can be asked who their driver was
+        "entrypoint": " ".join(sys.orig_argv),
+        "started": time.time(),
+    }
+    driver = Attached(connection, own, arguments.preload(), about)
     driver.start()
     logger.info("Connected to Ray cluster.")
     return driver, {**driver.settings, "address": facts["address"], "dashboard": driver.facts.get("dashboard", "")}

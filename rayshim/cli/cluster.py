@@ -38,16 +38,48 @@ def start(argv):
         process.wait()
         print(f"rayshim start: {told['error']}", file=sys.stderr)
         return 1
+    told.update(_jobs(options, told))
     _print_started(told)
     return 0
 
 
+def _jobs(options, told):
+    """Has the session serve jobs, if it is to and can; the server's facts."""
+    from importlib.util import find_spec
+
+    if not options["include_dashboard"] or find_spec("aiohttp") is None:
+        return {}
+    from rayshim import api
+    from rayshim.jobs import server
+    from rayshim.session import commands
+
+    api.init(told["address"], _temp_dir=options["temp_dir"], log_to_driver=False, configure_logging=False)
+    try:
+        variables = {**os.environ, **commands.variables(os.environ)}
+        place = options["dashboard_host"], options["dashboard_port"]
+        return server.begin(told["address"], options["temp_dir"], *place, variables)
+    finally:
+        api.shutdown()
+
+
 def _blocked(options, read, write):
+    import json
+    import subprocess
     import threading
 
     from rayshim.cli import head
 
-    thread = threading.Thread(target=lambda: _print_started(_told(read)))
+    def begin_jobs():
+        told = _told(read)
+        if "error" not in told:  # this process has the session itself and cannot be a driver of it
+            program = "import sys, json; sys.path[0] = {!r}; from rayshim.cli.cluster import _jobs; json.dump(_jobs(*json.loads(sys.argv[1])), sys.stdout)"
+            made = subprocess.run(
+                [sys.executable, "-c", program.format(_root()), json.dumps([options, told])], stdout=subprocess.PIPE
+            )
+            told.update(json.loads(made.stdout or "{}"))
+        _print_started(told)
+
+    thread = threading.Thread(target=begin_jobs)
     thread.start()
     status = head.run(options, write)
     thread.join()

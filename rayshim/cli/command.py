@@ -7,6 +7,7 @@ from rayshim.session import session
 from rayshim.session.version import VERSION
 
 _LOOKING = ("status", "stack", "memory")
+_RAYS = ("start", "stop", "job", *_LOOKING)
 _WITH_VALUE = ("--ordering", "--patience", "--record", "--replay", "--graph", "--trace", "--placement", "--timeout")
 
 
@@ -20,6 +21,8 @@ def main(argv=None):
     if not argv:
         _parser().print_help(sys.stderr)
         return 2
+    if argv[0] == "--as-ray":
+        return _as_ray(argv[1:])
     if argv[0] in ("-h", "--help", "--version"):
         _parser().parse_args(argv[:1])
     if argv[0] in _LOOKING:
@@ -28,11 +31,32 @@ def main(argv=None):
         from rayshim.cli import cluster
 
         return _told_in_part(getattr(cluster, argv[0]), argv[1:])
+    if argv[0] == "job":
+        from rayshim.cli import job
+
+        return _told_in_part(job.main, argv[1:])
     if argv[0] == "compare":
         return _told_in_part(_compare, argv[1:])
     if argv[0] == "diff":
         return _told_in_part(_diff, argv[1:])
     return _run(argv[1:] if argv[0] == "run" else argv)
+
+
+def _as_ray(argv):
+    """The command `ray`, as programs under `python -m rayshim` find it."""
+    from rayshim.session.version import RAY_VERSION
+
+    if argv[:1] == ["--version"]:
+        print(f"ray, version {RAY_VERSION}")
+        return 0
+    if argv[:1] and argv[0] in _RAYS:
+        return main(argv[:1] if argv[0] in _LOOKING else argv)
+    print(
+        f"ray {' '.join(argv[:1])}: rayshim stands in for Ray here, and has of its commands {', '.join(_RAYS)}. "
+        "Outside of `python -m rayshim` the command `ray` is real Ray's",
+        file=sys.stderr,
+    )
+    return 2
 
 
 def _told_in_part(command, *args):
@@ -78,10 +102,13 @@ def _run(argv):
         if program is None:
             parser.error("which script? Give its path, or -m and a module's name")
         _observe(wanted)
+    import os
+
     from rayshim.cli import script
-    from rayshim.session import alias
+    from rayshim.session import alias, commands
 
     alias.install()
+    os.environ.update(commands.variables(os.environ))
     if is_module and program == "pytest":
         from rayshim.cli import pytest_alias
 
@@ -180,6 +207,7 @@ def _parser():
             "  diff       the first operation at which two recorded runs differ\n"
             "  start      start a session that outlives its drivers; init() attaches to it\n"
             "  stop       end it\n"
+            "  job        submit programs to it\n"
             "  status     the sessions that run on this machine, and what each of their workers does\n"
             "  stack      the Python stacks of all workers\n"
             "  memory     the memory of each session and process\n\n"

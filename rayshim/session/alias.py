@@ -200,4 +200,5 @@ _NOT_RAYS = (
     "journal",
     "errors",
     "session",
+    "jobs",
 )

@@ -57,14 +57,16 @@ def _answer(connection):
 class Attached:
     """One driver in a session of somebody else's. Made by `start`, ended by `stop`. The attributes are those of Driver that its user needs.
 
-    Arguments: connection, as `connect` gives it; settings, dict for the plugin of this driver's own workers; preload, names of modules.
+    Arguments: connection, as `connect` gives it; settings, dict for the plugin of this driver's own workers; preload, names of modules;
+    about, dict for whoever asks which drivers there are.
     """
 
     inline = False
     zygote = None
 
-    def __init__(self, connection, settings, preload=()):
+    def __init__(self, connection, settings, preload=(), about=None):
         self._line = connection
+        self._about = about or {}
         self._own, self._preload = settings, list(preload)
         self.settings = None  # all of them, from `start` on
         self.facts = None  # of the session
@@ -80,6 +82,7 @@ class Attached:
                 {
                     "what": "attach",
                     "settings": self._own,
+                    "about": self._about,
                     "path": list(sys.path),
                     "cwd": driver.current_directory(),
                     "preload": self._preload,

@@ -37,7 +37,8 @@ class Setting(NamedTuple):
 class Guest:
     """A driver from outside."""
 
-    def __init__(self, number, slot, pid, pidfd, connection):
+    def __init__(self, number, slot, pid, pidfd, connection, about):
+        self.about = about  # what the driver tells of itself, for all who ask
         self.number, self.slot, self.pid, self.pidfd = number, slot, pid, pidfd
         self.connection = connection  # None: nobody reads there any more
         self.outgoing, self.dropped = bytearray(), 0
@@ -65,6 +66,7 @@ class Drivers:
         self.configs = {}  # number -> what workers are born with, for as long as anything of that driver lives
         self.ending = set()  # scopes of which something still lives
         self.unused = set()  # settings of scopes that have ended
+        self.remembered = {}  # what was told of drivers that have left and asked for that: {"remember": key}, the last of each key
         self.made = 0
         self.poll.register(self.listener, select.EPOLLIN)
 
@@ -141,7 +143,7 @@ class Drivers:
             return False
         preload(request["preload"])
         self.made += 1
-        guest = self.guests[self.made] = Guest(self.made, slot, pid, pidfd, connection)
+        guest = self.guests[self.made] = Guest(self.made, slot, pid, pidfd, connection, request["about"])
         self.by_fd[pidfd] = self.by_fd[connection.fileno()] = guest
         self.poll.register(pidfd, select.EPOLLIN)
         self.poll.register(connection, 0)
@@ -156,7 +158,8 @@ class Drivers:
         return True
 
     def _told(self):
-        return [{"number": g.number, "pid": g.pid} for g in self.guests.values() if not g.over]
+        living = [{"number": g.number, "pid": g.pid, **g.about} for g in self.guests.values() if not g.over]
+        return [*self.remembered.values(), *living]
 
     def _config(self, request, number):
         own = self.supervisor.config
@@ -240,6 +243,12 @@ class Drivers:
             guest = self.guests.get(scope[0]) if len(scope) == 1 else None
             if guest is not None:
                 guest.over = True
+                if guest.about.get("remember"):
+                    self.remembered[guest.about["remember"]] = {
+                        "number": guest.number,
+                        "pid": guest.pid,
+                        **guest.about,
+                    }
                 self._close_line(guest)
                 if not guest.keeps:
                     self._bury(guest)
