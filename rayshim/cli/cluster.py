@@ -26,10 +26,13 @@ def start(argv):
     import json
     import subprocess
 
-    program = f"import sys; sys.path[0] = {_root()!r}; from rayshim.cli.head import main; main(sys.argv[1:])"
+    from rayshim.cli import head
+
+    program = f"import sys; sys.path[0] = {_root()!r}; from rayshim.cli.head import main; main()"
     null = subprocess.DEVNULL
     process = subprocess.Popen(
-        [sys.executable, "-c", program, json.dumps(options), str(write)],
+        [sys.executable, "-c", program],
+        env={**os.environ, head.OPTIONS: json.dumps([options, write])},
         stdin=null, stdout=null, stderr=null, pass_fds=[write], start_new_session=True,
     )  # fmt: skip
     os.close(write)

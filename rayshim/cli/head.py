@@ -7,6 +7,8 @@ import time
 
 from rayshim.session import heads
 
+OPTIONS = "RAYSHIM_HEAD"
+
 
 def run(options, ready):
     """Runs the session of these options (dict) in this process until it is told to end. `ready`: descriptor on which its facts, or an error, are
@@ -119,8 +121,8 @@ def _show(stream, label, pid, line):
     print(f"({label} pid={pid}) {line}", file=sys.stdout if stream == 1 else sys.stderr, flush=True)
 
 
-def main(argv):
-    """The process of a head: `argv` is its options as JSON, and the number of the descriptor on which it tells that it is ready."""
+def main():
+    """The process of a head. A variable of its environment has its options, and the number of the descriptor on which it tells that it is ready."""
     import json
 
-    sys.exit(run(json.loads(argv[0]), int(argv[1])))
+    sys.exit(run(*json.loads(os.environ.pop(OPTIONS))))
