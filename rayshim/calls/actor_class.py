@@ -165,6 +165,8 @@ class ActorClass:
             self._send(link, *call)
             return handle
         _core.hold(info_ref.offset)  # the supervisor's, until it forgets the actor
+        if facts["detached"]:
+            _core.hold(link.offset)  # likewise, until it is dead: the caller may drop its handle at once
         if name:
             _core.offer(link, named=True)
         if not name:

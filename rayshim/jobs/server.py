@@ -289,8 +289,7 @@ class JobServer:
             stdin=subprocess.DEVNULL,
             stdout=job.log,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=_core.die_with_parent,  # noqa: PLW1509  one system call
+            preexec_fn=_begin_group,  # noqa: PLW1509  two system calls
         )
         job.change(JobStatus.RUNNING)
         loop = asyncio.get_running_loop()
@@ -333,6 +332,12 @@ class JobServer:
         if env.get("py_modules"):
             made["PYTHONPATH"] = os.pathsep.join([*env["py_modules"], *filter(None, [made.get("PYTHONPATH")])])
         return made
+
+
+def _begin_group():
+    """A job is a process group of its own, in the session that ends when the runtime's processes are killed; its first process ends with the server."""
+    os.setpgid(0, 0)
+    _core.die_with_parent()
 
 
 async def _awaited(ref):

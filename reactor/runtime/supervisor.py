@@ -257,8 +257,6 @@ class Supervisor:
         self.actors[offset] = actor
         if key:
             self.names[key] = actor
-        if facts.get("detached"):
-            _core.hold(offset)
         if self.drivers and not facts.get("detached") and self.drivers.is_over(facts["scope"]):
             self._kill_unstarted(actor, "its owner has died.")
         elif gone := self.reservations.retired(actor.demand):
