@@ -12,7 +12,7 @@ def install():
     """From now on `import ray`, `import ray.util`, `from ray.util import ActorPool` ... give rayshim's own modules.
 
     This holds in this process and in those that it starts with `multiprocessing`, by spawn and forkserver, too. What it starts by
-    another command (`subprocess`) is another program. Called in a driver, also after `init`, it holds in the workers, those that live
+    another command (`subprocess`) is another program, but under `python -m rayshim` (rayshim.session.commands). Called in a driver, also after `init`, it holds in the workers, those that live
     included; one that may have imported real Ray by then is told of in a RuntimeWarning. Submodules are loaded when first asked for.
     Calling it again changes nothing. Raises ImportError if real Ray has been imported in this process: its objects and ours cannot be mixed.
     """
