@@ -67,14 +67,9 @@ def budget(patience):
     return seconds, share
 
 
-def check(address, num_cpus, num_gpus, store, resources, labels, namespace, placement, accepted):
+def check(num_cpus, num_gpus, store, resources, labels, namespace, placement, accepted):
     """Raises the exceptions of `init` for wrong arguments."""
-    check_address(address)
-    unknown = [name for name in accepted if name not in ACCEPTED and not name.startswith("_")]
-    if unknown:
-        raise RuntimeError(
-            f"Unknown keyword argument(s): {', '.join(unknown)} ({at('init')}: help(rayshim.init) lists the arguments)"
-        )
+    check_names(accepted)
     if namespace == "":
         raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. ({at("init")})')
     if not isinstance(namespace, (str, type(None))):
@@ -130,23 +125,21 @@ def _check_quantities(amounts):
             )
 
 
-def check_address(address):
-    """Accepts None and "local". Raises ConnectionError for the address of a cluster, ValueError for anything else."""
-    if address in (None, "", "local"):
-        return
-    if not isinstance(address, str) or not (address == "auto" or "://" in address or ":" in address):
-        raise ValueError(
-            f"Invalid address format: {address} ({at('init')}: leave the address out: rayshim runs on this machine only)"
+def check_names(accepted):
+    """RuntimeError for arguments of `init` that Ray does not have."""
+    unknown = [name for name in accepted if name not in ACCEPTED and not name.startswith("_")]
+    if unknown:
+        raise RuntimeError(
+            f"Unknown keyword argument(s): {', '.join(unknown)} ({at('init')}: help(rayshim.init) lists the arguments)"
         )
-    found = (
-        "Could not find any running Ray instance"
-        if address == "auto"
-        else f"ray.init(address={address!r}) cannot connect"
-    )
-    raise ConnectionError(
-        f"{found}: rayshim runs inside this program, on this machine only, and cannot join a cluster. Leave out the address "
-        f"(and `ray start`), or run the program with real Ray ({at('init')})"
-    )
+
+
+def logging(given, job_config):
+    """The LoggingConfig that holds, checked, or None."""
+    config = given or (job_config.py_logging_config if job_config is not None else None)
+    if config is not None:
+        config.check()
+    return config
 
 
 def amounts(num_cpus, num_gpus, resources, store, memory=None):
@@ -202,10 +195,33 @@ def node_labels(labels, node):
 def environment(runtime_env, job_config, skip_hook):
     """The checked runtime environment of the session. If RAY_RUNTIME_ENV_HOOK names a function, that function is applied first."""
     given = runtime_env or (job_config.runtime_env if job_config is not None else None)
+    if "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ:
+        given = _joined(injected().get("runtime_env") or {}, given or {})
     hook = os.environ.get("RAY_RUNTIME_ENV_HOOK")
     if hook and not skip_hook:
         given = environments.imported(hook)(given)
     return environments.checked(given, "ray.init")
+
+
+def injected():
+    """What a submitted job's own program is told of itself: {"runtime_env": ..., "metadata": ...}, or {}."""
+    return _json_variable("RAY_JOB_CONFIG_JSON_ENV_VAR")
+
+
+def _joined(job, own):
+    """The runtime environment of a submitted job and that of its program's `init`. ValueError where both say the same thing."""
+    override = os.environ.get("RAY_OVERRIDE_JOB_RUNTIME_ENV") == "1"
+    names, variables = (
+        set(job) & set(own) - {"env_vars"},
+        set(job.get("env_vars") or {}) & set(own.get("env_vars") or {}),
+    )
+    if (names or variables) and not override:
+        raise ValueError(
+            f"Failed to merge the Job's runtime env {job} with a ray.init's runtime env {own} because of a conflict. Specifying the same "
+            "runtime_env fields or the same environment variable keys is not allowed. Use RAY_OVERRIDE_JOB_RUNTIME_ENV=1 to instruct Ray to "
+            f"combine Job and Driver's runtime environment in the event of a conflict. (init() at {calling()})"
+        )
+    return environments.merged(job, own)
 
 
 def shows_output(log_to_driver):

@@ -104,7 +104,7 @@ def list_named_actors(all_namespaces=False):
     if s.inline:
         names = [(n, ns) for (ns, n) in s.inline_names if find(n, ns) is not None]
     else:
-        names = s.control.ask("names")
+        names = [(n, ns) for n, ns in s.control.ask("names") if not ns.startswith("_ray_internal")]
     if all_namespaces:
         return [{"namespace": ns, "name": n} for n, ns in names]
     return [n for n, ns in names if ns == s.namespace]

@@ -52,7 +52,10 @@ def init(
     same as on Ray.
 
     Arguments:
-        address: None or "local". The address of a cluster, or "auto", raises ConnectionError: rayshim runs on this machine only.
+        address: which session. "local": a new one of this program's own. "auto", or the address that `rayshim start --head` has printed: the
+            program becomes a driver of that session; arguments that belong to the session (num_cpus, resources, ordering, ...) cannot be
+            given then. None: the session that the environment variable RAY_ADDRESS names, or the one that `rayshim start --head` has
+            started on this machine, or a new one.
         num_cpus: whole number; how many CPUs tasks and actors may use at the same time. Default: all CPUs of this machine.
         num_gpus: the same for GPUs.
         resources: {name: amount} of custom resources.
@@ -130,8 +133,56 @@ def init(
             "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'. "
             f"({at('init')}: a session is running)"
         )
-    from rayshim.api import arguments as arguments  # noqa: PLC0414
+    from rayshim.api import arguments, attaching
 
+    how = {
+        "configure_logging": configure_logging,
+        "logging_level": logging_level,
+        "logging_format": logging_format,
+        "log_to_driver": log_to_driver,
+    }
+    recording = bool(replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS")
+    tracing = bool(trace) or bool(os.environ.get("RAYSHIM_TRACE"))
+    head = attaching.wanted(address, placement or os.environ.get("RAYSHIM_PLACEMENT"), local_mode, accepted)
+    if head is not None:
+        given = {
+            name: value
+            for name, value in {
+                "num_cpus": num_cpus,
+                "num_gpus": num_gpus,
+                "resources": resources,
+                "labels": labels,
+                "object_store_memory": object_store_memory,
+                "ordering": ordering,
+                "placement": placement,
+                "patience": patience,
+                "seed": seed,
+                "record": record,
+                "replay": replay,
+            }.items()
+            if value is not None
+        }
+        attaching.check(head, given, accepted)
+        arguments.check_names(accepted)
+        env = arguments.environment(runtime_env, job_config, accepted.get("_skip_env_hook"))
+        logging_config = arguments.logging(logging_config, job_config)
+        if configure_logging:
+            from rayshim.errors import logs
+
+            logs.configure(logging_level, logging_format)
+        driver, settings = attaching.attach(
+            head,
+            namespace=namespace,
+            env=env,
+            logging_config=logging_config,
+            job_config=job_config,
+            recording=recording,
+            trace=tracing,
+            accepted=accepted,
+        )
+        from rayshim.api import beginning
+
+        return RayContext(beginning.begin(driver, settings, "driver", logging_config=logging_config, **how))
     placement = placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
     order, budget = arguments.check_order(ordering), arguments.budget(patience)
     kept = replayed = None
@@ -144,7 +195,7 @@ def init(
         kept, replayed, seed, order = rerun.prepare(record, replay, seed, order)
     if digest not in (True, False, "full"):
         raise ValueError(f"init(digest={digest!r}) at {calling()}: must be True, False or 'full'")
-    arguments.check(address, num_cpus, num_gpus, object_store_memory, resources, labels, namespace, placement, accepted)
+    arguments.check(num_cpus, num_gpus, object_store_memory, resources, labels, namespace, placement, accepted)
     if local_mode:
         placement = "inline"
     inline = placement == "inline"
@@ -155,9 +206,7 @@ def init(
         packed = (packing.packed() if placement == "packed" else placement).plan()
         placement = "packed"
     env = arguments.environment(runtime_env, job_config, accepted.get("_skip_env_hook"))
-    logging_config = logging_config or (job_config.py_logging_config if job_config is not None else None)
-    if logging_config is not None:
-        logging_config.check()
+    logging_config = arguments.logging(logging_config, job_config)
     amounts, store = arguments.amounts(num_cpus, num_gpus, resources, object_store_memory, accepted.get("_memory"))
     node = os.urandom(28).hex()
     settings = {
@@ -180,8 +229,8 @@ def init(
         "logging": logging_config,
         "resources": amounts,
         "driver": os.getpid(),
-        "recording": bool(replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS"),
-        "trace": bool(trace) or bool(os.environ.get("RAYSHIM_TRACE")),
+        "recording": recording,
+        "trace": tracing,
     }
     from reactor.runtime.driver import Driver
 
@@ -203,30 +252,14 @@ def init(
     )
     driver.start()
     # These imports run while the zygote starts.
-    from rayshim.api import termination, worker_lines
+    from rayshim.api import beginning
     from rayshim.errors import logs
-    from rayshim.ordering import deadlock
-    from rayshim.worker import hooks, unhandled
 
-    if configure_logging:
-        try:
-            logs.configure(logging_level, logging_format)
-        except BaseException:
-            driver.stop()
-            raise
-    screen = worker_lines.Screen(plain=logging_config is not None) if arguments.shows_output(log_to_driver) else None
-    driver.show = screen and screen.show
-    driver.lost = unhandled.report
-    hooks.install(settings, "inline" if inline else "driver")
-    hooks.observe(settings)
-    made = session.begin(session.Session(driver.control, settings, driver))
-    made.screen = screen
-    deadlock.offer_picture()
-    termination.begin()
-    if logging_config is not None:
-        logging_config.apply()
+    made = beginning.begin(driver, settings, "inline" if inline else "driver", logging_config=logging_config, **how)
     if inline:
         from reactor.runtime.gpus import GpuShares
+
+        from rayshim.worker import hooks
 
         made.inline_gpus = GpuShares(int(amounts.get("GPU", 0)))
         hooks.begin_inline(made)
@@ -284,7 +317,7 @@ class RayContext:
     def __init__(self, s):
         import sys
 
-        self.dashboard_url = ""
+        self.dashboard_url = s.settings.get("dashboard", "")
         self.python_version = "{}.{}.{}".format(*sys.version_info[:3])
         self.ray_version = RAY_VERSION
         self.ray_commit = ""
@@ -296,8 +329,8 @@ class RayContext:
             "webui_url": "",
             "session_dir": "",
             "metrics_export_port": 0,
-            "gcs_address": "local",
-            "address": "local",
+            "gcs_address": s.settings.get("address", "local"),
+            "address": s.settings.get("address", "local"),
             "dashboard_agent_listen_port": 0,
             "node_id": s.settings["node"],
         }

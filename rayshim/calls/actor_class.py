@@ -135,6 +135,7 @@ class ActorClass:
             "maker": s.record["number"] if s.record else 0,
             "detached": (options.get("lifetime") or s.settings["lifetime"]) == "detached",
             "max_restarts": options.get("max_restarts") or 0,
+            "scope": s.settings.get("scope"),
             "info": info_ref.offset,
             "preload": _heavy(),
         }
@@ -176,6 +177,8 @@ class ActorClass:
             self._send(link, *call)
             return handle
         _core.hold(info_ref.offset)  # the supervisor's, until it forgets the actor
+        if facts["detached"]:
+            _core.hold(link.offset)  # likewise, until it is dead: the caller may drop its handle at once
         if name:
             _core.offer(link, named=True)
         if not name:

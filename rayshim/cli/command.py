@@ -7,6 +7,7 @@ from rayshim.session import session
 from rayshim.session.version import VERSION
 
 _LOOKING = ("status", "stack", "memory")
+_RAYS = ("start", "stop", "job", *_LOOKING)
 _WITH_VALUE = ("--ordering", "--patience", "--record", "--replay", "--graph", "--trace", "--placement", "--timeout")
 
 
@@ -20,15 +21,42 @@ def main(argv=None):
     if not argv:
         _parser().print_help(sys.stderr)
         return 2
+    if argv[0] == "--as-ray":
+        return _as_ray(argv[1:])
     if argv[0] in ("-h", "--help", "--version"):
         _parser().parse_args(argv[:1])
     if argv[0] in _LOOKING:
         return _told_in_part(_look, argv[0], argv[1:])
+    if argv[0] in ("start", "stop"):
+        from rayshim.cli import cluster
+
+        return _told_in_part(getattr(cluster, argv[0]), argv[1:])
+    if argv[0] == "job":
+        from rayshim.cli import job
+
+        return _told_in_part(job.main, argv[1:])
     if argv[0] == "compare":
         return _told_in_part(_compare, argv[1:])
     if argv[0] == "diff":
         return _told_in_part(_diff, argv[1:])
     return _run(argv[1:] if argv[0] == "run" else argv)
+
+
+def _as_ray(argv):
+    """The command `ray`, as programs under `python -m rayshim` find it."""
+    from rayshim.session.version import RAY_VERSION
+
+    if argv[:1] == ["--version"]:
+        print(f"ray, version {RAY_VERSION}")
+        return 0
+    if argv[:1] and argv[0] in _RAYS:
+        return main(argv[:1] if argv[0] in _LOOKING else argv)
+    print(
+        f"ray {' '.join(argv[:1])}: rayshim stands in for Ray here, and has of its commands {', '.join(_RAYS)}. "
+        "Outside of `python -m rayshim` the command `ray` is real Ray's",
+        file=sys.stderr,
+    )
+    return 2
 
 
 def _told_in_part(command, *args):
@@ -74,10 +102,13 @@ def _run(argv):
         if program is None:
             parser.error("no program given: pass the path of a script, or -m and the name of a module")
         _observe(wanted)
+    import os
+
     from rayshim.cli import script
-    from rayshim.session import alias
+    from rayshim.session import alias, commands
 
     alias.install()
+    os.environ.update(commands.variables(os.environ))
     if is_module and program == "pytest":
         from rayshim.cli import pytest_alias
 
@@ -173,12 +204,15 @@ def _parser():
         usage="rayshim [-h] [--version] [run] [OPTIONS] (SCRIPT | -m MODULE) [ARGS...]",
         epilog=(
             "commands:\n"
-            "  run        run a script or module with `import ray` meaning rayshim (the word `run` may be left out)\n"
-            "  compare    run a script on real Ray and on rayshim; show time, memory, and whether the output is the same\n"
-            "  diff       show the first call that differs between two recorded runs\n"
-            "  status     show the running sessions, and the actor or task of each worker\n"
-            "  stack      show the Python stack of each worker\n"
-            "  memory     show the memory of each session and process\n\n"
+            "  run        run a script or module in which `import ray` means rayshim (may be left out)\n"
+            "  compare    run a script on real Ray and on rayshim: time, memory, and whether both print the same\n"
+            "  diff       the first operation at which two recorded runs differ\n"
+            "  start      start a session that outlives its drivers; init() attaches to it\n"
+            "  stop       end it\n"
+            "  job        submit programs to it\n"
+            "  status     the sessions that run on this machine, and what each of their workers does\n"
+            "  stack      the Python stacks of all workers\n"
+            "  memory     the memory of each session and process\n\n"
             "example:\n  python -m rayshim train.py --iterations 10\n\n"
             "`rayshim COMMAND --help` describes the options of a command."
         ),

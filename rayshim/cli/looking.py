@@ -1,12 +1,18 @@
 """The commands `status`, `stack` and `memory`: each prints to `out` and returns the exit status."""
 
+import os
+
 from rayshim.cli.running import sessions
 from rayshim.errors.tracebacks import without_ours
+from rayshim.session import heads
 
 
 def status(out):
     def show(running):
         print(_headline(running), file=out)
+        for driver in _head(running).get("drivers", []):
+            if os.path.exists(f"/proc/{driver['pid']}"):
+                print(f"  driver {driver['pid']}  {driver['entrypoint']}", file=out)
         for worker in running.workers:
             print(
                 f"  worker {worker.pid}  {worker.what:<40}  cpu {worker.cpu:.1f} s  private {_size(worker.private)}",
@@ -55,7 +61,18 @@ def _each(show, out):
     return 0 if found else 1
 
 
+def _head(running):
+    """The facts of a session that outlives its drivers; of others {}."""
+    return next((facts for facts in heads.running() if facts["pid"] == running.driver.pid), {})
+
+
 def _headline(running):
+    head = _head(running)
+    if head:
+        amounts = ", ".join(
+            f"{amount:g} {name}" for name, amount in head["resources"].items() if name in ("CPU", "GPU")
+        )
+        return f"head {running.driver.pid}  {head['address']}  {amounts}  ({len(running.workers)} workers)"
     return f"driver {running.driver.pid}  {running.driver.what}  ({len(running.workers)} workers)"
 
 

@@ -135,6 +135,8 @@ def placement_group(
         "bundles": bundles,
         "possible": not apart and _placed_by_labels(bundle_label_selector),
         "owner": os.getpid() if s.record and lifetime != "detached" else None,
+        "scope": s.settings.get("scope"),
+        "detached": lifetime == "detached",
     }
     wanted = {kind: round(amount * _core.UNIT) for kind, amount in total.items() if amount}
     names = {kind: round(amount * _core.UNIT) for kind, amount in offered(key, bundles).items()}

@@ -11,11 +11,10 @@ OURS, THEIRS = "rayshim", "ray"
 def install():
     """Makes `import ray`, `import ray.util`, `from ray.util import ActorPool` and so on import rayshim from now on.
 
-    It applies to this process, to processes that it starts with `multiprocessing` (fork, spawn and forkserver), and, if this is a driver, to
-    its workers. It does not apply to programs started with `subprocess`. When called after `init`, a RuntimeWarning names the workers that
-    have already imported real Ray. Calling it again has no effect.
-
-    Raises ImportError if real Ray has already been imported in this process, because objects of Ray and rayshim cannot be mixed.
+    This holds in this process and in those that it starts with `multiprocessing`, by spawn and forkserver, too. What it starts by
+    another command (`subprocess`) is another program, but under `python -m rayshim` (rayshim.session.commands). Called in a driver, also after `init`, it holds in the workers, those that live
+    included; one that may have imported real Ray by then is told of in a RuntimeWarning. Submodules are loaded when first asked for.
+    Calling it again changes nothing. Raises ImportError if real Ray has been imported in this process: its objects and ours cannot be mixed.
     """
     there = sys.modules.get(THEIRS)
     if there is not None and there is not sys.modules.get(OURS):
@@ -207,4 +206,5 @@ _NOT_RAYS = (
     "journal",
     "errors",
     "session",
+    "jobs",
 )

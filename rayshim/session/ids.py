@@ -248,6 +248,14 @@ def actor_id(number):
     return ActorID(number.to_bytes(12, "little") + b"\x01\x00\x00\x00")
 
 
+_job = 1
+
+
 def job_id():
-    """The JobID of every session here."""
-    return JobID.from_int(1)
+    """The JobID of the driver for which this process works: the number of the driver in its session."""
+    return JobID.from_int(_job)
+
+
+def set_job(number):
+    global _job
+    _job = number

@@ -10,6 +10,7 @@ from reactor import _core
 
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.sites import qualified
+from rayshim.session import ids
 from rayshim.session.environment import frozen
 from rayshim.session.gpus import visible
 
@@ -115,7 +116,9 @@ class Session:
                 self.children.pop(self.last_task, None)
                 self.last_task = above
         else:
-            above = "" if self.driver is not None else f"task worker {_core.slot()}."
+            job = self.settings.get("job")
+            whose = f"driver {job}." if job else ""
+            above = whose if self.driver is not None else f"{whose}task worker {_core.slot()}."
         n = self.children[above] = self.children.get(above, -1) + 1
         return f"{above}{n}"
 
@@ -155,7 +158,13 @@ class Session:
             env = None
         else:
             env = frozen(env)
-        return (env, bool(gpus)) if env is not None or gpus else None
+        setting = (env, bool(gpus)) if env is not None or gpus else None
+        scope = self.settings.get("scope")
+        if scope is None:
+            return setting
+        from reactor.runtime.drivers import Setting
+
+        return Setting(setting, scope)  # as in Ray, drivers do not share workers
 
     def demand(self, resources, within=None, setting=None, whose="a task"):
         """The number of the resource demand {name: amount}, for tasks whose workers have this `setting`. `within`: key of the placement group that
@@ -270,6 +279,7 @@ def begin(session):
     """Makes `session` the session of this process."""
     global current
     current = session
+    ids.set_job(session.settings.get("job", 1))
     for tell in after_begin:
         tell()
     return session

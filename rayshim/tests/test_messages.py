@@ -317,13 +317,13 @@ AROUND = {
         lambda ray: (ray.shutdown(), ray.init(address="there")),
         ValueError,
         "Invalid address format: there",
-        "leave the address out",
+        "host:port, ray://host:port, 'auto' or 'local'",
     ),
     "init, cluster": (
         lambda ray: (ray.shutdown(), ray.init(address="auto")),
         ConnectionError,
         "Could not find any running Ray instance",
-        "or run the program with real Ray",
+        "`rayshim start --head` starts one",
     ),
     "init, argument": (
         lambda ray: (ray.shutdown(), ray.init(num_cpu=1)),

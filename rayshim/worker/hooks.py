@@ -99,7 +99,9 @@ def begin(settings, record, own_gpus, setting):
     own = (record or {}).get("env") if record else setting and setting[0]
     env = settings["runtime_env"] if own is None else thawed(own)
     s = session.begin(
-        session.Session(Sender(socket.socket(fileno=SEND_FD)), settings, None, record, own_gpus or (), env)
+        session.Session(
+            Sender(socket.socket(fileno=SEND_FD), settings.get("scope")), settings, None, record, own_gpus or (), env
+        )
     )
     _core.set_titles(
         *(
@@ -115,7 +117,7 @@ def begin(settings, record, own_gpus, setting):
     from rayshim.worker import interrupts
 
     interrupts.listen()
-    _take_place_among_processes()
+    _take_place_among_processes(env.get("env_vars") or {})
     observe(settings)
     if settings["logging"] is not None:
         settings["logging"].apply()
@@ -133,13 +135,13 @@ def begin(settings, record, own_gpus, setting):
         gpus.show(gpus.names(s.gpus, s.gpus_told))
 
 
-def _take_place_among_processes():
+def _take_place_among_processes(variables):
     """As in Ray, gives workers a high OOM score and niceness 15: when memory runs out, the system kills workers first; when there are fewer cores
     than running processes, the driver goes first. Without it a learner in the driver beside four computing actors on 2 cores is 2.5 times slower."""
     with contextlib.suppress(OSError, ValueError), open("/proc/self/oom_score_adj", "w") as score:
         score.write(str(min(max(int(os.environ.get("RAY_worker_oom_score_adjustment") or 1000), 0), 1000)))
     with contextlib.suppress(OSError, ValueError):
-        os.nice(int(os.environ.get("RAY_worker_niceness") or 15))
+        os.nice(int(variables.get("RAY_worker_niceness") or os.environ.get("RAY_worker_niceness") or 15))
 
 
 def task_random(tag):

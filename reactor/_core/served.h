@@ -96,8 +96,9 @@ struct Candidate {
 };
 
 inline TagView tag_of(Message* m) { return {m->stamp, m->tail(), m->depth}; }
-// The tag of the call that made this call.
-inline TagView maker_of(Message* m) { return {m->depth ? m->stamp : 0, m->tail(), m->depth ? last_number(m->tail(), m->depth) : 0}; }
+inline uint64_t roots_of(uint64_t root) { return driver_of(root) << kDriverBits; }
+// The tag of the call that made it; of a driver's own, the tag before its first.
+inline TagView maker_of(Message* m) { return {m->depth ? m->stamp : roots_of(m->stamp), m->tail(), m->depth ? last_number(m->tail(), m->depth) : 0}; }
 
 void find_channels(Served& s);           // those that callers have opened since
 

@@ -16,13 +16,14 @@ LARGEST = 128 * 1024  # bytes of one message
 
 
 class Sender:
-    """This process's end towards the supervisor. Thread-safe: a datagram is sent whole."""
+    """This process's end towards the supervisor. Thread-safe: a datagram is sent whole. `scope`: where a session has several drivers, the
+    one of this process (see reactor.runtime.drivers)."""
 
-    def __init__(self, socket):
-        self._socket = socket
+    def __init__(self, socket, scope=None):
+        self._socket, self._scope = socket, scope
 
     def tell(self, request, *arguments):
-        data = pickle.dumps((request, *arguments))
+        data = pickle.dumps((request, *arguments) if self._scope is None else ("for", self._scope, request, *arguments))
         if len(data) > LARGEST:
             raise ValueError(f"{request}: {len(data)} bytes are too many for a control message (at most {LARGEST})")
         error = _core.send_message(self._socket.fileno(), data)

@@ -14,7 +14,7 @@ import time
 from reactor import _core, codec
 from reactor.runtime import descendants, output
 from reactor.runtime.control import Sender
-from reactor.runtime.descriptors import CONTROL_FD, FIRST_FREE_FD, HEAP_FD, LINE_FD, SEND_FD, SPILL_FD
+from reactor.runtime.descriptors import CONTROL_FD, FIRST_FREE_FD, HEAP_FD, LINE_FD, LISTEN_FD, SEND_FD, SPILL_FD
 
 ORDERINGS = ("arrival", "logical", "strict")  # _core.Ordering
 # The interpreter puts the current directory first on the path of such a program: nothing may be imported from there. This package's
@@ -51,6 +51,8 @@ class Driver:
             then at each doubling, 0 for never; `note_text`, added to that message. None: a full store is an error.
         packed: {"workers": number of processes, "groups": for each process the names of its actors, "alone": names of the actors with their own
             process} for packed workers (see reactor.runtime.hosting); None: a process per actor.
+        listening: a socket on which drivers come to this session, which then makes no calls of its own (see reactor.runtime.drivers);
+            about: a dict that those are told.
     """
 
     def __init__(
@@ -71,6 +73,8 @@ class Driver:
         digesting=0,
         keeping=False,
         packed=None,
+        listening=None,
+        about=None,
     ):
         self.cpus = cpus
         self.resources = {"CPU": cpus, **resources}
@@ -86,6 +90,7 @@ class Driver:
         self.keeping = keeping
         self.spilling = spilling
         self.packed = packed
+        self.listening, self.about = listening, about
         self.zygote = None
         self.control = None
         self._line = self._socket = None
@@ -111,6 +116,7 @@ class Driver:
             patience=self.patience,
             digesting=self.digesting,
             keeping=self.keeping,
+            head=self.listening is not None,
         )
         for name, amount in self.resources.items():
             _core.register_resource(name, round(amount * _core.UNIT), name == "CPU")
@@ -145,12 +151,13 @@ class Driver:
         return {
             "path": list(sys.path),
             "own_path": _path_without_the_programs(),
-            "cwd": _current_directory(),
+            "cwd": current_directory(),
             "plugin": self.plugin,
             "settings": self.settings,
             "preload": self.preload,
             "spilling": self.spilling,
             "packed": self.packed,
+            "drivers": self.about if self.listening is not None else None,
             "parent": os.getpid(),
             # The kernel's "parent died" signal follows the thread that spawned, so only the main thread's counts.
             "die_with_parent": threading.current_thread() is threading.main_thread(),
@@ -161,6 +168,7 @@ class Driver:
         program = _PROGRAM.format(root=_ROOT) + " " * 160
         pairs = [(heap, HEAP_FD), (control, CONTROL_FD), (send, SEND_FD), (line, LINE_FD)]
         pairs += [(spill, SPILL_FD)] if spill >= 0 else []
+        pairs += [(self.listening.fileno(), LISTEN_FD)] if self.listening is not None else []
         # The driver's own flags (-O, -W, -X, -I) stay the driver's, as in Ray; PYTHONOPTIMIZE and the like hold for the workers too.
         argv = [sys.executable, "-c", program]
         copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD) for fd, _ in pairs]
@@ -200,6 +208,10 @@ class Driver:
         if self.zygote is not None:
             self._line.close()
             self._socket.close()
+
+    def wait(self):
+        """Until the run's other processes have ended."""
+        self._thread.join()
 
     def stop(self):
         """Ends every process of the run and frees its memory. Arrays that the program still has stay valid."""
@@ -255,7 +267,7 @@ def _standard_descriptors_taken():
             os.close(fd)
 
 
-def _current_directory():
+def current_directory():
     """The current directory; None if it has been removed (the workers then inherit it as it is)."""
     try:
         return os.getcwd()
@@ -268,7 +280,7 @@ def _path_without_the_programs():
     the program may have modules with the same names."""
     main = getattr(sys.modules.get("__main__"), "__file__", None)
     library = os.path.dirname(os.__file__)
-    programs = {"", ".", _current_directory()}
+    programs = {"", ".", current_directory()}
     if main:
         directory = os.path.dirname(os.path.realpath(main))
         # Under `python -m doctest` or `-m cProfile` the main module is a library's.

@@ -134,6 +134,10 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
             _core.begin_packed()
         faulthandler.enable()  # shows the Python stack of a crash in native code
         stacks.offer()
+        if config["drivers"]:  # the zygote has the paths of none of them
+            sys.path[:] = config["path"]
+            if config["cwd"] is not None:
+                os.chdir(config["cwd"])
         reseed(config["settings"].get("seed"), f"{role} {birth}")
         _core.set_hook("exit_kind", exit_kind)
         _core.set_hook("flush", flush)
