@@ -1,15 +1,15 @@
-"""The classes that programs import from `ray._raylet` for want of a public place."""
+"""`ray._raylet`: classes that programs import from there because Ray has no public module for them."""
 
 # ruff: noqa: F401
 
-
 from rayshim.calls.generators import DynamicObjectRefGenerator, ObjectRefGenerator, StreamingGeneratorStats  # noqa: F401
-from rayshim.experimental import internal_kv
 from rayshim.calls.refs import ObjectRef  # noqa: F401
+from rayshim.experimental import internal_kv
 from rayshim.session.ids import (
     ActorClassID,
     ActorID,
     BaseID,
+    ClusterID,
     FunctionID,
     JobID,
     NodeID,
@@ -51,11 +51,12 @@ class GcsClient:
     def internal_kv_exists(self, key, namespace=None, timeout=None):
         return internal_kv._internal_kv_exists(key, namespace=namespace)
 
+
 IMPLICIT_RESOURCE_PREFIX = "node:__internal_implicit_resource_"
 
 
 def build_address(host, port):
-    """"host:port", an IPv6 host in brackets."""
+    """ "host:port", an IPv6 host in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

@@ -1,6 +1,6 @@
 """`ray.actor`."""
 
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from rayshim.calls.actor_class import ActorClass, ActorClassInheritanceException
 from rayshim.calls.class_info import method
@@ -8,6 +8,18 @@ from rayshim.calls.handle import ActorHandle, ActorMethod
 from rayshim.worker.exit import exit_actor
 
 T = TypeVar("T")
-ActorProxy = ActorHandle[T] | type[T]  # in annotations: what `Class.remote()` gives, with the methods of the class
 
-__all__ = ["ActorClass", "ActorClassInheritanceException", "ActorHandle", "ActorMethod", "ActorProxy", "exit_actor", "method"]
+
+class ActorProxy(ActorHandle, Generic[T]):
+    """For annotations: the handle of an actor of class T."""
+
+
+__all__ = [
+    "ActorClass",
+    "ActorClassInheritanceException",
+    "ActorHandle",
+    "ActorMethod",
+    "ActorProxy",
+    "exit_actor",
+    "method",
+]

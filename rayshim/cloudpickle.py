@@ -1,4 +1,6 @@
-"""`ray.cloudpickle`: the pickler for what plain pickle cannot name, as closures and classes of `__main__`."""
+"""`ray.cloudpickle`, which can pickle closures and classes of `__main__`, unlike pickle."""
+
+import pickle
 
 from cloudpickle import *  # noqa: F401,F403
 from cloudpickle import (  # noqa: F401
@@ -14,18 +16,12 @@ from cloudpickle import (  # noqa: F401
 
 
 def dumps_debug(obj, *args, **kwargs):
-    """`dumps`, with an error that says where to look, and with RAY_PICKLE_VERBOSE_DEBUG set prints what of `obj` cannot be pickled."""
-    import os
-    from pickle import PicklingError
-
+    """`dumps`; where that fails, its error says what cannot be pickled, and where in `obj` it lies."""
     try:
         return dumps(obj, *args, **kwargs)
-    except (TypeError, PicklingError) as error:
-        if os.environ.get("RAY_PICKLE_VERBOSE_DEBUG"):
-            from rayshim.util import inspect_serializability
+    except (TypeError, pickle.PicklingError) as error:
+        from rayshim.errors.unpicklable import inspect_serializability
 
-            inspect_serializability(obj)
-            raise
-        raise type(error)(
-            f"Could not serialize {obj!r}: {error}. ray.util.inspect_serializability() shows which part of it cannot be pickled."
-        ) from error
+        message = f"ray.cloudpickle.dumps({obj}) failed.\nTo check which non-serializable variables are captured in scope, re-run the ray script with 'RAY_PICKLE_VERBOSE_DEBUG=1'."
+        inspect_serializability(obj)
+        raise type(error)(message) from error

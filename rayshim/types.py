@@ -1,4 +1,4 @@
-"""A generic type for annotations, `ObjectRef[T]`. Source: ray.types."""
+"""`ray.types`."""
 
 from typing import Generic, TypeVar
 
@@ -6,4 +6,4 @@ T = TypeVar("T")
 
 
 class ObjectRef(Generic[T]):
-    """The ref of an object of type T, in annotations."""
+    """For annotations: a ref to a T. The refs themselves are `ray.ObjectRef`."""

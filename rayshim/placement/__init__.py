@@ -1,1 +1,1 @@
-"""Where tasks and actors run: their demands, placement groups, and the placements packed and inline."""
+"""Placement of tasks and actors: resource demands, placement groups, and the placements packed and inline."""

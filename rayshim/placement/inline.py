@@ -1,5 +1,5 @@
-"""Inline placement: all actors in this process. Each has its own random state and classes, as in a process of its own, and so have the
-tasks together."""
+"""Inline placement: all actors and tasks run in this process. Each actor has its own random state and classes, as in a process of its own, and
+so have all tasks together."""
 
 import os
 
@@ -37,6 +37,7 @@ def begin(s):
             gone = s.inline_actors.pop(outer, None)
             if gone is not None:
                 s.inline_gpus.give(gone.gpus)
+                s.give_shares(gone.facts["taken"])
 
     _core.set_hook("switched", switched)
     states.keep_threads()

@@ -11,9 +11,7 @@ from rayshim.session.version import RAY_VERSION
 
 OVER = "rayshim.over"
 _WHOLE = "rllib tune air train data serve widgets _common experimental.state core.generated"
-_PRIVATE = (
-    "ray_constants utils dict log accelerators thirdparty event client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils"
-)
+_PRIVATE = "ray_constants utils dict log accelerators thirdparty event client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils"
 _UTIL = "debug tpu common spark dask serialization_addons"
 _OTHERS = (
     "autoscaler._private.cli_logger dashboard.modules.metrics.dashboards dashboard.modules.job.pydantic_models "

@@ -1,11 +1,24 @@
-"""Marks for how stable an interface is."""
+"""Decorators that mark the stability of an interface."""
 
 import functools
 import inspect
 import warnings
+from collections.abc import Callable
 from enum import Enum
+from typing import Any, TypeVar
 
 from rayshim.errors.sites import at, calling
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class AnnotationType(Enum):
+    """What an interface is marked as."""
+
+    PUBLIC_API = "PublicAPI"
+    DEVELOPER_API = "DeveloperAPI"
+    DEPRECATED = "Deprecated"
+    UNKNOWN = "Unknown"
 
 
 class AnnotationType(Enum):
@@ -18,7 +31,7 @@ class AnnotationType(Enum):
 
 
 class RayDeprecationWarning(DeprecationWarning):
-    """Something deprecated was used."""
+    """The warning when a deprecated function or class is used."""
 
 
 def PublicAPI(*args, **kwargs):
@@ -35,11 +48,15 @@ def PublicAPI(*args, **kwargs):
 
 def DeveloperAPI(*args, **kwargs):
     """Marks an interface for developers of libraries; it may change."""
-    return _marker(AnnotationType.DEVELOPER_API)(args[0]) if args and callable(args[0]) else _marker(AnnotationType.DEVELOPER_API)
+    return (
+        _marker(AnnotationType.DEVELOPER_API)(args[0])
+        if args and callable(args[0])
+        else _marker(AnnotationType.DEVELOPER_API)
+    )
 
 
 def Deprecated(*args, **kwargs):
-    """Marks what is deprecated: `@Deprecated` or `@Deprecated(message="use g", warning=True)`; with `warning` its use warns."""
+    """Marks a deprecated function or class: `@Deprecated` or `@Deprecated(message="use g", warning=True)`; with `warning=True` its use warns."""
     if len(args) == 1 and not kwargs and callable(args[0]):
         return _marker(AnnotationType.DEPRECATED)(args[0])
     if unknown := kwargs.keys() - {"message", "warning"}:

@@ -1,4 +1,4 @@
-"""Saying something only once per process."""
+"""`log_once`: log a message only once per process."""
 
 from time import monotonic
 
@@ -26,13 +26,13 @@ def log_once(key):
 
 
 def disable_log_once_globally():
-    """From now on `log_once` is False in this process."""
+    """Makes `log_once` return False in this process from now on."""
     global _disabled
     _disabled = True
 
 
 def enable_periodic_logging():
-    """From now on a key counts as new again after a minute."""
+    """Makes all keys count as new again after a minute."""
     global _periodic
     _periodic = True
 

@@ -1,4 +1,4 @@
-"""What an async actor makes of a generator. Apart from rayshim.calls.generators because asyncio takes as long to import as all of rayshim."""
+"""Generators in async actors. A separate module, because importing asyncio takes as long as importing all of rayshim."""
 
 import asyncio
 import time
@@ -6,13 +6,13 @@ import time
 from rayshim.calls.generators import StreamingGeneratorStats
 from rayshim.session.futures import any_done
 
-_CANCEL_SECONDS = 0.1  # a producer that waits for its consumer looks so often whether it was cancelled
+_CANCEL_SECONDS = 0.1  # interval at which a producer that waits for its consumer checks whether it was cancelled
 
 
 async def stream(values, completion, physically=None):
-    """Gives the values of a generator, async or plain, without blocking the event loop.
+    """Yields the values of a generator, async or plain, to the caller without blocking the event loop.
 
-    Arguments: physically, in a run that is recorded or replayed: awaits what looks at who reads the values (rayshim.journal.loop).
+    Arguments: physically: in a run with a journal, awaits the coroutines whose outcome depends on the reader (rayshim.journal.loop).
     """
     outside = physically or _as_it_is
     if not hasattr(values, "asend"):
@@ -39,7 +39,7 @@ async def _as_it_is(coroutine):
 
 
 async def _taken(completion, ticket):
-    """Waits until one more value may be made; gives whether nobody wants it."""
+    """Waits until the generator may yield one more value. Returns whether no reader wants it any more."""
     while ticket is not None and not ticket.done() and not completion.unwanted:
         await asyncio.wait([asyncio.wrap_future(any_done([ticket]))], timeout=_CANCEL_SECONDS)
     await _let_on(completion)
@@ -47,7 +47,7 @@ async def _taken(completion, ticket):
 
 
 async def _let_on(completion):
-    """Waits until the actor's values that nobody has read yet are few enough for one more."""
+    """Waits until the number of the actor's unread values allows one more."""
     while not completion.unwanted and (unread := completion.let_on()) is not None:
         if unread:
             await asyncio.wait([asyncio.wrap_future(any_done(unread))], timeout=_CANCEL_SECONDS)

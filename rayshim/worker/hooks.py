@@ -1,4 +1,4 @@
-"""rayshim's hooks in the runtime (see reactor.runtime.plugin), and what a process of the run is given at its birth."""
+"""rayshim's plugin for the runtime (see reactor.runtime.plugin): sets the core's hooks and starts the session in each process."""
 
 import contextlib
 import os
@@ -9,19 +9,19 @@ from reactor.runtime.seeding import reseed
 from rayshim.calls.generators import ObjectRefGenerator, StreamingGeneratorStats
 from rayshim.errors.sites import OURS
 from rayshim.placement import num_threads
-from rayshim.session import folder, gpus, session
+from rayshim.session import accelerators, folder, gpus, session
 from rayshim.session.environment import thawed
 from rayshim.session.facts import public
 from rayshim.worker import creation, failures
 from rayshim.worker.failures import lost_text  # noqa: F401  of the plugin, too
 
-_recorded = None  # in the zygote: path of the record
+_recorded = None  # in the zygote: path of the journal
 _driver = 0  # there: its process number
 
 
 def install(settings, role):
-    """Sets the core's hooks in this process: role is driver, inline, zygote, actor or task."""
-    from rayshim.calls import refs  # noqa: F401  refs are made as ObjectRef from here on
+    """Sets the core's hooks in this process. `role`: driver, inline, zygote, actor or task."""
+    from rayshim.calls import refs  # noqa: F401  from here on the core makes refs as ObjectRef
     from rayshim.ordering import deadlock, order
     from rayshim.worker import generators
 
@@ -72,7 +72,7 @@ def install(settings, role):
 
         if settings["kept"]:
             from rayshim.journal.threads import know_locks
-            from rayshim.worker import recorded_threads  # noqa: F401  the runtime's own locks are made before `know_locks`
+            from rayshim.worker import recorded_threads  # noqa: F401  creates the runtime's own locks before `know_locks`
 
             know_locks()
 
@@ -96,7 +96,7 @@ def observe(settings):
 
 
 def begin(settings, record, own_gpus, setting):
-    """In a worker after its birth: the session, the environment, how it is interrupted."""
+    """In a new worker: starts the session, applies the environment, and sets the handler of interrupts."""
     import socket
 
     from reactor.runtime.control import Sender
@@ -107,7 +107,9 @@ def begin(settings, record, own_gpus, setting):
     own = (record or {}).get("env") if record else setting and setting[0]
     env = settings["runtime_env"] if own is None else thawed(own)
     s = session.begin(
-        session.Session(Sender(socket.socket(fileno=SEND_FD)), settings, None, record, own_gpus or (), env)
+        session.Session(
+            Sender(socket.socket(fileno=SEND_FD), settings.get("scope")), settings, None, record, own_gpus or (), env
+        )
     )
     _core.set_titles(
         *(
@@ -123,7 +125,7 @@ def begin(settings, record, own_gpus, setting):
     from rayshim.worker import interrupts
 
     interrupts.listen()
-    _take_place_among_processes()
+    _take_place_among_processes(env.get("env_vars") or {})
     observe(settings)
     if settings["logging"] is not None:
         settings["logging"].apply()
@@ -134,22 +136,24 @@ def begin(settings, record, own_gpus, setting):
     os.environ["PYTHONBREAKPOINT"] = (
         "rayshim.util.rpdb.set_trace"  # breakpoint() waits for a connection; a worker has no terminal
     )
+    if record and record.get("taken"):
+        accelerators.show(record["taken"])
     s.gpus_told = gpus.visible()
     if s.gpus or "GPU" in settings["resources"]:
         gpus.show(gpus.names(s.gpus, s.gpus_told))
 
 
-def _take_place_among_processes():
-    """As in Ray: where memory runs out, the system kills workers before anything else; where there are fewer cores than running processes, the
-    driver goes on and the workers wait. A learner in the driver beside four actors that compute on 2 cores is 2.5 times slower without."""
+def _take_place_among_processes(variables):
+    """As in Ray, gives workers a high OOM score and niceness 15: when memory runs out, the system kills workers first; when there are fewer cores
+    than running processes, the driver goes first. Without it a learner in the driver beside four computing actors on 2 cores is 2.5 times slower."""
     with contextlib.suppress(OSError, ValueError), open("/proc/self/oom_score_adj", "w") as score:
         score.write(str(min(max(int(os.environ.get("RAY_worker_oom_score_adjustment") or 1000), 0), 1000)))
     with contextlib.suppress(OSError, ValueError):
-        os.nice(int(os.environ.get("RAY_worker_niceness") or 15))
+        os.nice(int(variables.get("RAY_worker_niceness") or os.environ.get("RAY_worker_niceness") or 15))
 
 
 def task_random(tag):
-    """With a seed: a task draws what its place in the serial run says, in whatever process it runs. None: it has ended (inline)."""
+    """With `init(seed=)`: seeds the random state from the task's tag, so that it does not depend on the process. `tag` None: the task has ended (inline)."""
     s = session.current
     if s.inline:
         from rayshim.placement import inline
@@ -161,7 +165,7 @@ def task_random(tag):
 
 
 def begin_inline(s):
-    """What `begin` is for workers, for the one process of inline placement."""
+    """For inline placement: does in the driver's process what `begin` does in a worker."""
     from rayshim.placement import inline
     from rayshim.worker import environment
 
@@ -174,7 +178,7 @@ def begin_inline(s):
 
 
 def died(facts):
-    """The reason of a death as it is stored."""
+    """The stored form of the reason of a death."""
     if _recorded:
         from rayshim.journal import rerun
 

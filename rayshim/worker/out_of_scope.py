@@ -21,9 +21,7 @@ def watch(ref, callback):
         if _watching is not session.current:
             _watched.clear()
             _watching = session.current
-            threading.Thread(
-                target=_watch, args=(_watching,), name="rayshim watches objects", daemon=True
-            ).start()
+            threading.Thread(target=_watch, args=(_watching,), name="rayshim watches objects", daemon=True).start()
         _watched.setdefault(ref.uid, (ref.offset, ref.binary(), []))[2].append(callback)
     return True
 

@@ -349,7 +349,7 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
     if (tag_of(v) == Entry::Finished) release_kept({off_of(v), kNoEntry});
   // The block of a value that was just being stored goes with the object if that has it already.
   for (uint64_t v : entries)
-    if (tag_of(v) == Entry::Hold)
+    if (tag_of(v) == Entry::Hold || tag_of(v) == Entry::SmallView)
       if (Off block = h->at<Object>(off_of(v))->block) held.insert(block);
   // The results of a call are shown one after the other while all are noted. (One that another call had stored is shown as well: it has run.)
   bool shown = false;
@@ -370,7 +370,8 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
         drop_hold(ctx->local, o);
         break;
       }
-      case Entry::Hold: drop_hold(ctx->local, h->at<Object>(off)); break;
+      case Entry::Hold:
+      case Entry::SmallView: drop_hold(ctx->local, h->at<Object>(off)); break;
       case Entry::View:
         unpin(residence_of(h, h->at<Object>(off)));
         drop_hold(ctx->local, h->at<Object>(off));

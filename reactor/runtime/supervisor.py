@@ -1,6 +1,6 @@
-"""The supervisor: starts workers when resources allow, notices their deaths, keeps the actors' names.
+"""The supervisor: starts workers when resources are free, handles their deaths, and stores the actors' names.
 
-One thread, one poll loop over: control messages, children's deaths, workers' output, the driver's end.
+It has one thread with one poll loop over control messages, deaths of children, output of workers, and the end of the driver.
 """
 
 import contextlib
@@ -13,8 +13,8 @@ from time import monotonic
 
 from reactor import _core
 from reactor.runtime import control, descendants, output, worker
-from reactor.runtime.key_values import KeyValues
 from reactor.runtime.gpus import GpuShares
+from reactor.runtime.key_values import KeyValues
 from reactor.runtime.preloading import preload
 from reactor.runtime.reservations import Reservations
 
@@ -41,6 +41,7 @@ _ANSWERED = (
     "said",
     "state",
     "gpus",
+    "shares",
     "reserve",
     "reserved",
     "release",
@@ -106,9 +107,11 @@ class Supervisor:
         self.key_values = KeyValues()
         self.posted = {}  # what processes tell of themselves, for all to read: tuple -> value
         self.gpus = GpuShares(_core.resources().get("GPU", (0,))[0] // _core.UNIT)
+        self.accelerators = {}  # resource -> GpuShares, of those that tasks and actors use by their numbers
         self.tasks_started = 0
         self.stopping = False
         self.retry_spawn = False
+        self.scope = None  # of whoever asks for what is done now (see reactor.runtime.drivers)
         self.hosting = None
         if config["packed"]:
             from reactor.runtime.hosting import Hosting
@@ -122,6 +125,11 @@ class Supervisor:
         self.full = []  # descriptors of pipes that are not read because the driver does not read
         self.unread = deque()  # control messages that were taken in while there was no room for one of its own
         self.poll = select.epoll()
+        self.drivers = None
+        if config["drivers"]:
+            from reactor.runtime.drivers import Drivers
+
+            self.drivers = Drivers(self, config["drivers"])
 
     def run(self):
         wake_read, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -164,6 +172,10 @@ class Supervisor:
                         self._flush()
                 elif fd in self.pipes:
                     self._read_pipe(fd)
+                elif self.drivers:
+                    self.drivers.take(fd, event)
+            if self.drivers and self.drivers.ending:
+                self.drivers.settle()
         self._end_all(flush=True)
 
     # ---- requests
@@ -187,6 +199,20 @@ class Supervisor:
                 return
             self._do(request, *arguments)
         _core.set_answering(bool(self.unread))
+
+    def read_all(self):
+        """Does all that has been asked for by now."""
+        self._take_in()
+        while self.unread and not self.stopping:
+            self._read_control()
+
+    def on_for(self, scope, request, *arguments):
+        """A request of a process of this scope."""
+        self.scope = scope
+        try:
+            self._do(request, *arguments)
+        finally:
+            self.scope = None
 
     def _do(self, request, *arguments):
         if isinstance(request, int):
@@ -236,9 +262,9 @@ class Supervisor:
         self.actors[offset] = actor
         if key:
             self.names[key] = actor
-        if facts.get("detached"):
-            _core.hold(offset)
-        if gone := self.reservations.retired(actor.demand):
+        if self.drivers and not facts.get("detached") and self.drivers.is_over(facts["scope"]):
+            self._kill_unstarted(actor, "its owner has died.")
+        elif gone := self.reservations.retired(actor.demand):
             self._refuse_actor(actor, gone)
         else:
             self.waiting.append(actor)
@@ -359,7 +385,7 @@ class Supervisor:
     def on_lost(self, text):
         """A call has failed, and nobody has seen it or can any more: `text` is for the driver's user; None: no need to tell."""
         if text is not None:
-            self._send([output.frame(output.LOST, "", os.getpid(), text.encode(errors="replace"))])
+            self._send([output.frame(output.LOST, "", os.getpid(), text.encode(errors="replace"))], self.scope)
 
     def on_signal(self, slot, number):
         for w in self.workers.values():
@@ -392,14 +418,35 @@ class Supervisor:
     def on_gpus_back(self, amounts):
         self.gpus.give(amounts)
 
+    def on_shares(self, amounts, reply):
+        _core.reply(reply, (True, self._take_shares(amounts)))
+
+    def on_shares_back(self, taken):
+        self._give_shares(taken)
+
+    def _take_shares(self, amounts):
+        """{resource: [(number, share)]} for {resource: amount}."""
+        for name in amounts:
+            if name not in self.accelerators:
+                self.accelerators[name] = GpuShares(_core.resources().get(name, (0,))[0] // _core.UNIT)
+        return {name: self.accelerators[name].take(amount) for name, amount in amounts.items()}
+
+    def _give_shares(self, taken):
+        for name, shares in taken.items():
+            self.accelerators[name].give(shares)
+
     # ---- starting
 
     def _demand(self, resources, whose, within=None, setting=None):
         """Number of the demand {name: amount in 1/10000}, `within` the reservation of that key. Tells the driver once if it can
         never be met."""
-        if setting not in self.settings:
+        if setting in self.settings:
+            number = self.settings.index(setting)
+        else:
+            number = self.drivers.number_of(setting) if self.drivers else None
+        if number is None:
+            number = len(self.settings)
             self.settings.append(setting)
-        number = self.settings.index(setting)
         if within is not None:
             return self.reservations.demand_within(within, resources, number)
         amounts = frozenset((k, v) for k, v in resources.items() if v)
@@ -443,13 +490,15 @@ class Supervisor:
             if not self.hosting.put(actor):
                 _core.give_resources(actor.demand)
                 self._kill_unstarted(
-                    actor, "no process could be started for it: the machine's limit on processes is reached"
+                    actor, "no process could be started for it, because the machine's limit on processes is reached"
                 )
             return
         slot = _core.new_proc(ACTOR, _core.inbox_at(actor.offset))
         if slot >= 0:
             _core.set_proc_demand(slot, actor.demand)
             actor.gpus = self.gpus.take(actor.facts.get("gpus", 0))
+            if actor.facts.get("accelerators"):
+                actor.facts["taken"] = self._take_shares(actor.facts["accelerators"])
             actor.worker = self._fork(slot, actor, actor.facts["class_name"])
             actor.pid = actor.worker.pid if actor.worker else 0
         if actor.worker is None:
@@ -460,6 +509,10 @@ class Supervisor:
 
     def _start_task_worker(self, setting):
         started = None
+        if self.drivers and self.settings[setting] is not None and self.drivers.is_over(self.settings[setting].scope):
+            self.drivers.fail_tasks(setting)
+            self._answer_spawn()
+            return
         if sum(w.runs_tasks for w in self.workers.values()) < _POOL_LIMIT:
             slot = _core.new_proc(TASK_WORKER, 0, setting)
             if slot >= 0:
@@ -479,6 +532,10 @@ class Supervisor:
         facts = actor.facts if actor else None if birth is None else worker.HOST
         birth = birth or (self.tasks_started if actor is None else actor.facts["ordinal"])
         parent = os.getpid()
+        born_with, config = self.settings[setting], self.config
+        if self.drivers:
+            config = self.drivers.config(facts, born_with)
+            born_with = born_with and born_with.of
         try:
             for _ in range(2):
                 pipes.append(os.pipe2(os.O_CLOEXEC))
@@ -495,10 +552,10 @@ class Supervisor:
                 slot,
                 facts,
                 actor and actor.gpus,
-                self.settings[setting],
+                born_with,
                 birth,
                 [w for _, w in pipes],
-                self.config,
+                config,
                 self.plugin,
             )
         try:
@@ -511,6 +568,7 @@ class Supervisor:
             os.close(write)
             os.set_blocking(read, False)
             cutters[read] = self.pipes[read] = output.LineCutter(stream, label, pid)
+            cutters[read].scope = config["settings"].get("scope")
             self.poll.register(read, select.EPOLLIN)
         w = self.workers[pid] = Worker(slot, pid, actor, setting, cutters)
         return w
@@ -583,6 +641,7 @@ class Supervisor:
         elif w.hosted is None:
             w.actor.worker = None
             self.gpus.give(w.actor.gpus)
+            self._give_shares(w.actor.facts.pop("taken", {}))
             if anew:
                 self._make_anew(w.actor)
             else:
@@ -600,13 +659,13 @@ class Supervisor:
         if self.killed_unborn >= _STILLBORN_LIMIT:
             if self.killed_unborn == _STILLBORN_LIMIT:
                 self._tell(
-                    f"task workers are killed (signal {os.WTERMSIG(facts['status'])}) before they can run anything; the tasks wait, and others "
-                    "are started. If nobody kills them, the machine may be out of memory"
+                    f"task workers are killed (signal {os.WTERMSIG(facts['status'])}) before they can run anything; the tasks wait, and new workers "
+                    "are started. If no program kills them, the machine may be out of memory"
                 )
             self.retry_spawn = True  # a little later
             return
         if self.stillborn >= _STILLBORN_LIMIT:
-            self._tell("task workers die before they can run anything; see their output. The tasks that wait fail")
+            self._tell("task workers die before they can run anything; see their output. All waiting tasks fail")
             _core.fail_tasks(_core.put(self.plugin.died(facts)), setting=w.setting)
             self.stillborn = 0
         self._answer_spawn()
@@ -617,7 +676,7 @@ class Supervisor:
 
     def _tell(self, text):
         """A line for the driver's user."""
-        self._send([output.frame(2, "runtime", os.getpid(), text.encode())])
+        self._send([output.frame(2, "runtime", os.getpid(), text.encode())], self.scope)
 
     def _tell_of_spilling(self):
         so_far = _core.spilling()
@@ -636,12 +695,21 @@ class Supervisor:
             made = actor.facts["creator"] == pid if number is None else actor.facts.get("maker") == number
             if not made or actor.facts.get("detached") or actor.dead or actor.killed:
                 continue
-            actor.killed = "its owner has died."
-            if actor.worker is None:
-                self.waiting.remove(actor)
-                self._kill_unstarted(actor, actor.killed)
-            else:
-                self._end_actor(actor)
+            self.kill_made(actor)
+
+    def kill_made(self, actor):
+        """Ends an actor whose owner has ended."""
+        actor.killed = "its owner has died."
+        if actor.worker is None:
+            self.waiting.remove(actor)
+            self._kill_unstarted(actor, actor.killed)
+        else:
+            self._end_actor(actor)
+
+    def start_waiting(self):
+        """Resources have come free."""
+        if self.waiting or self.reservations.open():
+            self._start_waiting()
 
     # ---- reservations that end
 
@@ -704,6 +772,8 @@ class Supervisor:
         self._answer_waiters(actor)
         if actor.facts.get("detached"):
             _core.drop(actor.offset)
+        if self.drivers:
+            self.drivers.actor_died(actor.facts)
         self._forget(actor)
 
     def _kill_unstarted(self, actor, why):
@@ -770,7 +840,7 @@ class Supervisor:
                 data = os.read(fd, 1 << 16)
             except BlockingIOError:
                 break
-            self._send(cutter.feed(data) if data else cutter.end())
+            self._send(cutter.feed(data) if data else cutter.end(), cutter.scope)
             if data and cutter.open and not self.open:
                 self.open, self.open_until = True, monotonic() + _OPEN_SECONDS
             if not data:
@@ -787,9 +857,11 @@ class Supervisor:
     def _show_open(self):
         self.open = False
         for cutter in self.pipes.values():
-            self._send(cutter.end() if cutter.open else [])
+            self._send(cutter.end() if cutter.open else [], cutter.scope)
 
-    def _send(self, frames):
+    def _send(self, frames, scope=None):
+        if self.drivers and self.drivers.send(scope, frames):
+            return
         for f in frames:
             self.outgoing.append(f)
             self.outgoing_size += len(f)

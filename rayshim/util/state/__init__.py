@@ -1,4 +1,4 @@
-"""What there is in the session: actors, calls, nodes, workers, placement groups. Objects and logs are not listed."""
+"""The state API: lists the actors, ended calls, nodes, workers and placement groups of the session. It does not list objects and logs."""
 
 from rayshim.util.state.api import (
     get_actor,

@@ -1,0 +1,29 @@
+"""From a runtime that has been started to a session in this process."""
+
+
+def begin(driver, settings, role, *, configure_logging, logging_level, logging_format, logging_config, log_to_driver):
+    """Makes the Session of a started `driver` (reactor's) and gives it. What it raises leaves the driver stopped. `role`: "driver" or "inline"."""
+    from rayshim.api import arguments, termination, worker_lines
+    from rayshim.errors import logs
+    from rayshim.ordering import deadlock
+    from rayshim.session import session
+    from rayshim.worker import hooks, unhandled
+
+    if configure_logging:
+        try:
+            logs.configure(logging_level, logging_format)
+        except BaseException:
+            driver.stop()
+            raise
+    screen = worker_lines.Screen(plain=logging_config is not None) if arguments.shows_output(log_to_driver) else None
+    driver.show = screen and screen.show
+    driver.lost = unhandled.report
+    hooks.install(settings, role)
+    hooks.observe(settings)
+    made = session.begin(session.Session(driver.control, settings, driver))
+    made.screen = screen
+    deadlock.offer_picture()
+    termination.begin()
+    if logging_config is not None:
+        logging_config.apply()
+    return made
