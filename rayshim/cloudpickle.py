@@ -2,6 +2,7 @@
 
 import pickle
 
+import cloudpickle  # noqa: F401  `from ray.cloudpickle import cloudpickle`
 from cloudpickle import *  # noqa: F401,F403
 from cloudpickle import (  # noqa: F401
     CloudPickler,

@@ -103,6 +103,9 @@ class _Finder:
         inner = name[len(THEIRS) :]
         from importlib.machinery import ModuleSpec
 
+        found = libraries.spec(inner[1:]) if libraries.preferred(inner[1:]) else None
+        if found is not None:
+            return found
         for ours in (OURS + inner, OVER + inner):
             if _exists(ours):
                 return ModuleSpec(name, _Loader(ours), origin=ours)

@@ -1,4 +1,4 @@
-"""Libraries of the installed Ray package (RLlib, Tune, Train, Data, Serve) that run on rayshim.
+"""Libraries of the installed Ray package (RLlib, Tune, Train, Data) that run on rayshim.
 
 They are pure Python on top of Ray's core, and are taken from the package as they are. The core is rayshim: nothing of the package's own core is
 ever loaded. `rayshim/over/` has the few modules that stand for internals of Ray which the libraries import.
@@ -10,7 +10,7 @@ from functools import cache
 from rayshim.session.version import RAY_VERSION
 
 OVER = "rayshim.over"
-_WHOLE = "rllib tune air train data serve widgets _common experimental.state core.generated"
+_WHOLE = "rllib tune air train data widgets _common experimental.state core.generated"
 _PRIVATE = "ray_constants utils dict log accelerators thirdparty event client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils"
 _UTIL = "debug tpu common spark dask serialization_addons"
 _OTHERS = (
@@ -31,6 +31,11 @@ def allowed(name):
     """Whether the module `name`, without its leading "ray.", may come from the installed package."""
     parts = name.split(".")
     return any(".".join(parts[:n]) in ALLOWED for n in range(1, len(parts) + 1))
+
+
+def preferred(name):
+    """Whether the package's module is taken even where rayshim has one of that name, with fewer names in it."""
+    return name.startswith("_private.accelerators")
 
 
 def spec(name):
