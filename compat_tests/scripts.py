@@ -17,7 +17,7 @@ class Driver:
         with open(self._paths[0], "wb") as out, open(self._paths[1], "wb") as err:
             self.process = subprocess.Popen(
                 command, cwd=directory, stdout=out, stderr=err, stdin=stdin or subprocess.DEVNULL,
-                env={**os.environ, processes.MARK: mark}, start_new_session=True)
+                env={**os.environ, processes.MARK: mark}, start_new_session=True, preexec_fn=_default_interrupt)
 
     @property
     def out(self):
@@ -49,6 +49,11 @@ class Driver:
     def _text(self, index):
         with open(self._paths[index], errors="replace") as file:
             return file.read()
+
+
+def _default_interrupt():
+    # What a shell starts in the background ignores SIGINT, and so would its descendants.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Scripts:

@@ -41,7 +41,7 @@ def checked(env, where, in_use=True):
             and not (name in ("pip", "uv") and _installed(value) or name == "py_executable" and _is_this(value))
         ):
             raise RuntimeEnvSetupError(
-                f"{where}: runtime_env={{{name!r}: {value!r}}} needs an installation or another service. rayshim does neither: its workers use "
+                f"{where}: runtime_env={{{name!r}: {value!r}}} needs an installation or another service. rayshim installs nothing: its workers use "
                 f"this Python interpreter as it is. Install it yourself and remove this field (at {calling()})"
             )
         if name not in _HONOURED + _IGNORED + _REFUSED:

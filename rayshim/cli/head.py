@@ -53,7 +53,7 @@ def _started(options):
     directory = options["temp_dir"]
     accepted = {"_temp_dir": directory, "_system_config": options["system_config"]}
     given = (options["num_cpus"], options["num_gpus"], options["object_store_memory"])
-    arguments.check(*given, options["resources"], options["labels"], "isolated", {})
+    arguments.check(*given, options["resources"], options["labels"], None, "isolated", {})
     amounts, store = arguments.amounts(
         options["num_cpus"], options["num_gpus"], options["resources"], options["object_store_memory"]
     )

@@ -24,13 +24,19 @@ class _Result:
         )
 
     def __reduce__(self):
-        raise ValueError(
+        raise _CannotTravel(
             f"{type(self).__name__} cannot be pickled. (at {calling()}: `get` its value in the process that called execute(), and pass that on)"
         )
 
     def __del__(self):
         if not (self._is_used or self._dag.is_teardown):
             self._dag._results.drop(self._execution_index, self._channel_index)
+
+
+class _CannotTravel(ValueError, TypeError):
+    """As on Ray, a ValueError where it is pickled, and a TypeError where it is an argument of a call."""
+
+    __module__, __qualname__ = "builtins", "ValueError"
 
 
 class CompiledDAGRef(_Result):
