@@ -9,7 +9,8 @@ from rayshim.session import heads
 
 
 def wanted(address, placement, local_mode, accepted):
-    """The facts of the head that `init` is to attach to (see rayshim.session.heads), or None for a session of its own.
+    """The facts of the head that `init` is to attach to (see rayshim.session.heads), or None for a session of its own, or an address (str) of
+    a real Ray cluster.
 
     Raises ValueError for what is no address, ConnectionError where nothing runs.
     """
@@ -25,14 +26,18 @@ def wanted(address, placement, local_mode, accepted):
         raise ValueError(
             f"Invalid address format: {address} ({at('init')}: host:port, ray://host:port, 'auto' or 'local')"
         )
+    found = heads.find(address, directory)
+    if found is None:
+        from rayshim.api import on_ray
+
+        if on_ray.leads_to_ray(address):
+            return address
+        _refuse(address)
     if serial:
         raise ValueError(
             f"init(address={address!r}) at {calling()}: inline placement is this one process, which cannot be part of another session. "
             "Leave the address out, or the placement"
         )
-    found = heads.find(address, directory)
-    if found is None:
-        _refuse(address)
     return found
 
 

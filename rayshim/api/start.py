@@ -105,6 +105,8 @@ def init(
     Returns a RayContext. Raises RuntimeError if called twice, ConnectionError for a cluster's address, ValueError for bad
     numbers.
     """
+    if "rayshim.api.on_ray" in sys.modules and sys.modules["rayshim.api.on_ray"].active:
+        return sys.modules["ray"].init(address, ignore_reinit_error=ignore_reinit_error)
     if session.current is not None:
         if ignore_reinit_error:
             return RayContext(session.current)
@@ -142,6 +144,20 @@ def init(
             }.items()
             if value is not None
         }
+        if isinstance(head, str):
+            from rayshim.api import on_ray
+
+            on_ray.refuse_own(given)
+            rest = {
+                "namespace": namespace,
+                "runtime_env": runtime_env,
+                "job_config": job_config,
+                "logging_config": logging_config,
+                "ignore_reinit_error": ignore_reinit_error,
+                **how,
+                **accepted,
+            }
+            return on_ray.begin(head, {**given, **{name: value for name, value in rest.items() if value is not None}})
         attaching.check(head, given, accepted)
         arguments.check_names(accepted)
         env = arguments.environment(runtime_env, job_config, accepted.get("_skip_env_hook"))
@@ -247,6 +263,8 @@ def init(
 @session.changes
 def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
     """Ends the session: every worker, and the memory as far as the program has no arrays over it. Does nothing without one, or in a call."""
+    if "rayshim.api.on_ray" in sys.modules and sys.modules["rayshim.api.on_ray"].active:
+        return sys.modules["rayshim.api.on_ray"].end(_exiting_interpreter=_exiting_interpreter)
     if session.current is None or session.current.driver is None or _core.in_inline_call():
         return
     if _exiting_interpreter:
