@@ -29,16 +29,18 @@ _FACES = (  # modules under Ray's own names; those that are loaded later are the
 )  # fmt: skip
 
 
-def leads_to_ray(address):
-    """Whether a real Ray cluster may be at `address`, and real Ray is here to use it. ConnectionError where it is not here, or nobody answers."""
+def cluster_at(address, directory=None):
+    """The address of the real Ray cluster that `address` means, or None: nobody answers there. "auto" is the one that `ray start` has started last on
+    this machine, of this temporary directory. ConnectionError: real Ray is not installed."""
     if address == "auto":
-        return _a_head_of_ray_runs() and real() is not None
+        address = _started_here(directory)
+        return address if address and real() is not None and _answers(address) else None
     if real() is None:
         raise ConnectionError(
             f"Failed to connect to Ray cluster at {address}: no session of rayshim's on this machine has that address, and real Ray, which could use "
             f"another machine's, is not installed ({at('init')}: pip install 'rayshim[ray]')"
         )
-    return _answers(address)
+    return address if _answers(address) else None
 
 
 def real():
@@ -50,16 +52,15 @@ def real():
     return found if found is not None and found.submodule_search_locations else None
 
 
-def _a_head_of_ray_runs():
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/comm") as file:
-                    if file.read().strip() == "gcs_server":
-                        return True
-            except OSError:
-                continue  # it has ended
-    return False
+def _started_here(directory):
+    """What `ray start` has noted, or None."""
+    try:
+        with open(
+            os.path.join(directory or os.environ.get("RAY_TMPDIR") or "/tmp", "ray", "ray_current_cluster")
+        ) as file:
+            return file.read().strip()
+    except OSError:
+        return None
 
 
 def _answers(address):

@@ -218,3 +218,14 @@ def trained():
         seeds = range(4 * step, 4 * step + 4)
         values = values - 0.1 * sum(values - np.random.default_rng(seed).normal(size=100) for seed in seeds)
     return np.linalg.norm(values)
+
+
+@needs_ray
+def test_auto_means_rays_own_head_where_only_that_runs(cluster, run, tmp_path):
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text(cluster)
+    told = run("""
+    import rayshim as ray
+    print(type(ray.init(address="auto", log_to_driver=False)).__module__, len(ray.nodes()))
+    """)
+    assert told == "ray._private.worker 2\n"
