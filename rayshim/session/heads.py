@@ -17,11 +17,11 @@ NOT_FOUND = (
 
 def names(directory=None):
     """The names (bytes) of the sockets of heads, by their numbers."""
-    from hashlib import blake2b
+    from binascii import crc32  # hashlib takes milliseconds to import
 
-    directory = os.path.abspath(directory or os.environ.get("RAY_TMPDIR") or "/tmp")
-    whose = f"{blake2b(os.fsencode(directory), digest_size=12).hexdigest()}-{os.getuid()}"
-    return [f"\0rayshim-{number}-{whose}".encode() for number in range(MOST)]
+    directory = os.fsencode(os.path.abspath(directory or os.environ.get("RAY_TMPDIR") or "/tmp"))
+    whose = b"%d-%08x-%s" % (os.getuid(), crc32(directory), directory[-60:])  # a socket's name has room for 107 bytes
+    return [b"\0rayshim-%d-%s" % (number, whose) for number in range(MOST)]
 
 
 def listen(directory=None):
