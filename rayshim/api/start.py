@@ -125,6 +125,8 @@ def init(
     Returns a RayContext. Raises RuntimeError if a session is already running, ConnectionError for the address of a cluster, ValueError for
     an invalid number.
     """
+    if "rayshim.api.on_ray" in sys.modules and sys.modules["rayshim.api.on_ray"].active:
+        return sys.modules["ray"].init(address, ignore_reinit_error=ignore_reinit_error)
     if session.current is not None:
         if ignore_reinit_error:
             return RayContext(session.current)
@@ -133,7 +135,8 @@ def init(
             "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'. "
             f"({at('init')}: a session is running)"
         )
-    from rayshim.api import arguments, attaching
+    from rayshim.api import arguments
+    from rayshim.session import heads
 
     how = {
         "configure_logging": configure_logging,
@@ -143,11 +146,12 @@ def init(
     }
     recording = bool(replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS")
     tracing = bool(trace) or bool(os.environ.get("RAYSHIM_TRACE"))
-    head = attaching.wanted(address, placement or os.environ.get("RAYSHIM_PLACEMENT"), local_mode, accepted)
-    if head is not None:
-        given = {
-            name: value
-            for name, value in {
+    if address or os.environ.get("RAY_ADDRESS") or heads.any_runs(accepted.get("_temp_dir")):
+        from rayshim.api import attaching
+
+        there = attaching.Asked(
+            address=address,
+            of_session={
                 "num_cpus": num_cpus,
                 "num_gpus": num_gpus,
                 "resources": resources,
@@ -159,30 +163,19 @@ def init(
                 "seed": seed,
                 "record": record,
                 "replay": replay,
-            }.items()
-            if value is not None
-        }
-        attaching.check(head, given, accepted)
-        arguments.check_names(accepted)
-        env = arguments.environment(runtime_env, job_config, accepted.get("_skip_env_hook"))
-        logging_config = arguments.logging(logging_config, job_config)
-        if configure_logging:
-            from rayshim.errors import logs
-
-            logs.configure(logging_level, logging_format)
-        driver, settings = attaching.attach(
-            head,
-            namespace=namespace,
-            env=env,
-            logging_config=logging_config,
-            job_config=job_config,
-            recording=recording,
-            trace=tracing,
+            },
+            of_driver={
+                "namespace": namespace,
+                "runtime_env": runtime_env,
+                "job_config": job_config,
+                "logging_config": logging_config,
+            },
+            how=how,
             accepted=accepted,
-        )
-        from rayshim.api import beginning
-
-        return RayContext(beginning.begin(driver, settings, "driver", logging_config=logging_config, **how))
+            serial=local_mode or (placement or os.environ.get("RAYSHIM_PLACEMENT")) == "inline",
+        ).begin(recording, tracing)
+        if there is not None:
+            return RayContext(there) if isinstance(there, session.Session) else there
     placement = placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
     order, budget = arguments.check_order(ordering), arguments.budget(patience)
     kept = replayed = None
@@ -272,6 +265,8 @@ def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
     """Ends the session: ends all workers and frees its shared memory, except for arrays that the program still has.
 
     Does nothing if no session is running, or when called inside an actor or task in inline placement."""
+    if "rayshim.api.on_ray" in sys.modules and sys.modules["rayshim.api.on_ray"].active:
+        return sys.modules["rayshim.api.on_ray"].end(_exiting_interpreter=_exiting_interpreter)
     if session.current is None or session.current.driver is None or _core.in_inline_call():
         return
     if _exiting_interpreter:

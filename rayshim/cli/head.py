@@ -60,7 +60,7 @@ def _started(options):
     order, patience = arguments.check_order(options["ordering"]), arguments.budget(options["patience"])
     node = os.urandom(28).hex()
     listener = heads.listen(directory)
-    number = int(listener.getsockname().split(b"-")[2])
+    number = int(listener.getsockname().split(b"-")[1])
     about = {
         "address": f"{options['node_ip_address']}:{options['port']}",
         "port": options["port"],

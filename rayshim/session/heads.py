@@ -6,8 +6,6 @@ Each listens on an abstract socket: it has no file, and is gone with the process
 
 import os
 
-from reactor.runtime import attached
-
 from rayshim.errors.exceptions import RaySystemError
 
 MOST = 8  # of one user and directory at a time
@@ -17,20 +15,23 @@ NOT_FOUND = (
 )
 
 
-def name(number, directory=None):
-    """The name (bytes) of the socket of head `number`."""
-    directory = os.path.realpath(directory or os.environ.get("RAY_TMPDIR") or "/tmp")
-    return f"\0rayshim-{os.getuid()}-{number}-{directory}".encode()[:100]
+def names(directory=None):
+    """The names (bytes) of the sockets of heads, by their numbers."""
+    from binascii import crc32  # hashlib takes milliseconds to import
+
+    directory = os.fsencode(os.path.abspath(directory or os.environ.get("RAY_TMPDIR") or "/tmp"))
+    whose = b"%d-%08x-%s" % (os.getuid(), crc32(directory), directory[-60:])  # a socket's name has room for 107 bytes
+    return [b"\0rayshim-%d-%s" % (number, whose) for number in range(MOST)]
 
 
 def listen(directory=None):
     """A new listening socket for a head. RaySystemError: there are too many."""
     import socket
 
-    for number in range(MOST):
+    for name in names(directory):
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            listener.bind(name(number, directory))
+            listener.bind(name)
         except OSError:
             listener.close()
             continue
@@ -39,11 +40,21 @@ def listen(directory=None):
     raise RaySystemError(f"{MOST} heads run already. `rayshim stop` ends them")
 
 
+def any_runs(directory=None):
+    """Whether a head runs, or somebody else has one of its names. Costs microseconds."""
+    import socket
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        return any(probe.connect_ex(name) == 0 for name in names(directory))
+
+
 def connections(directory=None):
-    """A connection to each head that runs. A look that costs microseconds where there is none."""
-    for number in range(MOST):
+    """A connection to each head that runs."""
+    from reactor.runtime import attached
+
+    for name in names(directory):
         try:
-            connection = attached.connect(name(number, directory))
+            connection = attached.connect(name)
         except PermissionError:
             continue
         if connection is not None:
@@ -52,6 +63,10 @@ def connections(directory=None):
 
 def running(directory=None):
     """The facts of each head that runs, those started last first: dicts with address, pid, started, ..."""
+    if not any_runs(directory):
+        return []
+    from reactor.runtime import attached
+
     found = []
     for connection in connections(directory):
         try:
@@ -63,14 +78,9 @@ def running(directory=None):
 
 def connect(facts, directory=None):
     """A connection to the head with these facts, or None if it has ended."""
-    for number in range(MOST):
-        connection = attached.connect(name(number, directory))
-        if connection is None:
-            continue
-        if number == facts["number"]:
-            return connection
-        connection.close()
-    return None
+    from reactor.runtime import attached
+
+    return attached.connect(names(directory)[facts["number"]])
 
 
 def is_here(host):

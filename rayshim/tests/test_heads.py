@@ -218,6 +218,29 @@ def test_a_call_of_a_driver_that_is_gone_fails_for_whoever_waits_for_it(head):
         ray.get(waiting, timeout=30)
 
 
+def test_an_unfinished_call_of_one_driver_does_not_hold_the_calls_of_another(head):
+    head.start("--include-dashboard=false", "--ordering=strict")
+    attach()
+    counter = Counter.options(name="shared", lifetime="detached").remote()
+    assert ray.get(counter.add.remote()) == 1
+    driver = head.driver("""
+    ray.init(address="auto", namespace="tests", log_to_driver=False)
+    @ray.remote
+    def stay(counter):
+        ray.get(counter.add.remote())
+        time.sleep(1000)
+    shared = ray.get_actor("shared")
+    ref = stay.remote(shared)
+    print("ready", flush=True)
+    """)
+    expected = 2
+    while ray.get(counter.add.remote(), timeout=30) == expected:  # until the other driver's task has called it, too
+        expected += 1
+    assert ray.get([counter.add.remote() for _ in range(10)], timeout=30)[-1] > 10
+    driver.kill()
+    driver.wait()
+
+
 def test_inline_placement_cannot_attach_and_without_an_address_does_not(head):
     head.start("--include-dashboard=false")
     with pytest.raises(ValueError, match="inline placement is this one process"):
