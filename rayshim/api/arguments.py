@@ -252,6 +252,11 @@ def temp_dir(accepted):
     )
 
 
+def lifetime(job_config):
+    """The lifetime of this driver's actors that are created without `lifetime=`."""
+    return job_config.default_actor_lifetime if job_config is not None else "non_detached"
+
+
 def preload():
     """Names of the slow packages that this program has already imported. The zygote imports them once, for all workers."""
     return [name for name in ("numpy", "torch", "gymnasium") if name in sys.modules]

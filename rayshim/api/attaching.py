@@ -99,6 +99,7 @@ class Asked:
             "namespace": namespace
             or (job_config.ray_namespace if job_config is not None else None)
             or os.urandom(16).hex(),
+            "lifetime": arguments.lifetime(job_config),
             "alias": "rayshim.session.alias" in sys.modules and sys.modules["rayshim.session.alias"].is_installed(),
             "runtime_env": env,
             "logging": logging_config,

@@ -207,8 +207,9 @@ def init(
         or (job_config.ray_namespace if job_config is not None else None)
         or arguments.random_namespace(),
         "session_name": arguments.session_name(),
+        "session_pid": os.getpid(),
         "temp_dir": arguments.temp_dir(accepted),
-        "lifetime": job_config.default_actor_lifetime if job_config is not None else "non_detached",
+        "lifetime": arguments.lifetime(job_config),
         "placement": placement,
         "seed": seed,
         "ordering": order,
@@ -285,7 +286,7 @@ def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
     ended = session.end()
     ended.driver.stop()
     if ended.inline:
-        folder.remove(ended.settings["driver"])
+        folder.remove(ended.settings["session_pid"])
     if ended.settings["kept"]:
         from rayshim.journal import rerun
 

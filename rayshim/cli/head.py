@@ -77,6 +77,10 @@ def _started(options):
     }
     settings = {
         "namespace": os.urandom(16).hex(),
+        "session_name": arguments.session_name(),
+        "session_pid": os.getpid(),
+        "temp_dir": arguments.temp_dir(accepted),
+        "lifetime": "non_detached",
         "placement": "isolated",
         "seed": None,
         "ordering": order,

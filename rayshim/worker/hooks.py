@@ -16,7 +16,7 @@ from rayshim.worker import creation, failures
 from rayshim.worker.failures import lost_text  # noqa: F401  of the plugin, too
 
 _recorded = None  # in the zygote: path of the journal
-_driver = 0  # there: its process number
+_session_pid = 0  # in the zygote: number of the process that started the session
 
 
 def install(settings, role):
@@ -61,8 +61,8 @@ def install(settings, role):
 
         _core.set_hook("exit_kind", worker.exit_kind)
     if role == "zygote":
-        global _recorded, _driver
-        _driver = settings["driver"]
+        global _recorded, _session_pid
+        _session_pid = settings["session_pid"]
         _recorded = settings["kept"][0] if settings["kept"] and not settings["kept"][1] else None
         import socket  # noqa: F401  imported here once, not in each worker
 
@@ -79,7 +79,7 @@ def install(settings, role):
 
 def ended():
     """In the zygote: the session's other processes have ended."""
-    folder.remove(_driver)
+    folder.remove(_session_pid)
 
 
 def observe(settings):
