@@ -67,7 +67,7 @@ $(VENV)/lint: $(VENV)/made pyproject.toml
 
 # Real Ray is the other side of the comparisons. Where it cannot be installed they show rayshim alone.
 $(VENV)/ray: $(VENV)/made
-	-$(PY) -m pip install --quiet "ray[cgraph]==2.60.0"
+	-$(PY) -m pip install --quiet "ray[cgraph,rllib,tune,train,data]==2.60.0"
 	touch $@
 
 clean:

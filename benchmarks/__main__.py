@@ -9,21 +9,21 @@ import sys
 from benchmarks.machine import REPOSITORY
 
 ALONE = {
-    "demo": "deep Q-learning on Ray and on rayshim: same results, how much faster",
-    "faults": "random programs under kill -9 of their processes: results, exceptions, time, what is left behind",
+    "demo": "deep Q-learning on Ray and on rayshim: compares results and speed",
+    "faults": "random programs whose processes are killed: checks results, exceptions, times and leftovers",
     "layers": "where the time of one rayshim call goes",
-    "micro": "what one operation costs on Ray and on rayshim, row by row",
-    "order": "what the serial order, the running hash and packed placement cost or save",
-    "pace": "whether programs of concurrent loops keep the pace that they have on Ray",
-    "report": "Markdown and plots of all results, from their JSON alone",
+    "micro": "the cost of single operations on Ray and on rayshim",
+    "order": "the cost of serial order, the hash and packed placement",
+    "pace": "whether programs with concurrent loops are as fast as on Ray",
+    "report": "makes Markdown tables and plots of all results from the JSON files",
 }
 
 
 def main():
-    # Unwind, so that what was started is ended: it is in sessions of its own, out of reach of the terminal.
+    # Unwind, so that started processes are ended: they are in sessions of their own, which the terminal does not reach.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    # As pip does when it installs a package. In an editable one changed modules, or all if bytecode is not to be written, would be
-    # compiled in each process that is measured.
+    # pip compiles a package when it installs it. In an editable installation, changed modules (or all modules, if bytecode is not written) would
+    # be compiled in each measured process.
     for package in ("benchmarks", "rayshim", "reactor"):
         compileall.compile_dir(REPOSITORY / package, quiet=2)
     if sys.argv[1:2] and sys.argv[1] in ALONE:
@@ -39,13 +39,13 @@ def main():
 
 def _help(heads):
     lines = [f"  {name:19}{text}" for name, text in ALONE.items()]
-    lines += ["", "head to head, several at a time, or all:"]
+    lines += ["", "workloads on Ray, on rayshim and on other libraries; give one or more names, or all:"]
     lines += [f"  {workload.name:19}{workload.title}" for workload in heads.WORKLOADS.values()]
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         usage="python -m benchmarks NAME... [arguments]",
         description="\n".join(lines),
-        epilog="NAME --help tells the arguments of each.",
+        epilog="`python -m benchmarks NAME --help` describes the arguments.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.print_help()

@@ -1,4 +1,4 @@
-"""Who takes part in the experiments besides Ray and rayshim as they come, and with which options of the program."""
+"""The competitors in the experiments besides Ray and rayshim with default settings, and the program's options for each."""
 
 import os
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Deep Q-learning on Ray and on rayshim: the same losses, the same policy, and how long each took."""
+"""Deep Q-learning on Ray and on rayshim: compares losses, policy and time."""
 
 import argparse
 import json
@@ -97,7 +97,7 @@ def arguments_from(argv):
         "--rounds",
         type=int,
         default=os.environ.get("ROUNDS") or 100,
-        help="the environment variable ROUNDS, or 100; the whole job is 500",
+        help="number of rounds; default: the environment variable ROUNDS, or 100. The whole job has 500",
     )
     parser.add_argument("--minibatch", type=int, default=500, help="500, 1000 or 2000 (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)

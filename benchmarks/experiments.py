@@ -1,4 +1,4 @@
-"""The table of workloads: what is run head to head, by whom, and what it must show."""
+"""The table of workloads: for each its cases, its competitors, and the required results."""
 
 from dataclasses import dataclass, replace
 

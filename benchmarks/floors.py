@@ -1,4 +1,4 @@
-"""What the machine charges for the steps that no runtime can leave out."""
+"""Measures the cost, on this machine, of steps that every runtime needs."""
 
 import os
 import resource

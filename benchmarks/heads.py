@@ -20,17 +20,26 @@ def arguments_from(argv):
         description="\n".join(f"{workload.name:17} {workload.title}" for workload in WORKLOADS.values()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="+", choices=[*WORKLOADS, "all"], metavar="NAME", help="which workloads, or all")
-    parser.add_argument("--quick", action="store_true", help="one process each, a quarter of the rounds, fewer cases")
-    parser.add_argument("--repeat", type=int, metavar="N", help="processes per competitor (3; quick: 1)")
     parser.add_argument(
-        "--share", type=float, metavar="S", help="part of each workload's rounds in each process (1; quick: 0.25)"
+        "names", nargs="+", choices=[*WORKLOADS, "all"], metavar="NAME", help="names of workloads, or all"
     )
     parser.add_argument(
-        "--only", metavar="COMPETITORS", help="only these, by name, with commas between: ray,rayshim,limit"
+        "--quick", action="store_true", help="one process per competitor, a quarter of the rounds, fewer cases"
+    )
+    parser.add_argument("--repeat", type=int, metavar="N", help="processes per competitor (default 3; with --quick 1)")
+    parser.add_argument(
+        "--share",
+        type=float,
+        metavar="S",
+        help="share of each workload's rounds in each process (default 1; with --quick 0.25)",
     )
     parser.add_argument(
-        "--json", type=Path, metavar="DIRECTORY", default=RESULTS, help="where NAME.json goes (default: %(default)s)"
+        "--only",
+        metavar="COMPETITORS",
+        help="only these competitors: names separated by commas, such as ray,rayshim,limit",
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="DIRECTORY", default=RESULTS, help="directory for NAME.json (default: %(default)s)"
     )
     arguments = parser.parse_args(argv)
     if arguments.repeat is not None and arguments.repeat < 1:

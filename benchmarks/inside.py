@@ -1,4 +1,4 @@
-"""What only rayshim can be asked: its runtime's counters, what recording costs, and how far it grows."""
+"""Rows that exist only for rayshim: counters of its runtime, the cost of recording, and its growth."""
 
 import random
 import statistics

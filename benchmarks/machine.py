@@ -1,4 +1,4 @@
-"""What a figure depends on besides the program: the machine, the versions, the revision, the load."""
+"""Facts on which a figure depends besides the program: the machine, the versions, the revision, the load."""
 
 import datetime
 import importlib.metadata

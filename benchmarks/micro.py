@@ -1,4 +1,4 @@
-"""Microbenchmark: what one operation costs on rayshim and on Ray, in the same run."""
+"""Microbenchmark: the cost of single operations on rayshim and on Ray, in the same run."""
 
 import argparse
 import re
@@ -151,19 +151,23 @@ ALL_ROWS = [
 def arguments_from(argv):
     parser = argparse.ArgumentParser(prog="python -m benchmarks micro", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer and shorter samples")
-    parser.add_argument("--repeat", type=int, metavar="N", help="processes per group on Ray's sides (2; quick: 1)")
-    parser.add_argument("--rows", metavar="PATTERN", default="", help="only rows whose names match, as in re.search")
+    parser.add_argument(
+        "--repeat", type=int, metavar="N", help="processes per group on Ray's sides (default 2; with --quick 1)"
+    )
+    parser.add_argument(
+        "--rows", metavar="PATTERN", default="", help="only rows whose names match this regular expression (re.search)"
+    )
     parser.add_argument(
         "--sides",
         default=",".join(sides.SIDES),
-        help="which sides, by name, with commas between (default: %(default)s)",
+        help="names of the sides, separated by commas (default: %(default)s)",
     )
     parser.add_argument(
         "--json",
         type=Path,
         metavar="PATH",
         default=RESULTS / "micro.json",
-        help="where the JSON goes; the Markdown table goes beside it (default: %(default)s)",
+        help="path of the JSON file; the Markdown table is written into the same directory (default: %(default)s)",
     )
     arguments = parser.parse_args(argv)
     if arguments.repeat is not None and arguments.repeat < 1:

@@ -1,4 +1,4 @@
-"""What the order of the serial run, the running hash and packed placement cost or save: the same calls with and without, alternately."""
+"""The cost of serial order, the hash and packed placement: alternating runs of the same calls with and without each of them."""
 
 import argparse
 import json

@@ -23,18 +23,18 @@ def arguments_from(argv):
         description="\n".join(f"{program.name:20}{program.title}" for program in PROGRAMS.values()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="which ones (default: all)")
-    parser.add_argument("--quick", action="store_true", help="one run of each side, none inline")
-    parser.add_argument("--repeats", type=int, metavar="N", help="runs of each side (3; quick: 1)")
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="names of programs (default: all)")
+    parser.add_argument("--quick", action="store_true", help="one run of each side, without inline placement")
+    parser.add_argument("--repeats", type=int, metavar="N", help="runs of each side (default 3; with --quick 1)")
     parser.add_argument(
         "--limit",
         type=float,
         default=60.0,
         metavar="S",
-        help="seconds after which a run has failed (default: %(default)g)",
+        help="seconds after which a run counts as failed (default: %(default)g)",
     )
     parser.add_argument(
-        "--json", type=Path, metavar="DIRECTORY", default=RESULTS, help="where pace.json goes (default: %(default)s)"
+        "--json", type=Path, metavar="DIRECTORY", default=RESULTS, help="directory for pace.json (default: %(default)s)"
     )
     arguments = parser.parse_args(argv)
     if unknown := set(arguments.programs) - set(PROGRAMS):

@@ -1,4 +1,4 @@
-"""What the runs of a program of concurrent loops show: each loop's progress beside Ray's, and the time that order takes."""
+"""Summarizes the runs of a program with concurrent loops: the progress of each loop compared with Ray, and the cost of order."""
 
 import statistics
 

@@ -1,4 +1,4 @@
-"""Markdown and plots of all results, from their JSON alone: python -m benchmarks report [--json DIRECTORY] [--publish]"""
+"""Makes Markdown tables and plots of all results from the JSON files: python -m benchmarks report [--json DIRECTORY] [--publish]"""
 
 import argparse
 import json
@@ -124,10 +124,12 @@ def main(argv):
         type=Path,
         metavar="DIRECTORY",
         default=heads.RESULTS,
-        help="where the results are (default: %(default)s)",
+        help="directory of the results (default: %(default)s)",
     )
     parser.add_argument(
-        "--publish", action="store_true", help="also put the figures and plots into benchmarks/RESULTS.md and README.md"
+        "--publish",
+        action="store_true",
+        help="also write the figures and plots into benchmarks/RESULTS.md and README.md",
     )
     arguments = parser.parse_args(argv)
     console = Console()

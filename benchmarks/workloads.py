@@ -1,4 +1,4 @@
-"""What the rows of `micro` do, each written once in Ray's API.
+"""The workloads of the rows of `micro`, each written once in Ray's API.
 
 A workload is called with the module that plays Ray's part, already initialised. It makes its actors, checks
 one result, and returns the operation to be timed and how much work (calls, puts, ...) one operation is; no

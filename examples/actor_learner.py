@@ -1,9 +1,10 @@
-"""Actor-learner: actors play with the newest policy, the learner learns from each trajectory as soon as `wait` returns it.
+"""Actor-learner: actors play with the newest policy, and the learner learns from each trajectory as soon as `wait` returns it.
 
     python examples/actor_learner.py
 
-The policy chooses one of five arms that pay with different probabilities. Whose trajectory `wait` returns first decides what is
-learnt: in logical order that of the earliest call, as long as this costs little waiting; by arrival, as on Ray, the one that is done first.
+The policy chooses one of five arms, which pay with different probabilities. The order in which `wait` returns trajectories decides what the
+learner learns. In logical order, `wait` returns the trajectory of the earliest call, as long as this blocks the learner only for a short time.
+In arrival order, as on Ray, it returns the trajectory that is done first.
 """
 
 import numpy as np

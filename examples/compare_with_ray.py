@@ -1,10 +1,10 @@
-"""One ordinary Ray program on real Ray and on rayshim: what it costs on each, and whether both print the same.
+"""An ordinary Ray program for a comparison of Ray and rayshim: time, memory, and whether both print the same.
 
-    python -m rayshim compare examples/compare_with_ray.py     # both, side by side; rayshim alone where Ray is not installed
+    python -m rayshim compare examples/compare_with_ray.py     # on both; only on rayshim if Ray is not installed
     python -m rayshim examples/compare_with_ray.py             # on rayshim
     python examples/compare_with_ray.py                        # on Ray
 
-The comparison prints a table: pip install "rayshim[compare]"
+The table of the comparison needs: pip install "rayshim[compare]"
 """
 
 import sys

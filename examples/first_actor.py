@@ -1,8 +1,8 @@
-"""An actor and a task: the smallest program with both.
+"""A small program with an actor and a task.
 
     python examples/first_actor.py
 
-A ref stands for a result that may not be there yet; `get` waits for its value.
+A call returns a ref at once: a reference to a result that may not be ready yet. `get` waits for the result and returns it.
 """
 
 import rayshim as ray
@@ -10,7 +10,7 @@ import rayshim as ray
 
 @ray.remote
 class Account:
-    """An actor is a process of its own. Its methods run one at a time."""
+    """An actor has its own process. Its methods run one at a time."""
 
     def __init__(self, balance):
         self.balance = balance
@@ -28,19 +28,19 @@ class Account:
 
 @ray.remote
 def square(x):
-    """A task runs in some worker process."""
+    """A task runs in one of several worker processes."""
     return x * x
 
 
 def main():
     ray.init(logging_level="WARNING")
     account = Account.remote(10)
-    balances = [account.deposit.remote(5), account.withdraw.remote(3)]  # refs: the calls run while this goes on
+    balances = [account.deposit.remote(5), account.withdraw.remote(3)]  # refs; the program does not wait for the calls
     print("balances", ray.get(balances))
     print("squares", ray.get([square.remote(x) for x in range(5)]))
     try:
         ray.get(account.withdraw.remote(100))
-    except ValueError as error:  # the error of the method arrives where its result is asked for
+    except ValueError as error:  # `get` of a failed call raises the exception of the method
         print("refused", str(error).splitlines()[-1])
     ray.shutdown()
 

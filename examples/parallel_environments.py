@@ -1,4 +1,4 @@
-"""Gymnasium environments that step in parallel, an actor each.
+"""Gymnasium environments that step in parallel, one actor per environment.
 
     python examples/parallel_environments.py [ENVIRONMENTS] [STEPS]
 
@@ -24,7 +24,7 @@ class Environment:
         return self.observation
 
     def step(self, action):
-        """Returns (observation, whether the episode has ended); the next episode then starts by itself."""
+        """Returns (observation, whether the episode has ended). After an end, starts the next episode."""
         self.observation, _, terminated, truncated, _ = self.env.step(action)
         if terminated or truncated:
             self.observation, _ = self.env.reset()

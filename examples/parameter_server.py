@@ -2,7 +2,8 @@
 
     python examples/parameter_server.py
 
-Refs are passed on without `get`: a result goes from the actor that computed it to the actor that needs it, not through the driver.
+The program passes refs to calls without `get`. So a result goes directly from the actor that computed it to the actor that needs it, and not
+through the driver.
 """
 
 import numpy as np
@@ -31,7 +32,7 @@ class Worker:
         self.targets = self.inputs @ TRUE_WEIGHTS + 0.1 * random.standard_normal(200)
 
     def gradient(self, weights):
-        """Of the mean squared error on this worker's data."""
+        """Returns the gradient of the mean squared error on this worker's data."""
         return 2 * self.inputs.T @ (self.inputs @ weights - self.targets) / len(self.targets)
 
     def loss(self, weights):

@@ -1,9 +1,9 @@
-"""Record a run, replay it, and find the first call at which another run differs.
+"""Records a run, replays it, and finds the first call that differs in another run.
 
     python examples/replay_a_run.py
 
-The actors draw random numbers, so two runs differ. A replay gets the same random state, the same order and the same answers of
-the clock as the recorded run, so it does the same.
+The actors draw random numbers, so two runs differ. A replay has the same random state, the same order of calls and the same timeouts as the
+recorded run, so it computes the same.
 """
 
 import random
@@ -37,7 +37,7 @@ class Scoreboard:
 
 
 def program(**how):
-    """The program to be repeated; `how` goes to `init`. Returns what it computed."""
+    """The program to repeat; `how` are arguments of `init`. Returns its results."""
     ray.init(logging_level="WARNING", **how)
     scoreboard = Scoreboard.remote()
     explorers = [Explorer.remote(scoreboard) for _ in range(3)]

@@ -29,6 +29,7 @@ from rayshim.cross_language import java_actor_class, java_function
 from rayshim.session.ids import (
     ActorClassID,
     ActorID,
+    ClusterID,
     FunctionID,
     JobID,
     NodeID,
@@ -37,15 +38,16 @@ from rayshim.session.ids import (
     UniqueID,
     WorkerID,
 )
+from rayshim.session.version import RAY_COMMIT as __commit__
 from rayshim.session.version import (
     VERSION as __version__,
-)  # rayshim.alias.install() puts Ray's here, for what looks at ray.__version__
+)  # rayshim.alias.install() replaces it by Ray's version
 
 ObjectID = ObjectRef
-SCRIPT_MODE, WORKER_MODE, LOCAL_MODE = 0, 1, 2
+SCRIPT_MODE, WORKER_MODE, LOCAL_MODE, SPILL_WORKER_MODE, RESTORE_WORKER_MODE = range(5)
 
 
-# Loaded when first used: what is rayshim's own, so that `dir` shows Ray's names, and what few programs need.
+# Names that are imported at first use: rayshim's own, so that `dir` shows only Ray's names, and those that few programs need.
 _MODULE_OF = {
     "graph": "api",
     "report": "api",
@@ -54,8 +56,10 @@ _MODULE_OF = {
     "packed": "placement.packed",
     "LoggingConfig": "job_config",
     "logger": "errors.logs",
+    "ClientBuilder": "client_builder",
+    "Language": "cross_language",
 }
-TYPE_CHECKING = False  # as typing has it, without the import
+TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
     from rayshim.actor import exit_actor
     from rayshim.api import digest, graph, report
@@ -63,7 +67,20 @@ if TYPE_CHECKING:
     from rayshim.job_config import LoggingConfig
     from rayshim.placement.packed import packed
 del TYPE_CHECKING
-_MODULES = ("util", "dag", "experimental", "runtime_context", "job_config", "cloudpickle", "_raylet")
+_MODULES = (
+    "util",
+    "dag",
+    "experimental",
+    "runtime_context",
+    "job_config",
+    "cloudpickle",
+    "_raylet",
+    "_private",
+    "internal",
+    "remote_function",
+    "types",
+)
+_OVER = ("autoscaler", "data")  # with the libraries of Ray's package: see rayshim.session.libraries
 
 
 def __getattr__(name):
@@ -71,6 +88,8 @@ def __getattr__(name):
 
     if name in _MODULES:
         return import_module(f"rayshim.{name}")
+    if name in _OVER and import_module("rayshim.session.alias").is_installed():
+        return import_module(f"ray.{name}")
     if name in _MODULE_OF:
         value = globals()[name] = getattr(import_module(f"rayshim.{_MODULE_OF[name]}"), name)
         return value

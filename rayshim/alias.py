@@ -1,4 +1,4 @@
-"""`import ray` means rayshim, from `install()` on."""
+"""`rayshim.alias.install()` makes `import ray` give rayshim."""
 
 from rayshim.session.alias import install, is_installed
 

@@ -1,15 +1,55 @@
-"""Calls into other languages: refused."""
+"""Ray's calls into other languages, which are refused here."""
 
 from rayshim.errors.sites import calling
 
 
 def java_function(class_name, function_name):
+    """Raises NotImplementedError: rayshim runs Python only."""
     raise NotImplementedError(
         f"rayshim runs Python only: {class_name}.{function_name} of a Java worker cannot be called (at {calling()}). Use real Ray for this program"
     )
 
 
 def java_actor_class(class_name):
+    """Raises NotImplementedError: rayshim runs Python only."""
     raise NotImplementedError(
-        f"rayshim runs Python only: actors of the Java class {class_name} cannot be made (at {calling()}). Use real Ray for this program"
+        f"rayshim runs Python only: actors of the Java class {class_name} cannot be created (at {calling()}). Use real Ray for this program"
     )
+
+
+def cpp_actor_class(create_function_name, class_name):
+    raise NotImplementedError(
+        f"rayshim runs Python only: actors of the C++ class {class_name} cannot be made (at {calling()}). Use real Ray for this program"
+    )
+
+
+def cpp_function(function_name):
+    raise NotImplementedError(
+        f"rayshim runs Python only: {function_name} of a C++ worker cannot be called (at {calling()}). Use real Ray for this program"
+    )
+
+
+class Language:
+    """`ray.Language`: the languages of Ray's workers; here all are of PYTHON."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def value(self):
+        """Its number."""
+        return ("PYTHON", "JAVA", "CPP").index(self._name)
+
+    def __repr__(self):
+        return self._name
+
+    def __eq__(self, other):
+        return isinstance(other, Language) and self._name == other._name
+
+    def __hash__(self):
+        return hash(self._name)
+
+    def __reduce__(self):
+        return Language, (self._name,)
+
+
+Language.PYTHON, Language.JAVA, Language.CPP = map(Language, ("PYTHON", "JAVA", "CPP"))

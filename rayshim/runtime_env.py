@@ -1,5 +1,5 @@
 """`ray.runtime_env`."""
 
-from rayshim.calls.runtime_env import RuntimeEnv, RuntimeEnvConfig
+from rayshim.calls.runtime_env_object import RuntimeEnv, RuntimeEnvConfig
 
 __all__ = ["RuntimeEnv", "RuntimeEnvConfig"]

@@ -1,1 +1,26 @@
-"""Deterministic multi-process runtime over shared memory: processes, channels, objects, task queues."""
+"""Deterministic reactors on one machine, and the multi-process runtime below: processes, channels, objects, task queues."""
+
+_NAMES = {
+    "reactor.model.declaring": ("Action", "Input", "Mode", "Output", "PhysicalAction", "Reactor", "Timer", "reaction"),
+    "reactor.model.elements": ("RESET", "SHUTDOWN", "STARTUP"),
+    "reactor.model.time": ("FOREVER", "Tag", "minutes", "msec", "nsec", "sec", "usec"),
+    "reactor.model.graph": ("CausalityError", "GraphError"),
+    "reactor.execution.errors": ("ReactionError",),
+    "reactor.program": ("Program", "run"),
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = [
+    "FOREVER", "RESET", "SHUTDOWN", "STARTUP", "Action", "CausalityError", "GraphError", "Input", "Mode", "Output",
+    "PhysicalAction", "Program", "ReactionError", "Reactor", "Tag", "Timer", "minutes", "msec", "nsec", "reaction", "run", "sec", "usec",
+]  # fmt: skip
+
+
+def __getattr__(name):
+    """Imports a public name when it is first used: who needs only the runtime does not pay for the library."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'reactor' has no attribute {name!r}")
+    import importlib
+
+    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+    return value

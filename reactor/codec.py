@@ -1,7 +1,7 @@
-"""The pickle side of the codec: everything that the core does not encode itself.
+"""Pickles and unpickles the values that the core does not encode itself.
 
-Pickle protocol 5 with out-of-band buffers, so that arrays and tensors inside any value are copied once into shared memory and
-read there without a copy. Classes and functions of `__main__` travel by value (cloudpickle), also where it has another name.
+It uses pickle protocol 5 with out-of-band buffers, so that arrays and tensors inside any value are copied once into shared memory and read
+there without a copy. Classes and functions of `__main__` are pickled by value (cloudpickle), also if the main module has another name.
 """
 
 import io
@@ -12,11 +12,11 @@ from collections import ChainMap
 from reactor import _core
 
 reducers = {}  # class -> function(value) -> what __reduce__ would give; for this process
-_pickler = None  # made at first use: cloudpickle takes its time to import, and the zygote can start meanwhile
+_pickler = None  # made at first use, because importing cloudpickle is slow, and the zygote can start in the meantime
 
 
 def pickler_class():
-    """The Pickler of this process: cloudpickle's, with `reducers`."""
+    """The Pickler class of this process: cloudpickle's, extended by `reducers`."""
     global _pickler
     if _pickler is None:
         import cloudpickle
@@ -26,14 +26,19 @@ def pickler_class():
     return _pickler
 
 
+_REFUSALS = (TypeError, AttributeError, RecursionError, pickle.PicklingError)  # by which pickle says that it cannot
+
+
 def dumps(value):
-    """Pickles `value`; gives (bytes, list of buffers). Raises TypeError that names the part that cannot be pickled."""
+    """Pickles `value`; returns (bytes, list of buffers). Raises TypeError with the name of the part that cannot be pickled."""
     _register_libraries()
     file = io.BytesIO()
     buffers = []
     try:
         pickler_class()(file, protocol=5, buffer_callback=buffers.append).dump(value)
     except Exception as error:
+        if not isinstance(error, _REFUSALS):
+            raise  # of the value's own __reduce__, say
         from reactor.picklability import explain
 
         raise explain(value, error) from error
@@ -41,7 +46,7 @@ def dumps(value):
 
 
 def pickled(value):
-    """`value` as one pickle, by the same rules as `dumps`. Raises whatever pickling it raises."""
+    """`value` as one pickle, by the same rules as `dumps`. Exceptions of pickling pass through."""
     _register_libraries()
     file = io.BytesIO()
     pickler_class()(file, protocol=5).dump(value)
@@ -49,15 +54,15 @@ def pickled(value):
 
 
 def loads(data, buffers):
-    """The value that `dumps` gave; `buffers` are bytes or views of shared memory."""
+    """The value from the result of `dumps`; `buffers` are bytes or views of shared memory."""
     return pickle.loads(data, buffers=buffers)
 
 
 def _register_libraries():
-    """Classes of libraries that the program has imported and that need more than their own pickling."""
+    """Registers reducers for classes of imported libraries whose own pickling is not sufficient."""
     for module, (name, reduce) in _LIBRARIES.items():
         loaded = sys.modules.get(module)
-        cls = loaded and getattr(loaded, name, None)  # None: still being imported
+        cls = loaded and getattr(loaded, name, None)  # None: its import has not ended
         if cls is not None and cls not in reducers:
             reducers[cls] = reduce
     if _MAIN_OF_SPAWNED in sys.modules:
@@ -86,7 +91,7 @@ def _reduce_tensor(tensor):
 
 
 def _reduce_state(state):
-    return type(state), (state._state,)  # its __getattr__ would ask itself for ever while it is unpickled
+    return type(state), (state._state,)  # its __getattr__ would recurse without end during unpickling
 
 
 _MAIN_OF_SPAWNED = "__mp_main__"  # multiprocessing runs the script under this name in the interpreters that it starts
@@ -94,7 +99,7 @@ _LIBRARIES = {"torch": ("Tensor", _reduce_tensor), "starlette.datastructures": (
 
 
 def _rebuild_tensor(data, dtype, shape, requires_grad):
-    """A tensor over `data`: shared memory that is copied, page by page, only when it is written to."""
+    """A tensor over the shared memory `data`, of which a page is copied only when it is written."""
     import torch
 
     if isinstance(data, _core.View):
@@ -106,11 +111,11 @@ def _rebuild_tensor(data, dtype, shape, requires_grad):
 
 
 def import_ref(index):
-    """The ref or actor link with that number among those that travel with the value being unpickled."""
+    """The ref or actor link with this index among those that were sent with the value that is being unpickled."""
     return _core.import_ref(index)
 
 
 def install():
-    """Makes this module the core's pickle side in this process."""
+    """Sets the core's hooks for pickling in this process."""
     _core.set_hook("dumps", dumps)
     _core.set_hook("loads", loads)

@@ -1,4 +1,4 @@
-"""What flows where in a recording: which later operations, and which waits of the caller, use each result."""
+"""The flow of values in a recording: the later operations and the waits of the caller that use each result."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from reactor.record import WAITS
 class Use:
     """One use of a result: by argument `argument` of operation `operation` of segment `segment`, `back` segments later.
 
-    `operation` is None when the caller itself gets it at the end of that segment.
+    `operation` is None if the caller itself gets the result at the end of that segment.
     """
 
     segment: int
@@ -22,8 +22,8 @@ class Use:
 def uses(recording):
     """{(segment, operation, output): [Use, ...]} over all results and puts of `recording`, in order of use.
 
-    Where the recorder does not say what a segment's end asked for, it is taken to be every result of that segment that no
-    operation uses.
+    If the recording does not contain the results that the end of a segment asked for, all results of that segment that no operation uses are
+    assumed.
     """
     before = predecessors(recording)
     found = defaultdict(list)

@@ -2,30 +2,30 @@
 
 
 class NotPicklable(TypeError):
-    """The error, with the whole `value` for a layer above that says it in its own words. Itself pickled as a plain TypeError."""
+    """The error. It has the whole `value`, so that a higher layer can make its own message. It is pickled as a plain TypeError."""
 
     def __reduce__(self):
         return TypeError, self.args
 
 
-_LIMIT = 200  # parts looked at before giving up
+_LIMIT = 200  # most parts that the search visits
 
 
 def explain(value, error):
-    """The TypeError for a value whose pickling raised `error`: what it was, where in the value, why."""
+    """The TypeError for a value whose pickling raised `error`, with the part that failed, its place in the value, and the reason."""
     path, culprit = _search(value)
     what = f"{_short(culprit)} (a {type(culprit).__module__}.{type(culprit).__qualname__})"
     where = f" at value{path}" if path else ""
     made = NotPicklable(
         f"Could not serialize {_short(value)}: {what}{where} cannot be pickled: {error}. "
-        "Leave it out, or make it inside the actor or task that uses it"
+        "Leave it out, or create it inside the actor or task that uses it"
     )
     made.value = value
     return made
 
 
 def _search(value):
-    """(path, part): the smallest part found that fails by itself."""
+    """(path, part): the smallest part found whose pickling fails."""
     path, budget, seen = "", [_LIMIT], {id(value)}
     while True:
         for step, part in _parts(value):

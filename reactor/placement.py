@@ -1,20 +1,20 @@
-"""Which actors share a process, from what an earlier run has measured. Pure functions over plain data."""
+"""Groups actors that share a process, by measurements of an earlier run. Pure functions over plain data."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
 
 from reactor.record import CREATION
 
-SLACK = 1.1  # talkative actors are kept together up to so many times a worker's fair share of the time
+SLACK = 1.1  # actors that exchange much data stay together up to this multiple of a worker's fair share of the time
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured of actors.
+    """Measurements of actors.
 
     Attributes:
         seconds: {actor: time that its methods ran}, in the order of creation.
-        traffic: {(actor, actor): bytes that went from the one to the other}.
+        traffic: {(actor, actor): bytes sent from the first to the second}.
     """
 
     seconds: dict
@@ -22,7 +22,7 @@ class Measured:
 
 
 def measured(recording):
-    """What a `reactor.record.Recording` tells of its actors."""
+    """The measurements of the actors in a `reactor.record.Recording`."""
     from reactor.recorded import graph_of
 
     seconds, traffic = defaultdict(float), defaultdict(float)
@@ -38,7 +38,7 @@ def measured(recording):
 
 
 def unreturned(recording):
-    """The actors with a method that was called and of which no call has ended: nobody should have to wait for it."""
+    """The actors with a method that was called, but none of whose calls has ended. They must not block other actors."""
     called = {}  # reaction -> actor
     for segment in recording.segments:
         for operation in segment.operations:
@@ -52,7 +52,7 @@ def unreturned(recording):
 
 
 def _actor(reaction):
-    """ "Env#3" of "Env#3.step"; "" of a task's or the driver's."""
+    """ "Env#3" for "Env#3.step"; "" for a reaction of a task or of the driver."""
     name = reaction.rpartition(".")[0]
     return name if "#" in name else ""
 
@@ -63,15 +63,15 @@ def _by_number(reaction):
 
 
 def group(measured, workers, without=()):
-    """The actors but those of `without` in `workers` groups (lists, some perhaps empty), each with about the same time; of those that send each other
-    much, as many together as that allows. The same for the same data."""
+    """Divides the actors, except those in `without`, into `workers` groups (lists, which may be empty). The groups have about the same time. As far
+    as this allows, actors that exchange much data are in the same group. The result depends only on the data."""
     if workers < 1:
         raise ValueError(f"group(workers={workers}): at least one worker is needed")
     measured = Measured({actor: s for actor, s in measured.seconds.items() if actor not in without}, measured.traffic)
     order = {actor: i for i, actor in enumerate(measured.seconds)}
     together = _clusters(measured, sum(measured.seconds.values()) / workers * SLACK, order)
     groups, loads = [[] for _ in range(workers)], [0.0] * workers
-    # Longest first, each to the worker with the least to do; among equals to the one with the fewest actors.
+    # Longest first, each to the worker with the least time; if several have the same time, to the one with the fewest actors.
     for cluster in sorted(together, key=lambda c: (-_seconds(measured, c), order[c[0]])):
         k = min(range(workers), key=lambda k: (loads[k], len(groups[k]), k))
         groups[k] += cluster
@@ -80,12 +80,12 @@ def group(measured, workers, without=()):
 
 
 def least_loaded(actors):
-    """The index of the worker for one more actor: `actors` is the number of each worker's."""
+    """The index of the worker for one more actor. `actors`: the number of actors of each worker."""
     return min(range(len(actors)), key=actors.__getitem__)
 
 
 def _clusters(measured, most, order):
-    """Lists of actors to be kept together: pairs are joined, the most talkative first, while a cluster takes at most `most`."""
+    """Lists of actors that stay together. Pairs with the most traffic are joined first, as long as a cluster takes at most `most` of the time."""
     between = defaultdict(float)
     for (a, b), size in measured.traffic.items():
         if a != b and a in order and b in order:

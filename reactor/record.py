@@ -1,7 +1,7 @@
 """What a run's recorder has seen: operations in segments, segments in the order they followed each other.
 
 A caller's operations between two points where it waits are one segment. These classes are the plain data that the
-recorder hands over; the graph (`reactor.graph`) and the plans (`reactor.schedule`) are computed from them.
+recorder hands over; the graph (`reactor.graph`) is computed from them.
 """
 
 from dataclasses import asdict, dataclass, field

@@ -1,9 +1,9 @@
-"""The reactor graph of a recording.
+"""Makes the reactor graph of a recording.
 
-One reactor per actor, task function and caller; one reaction per (reactor, method). A caller has one reaction per segment, which
-issues the segment's operations, and one for the wait that ends it, which takes the results. Values of one segment
-flow at one tag; what comes from an earlier segment is a connection with that many segments of delay. A call that goes
-round in a circle within a segment (f on A, its result to g on B, that one's back to f on A) arrives a microstep later.
+The graph has one reactor per actor, task function and caller, and one reaction per (reactor, method). A caller has two reactions per segment: one
+makes the operations of the segment, and one, for the wait at its end, takes the results. Values within a segment flow at one tag. A value from
+an earlier segment flows through a connection whose delay is the number of segments. If calls within a segment form a cycle (f on A, its result to
+g on B, the result of that back to f on A), the connection that closes the cycle arrives a microstep later.
 """
 
 from collections import Counter, defaultdict
@@ -71,7 +71,7 @@ class _Wire:
 
 
 class _Callers:
-    """Which reaction, as (reactor, name), issues each segment, and which takes the results at its end."""
+    """For each segment: the reaction, as (reactor, name), that makes its operations, and the reaction that takes the results at its end."""
 
     def __init__(self, recording):
         self.segments = recording.segments
@@ -94,7 +94,7 @@ class _Callers:
                 self.taker[i] = (reactor, f"{prefix}{segment.ends} {i}")
 
     def is_root(self, i):
-        """Whether segment i's caller is one that nobody in the recording calls."""
+        """Whether no operation in the recording calls the caller of segment i."""
         return self.segments[i].caller not in self.known
 
     def finishers(self, reaction):

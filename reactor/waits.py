@@ -1,13 +1,13 @@
-"""Who waits for whom: a cycle among calls that all wait for each other's results."""
+"""Finds a cycle among calls that wait for each other's results."""
 
 
 def cycle(waits, start):
     """The cycle of waits that `start` is in, or None.
 
     Arguments:
-        waits: {waiter: (pid, number of its actor or 0, [what it waits for], ...)}; of each thing that it must have to go on (uid,
-            the waiter that makes it or -1, number of the actor whose call makes it or 0). A waiter is a process with one call at a time, or
-            a packed actor. Processes that can go on in another thread are left out.
+        waits: {waiter: (pid, number of its actor or 0, [results that it needs to continue], ...)}. A result is (uid, the waiter that makes it or -1,
+            number of the actor whose call makes it or 0). A waiter is a process that runs one call at a time, or a packed actor. Processes that
+            can continue in another thread are left out.
         start: a waiter.
 
     Returns [(waiter, uid)]: each waits for what the next one makes, the last for the first.

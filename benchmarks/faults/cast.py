@@ -1,4 +1,4 @@
-"""The actors and tasks of the random programs, and who calls them.
+"""The actors and tasks of the random programs, and their callers.
 
 Each result says what it is: ("result", call, index, pid, n, parts), where `n` counts the calls of an actor's present life (0 for tasks)
 and `parts` has for each argument what the callee found it to be. Arrays have a pattern that names the call that made them.

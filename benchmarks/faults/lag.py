@@ -1,4 +1,4 @@
-"""How much later than asked for a sleeping thread goes on: what a busy machine adds to every delay."""
+"""Measures how late a sleeping thread continues, which is the delay that a busy machine adds."""
 
 import bisect
 import time

@@ -1,4 +1,4 @@
-"""What a run may have given, and what it gave: a pure function of the program, the trace and the end.
+"""Compares the results of a run with the allowed results: a pure function of the program, the trace and the end.
 
 Events after [kind, seconds, pid]:
     begin; end; shut down  start                      the driver
@@ -27,13 +27,13 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 HEARD_SECONDS = 2.0  # from a kill to the exception, and for any wait that nothing holds up
-# Lines that a run may write to standard error: of spilling, of order that has given way to arrival, and of workers that the campaign killed at birth.
+# Lines that a run may write to stderr: about spilling, about calls served in arrival order, and about workers that the campaign killed at their start.
 SAID = tuple(
     re.compile(line)
     for line in (
         r"^\(runtime pid=\d+\) Spilled ",
-        r"^\(runtime pid=\d+\) .* (is served in the order of arrival|gives the refs that are done first) from now on, ",
-        r"^rayshim: served in the order of arrival in this run: ",
+        r"^\(runtime pid=\d+\) .* (is now served in arrival order|now returns the refs that are done first), ",
+        r"^rayshim: served in arrival order in this run: ",
         r"^\(runtime pid=\d+\) task workers are killed \(signal 9\) before they can run anything",
     )
 )

@@ -1,4 +1,4 @@
-"""What a campaign shows: a line for each wrong run, counts meanwhile, the table at the end."""
+"""The output of a campaign: a line for each wrong run, counts while it runs, and a table at the end."""
 
 from collections import Counter
 from dataclasses import dataclass, field

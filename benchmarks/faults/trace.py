@@ -1,4 +1,4 @@
-"""What happened in a run, told by all its processes: one file, a line for each event, each written whole by one write.
+"""The trace of a run, to which all its processes write: one file with a line per event, each written by a single write.
 
 An event is [kind, seconds (time.monotonic, the same clock for all processes), pid, ...]. The oracle says what the kinds mean.
 """

@@ -1,4 +1,4 @@
-"""What the programs here print at their end: how far each of their loops was, at which time."""
+"""The output of these programs at their end: the progress of each of their loops over time."""
 
 import bisect
 import itertools

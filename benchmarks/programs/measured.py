@@ -1,4 +1,4 @@
-"""What the programs here share: their command line, their clock, and the trace of what they computed."""
+"""The common parts of these programs: command line, clock, and the trace of their results."""
 
 import argparse
 import contextlib

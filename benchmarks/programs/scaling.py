@@ -1,4 +1,4 @@
-"""What a call costs by the number of actors and by the size of what it carries: a barrier over actors that echo an array.
+"""The cost of a call by the number of actors and by the size of its argument: a barrier over actors that echo an array.
 
     python benchmarks/programs/scaling.py --actors 100              # on Ray
     python -m rayshim benchmarks/programs/scaling.py --size 1000000   # on rayshim

@@ -1,4 +1,4 @@
-"""The functions of Ray's top level."""
+"""The functions of Ray's top level: `init`, `get`, `put`, `wait`, `remote`, `kill` and the others."""
 
 from rayshim.api.cluster import available_resources, cluster_resources, nodes
 from rayshim.api.control import cancel, get_actor, kill, list_named_actors

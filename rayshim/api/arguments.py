@@ -1,6 +1,7 @@
-"""What `init` is given, checked and completed: arguments, environment variables, the machine."""
+"""Checks the arguments of `init` and fills in the defaults from environment variables and the machine."""
 
 import os
+import time
 
 from reactor import _core
 from reactor.runtime.driver import PATIENCE
@@ -13,7 +14,7 @@ from rayshim.session import gpus
 ORDERINGS = tuple(name.lower() for name in type(_core.Ordering).__match_args__)
 _STORE_SHARE = 0.3  # of the machine's memory, as in Ray
 _MEMORY_SHARE = 0.7
-_SPILL_NOTE = 2 << 30  # bytes on the disk at which the user is told first
+_SPILL_NOTE = 2 << 30  # bytes on the disk at which the first message about spilling is shown
 
 #: Arguments of Ray's `init` that are accepted and have no meaning on one machine without a dashboard.
 ACCEPTED = frozenset(
@@ -33,7 +34,7 @@ ACCEPTED = frozenset(
 
 
 def check_order(ordering):
-    """The ordering of the session. ValueError for what is none."""
+    """The ordering of the session. Raises ValueError for an unknown one."""
     ordering = ordering or os.environ.get("RAYSHIM_ORDERING") or "logical"
     if ordering not in ORDERINGS:
         raise ValueError(
@@ -43,8 +44,10 @@ def check_order(ordering):
 
 
 def budget(patience):
-    """What order may cost a caller: (seconds, share of the time). `patience`: None, a number of seconds, or a share such as "25%" of the time,
-    which comes on top of the default's seconds. ValueError for anything else."""
+    """The budget for which logical order may block a caller: (seconds, share of the time).
+
+    `patience`: None, a number of seconds, or a share of the time such as "25%", to which the default's seconds are added. Raises ValueError for
+    anything else."""
     given = os.environ.get("RAYSHIM_PATIENCE") if patience is None else patience
     if given is None:
         return PATIENCE
@@ -65,33 +68,35 @@ def budget(patience):
     return seconds, share
 
 
-def check(address, num_cpus, num_gpus, store, resources, labels, placement, accepted):
-    """Raises what `init` raises for wrong arguments."""
-    check_address(address)
-    unknown = [name for name in accepted if name not in ACCEPTED and not name.startswith("_")]
-    if unknown:
-        raise RuntimeError(
-            f"Unknown keyword argument(s): {', '.join(unknown)} ({at('init')}: see help(rayshim.init) for those there are)"
-        )
-    for name, value in (("num_cpus", num_cpus), ("num_gpus", num_gpus), ("object_store_memory", store)):
-        if value is not None and value < 0:
-            raise ValueError(f"init({name}={value!r}): must not be negative (at {calling()})")
+def check(num_cpus, num_gpus, store, resources, labels, namespace, placement, accepted):
+    """Raises the exceptions of `init` for wrong arguments."""
+    check_names(accepted)
+    if namespace == "":
+        raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. ({at("init")})')
+    if not isinstance(namespace, (str, type(None))):
+        raise TypeError(f"namespace must be None or a string. ({at('init')}: it is {namespace!r})")
+    if accepted.get("_temp_dir") and not os.path.isabs(accepted["_temp_dir"]):
+        raise ValueError(f"temp_dir must be absolute path or None. ({at('init')}: it is {accepted['_temp_dir']!r})")
+    for name in ("CPU", "GPU"):
+        if name in (resources or {}):
+            raise AssertionError(
+                f"`{name}` cannot be a custom resource because it is one of the default resources. Use `num_{name.lower()}s` instead. ({at('init')})"
+            )
+    _check_quantities({"CPU": num_cpus, "GPU": num_gpus, "object_store_memory": store, **(resources or {})})
+    for name in ("cgroup_path", "system_reserved_cpu", "system_reserved_memory"):
+        if accepted.get(name) is not None and not accepted.get("enable_resource_isolation"):
+            raise ValueError(
+                f"{name} cannot be set when resource isolation is not enabled. Set enable_resource_isolation to True. ({at('init')})"
+            )
     told = gpus.visible()
     if num_gpus is not None and told is not None and num_gpus > len(told):
         raise ValueError(
-            f"Attempting to start raylet with {num_gpus} GPU, but CUDA_VISIBLE_DEVICES contains {told}. Give init(num_gpus=) at most {len(told)}, or name more in that variable (at {calling()})"
+            f"Attempting to start raylet with {num_gpus} GPU, but CUDA_VISIBLE_DEVICES contains {told}. Give init(num_gpus=) at most {len(told)}, or list more GPUs in that variable (at {calling()})"
         )
     if store is not None and store < 1 << 20:
         raise ValueError(
             f"init(object_store_memory={store}): at least 1 MiB (1048576 bytes) is needed (at {calling()})"
         )
-    for name, amount in (resources or {}).items():
-        if name in ("CPU", "GPU"):
-            raise ValueError(
-                f"init(resources=): use num_cpus and num_gpus instead of the resource '{name}' (at {calling()})"
-            )
-        if amount < 0:
-            raise ValueError(f"init(resources={{{name!r}: {amount!r}}}): must not be negative (at {calling()})")
     for name, value in (labels or {}).items():
         if not (isinstance(name, str) and isinstance(value, str)):
             raise ValueError(f"init(labels={{{name!r}: {value!r}}}): names and values must be strings (at {calling()})")
@@ -104,26 +109,41 @@ def check(address, num_cpus, num_gpus, store, resources, labels, placement, acce
             )
 
 
-def check_address(address):
-    """Lets None and "local" pass. ValueError for what is no address, ConnectionError for a cluster's."""
-    if address in (None, "", "local"):
-        return
-    if not isinstance(address, str) or not (address == "auto" or "://" in address or ":" in address):
-        raise ValueError(
-            f"Invalid address format: {address} ({at('init')}: leave it out; rayshim runs on this machine)"
+def _check_quantities(amounts):
+    for name, amount in amounts.items():
+        if amount is None:
+            continue
+        if not isinstance(amount, (int, float)):
+            raise AssertionError(f"{name} ({type(amount)}): {amount} ({at('init')}: it must be a number)")
+        if amount < 0:
+            raise ValueError(
+                f"Resource quantities must be nonnegative. Violated by resource '{name}' in {amounts}. ({at('init')})"
+            )
+        if amount != int(amount):
+            raise ValueError(
+                f"Resource quantities must all be whole numbers. Violated by resource '{name}' in {amounts}. ({at('init')}: a task may ask for a "
+                "fraction of one)"
+            )
+
+
+def check_names(accepted):
+    """RuntimeError for arguments of `init` that Ray does not have."""
+    unknown = [name for name in accepted if name not in ACCEPTED and not name.startswith("_")]
+    if unknown:
+        raise RuntimeError(
+            f"Unknown keyword argument(s): {', '.join(unknown)} ({at('init')}: help(rayshim.init) lists the arguments)"
         )
-    found = (
-        "Could not find any running Ray instance"
-        if address == "auto"
-        else f"ray.init(address={address!r}) cannot connect"
-    )
-    raise ConnectionError(
-        f"{found}: rayshim runs on this machine, inside this program; there is no cluster to join. Leave the address out "
-        f"(and `ray start` away), or run the program with real Ray ({at('init')})"
-    )
 
 
-def amounts(num_cpus, num_gpus, resources, store):
+def logging(given, job_config):
+    """The LoggingConfig that holds, checked, or None."""
+    config = given or (job_config.py_logging_config if job_config is not None else None)
+    if config is not None:
+        config.check()
+    return config
+
+
+def amounts(num_cpus, num_gpus, resources, store, memory=None):
     """({resource: amount} of the session, bytes of the store). RAY_OVERRIDE_RESOURCES, a JSON object, overrides the arguments."""
     override = _json_variable("RAY_OVERRIDE_RESOURCES")
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -135,7 +155,7 @@ def amounts(num_cpus, num_gpus, resources, store):
         **(resources or {}),
         **override,
     }
-    made.setdefault("memory", float(int(machine * _MEMORY_SHARE)))
+    made.setdefault("memory", float(int(memory or machine * _MEMORY_SHARE)))
     made.setdefault("object_store_memory", float(store))
     made.setdefault("node:__internal_head__", 1.0)
     made.setdefault("node:127.0.0.1", 1.0)
@@ -143,8 +163,8 @@ def amounts(num_cpus, num_gpus, resources, store):
 
 
 def spilling(directory, accepted):
-    """Where a full store's values go, as reactor's Driver wants it; None: nowhere. Looked for as Ray does: the argument of `init`,
-    `_system_config`, environment variables."""
+    """The argument `spilling` of reactor's Driver: where values go if the store is full; None: spilling is off. As in Ray, taken from the argument of
+    `init`, `_system_config`, or environment variables."""
     import tempfile
 
     asked = accepted.get("_system_config") or {}
@@ -167,26 +187,75 @@ def spilling(directory, accepted):
 
 
 def node_labels(labels, node):
-    """The machine's labels: its own, those given, and over both RAY_OVERRIDE_LABELS (a JSON object)."""
+    """The labels of this machine: the default ones and those given. RAY_OVERRIDE_LABELS (a JSON object) overrides both."""
     from rayshim.api.node_labels import of_machine
 
     return {**of_machine(node), **(labels or {}), **_json_variable("RAY_OVERRIDE_LABELS"), "ray.io/node-id": node}
 
 
 def environment(runtime_env, job_config, skip_hook):
-    """The session's runtime environment, checked, after the function that RAY_RUNTIME_ENV_HOOK names has seen it."""
+    """The checked runtime environment of the session. If RAY_RUNTIME_ENV_HOOK names a function, that function is applied first."""
     given = runtime_env or (job_config.runtime_env if job_config is not None else None)
+    if "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ:
+        given = _joined(injected().get("runtime_env") or {}, given or {})
     hook = os.environ.get("RAY_RUNTIME_ENV_HOOK")
     if hook and not skip_hook:
         given = environments.imported(hook)(given)
     return environments.checked(given, "ray.init")
 
 
+def injected():
+    """What a submitted job's own program is told of itself: {"runtime_env": ..., "metadata": ...}, or {}."""
+    return _json_variable("RAY_JOB_CONFIG_JSON_ENV_VAR")
+
+
+def _joined(job, own):
+    """The runtime environment of a submitted job and that of its program's `init`. ValueError where both say the same thing."""
+    override = os.environ.get("RAY_OVERRIDE_JOB_RUNTIME_ENV") == "1"
+    names, variables = (
+        set(job) & set(own) - {"env_vars"},
+        set(job.get("env_vars") or {}) & set(own.get("env_vars") or {}),
+    )
+    if (names or variables) and not override:
+        raise ValueError(
+            f"Failed to merge the Job's runtime env {job} with a ray.init's runtime env {own} because of a conflict. Specifying the same "
+            "runtime_env fields or the same environment variable keys is not allowed. Use RAY_OVERRIDE_JOB_RUNTIME_ENV=1 to instruct Ray to "
+            f"combine Job and Driver's runtime environment in the event of a conflict. (init() at {calling()})"
+        )
+    return environments.merged(job, own)
+
+
 def shows_output(log_to_driver):
-    """Whether workers' output is shown: the argument, else RAY_LOG_TO_DRIVER, else yes."""
+    """Whether the output of workers is shown: the argument if given, else RAY_LOG_TO_DRIVER, else True."""
     if log_to_driver is None:
         return os.environ.get("RAY_LOG_TO_DRIVER", "1").lower() not in ("0", "false")
     return bool(log_to_driver)
+
+
+def random_namespace():
+    """A name that no other session has, as text of a UUID."""
+    text = os.urandom(16).hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def session_name():
+    """The session's name, with the time at which it began."""
+    now = time.time()
+    return f"session_{time.strftime('%Y-%m-%d_%H-%M-%S', time.localtime(now))}_{int(now % 1 * 1e6):06d}_{os.getpid()}"
+
+
+def temp_dir(accepted):
+    """Where Ray would keep the files of its sessions; here only a name for programs that ask."""
+    import tempfile
+
+    return os.fspath(
+        accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or os.path.join(tempfile.gettempdir(), "ray")
+    )
+
+
+def lifetime(job_config):
+    """The lifetime of this driver's actors that are created without `lifetime=`."""
+    return job_config.default_actor_lifetime if job_config is not None else "non_detached"
 
 
 def _json_variable(name):
@@ -199,11 +268,11 @@ def _json_variable(name):
         value = json.loads(text)
     except ValueError as error:
         raise ValueError(
-            f"the environment variable {name} must be a JSON object, not {text!r}: {error} (init() at {calling()}: mend or unset it)"
+            f"the environment variable {name} must be a JSON object, not {text!r}: {error} (init() at {calling()}: correct or unset it)"
         ) from None
     if not isinstance(value, dict):
         raise ValueError(
-            f"the environment variable {name} must be a JSON object, not {text!r} (init() at {calling()}: mend or unset it)"
+            f"the environment variable {name} must be a JSON object, not {text!r} (init() at {calling()}: correct or unset it)"
         )
     return value
 

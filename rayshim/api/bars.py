@@ -1,4 +1,4 @@
-"""The driver's side of `ray.experimental.tqdm_ray`: it draws the bars of all processes, one below the other."""
+"""The driver's side of `ray.experimental.tqdm_ray`: draws the progress bars of all processes, one below the other."""
 
 import builtins
 import json
@@ -15,7 +15,7 @@ _lock = threading.Lock()
 
 
 def take_line(line):
-    """Whether a worker's line of output is a bar's state; it is then drawn."""
+    """If a worker's line of output is the state of a progress bar, draws the bar and returns True; otherwise returns False."""
     if not line.startswith(_START):
         return False
     instance().process_state_update(json.loads(line))
@@ -23,7 +23,7 @@ def take_line(line):
 
 
 def safe_print(*args, **kwargs):
-    """`print` that goes well with the bars. It takes the place of `print` when the first bar is drawn, unless the environment
+    """`print` that hides the bars while it prints. It replaces the builtin `print` when the first bar is drawn, unless the environment
     has RAY_TQDM_PATCH_PRINT=0."""
     if _manager is None or kwargs.get("file") not in (None, sys.stdout, sys.stderr):
         plain_print(*args, **kwargs)
@@ -45,7 +45,7 @@ def instance():
 
 
 class _BarManager:
-    """The driver's side: the bars of all processes, each process's below those of the earlier ones."""
+    """The bars of all processes. The bars of each process are below those of the processes that came before it."""
 
     def __init__(self):
         try:
@@ -62,7 +62,7 @@ class _BarManager:
             builtins.print = safe_print
 
     def process_state_update(self, state):
-        """Draws the bar of this state anew; makes it when it is new, and ends it when it is closed."""
+        """Draws the bar with its new state. Creates the bar if it is new, and removes it if the state says that it is closed."""
         if self._tqdm is None:
             return
         with self.lock:

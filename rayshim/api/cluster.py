@@ -1,4 +1,4 @@
-"""The one machine, as Ray describes a cluster."""
+"""Facts about this machine in the form in which Ray describes a cluster."""
 
 import os
 
@@ -10,31 +10,35 @@ from rayshim.session import session
 
 
 def _amounts(which):
-    session.ensure()
+    _needs_session("cluster_resources" if which == 0 else "available_resources")
     amounts = {name: pair[which] / _core.UNIT for name, pair in _core.resources().items()}
     if which == 1:
         amounts["object_store_memory"] -= _core.large_values()  # as in Ray, small ones do not count
     return amounts
 
 
+def _needs_session(function):
+    if session.current is None:
+        raise RaySystemError(
+            "Ray has not been started yet. Trying to use state API before ray.init() has been called. "
+            f"({at(function)}: call init() first)"
+        )
+    return session.current
+
+
 def cluster_resources():
-    """{resource: amount} that the machine offers."""
+    """All resources of the session, used or free: {name: amount}."""
     return {name: amount for name, amount in _amounts(0).items() if amount}
 
 
 def available_resources():
-    """{resource: amount} that is free now; what is used up is left out."""
+    """The resources that are free now: {name: amount}. A resource of which nothing is free is not in the dict."""
     return {name: amount for name, amount in _amounts(1).items() if amount > 0}
 
 
 def nodes():
-    """A list with this machine's entry, with the keys that Ray gives. RaySystemError without a session."""
-    s = session.current
-    if s is None:
-        raise RaySystemError(
-            "Ray has not been started yet. Trying to use state API before ray.init() has been called. "
-            f"({at('nodes')}: call init() first)"
-        )
+    """A list with one dict, which describes this machine with the same keys as on Ray. Raises RaySystemError without a session."""
+    s = _needs_session("nodes")
     return [
         {
             "NodeID": s.settings["node"],
@@ -46,6 +50,8 @@ def nodes():
             "ObjectStoreSocketName": "",
             "RayletSocketName": "",
             "MetricsExportPort": 0,
+            "MetricsAgentPort": 0,
+            "DashboardAgentListenPort": 0,
             "NodeName": "127.0.0.1",
             "RuntimeEnvAgentPort": 0,
             "DeathReason": 0,

@@ -1,4 +1,4 @@
-"""Actors by name, and what ends them and their calls: `kill`, `cancel`, `get_actor`."""
+"""Control of actors and tasks: `kill`, `cancel`, `get_actor`, `list_named_actors`."""
 
 import sys
 
@@ -12,8 +12,14 @@ from rayshim.session import session
 
 
 def kill(actor, *, no_restart=True):
-    """Ends an actor at once, whatever it is doing; its pending and later calls get an ActorDiedError. With `no_restart=False` it is
-    made anew if its `max_restarts` allows. ValueError if `actor` is no handle."""
+    """Ends an actor's process at once. Its pending and later calls raise ActorDiedError.
+
+    Arguments:
+        actor: the actor's handle.
+        no_restart: if False, the actor is restarted when its `max_restarts` allows.
+
+    Raises ValueError if `actor` is not an actor handle.
+    """
     if not isinstance(actor, ActorHandle):
         raise ValueError(
             f"ray.kill() only supported for actors. For tasks, try ray.cancel(). Got: {type(actor)}. ({at('kill')})"
@@ -39,11 +45,17 @@ def kill(actor, *, no_restart=True):
 
 
 def cancel(ray_waitable, *, force=False, recursive=True):
-    """Cancels the task whose result the ref is: one that waits never runs, one that runs is interrupted (KeyboardInterrupt in it),
-    or with `force` its worker is killed. Its ref then raises TaskCancelledError. A finished one is left alone.
+    """Cancels a task or an actor's call. `get` of its result then raises TaskCancelledError.
 
-    TypeError if it is no ref, ValueError for `force` on an actor's call. A method that is already running is not interrupted; a
-    generator's goes no further than its next yield.
+    A call that has not started never runs. A running task is interrupted by a KeyboardInterrupt. A running call of an actor is not
+    interrupted, except that a coroutine gets an asyncio.CancelledError and a generator stops at its next `yield`. A finished call stays as it is.
+
+    Arguments:
+        ray_waitable: ObjectRef or ObjectRefGenerator of the call.
+        force: if True, the worker process of a running task is killed.
+        recursive: if True, the calls that the task has made are cancelled, too.
+
+    Raises TypeError if `ray_waitable` is not a ref, ValueError for `force=True` with an actor's call.
     """
     if isinstance(ray_waitable, ObjectRefGenerator):
         ray_waitable = ray_waitable.completed()
@@ -57,24 +69,34 @@ def cancel(ray_waitable, *, force=False, recursive=True):
 
 
 def get_actor(name, namespace=None):
-    """The handle of a named actor. ValueError if there is none of that name in the namespace (default: this session's)."""
+    """The handle of the actor with this name. `namespace` (str): default is the session's namespace.
+
+    Raises ValueError if the namespace has no living actor of that name.
+    """
     if not name:
         raise ValueError(f"Please supply a non-empty value to get_actor ({at('get_actor')})")
+    if not isinstance(name, str):
+        raise TypeError(f"expected bytes, {type(name).__name__} found ({at('get_actor')}: the name must be a string)")
+    if namespace == "":
+        raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. ({at("get_actor")})')
+    if not isinstance(namespace, (str, type(None))):
+        raise TypeError(f"namespace must be None or a string. ({at('get_actor')}: it is {namespace!r})")
     s = session.ensure()
     found = find(name, namespace or s.namespace)
     if found is None:
         raise ValueError(
             f"Failed to look up actor with name '{name}'. This could because 1. You are trying to look up a named actor you "
             "didn't create. 2. The named actor died. 3. You did not use a namespace matching the namespace of the actor. "
-            f"({at('get_actor')} looked in namespace {namespace or s.namespace!r}; list_named_actors(all_namespaces=True) gives the names there are)"
+            f"({at('get_actor')} looked in namespace {namespace or s.namespace!r}; list_named_actors(all_namespaces=True) lists the existing names)"
         )
     return found
 
 
 def list_named_actors(all_namespaces=False):
-    """Names of the living named actors of this namespace; with `all_namespaces` a list of {"namespace", "name"}."""
+    """Names of the living named actors in the session's namespace. With `all_namespaces=True`: a list of {"namespace": str, "name": str} for
+    all namespaces."""
     s = session.ensure()
-    names = s.placement.names()
+    names = [(n, ns) for n, ns in s.placement.names() if not ns.startswith("_ray_internal")]
     if all_namespaces:
         return [{"namespace": ns, "name": n} for n, ns in names]
     return [n for n, ns in names if ns == s.namespace]

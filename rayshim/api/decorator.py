@@ -9,9 +9,12 @@ from rayshim.errors.sites import at
 
 
 def remote(*args, **kwargs):
-    """Decorator that makes a function or a class remote, plain (`@remote`) or with options (`@remote(num_cpus=2)`).
+    """Decorator that turns a function into a task and a class into an actor class: `@remote`, or `@remote(num_cpus=2)` with options.
 
-    Raises TypeError for what is neither a function nor a class, AssertionError and ValueError for wrong options.
+    `function.remote(...)` runs the task in a worker process and returns a ref at once. `Class.remote(...)` creates an actor and
+    returns its handle; `handle.method.remote(...)` calls a method of the actor and returns a ref at once.
+
+    Raises TypeError if the target is neither a function nor a class, AssertionError or ValueError for wrong options.
     """
     if len(args) == 1 and not kwargs and (callable(args[0]) or isinstance(args[0], type)):
         return _make_remote(args[0], {})
@@ -26,6 +29,11 @@ def _make_remote(target, given):
             f"The @ray.remote decorator was applied twice to {target.__name__}. ({at('remote')}: apply it once)"
         )
     if isinstance(target, type):
+        if abstract := getattr(target, "__abstractmethods__", None):
+            raise TypeError(
+                f"Can't instantiate abstract class ActorClass({target.__name__}) with abstract method{'s' * (len(abstract) > 1)} "
+                f"{', '.join(sorted(abstract))} ({at('remote')}: make a subclass remote that defines what is abstract)"
+            )
         return ActorClass(target, opts.actor_options(given))
     if not hasattr(target, "__code__") and type(target).__name__ != "cython_function_or_method":
         raise TypeError(
@@ -33,5 +41,5 @@ def _make_remote(target, given):
         )
     checked = opts.task_options(given, is_generator=is_generator(target))
     if checked.get("num_gpus"):
-        checked.setdefault("max_calls", 1)  # Ray's rule: what the process holds of a GPU is given back after each call
+        checked.setdefault("max_calls", 1)  # Ray's rule: the process ends after each call and so frees its GPU memory
     return RemoteFunction(target, checked)

@@ -1,7 +1,8 @@
-"""`JobConfig` and `LoggingConfig`: what `init` may be given as objects."""
+"""`JobConfig` and `LoggingConfig`, which are arguments of `init`."""
 
 from dataclasses import asdict, dataclass, field, fields
 
+from rayshim.calls.runtime_env import checked
 from rayshim.errors.sites import at
 from rayshim.session import session
 from rayshim.worker.context import RuntimeContext
@@ -9,9 +10,15 @@ from rayshim.worker.context import RuntimeContext
 
 @dataclass
 class LoggingConfig:
-    """How the program and its workers log: `encoding` "TEXT" or "JSON", `log_level` a name, further standard attributes of a
-    log record to be in each line. ValueError for another encoding
-    and for an attribute that log records do not have."""
+    """How the program and its workers write logs.
+
+    Arguments:
+        encoding: "TEXT" or "JSON".
+        log_level: name of a level of `logging`, such as "INFO".
+        additional_log_standard_attrs: names of further attributes of a log record that each line shows.
+
+    Raises ValueError for another encoding and for an attribute that log records do not have.
+    """
 
     __module__ = "rayshim.job_config"
 
@@ -31,7 +38,7 @@ class LoggingConfig:
                 )
 
     def check(self):
-        """In `init`: ValueError for a level that `logging` does not know, TypeError for what is none."""
+        """Called by `init`. Raises ValueError or TypeError if `logging` does not know the level."""
         import logging
 
         try:
@@ -42,16 +49,16 @@ class LoggingConfig:
             ) from None
 
     def to_dict(self):
-        """The configuration as a dict that JSON can carry."""
+        """The configuration as a dict of values that JSON has."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, d):
-        """The configuration of such a dict; keys that are none of its fields are left out."""
+        """The configuration from such a dict; unknown keys are ignored."""
         return cls(**{field.name: d[field.name] for field in fields(cls) if field.name in d})
 
     def apply(self):
-        """Configures this process's root logger and the one named "ray", which every worker does at its birth."""
+        """Configures the root logger and the logger "ray" of this process. Each worker calls it when it starts."""
         import logging
         import sys
 
@@ -99,7 +106,7 @@ _STANDARD = [
 
 
 def _add_context(record):
-    """A logging filter that keeps each record, and gives it what is known of the process and the call, under the names of Ray's CoreContextFilter."""
+    """A logging filter that keeps every record and adds the ids and names of the process and the running call, under the names of Ray's CoreContextFilter."""
     if session.current is None:
         return True
     context = RuntimeContext()
@@ -119,8 +126,8 @@ def _add_context(record):
 
 
 class _Formatter:
-    """A logging formatter of LoggingConfig's encodings: a line of text or a JSON object, with the standard attributes that were asked for and all
-    others that the record has, among them those of `extra=`. Source: ray._common.formatters."""
+    """A logging formatter for the encodings of LoggingConfig: a line of text or a JSON object, with the requested standard attributes and all
+    others of the record, including those of `extra=`. Source: ray._common.formatters."""
 
     def __init__(self, encoding, attributes):
         self._encoding, self._attributes = encoding, attributes
@@ -151,7 +158,7 @@ class _Formatter:
 
 
 class JobConfig:
-    """What `init(job_config=)` takes: the program's runtime environment, namespace and metadata. The rest is accepted and has no
+    """Settings for `init(job_config=)`: runtime environment, namespace and metadata of the program. Other arguments are accepted and have no
     meaning on one machine."""
 
     __module__ = "rayshim.job_config"
@@ -167,22 +174,33 @@ class JobConfig:
         default_actor_lifetime="non_detached",
         _py_driver_sys_path=None,
     ):
-        if default_actor_lifetime not in ("detached", "non_detached"):
-            raise ValueError(
-                f"Default actor lifetime must be one of `detached`, `non_detached`, not {default_actor_lifetime!r} ({at('JobConfig')})"
+        if not isinstance(code_search_path or [], (list, tuple)):
+            raise TypeError(
+                f"The type of code search path is incorrect: {type(code_search_path)} ({at('JobConfig')}: give a list of directories)"
             )
+        self.set_default_actor_lifetime(default_actor_lifetime)
         self.jvm_options = jvm_options or []
         self.code_search_path = code_search_path or []
         self.runtime_env = runtime_env or {}
         self.metadata = metadata or {}
         self.ray_namespace = ray_namespace
-        self.default_actor_lifetime = default_actor_lifetime
         self.py_logging_config = None
 
     def set_metadata(self, key, value):
         self.metadata[key] = value
 
+    def set_default_actor_lifetime(self, default_actor_lifetime):
+        """Whether actors outlive what made them where their options do not say: "detached" or "non_detached". ValueError for anything else."""
+        if default_actor_lifetime not in ("detached", "non_detached"):
+            raise ValueError(
+                f"Default actor lifetime must be one of `detached`, `non_detached`, not {default_actor_lifetime!r} ({at('JobConfig')})"
+            )
+        self.default_actor_lifetime = default_actor_lifetime
+
     def set_runtime_env(self, runtime_env, validate=False):
+        """The program's runtime environment; with `validate` ValueError and TypeError for a wrong one."""
+        if validate and runtime_env:
+            checked(runtime_env, "JobConfig", in_use=False)
         self.runtime_env = runtime_env or {}
 
     def set_ray_namespace(self, ray_namespace):
@@ -190,3 +208,27 @@ class JobConfig:
 
     def set_py_logging_config(self, logging_config=None):
         self.py_logging_config = logging_config
+
+    def ensure_logging_config(self, logging_config=None):
+        """Sets it, a LoggingConfig or its dict, if there is none yet. TypeError for anything else."""
+        if logging_config is None or self.py_logging_config is not None:
+            return
+        if isinstance(logging_config, dict):
+            logging_config = LoggingConfig.from_dict(logging_config)
+        if not isinstance(logging_config, LoggingConfig):
+            raise TypeError(
+                f"logging_config must be a dict or LoggingConfig, got {type(logging_config)} ({at('ensure_logging_config')})"
+            )
+        self.set_py_logging_config(logging_config)
+
+    @classmethod
+    def from_json(cls, job_config_json):
+        """The JobConfig of a dict with `runtime_env`, `metadata`, `jvm_options`, `code_search_path`."""
+        return cls(
+            jvm_options=job_config_json.get("jvm_options"),
+            code_search_path=job_config_json.get("code_search_path"),
+            runtime_env=job_config_json.get("runtime_env"),
+            metadata=job_config_json.get("metadata"),
+            ray_namespace=job_config_json.get("ray_namespace"),
+            _client_job=job_config_json.get("client_job", False),
+        )

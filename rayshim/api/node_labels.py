@@ -11,6 +11,6 @@ _VARIABLES = {
 
 
 def of_machine(node):
-    """{label: value} that the machine has of itself: its id `node`, and what Ray's environment variables say."""
+    """The default labels of this machine, {label: value}: its id `node`, and the values of Ray's environment variables."""
     found = {label: os.environ[variable] for label, variable in _VARIABLES.items() if os.environ.get(variable)}
     return {"ray.io/node-id": node, **found}

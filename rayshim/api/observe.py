@@ -1,4 +1,4 @@
-"""What a run tells of itself: `report`, `graph`, `digest`, `timeline`, and who is asking."""
+"""Functions that describe the run and the caller: `report`, `graph`, `digest`, `timeline`, `get_runtime_context`, `get_gpu_ids`."""
 
 from reactor import _core
 
@@ -7,19 +7,24 @@ from rayshim.session import session
 
 
 def digest(seconds=60.0):
-    """A running hash of what has passed the actors and tasks of this session: the arguments and results of every call, in each actor's
-    order. Waits until the calls that were made have ended, for `seconds` at most. 16 hexadecimal digits, the same for two runs in which the same passed, in whatever placement.
+    """A hash of the arguments and results of all calls in this session, in each actor's order.
 
-    Errors count as such, whatever they say; calls of threaded and async actors, and what a generator yields, do not count. Sets of
-    strings have another order in each interpreter unless PYTHONHASHSEED is set. RuntimeError without a session or with
-    `init(digest=False)`.
+    Two runs that make the same calls with the same arguments and results have the same digest, in every placement.
+
+    Not part of the hash: calls of threaded and async actors, values that a generator yields, and the text of errors. A set of strings has
+    another order in each interpreter, and so another hash, unless PYTHONHASHSEED is set.
+
+    Arguments:
+        seconds: how long to wait at most until the calls made so far have ended.
+
+    Returns 16 hexadecimal digits (str). Raises RuntimeError without a session, or after `init(digest=False)`.
     """
     s = session.current
     if s is None or not s.settings["digest"]:
         found = (
-            "no session is running. Call it between init() and shutdown()"
+            "no session is running. Call digest() between init() and shutdown()"
             if s is None
-            else "init(digest=False) turned it off. Leave that out"
+            else "init(digest=False) turned the digest off. Leave digest=False out"
         )
         raise RuntimeError(f"{at('digest')}: {found}")
     import time
@@ -32,7 +37,7 @@ def digest(seconds=60.0):
 
 
 def get_runtime_context():
-    """The RuntimeContext of the caller: who and where it is."""
+    """The RuntimeContext of the caller: its job, node, actor and task ids, its resources, and more."""
     from rayshim.worker.context import RuntimeContext
 
     session.ensure()
@@ -40,37 +45,46 @@ def get_runtime_context():
 
 
 def get_gpu_ids():
-    """Ids of the GPUs that this worker may use; strings where CUDA_VISIBLE_DEVICES names the machine's, else ints."""
+    """Ids of the GPUs that this worker may use: str if CUDA_VISIBLE_DEVICES is set on the machine, else int."""
     from rayshim.worker.context import gpu_ids
 
     return gpu_ids()
 
 
 def report():
-    """What was recorded and replayed so far, in all processes: a Report, which prints itself as a table and has `to_dict()`.
-    RuntimeError without a session."""
+    """A Report of this run so far, over all processes: recorded segments, calls made and replayed, divergences, physical answers, and calls
+    served in arrival order. `print` shows it as a table; `to_dict()` returns its values.
+
+    Raises RuntimeError without a session."""
     from rayshim.plans import recorder
 
     return recorder.report(_session())
 
 
 def graph():
-    """The recorded graph of the program so far, a RecordedGraph: `text()`, `mermaid()`, `dot()`, `html(path)`. RuntimeError
-    without a session, or if nothing was recorded (`replay_plans=False`)."""
+    """The graph of the calls recorded so far, a RecordedGraph with `text()`, `mermaid()`, `dot()`, `html(path)` and `save(path)`.
+
+    Raises RuntimeError without a session, or after `init(replay_plans=False)`, which records no calls."""
     from rayshim.plans import recorder
 
     return recorder.graph(_session())
 
 
 def timeline(filename=None):
-    """Calls and waits since the start as events for Perfetto or chrome://tracing: a list of dicts, or, with `filename`, written
-    there as JSON. RuntimeError unless the session was started with `init(trace=True)` or `python -m rayshim --trace`."""
+    """The times of calls and waits since the start of the session, as events for Perfetto or chrome://tracing.
+
+    Returns a list of dicts. With `filename` (str), writes it to that file as JSON instead. Raises RuntimeError unless the session was
+    started with `init(trace=True)` or `python -m rayshim --trace PATH`."""
     from rayshim.plans import tracing
 
-    return tracing.timeline(_session(), filename)
+    if session.current is None:
+        raise RuntimeError(
+            f"Ray has not been started yet. Timeline requires Ray to be initialized first. ({at('timeline')}: call init(trace=True))"
+        )
+    return tracing.timeline(session.current, filename)
 
 
 def _session():
     if session.current is None:
-        raise RuntimeError(f"there is no session: call init() first, and this before shutdown() (at {calling()})")
+        raise RuntimeError(f"no session is running. Call this between init() and shutdown() (at {calling()})")
     return session.current

@@ -1,7 +1,7 @@
 """`init` and `shutdown`: a session from its start to its end."""
 
 import os
-import selectors  # noqa: F401  now, as all that `init` needs: later a module of the program that is called "select" would be found
+import selectors  # noqa: F401  imported early, like all that `init` needs: later, a module "select" of the program would be found instead
 import sys
 
 from reactor import _core
@@ -47,63 +47,87 @@ def init(
     trace=False,
     **accepted,
 ):
-    """Starts the runtime in this process.
+    """Starts a session: the runtime that executes the actors and tasks of this program, on this machine.
+
+    If the program does not call `init`, its first `.remote()` or `put` starts a session with the defaults. Arguments that Ray has mean the
+    same as on Ray.
 
     Arguments:
-        address: None or "local". Another machine's cluster, or "auto", is refused: rayshim runs on this machine, in this program.
-        num_cpus, num_gpus: int or float; what tasks and actors may use at once. Default: what the machine has.
-        resources: {name: amount} of further resources.
-        object_store_memory: bytes that large values may take together; default 30% of the memory. Beyond that, values that
-            nobody is reading go to the disk, those read longest ago first, and are read from there.
-        object_spilling_directory: where on the disk; default: `_temp_dir`, RAY_TMPDIR, or the system's temporary directory. The
-            file has no name and ends with the run. `_system_config={"automatic_object_spilling_enabled": False}`: a full store
-            is an ObjectStoreFullError instead.
-        namespace: where named actors are looked up; default: one of this session's own.
-        log_to_driver: whether workers' output is shown here, each line with its origin; default: RAY_LOG_TO_DRIVER, else True.
-        ignore_reinit_error: a second init does nothing instead of raising RuntimeError.
-        local_mode: same as placement="inline".
-        runtime_env: {"env_vars": {...}, "working_dir": path, "py_modules": [path], "worker_process_setup_hook": function or its
-            name} for the workers; see rayshim.runtime_env.
-        labels: {name: value}, strings, shown by `nodes`.
-        job_config: a JobConfig: its runtime environment and namespace hold where the arguments say nothing.
-        configure_logging, logging_level, logging_format: the logger "ray" gets a handler for stderr, with this level (default
-            INFO) and format.
-        logging_config: a LoggingConfig for the root logger here and in the workers.
-        placement: "isolated" (a process per actor, tasks in a pool), "packed" or `packed(n)` (n processes host the actors; see
-            rayshim.packed) or "inline" (all in this process, each call run at the point of call; `pdb` works). Default: the environment variable RAYSHIM_PLACEMENT, or
-            "isolated".
-        ordering: in which order an actor takes the messages of several callers, and `wait` its refs.
-            "logical" (default; environment variable RAYSHIM_ORDERING): as in the program's serial run, in which each call runs to its
-            end where it is made, so every run gives the same. Where that keeps callers waiting for longer than `patience` allows (behind a call
-            that never ends, say), or cannot be done at all, calls are served in the order of arrival from then on, with one line that names them.
-            "strict": the same, and what cannot be ordered is an OrderingError. "arrival": first come, first served, as in Ray.
-        patience: what logical order may cost. The time that a caller is blocked by order alone (its call is held though the actor is free) is
-            added up for each pair of a caller and the unfinished call that it waits for; and for each place of `wait`, the time in which enough refs
-            were done but not the first ones. Where the sum exceeds the budget, that pair or place is served in the order of arrival, as on Ray, for
-            the rest of the run, with one line on stderr. Default (also: environment variable RAYSHIM_PATIENCE): 0.1 seconds plus 10% of the time since the pair or place was first met. A number: so many
-            seconds. A string such as "25%": 0.1 seconds plus this share. math.inf: no limit; then order ends only where nothing else can move.
-        digest: keep the running hash that `rayshim.digest()` gives. True: of an array over 64 KiB one cache line in 64, which costs next
-            to nothing; "full": all of it, which costs as much again as copying it; False: none.
-        record: path of a new directory that keeps what the run does: each call with its place and values (shortened), each answer of the
-            clock (timeouts, `wait` by arrival). See `rayshim diff` and rayshim.journal.rerun.
-        replay: path of a record: the run gets the same seed and answers, and each actor its calls in the same order. What was killed or
-            cancelled is so again, at the same place between two calls. The calls of threaded and async actors begin in the
-            same order, the event loop of an async actor does the same, with the same timeouts and cancellations, and the threads of a threaded
-            one take the same turns (in a recorded run, too, one of them runs at a time; see rayshim.journal.turns). What the program reads
-            from sockets, pipes, clocks and other programs is not kept. A program that no longer matches its record gets a ReplayError that says where.
-        seed: int; `random`, `numpy.random` and `torch` of every actor and task are then seeded from it and the place of the actor's
-            creation, or of the task, in the program: the same in each run and placement. Default: from the operating system.
-        replay_plans: record the pattern of calls and follow it when it comes again; False turns this off, with the same results.
-        trace: keep the times of calls and waits for `timeline`.
-        accepted: Ray's other arguments, as include_dashboard, dashboard_host. They have no meaning here and are ignored, as the
-            rest of _system_config is; a name that Ray does not have is a RuntimeError.
+        address: which session. "local": a new one of this program's own. "auto", or the address that `rayshim start --head` has printed: the
+            program becomes a driver of that session; arguments that belong to the session (num_cpus, resources, ordering, ...) cannot be
+            given then. None: the session that the environment variable RAY_ADDRESS names, or the one that `rayshim start --head` has
+            started on this machine, or a new one.
+        num_cpus: whole number; how many CPUs tasks and actors may use at the same time. Default: all CPUs of this machine.
+        num_gpus: the same for GPUs.
+        resources: {name: amount} of custom resources.
+        object_store_memory: size of the object store in bytes, for all large values together. Default: 30% of the memory. When the store is
+            full, values that nobody is reading are moved to the disk (least recently read first), and are read from there.
+        object_spilling_directory: directory for the values on the disk. Default: `_temp_dir`, RAY_TMPDIR, or the system's temporary
+            directory. They go into one file that has no name and disappears when the program ends.
+            `_system_config={"automatic_object_spilling_enabled": False}` turns spilling off; a full store then raises ObjectStoreFullError.
+        namespace: namespace in which named actors are created and looked up. Default: a new one for this session.
+        log_to_driver: whether the driver shows what workers print; each line begins with the name and process id of its worker. Default:
+            the environment variable RAY_LOG_TO_DRIVER, or True.
+        ignore_reinit_error: if True, calling `init` during a session does nothing; otherwise it raises RuntimeError.
+        local_mode: True is the same as placement="inline".
+        runtime_env: dict for the environment of the workers, with any of "env_vars" ({name: value}), "working_dir" (path), "py_modules"
+            ([path or module]) and "worker_process_setup_hook" (function or its name). See rayshim.runtime_env.
+        labels: {name: value} of strings; labels of this machine, for label selectors and `nodes`.
+        job_config: a JobConfig. Its runtime_env and namespace apply if those arguments are not given.
+        configure_logging: whether the logger "ray" gets a handler for stderr.
+        logging_level: level of that logger; default INFO.
+        logging_format: format of that handler.
+        logging_config: a LoggingConfig for the root logger of the driver and the workers.
+        placement: which process runs which actor. Default: the environment variable RAYSHIM_PLACEMENT, or "isolated".
 
-    Environment variables of Ray's that hold here: RAY_OVERRIDE_RESOURCES, RAY_OVERRIDE_LABELS, RAY_RUNTIME_ENV_HOOK,
-    RAY_LOG_TO_DRIVER, RAY_DEDUP_LOGS and the like.
+            - "isolated": one process per actor, and a pool of processes for tasks.
+            - "packed" or `packed(n)`: n processes, each with many actors; see rayshim.packed.
+            - "inline": everything in this process. Each call runs to its end inside `.remote()`, so `pdb` works.
 
-    Returns a RayContext. Raises RuntimeError if called twice, ConnectionError for a cluster's address, ValueError for bad
-    numbers.
+        ordering: the order in which an actor runs the calls of several callers, and in which `wait` returns refs. Default: the environment
+            variable RAYSHIM_ORDERING, or "logical".
+
+            - "logical": the order of the serial run, in which each call runs to its end inside `.remote()`. Results are then the same in
+              every run. If this order blocks callers for longer than `patience` allows (for example behind a call that never ends), these
+              calls are served in arrival order from then on, and one line on stderr names them.
+            - "strict": always the order of the serial run. A call that cannot be ordered gets an OrderingError.
+            - "arrival": first come, first served, as on Ray.
+
+        patience: the budget of time for which logical order may block callers. There is one budget for each pair of a caller and a call that
+            delays it, and one for each place in the program that calls `wait`. A pair spends the time in which the caller's call waits for the
+            other call although its actor is free. A place of `wait` spends the time in which enough refs are done, but not the first ones of
+            its list. When a budget is spent, its pair or place is served in arrival order for the rest of the run. Default: the environment
+            variable RAYSHIM_PATIENCE, or "10%".
+
+            - A number: the budget in seconds.
+            - A string such as "25%": the budget is 0.1 s plus this share of the time since the pair or place first occurred.
+            - math.inf: no limit. Arrival order is then used only if otherwise nothing in the program could continue.
+
+        digest: how `rayshim.digest()` hashes values. True: arrays over 64 KiB are sampled (one cache line in 64), which costs almost nothing.
+            "full": every byte is hashed, which costs about as much as copying the value. False: no digest.
+        record: path of a new directory, into which the run writes its journal: each call with its place in the code and its values
+            (shortened), and each event that depends on timing (timeouts, deaths, calls in arrival order). Default: the environment variable
+            RAYSHIM_RECORD, or no journal.
+        replay: path of a journal. The run repeats the run of the journal: the same seed, the same order of calls in each actor, the same
+            timeouts and results of `wait`, and the same kills and cancellations at the same place between two calls. Coroutines of an async
+            actor and threads of a threaded actor continue in the same order. (For this, only one thread of an actor runs at a time, also while
+            a journal is written.) Data that the program reads from sockets, pipes, clocks and other programs is not in the journal. If the
+            program no longer matches its journal, a ReplayError names the place. Default: the environment variable RAYSHIM_REPLAY, or no replay.
+        seed: int. Each actor and task gets its own seed for `random`, `numpy.random` and `torch`, made from this number and the place of its
+            creation or call in the program. So it draws the same numbers in every run and placement. Default: a random seed.
+        replay_plans: whether repeated patterns of calls are recorded and replayed, which makes calls faster. With False, results are the same.
+        trace: whether to record the times of calls and waits for `timeline`.
+        **accepted: other arguments that Ray has, such as include_dashboard. They have no meaning on one machine and are ignored. An
+            argument that Ray does not have raises RuntimeError.
+
+    These environment variables of Ray apply, too: RAY_OVERRIDE_RESOURCES, RAY_OVERRIDE_LABELS, RAY_RUNTIME_ENV_HOOK,
+    RAY_LOG_TO_DRIVER, RAY_DEDUP_LOGS and related ones.
+
+    Returns a RayContext. Raises RuntimeError if a session is already running, ConnectionError for the address of a cluster, ValueError for
+    an invalid number.
     """
+    if "rayshim.api.on_ray" in sys.modules and sys.modules["rayshim.api.on_ray"].active:
+        return sys.modules["ray"].init(address, ignore_reinit_error=ignore_reinit_error)
     if session.current is not None:
         if ignore_reinit_error:
             return RayContext(session.current)
@@ -112,8 +136,47 @@ def init(
             "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'. "
             f"({at('init')}: a session is running)"
         )
-    from rayshim.api import arguments as arguments  # noqa: PLC0414
+    from rayshim.api import arguments
+    from rayshim.session import heads
 
+    how = {
+        "configure_logging": configure_logging,
+        "logging_level": logging_level,
+        "logging_format": logging_format,
+        "log_to_driver": log_to_driver,
+    }
+    recording = bool(replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS")
+    tracing = bool(trace) or bool(os.environ.get("RAYSHIM_TRACE"))
+    if address or os.environ.get("RAY_ADDRESS") or heads.any_runs(accepted.get("_temp_dir")):
+        from rayshim.api import attaching
+
+        there = attaching.Asked(
+            address=address,
+            of_session={
+                "num_cpus": num_cpus,
+                "num_gpus": num_gpus,
+                "resources": resources,
+                "labels": labels,
+                "object_store_memory": object_store_memory,
+                "ordering": ordering,
+                "placement": placement,
+                "patience": patience,
+                "seed": seed,
+                "record": record,
+                "replay": replay,
+            },
+            of_driver={
+                "namespace": namespace,
+                "runtime_env": runtime_env,
+                "job_config": job_config,
+                "logging_config": logging_config,
+            },
+            how=how,
+            accepted=accepted,
+            serial=local_mode or (placement or os.environ.get("RAYSHIM_PLACEMENT")) == "inline",
+        ).begin(recording, tracing)
+        if there is not None:
+            return RayContext(there) if isinstance(there, session.Session) else there
     placement = placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
     order, budget = arguments.check_order(ordering), arguments.budget(patience)
     kept = replayed = None
@@ -126,21 +189,23 @@ def init(
         kept, replayed, seed, order = rerun.prepare(record, replay, seed, order)
     if digest not in (True, False, "full"):
         raise ValueError(f"init(digest={digest!r}) at {calling()}: must be True, False or 'full'")
-    arguments.check(address, num_cpus, num_gpus, object_store_memory, resources, labels, placement, accepted)
+    arguments.check(num_cpus, num_gpus, object_store_memory, resources, labels, namespace, placement, accepted)
     if local_mode:
         placement = "inline"
     kind = kinds.kind(placement)
     of_kind = kind.for_runtime(placement)
     env = arguments.environment(runtime_env, job_config, accepted.get("_skip_env_hook"))
-    logging_config = logging_config or (job_config.py_logging_config if job_config is not None else None)
-    if logging_config is not None:
-        logging_config.check()
-    amounts, store = arguments.amounts(num_cpus, num_gpus, resources, object_store_memory)
+    logging_config = arguments.logging(logging_config, job_config)
+    amounts, store = arguments.amounts(num_cpus, num_gpus, resources, object_store_memory, accepted.get("_memory"))
     node = os.urandom(28).hex()
     settings = {
         "namespace": namespace
         or (job_config.ray_namespace if job_config is not None else None)
-        or os.urandom(16).hex(),
+        or arguments.random_namespace(),
+        "session_name": arguments.session_name(),
+        "session_pid": os.getpid(),
+        "temp_dir": arguments.temp_dir(accepted),
+        "lifetime": arguments.lifetime(job_config),
         "placement": kind.name,
         "seed": seed,
         "ordering": order,
@@ -154,8 +219,8 @@ def init(
         "logging": logging_config,
         "resources": amounts,
         "driver": os.getpid(),
-        "recording": bool(replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS"),
-        "trace": bool(trace) or bool(os.environ.get("RAYSHIM_TRACE")),
+        "recording": recording,
+        "trace": tracing,
     }
     from reactor.runtime.driver import Driver
 
@@ -175,8 +240,13 @@ def init(
         **of_kind,
     )
     driver.start()
-    logger = (logging_level, logging_format) if configure_logging else None
-    return RayContext(_begin(driver, kind, logger, arguments.shows_output(log_to_driver)))
+    # These imports run while the zygote starts.
+    from rayshim.api import beginning
+    from rayshim.errors import logs
+
+    made = beginning.begin(driver, settings, kind, logging_config=logging_config, **how)
+    logs.logger.info("Started a local Ray instance. (rayshim, %s, %g CPUs)", kind.name, amounts["CPU"])
+    return RayContext(made)
 
 
 def _digesting(kept, digest):
@@ -184,41 +254,13 @@ def _digesting(kept, digest):
     return _core.Digest.FULL if kept or digest == "full" else _core.Digest.SAMPLED if digest else _core.Digest.NONE
 
 
-def _begin(driver, kind, logger, shows_output):
-    """Begins the session of a driver that has just been started, in its process; what does not need to be there before is imported beside the
-    zygote's start. Arguments: kind, of placement; logger, (level, format) for the logger "ray", None: leave it as it is."""
-    from rayshim.api import termination, worker_lines
-    from rayshim.errors import logs
-    from rayshim.ordering import deadlock
-    from rayshim.worker import hooks, unhandled
-
-    settings, logging_config = driver.settings, driver.settings["logging"]
-    if logger is not None:
-        try:
-            logs.configure(*logger)
-        except BaseException:
-            driver.stop()
-            raise
-    screen = worker_lines.Screen(plain=logging_config is not None) if shows_output else None
-    driver.show = screen and screen.show
-    driver.lost = unhandled.report
-    hooks.install(settings, "driver")
-    placed = kind(driver.control, settings)
-    hooks.observe(placed)
-    made = session.begin(session.Session(placed, driver))
-    made.screen = screen
-    deadlock.offer_picture()
-    termination.begin()
-    if logging_config is not None:
-        logging_config.apply()
-    hooks.begin_driver(made)
-    logs.logger.info("Started a local Ray instance. (rayshim, %s, %g CPUs)", kind.name, driver.cpus)
-    return made
-
-
 @session.changes
 def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
-    """Ends the session: every worker, and the memory as far as the program has no arrays over it. Does nothing without one, or in a call."""
+    """Ends the session: ends all workers and frees its shared memory, except for arrays that the program still has.
+
+    Does nothing if no session is running, or when called inside an actor or task in inline placement."""
+    if "rayshim.api.on_ray" in sys.modules and sys.modules["rayshim.api.on_ray"].active:
+        return sys.modules["rayshim.api.on_ray"].end(_exiting_interpreter=_exiting_interpreter)
     if session.current is None or session.current.driver is None or _core.in_inline_call():
         return
     if _exiting_interpreter:
@@ -227,7 +269,7 @@ def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
         try:
             tell()
         except Exception as error:  # the program's own end goes on
-            print(f"rayshim: {tell.__name__}: {error}", file=sys.stderr)
+            print(f"rayshim: {tell.__name__} failed at the end of the session: {error}", file=sys.stderr)
     from rayshim.api import termination
     from rayshim.ordering.deadlock import withdraw_picture
 
@@ -236,6 +278,7 @@ def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
     orders.say_at_end()
     ended = session.end()
     ended.driver.stop()
+    ended.placement.end()
     if ended.settings["kept"]:
         from rayshim.journal import rerun
 
@@ -245,7 +288,7 @@ def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
 
 
 def _let_finish():
-    """A program that ends while calls are at work gives them the half second that Ray gives them, for what they print."""
+    """When the program ends, waits up to half a second for running calls, as Ray does, so that their output is shown."""
     import time
 
     deadline = time.monotonic() + _LAST_SECONDS
@@ -254,17 +297,17 @@ def _let_finish():
 
 
 def is_initialized():
-    """Whether there is a session."""
+    """Whether a session is running."""
     return session.current is not None
 
 
 class RayContext:
-    """What `init` returns: facts of the session, by attribute or key; as a context manager it shuts down at the end."""
+    """The result of `init`: facts about the session, as attributes and as keys. As a context manager it ends the session at the end of the block."""
 
     def __init__(self, s):
         import sys
 
-        self.dashboard_url = ""
+        self.dashboard_url = s.settings.get("dashboard", "")
         self.python_version = "{}.{}.{}".format(*sys.version_info[:3])
         self.ray_version = RAY_VERSION
         self.ray_commit = ""
@@ -276,13 +319,15 @@ class RayContext:
             "webui_url": "",
             "session_dir": "",
             "metrics_export_port": 0,
-            "gcs_address": "local",
-            "address": "local",
+            "gcs_address": s.settings.get("address", "local"),
+            "address": s.settings.get("address", "local"),
             "dashboard_agent_listen_port": 0,
             "node_id": s.settings["node"],
         }
 
     def __getitem__(self, key):
+        if key not in self.address_info and key not in vars(self):
+            raise KeyError(key)
         return self.address_info[key] if key in self.address_info else getattr(self, key)
 
     def __contains__(self, key):
@@ -314,6 +359,9 @@ class RayContext:
 
     def disconnect(self):
         shutdown()
+
+    def _repr_html_(self):
+        return f"<table><tr><th>Python</th><td>{self.python_version}</td></tr><tr><th>Ray</th><td>{self.ray_version}</td></tr></table>"
 
     def __repr__(self):
         return (

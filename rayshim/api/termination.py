@@ -1,21 +1,22 @@
-"""SIGTERM in the driver ends the program as `sys.exit(15)` does, so that its `finally` blocks and exit functions run: Ray's rule."""
+"""As in Ray, SIGTERM ends the driver as `sys.exit(15)` does, so that `finally` blocks and exit functions run."""
 
 import signal
 import sys
 import threading
 
-_before = None  # the handler that ours took the place of
+_before = None  # the handler from before `init`
 
 
 def begin():
-    """At `init`: as in Ray, whatever the program had set before; what it sets from now on holds. Only in the main thread."""
+    """At `init`, in the main thread: sets the handler of SIGTERM, as Ray does. It replaces a handler that the program has set before; the program
+    may set its own again."""
     global _before
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is not _exit:
         _before = signal.signal(signal.SIGTERM, _exit)
 
 
 def end():
-    """At `shutdown`: SIGTERM is what it was before `init`."""
+    """At `shutdown`: restores the handler of SIGTERM from before `init`."""
     global _before
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is _exit:
         signal.signal(signal.SIGTERM, signal.SIG_DFL if _before is None else _before)

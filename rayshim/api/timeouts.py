@@ -1,4 +1,4 @@
-"""The `timeout` that a user gives."""
+"""Checks the argument `timeout` of `get` and `wait`."""
 
 from rayshim.errors.sites import calling
 
@@ -6,8 +6,8 @@ _MOST = 9.2e15  # seconds; Ray counts milliseconds in 63 bits
 
 
 def seconds(timeout, call, least=None):
-    """`timeout` as a float; `call` is the function's name. TypeError for what is no number, ValueError for nan and for less than `least`, OverflowError
-    for infinity and the like, as in Ray."""
+    """`timeout` as a float. `call`: name of the function, for errors. As in Ray, raises TypeError if it is not a number, ValueError if it is NaN or
+    below `least`, OverflowError if it is too large."""
     where = lambda: f"{call}(timeout={timeout!r}) at {calling()}"  # noqa: E731
     if isinstance(timeout, (str, bytes)):
         raise TypeError(f"{where()}: the timeout must be a number of seconds or None, not {type(timeout).__name__}")

@@ -15,11 +15,16 @@ from rayshim.session import session
 
 
 def get(object_refs, *, timeout=None, _use_object_store=False):
-    """The value of a ref, or the list of values of a list of refs.
+    """Waits for the value of a ref and returns it; for a list of refs, the list of their values.
 
-    Waits until they are there; with `timeout` (seconds) GetTimeoutError when that is not enough. Raises the error of the first
-    ref in the list that failed. A generator is given back as it is. Arrays are read-only views of shared memory. TypeError for what is not a ref; ValueError for a
-    ref of an earlier session.
+    Arrays in the value are read-only views of shared memory. An ObjectRefGenerator is returned unchanged.
+
+    Arguments:
+        object_refs: an ObjectRef or a list of them.
+        timeout: seconds to wait at most; None: no limit.
+
+    Raises the exception of the call if it failed (in a list: of the first ref that failed), GetTimeoutError if a value is not
+    ready in time, TypeError or ValueError if an argument is not a ref, ValueError for a ref of an earlier session.
     """
     if timeout is not None:
         timeout = seconds(timeout, "get")
@@ -45,15 +50,15 @@ def get(object_refs, *, timeout=None, _use_object_store=False):
         if _is_compiled(object_refs):
             return _get_compiled([object_refs], timeout)[0]
         raise ValueError(
-            f"Invalid type of object refs, {type(object_refs)}, is given. 'object_refs' must either be a single object ref "
-            f"or a list of object refs. ({at('get')})"
+            f"Invalid type of object refs, {type(object_refs)}, is given. 'object_refs' must either be an ObjectRef or a "
+            f"list of ObjectRefs. ({at('get')})"
         )
     for ref in object_refs:
         if not isinstance(ref, ObjectRef):
             if any(map(_is_compiled, object_refs)):
                 return _get_compiled(object_refs, timeout)
             raise TypeError(
-                f"Attempting to call `get` on the value {ref!r}, which is not an ray.ObjectRef. ({at('get')}: it takes what `.remote()` and `put` gave)"
+                f"Attempting to call `get` on the value {ref!r}, which is not an ray.ObjectRef. ({at('get')}: pass refs from `.remote()` or `put`)"
             )
     if not object_refs:
         return []
@@ -86,7 +91,7 @@ def _get_compiled(refs, timeout):
     if not all(map(_is_compiled, refs)):
         raise ValueError(
             "Invalid type of object refs. 'object_refs' must be a list of CompiledDAGRefs if there is any CompiledDAGRef within it. "
-            f"({at('get')}: get the others in a call of their own)"
+            f"({at('get')}: call get() separately for the other refs)"
         )
     if timeout is None:
         return [ref.get() for ref in refs]
@@ -96,21 +101,23 @@ def _get_compiled(refs, timeout):
 def _unknown(refs):
     return ValueError(
         "You are trying to access Ray objects whose owner is unknown: they belong to an earlier init() that has been shut down, or were made "
-        f"from an id alone. Owners not found for objects [{', '.join(ref.hex() for ref in refs)}]. ({at('get')}) Make them again after the new init()"
+        f"from an id alone. Owners not found for objects [{', '.join(ref.hex() for ref in refs)}]. ({at('get')}) Create them again after the new init()"
     )
 
 
 def _time_out(timeout, n):
     _core.count_physical()
     raise GetTimeoutError(
-        f"Get timed out: some object(s) not ready. ({n} asked for, {timeout:g} s waited, {at('get')}) Give it more "
-        "time, or `wait` for those that are done"
+        f"Get timed out: some object(s) not ready. ({n} asked for, {timeout:g} s waited, {at('get')}) Set a "
+        "longer timeout, or call `wait` to get those that are done"
     )
 
 
 def put(value, *, _owner=None, _tensor_transport=None):
-    """Stores a copy of `value` and gives its ref. TypeError if it cannot be pickled or is a ref, ObjectStoreFullError if there is
-    no room for it."""
+    """Stores a copy of `value` in shared memory and returns a ref to it.
+
+    Raises TypeError if the value cannot be pickled or is a ref, ObjectStoreFullError if the store has no room for it.
+    """
     if session.current is None:
         session.ensure()
     if isinstance(value, ObjectRef):
@@ -129,11 +136,20 @@ def put(value, *, _owner=None, _tensor_transport=None):
 
 
 def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
-    """Waits until `num_returns` of the refs are done (of a generator: its next one) or `timeout` seconds have passed.
+    """Waits until `num_returns` refs of a list are done, or `timeout` seconds have passed.
 
-    Returns (ready, not_ready), both in the order of the list; `ready` has at most `num_returns`. Without a timeout these are the
-    first of the list, as in the program's serial run, as long as waiting for them costs no more than `init(patience=)` allows; then, and with
-    `init(ordering="arrival")`, those that are done first, as in Ray. Raises TypeError for what is not a list of refs, ValueError for duplicates or a wrong `num_returns`.
+    Without a timeout, the ready refs are the first `num_returns` of the list, as in the program's serial run. If waiting for them blocks
+    the caller for longer than `init(patience=)` allows, and always with `init(ordering="arrival")`, the ready refs are those that are
+    done first, as on Ray.
+
+    Arguments:
+        ray_waitables: list of ObjectRef and ObjectRefGenerator; a generator is done when its next ref is.
+        num_returns: how many refs to wait for.
+        timeout: seconds to wait at most; None: no limit.
+        fetch_local: no meaning on one machine.
+
+    Returns (ready, not_ready): two lists in the order of `ray_waitables`; `ready` has at most `num_returns` refs.
+    Raises TypeError if `ray_waitables` is not a list of refs, ValueError for duplicates or a wrong `num_returns`.
     """
     refs = ray_waitables
     if isinstance(refs, (ObjectRef, ObjectRefGenerator)):
@@ -168,6 +184,11 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
             return orders.wait(refs, num_returns, sys._getframe(1))
         return _core.wait(refs, num_returns, timeout)[:2]
     except TypeError:
+        for ref in refs:
+            if not isinstance(ref, (ObjectRef, ObjectRefGenerator)):
+                raise TypeError(
+                    f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing {type(ref)} ({at('wait')})"
+                ) from None
         if not any(isinstance(ref, ObjectRefGenerator) for ref in refs):
             raise
         return wait_with_generators(refs, num_returns, timeout)
@@ -175,7 +196,17 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
         known = [ref for ref in refs if isinstance(ref, ObjectRef) and not ref.stale]
         if not known or len(known) == len(refs):
             raise
-    # As in Ray: those that nobody knows are never ready, and an error only if there are no others.
+    # As in Ray: unknown refs are never ready, and an error only if all refs are unknown.
     ready = _core.wait(known, min(num_returns, len(known)), timeout)[0]
     done = set(ready)
     return ready, [ref for ref in refs if ref not in done]
+
+
+def free(object_refs, local_only=False):
+    """Gives up the values of these refs. Here a value's memory is free as soon as nobody has a ref to it, so this checks its arguments and the
+    caller's refs do the rest. TypeError for what is no ref."""
+    for ref in [object_refs] if isinstance(object_refs, ObjectRef) else object_refs:
+        if not isinstance(ref, ObjectRef):
+            raise TypeError(
+                f"Attempting to call `free` on the value {ref!r}, which is not an ray.ObjectRef. ({at('free')}: it takes refs)"
+            )

@@ -1,4 +1,4 @@
-"""Workers' lines on the driver's screen: with their origin, and lines that many workers print alike shown once."""
+"""Shows the output of workers on the driver's screen: each line with its origin, and equal lines of many workers only once."""
 
 import os
 import re
@@ -10,8 +10,8 @@ _HINT = " (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log
 
 
 class Screen:
-    """Prints lines, as `reactor.runtime.driver` hands them on: stream (1 or 2), label, pid, text. `plain`: without "(label pid=...)" before
-    them, which structured logs ask for."""
+    """Prints the lines that `reactor.runtime.driver` passes: stream (1 or 2), label, pid, text. `plain`: without "(label pid=...)" at the
+    beginning, as structured logs need."""
 
     def __init__(self, plain=False):
         self._plain = plain or os.environ.get("RAY_DISABLE_WORKER_LOG_PREFIX", "").lower() in ("1", "true")
@@ -30,7 +30,7 @@ class Screen:
             self._print(*shown)
 
     def end(self):
-        """At the session's end: what was held back."""
+        """At the end of the session: prints the lines that are still held back."""
         for shown in self._merger.rest() if self._merger is not None else ():
             self._print(*shown)
 
@@ -48,9 +48,10 @@ class _Seen:
 
 
 class Merger:
-    """Ray's rule: a line is shown when the first worker prints it; when others print the same, numbers aside, within
-    RAY_DEDUP_LOGS_AGG_WINDOW_S seconds, the last of these is shown after that time with their number. A worker's own repetitions are
-    all shown. Lines that match RAY_DEDUP_LOGS_ALLOW_REGEX are always shown, those of RAY_DEDUP_LOGS_SKIP_REGEX never."""
+    """Deduplicates lines by Ray's rule. A line is shown when the first worker prints it. If other workers print the same line (digits do not
+    count) within RAY_DEDUP_LOGS_AGG_WINDOW_S seconds, only the last of them is shown, after that time, with their number. Repetitions by
+    one worker are all shown. Lines that match RAY_DEDUP_LOGS_ALLOW_REGEX are always shown, lines that match
+    RAY_DEDUP_LOGS_SKIP_REGEX never."""
 
     def __init__(self):
         self._window = float(os.environ.get("RAY_DEDUP_LOGS_AGG_WINDOW_S", "5"))

@@ -1,1 +1,1 @@
-"""Remote functions, actor classes, handles, refs: what a call is made of, in the process that makes it."""
+"""The caller's side of a call: remote functions, actor classes, handles, options and refs."""

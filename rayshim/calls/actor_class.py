@@ -1,4 +1,4 @@
-"""Actor classes: `@remote class A`, and what `A.remote(...)` tells of the actor that it makes."""
+"""Actor classes: `@remote class A` and the creation of an actor by `A.remote(...)`."""
 
 import os
 import sys
@@ -8,20 +8,20 @@ from reactor import _core
 from rayshim.calls import binding, concurrency
 from rayshim.calls import options as opts
 from rayshim.calls import runtime_env as environments
-from rayshim.calls.class_info import ClassInfo
+from rayshim.calls.class_info import ClassInfo, check_groups
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.signature import Signature
 from rayshim.errors.exceptions import ActorAlreadyExistsError
 from rayshim.errors.sites import calling
 from rayshim.placement import demands, num_threads
-from rayshim.session import session
+from rayshim.session import accelerators, session
 from rayshim.session.environment import frozen
 
 _NAMED = 4096  # actors that the report shows by name
 
 
 class ActorClassInheritanceException(TypeError):
-    """`class B(A)` where A is an actor class."""
+    """Raised for `class B(A)` where A is an actor class."""
 
     __module__ = "rayshim.actor"
 
@@ -47,7 +47,7 @@ class NewActor:
 
 
 class ActorClass:
-    """A class whose instances live in processes of their own. `remote(*args, **kwargs)` makes one and gives its handle."""
+    """An actor class: `remote(*args, **kwargs)` creates an actor, an instance in a worker process, and returns its handle."""
 
     __module__ = "rayshim.actor"
 
@@ -65,7 +65,12 @@ class ActorClass:
     def __ray_metadata__(self):
         import types
 
-        return types.SimpleNamespace(modified_class=self._cls, class_name=self.__name__)
+        return types.SimpleNamespace(modified_class=self._cls, class_name=self.__qualname__)
+
+    @property
+    def __ray_actor_class__(self):
+        """The plain class."""
+        return self._cls
 
     def __call__(self, *args, **kwargs):
         raise TypeError(
@@ -82,7 +87,7 @@ class ActorClass:
     def __getattr__(self, name):
         if name.startswith("__") or "_cls" not in self.__dict__:
             raise AttributeError(name)
-        return getattr(self._cls, name)  # class attributes, static and class methods work here, as on the class itself
+        return getattr(self._cls, name)  # class attributes, static and class methods work as on the class itself
 
     def __dir__(self):
         return sorted({*dir(self._cls), "options", "remote", "bind"})
@@ -92,14 +97,18 @@ class ActorClass:
         return _Optioned(self, opts.actor_options(given, in_options=True))
 
     def remote(self, *args, **kwargs):
+        """Creates an actor and returns its ActorHandle at once. The arguments go to the constructor, which runs in the actor's process.
+
+        Raises TypeError if the arguments do not fit the constructor, ActorAlreadyExistsError if the actor's name is taken.
+        """
         return self._create(args, kwargs, self._options)
 
     def _remote(self, args=None, kwargs=None, **options):
-        """`options(**options).remote(*args, **kwargs)`: Ray's older way to say it."""
+        """Ray's older form of `options(**options).remote(*args, **kwargs)`."""
         return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
 
     def bind(self, *args, **kwargs):
-        """The node of a graph that makes an actor; see `ray.dag`."""
+        """A node of a graph that creates an actor; see `ray.dag`."""
         return self._bind(args, kwargs, self._options)
 
     def _bind(self, args, kwargs, options):
@@ -118,6 +127,7 @@ class ActorClass:
                 return found
         if self._info is None:
             self._info = ClassInfo(self._cls)
+            check_groups(self._info, _groups(options.get("concurrency_groups")))
         how = {
             "concurrency": options.get("max_concurrency"),
             "groups": _groups(options.get("concurrency_groups")),
@@ -136,18 +146,20 @@ class ActorClass:
             "namespace": namespace,
             "demand": {k: round(v * _core.UNIT) for k, v in place.demand.items()},
             "gpus": resources.get("GPU", 0),
+            "accelerators": accelerators.asked(resources),
             "within": place.group,
             "group": place.group and (place.group, place.capture),
             "ordinal": s.next_ordinal(),
             "creator": os.getpid(),
             "maker": s.record["number"] if s.record else 0,
-            "detached": options.get("lifetime") == "detached",
+            "detached": (options.get("lifetime") or s.settings["lifetime"]) == "detached",
             "max_restarts": options.get("max_restarts") or 0,
+            "scope": s.settings.get("scope"),
             "info": info_ref.offset,
             "preload": slow_imports(),
         }
         if place.demand:
-            facts["made_as"] = f"the actor {self.__qualname__} (made at {calling()})"
+            facts["made_as"] = f"the actor {self.__qualname__} (created at {calling()})"
         env = s.runtime_env
         if options.get("runtime_env"):
             env = environments.merged(env, environments.checked(options["runtime_env"], self.__name__))
@@ -188,7 +200,7 @@ class ActorClass:
 
 
 class _Optioned:
-    """`A.options(...)`: only `remote` or `bind` is left to be said."""
+    """The result of `A.options(...)`, with the methods `remote` and `bind`."""
 
     def __init__(self, actor_class, options):
         self._actor_class, self._options = actor_class, options
@@ -204,7 +216,7 @@ class _Optioned:
 def _taken(name, namespace):
     return ActorAlreadyExistsError(
         f"The name {name} (namespace={namespace}) is already taken. Please use a different name or get the existing actor "
-        f"using ray.get_actor('{name}', namespace='{namespace}') (at {calling()}; options(get_if_exists=True) does that in one call)"
+        f"using ray.get_actor('{name}', namespace='{namespace}') (at {calling()}; options(get_if_exists=True) does both in one call)"
     )
 
 
@@ -214,7 +226,7 @@ def slow_imports():
 
 
 def _groups(given):
-    """{name: max_concurrency}; Ray takes a list of {"name", "max_concurrency"} too."""
+    """{name: max_concurrency}. Like Ray, accepts a list of {"name", "max_concurrency"}, too."""
     if isinstance(given, list):
         return {group["name"]: group["max_concurrency"] for group in given}
     return dict(given or {})

@@ -1,6 +1,6 @@
-"""What `.bind(...)` of actors, their methods and functions makes: nodes of `ray.dag`, which lies above and is loaded at the first of them."""
+"""Access to the nodes of `ray.dag` for `.bind(...)`. That package is in a higher layer, and is imported at the first use."""
 
-load = None  # a function that gives the module rayshim.dag; the package `rayshim` sets it
+load = None  # a function that returns the module rayshim.dag; the package `rayshim` sets it
 
 
 def nodes():

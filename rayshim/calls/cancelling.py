@@ -1,4 +1,4 @@
-"""Cancelling a call: the side that asks. The worker's is rayshim.worker.interrupts."""
+"""The caller's side of `cancel`. The worker's side is rayshim.worker.interrupts."""
 
 import sys
 

@@ -1,19 +1,20 @@
-"""What callers know of an actor class: its methods with their options and signatures."""
+"""The description of an actor class for its callers: its methods with their options and signatures."""
 
 import copy
 
 from rayshim.calls import options as opts
 from rayshim.calls.generators import num_returns_code
 from rayshim.calls.signature import Signature, is_async, is_generator
-from rayshim.errors.sites import module_of
+from rayshim.errors.sites import calling, module_of
 
+SYSTEM_GROUP = "_ray_system"  # every actor has it: a call put there goes past what the actor is busy with
 _OPTIONS_ATTRIBUTE = "__ray_method_options__"
-# Methods that every actor has; the functions that do them are in rayshim.worker.builtin_methods.
+# Methods that every actor has; rayshim.worker.builtin_methods implements them.
 BUILT_IN = {"__ray_ready__": (0, 0), "__ray_call__": (1, -1), "__ray_terminate__": (0, 0), "__dag_stage__": (3, -1)}
 
 
 class ClassInfo:
-    """What callers need to know of an actor class: its methods in a fixed order, with signatures and numbers of results."""
+    """The description of an actor class for its callers: its methods in a fixed order, with signatures and numbers of results."""
 
     def __init__(self, cls):
         self.name = cls.__name__
@@ -26,9 +27,11 @@ class ClassInfo:
         for name in dir(cls):
             static = _lookup(cls, name)
             function = static.__func__ if isinstance(static, (staticmethod, classmethod)) else static
+            if hasattr(static, "__get__") and type(static).__name__ == "partialmethod":
+                function = static.__get__(None, cls)
             if not _is_function(function) or (name.startswith("__") and name in vars(object)):
                 continue
-            options = getattr(function, _OPTIONS_ATTRIBUTE, {})
+            options = getattr(_unwrapped(function), _OPTIONS_ATTRIBUTE, {})
             self.is_async |= is_async(function)
             signature = Signature(function, skip_self=not isinstance(static, staticmethod))
             least = signature.min_args if signature.simple else 1 << 30
@@ -41,11 +44,29 @@ class ClassInfo:
         self.max_task_retries, self.max_pending_calls = 0, -1  # of one actor, see `of_actor`
 
     def of_actor(self, options):
-        """This for an actor with `options`."""
+        """The ClassInfo for an actor with `options`."""
         made = copy.copy(self)
         made.max_task_retries = options.get("max_task_retries") or 0
         made.max_pending_calls = options.get("max_pending_calls", -1)
         return made
+
+
+def check_groups(info, groups):
+    """AssertionError, as in Ray, for a method with `@method(concurrency_group=)` of a group that the class has not."""
+    for name, entry in info.methods.items():
+        group = entry[5].get("concurrency_group")
+        if group is not None and group not in groups and group != SYSTEM_GROUP:
+            raise AssertionError(
+                f"{info.name}.{name}: concurrency_group={group!r}, and the actor's groups are {sorted(groups)} (made at {calling()}: name it in "
+                "@ray.remote(concurrency_groups=...))"
+            )
+
+
+def _unwrapped(function):
+    """As in Ray, the options are those of the function below all decorators that say what they wrap."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
 
 
 def _lookup(cls, name):
@@ -60,9 +81,11 @@ def _is_function(o):
 
 
 def method(*args, **kwargs):
-    """Decorator for an actor's method: `@ray.method(num_returns=2)`. Raises AssertionError for an unknown option."""
-    if not kwargs:
+    """Decorator that sets options of an actor's method: `@ray.method(num_returns=2)`. Raises AssertionError for an unknown option."""
+    if args and (kwargs or len(args) > 1 or not callable(args[0])):
         raise AssertionError(opts.METHOD_USAGE)
+    if args:
+        return args[0]
     checked = opts.method_options(kwargs)
 
     def annotate(function):

@@ -1,9 +1,9 @@
-"""What an actor's options say about calls at the same time: threads (`max_concurrency`), an event loop, concurrency groups."""
+"""Checks of the options for concurrent calls of an actor: threads (`max_concurrency`), an event loop, concurrency groups."""
 
 
 def check(cls_name, how, is_async):
-    """Raises ValueError for options that contradict each other; `how` as for rayshim.worker.concurrency.make. Of a group without threads, which as in Ray
-    shows only when the actor is made, the log tells."""
+    """Raises ValueError for options that contradict each other; `how`: see rayshim.worker.concurrency.make. A concurrency group with a size below 1 is
+    only logged here; as in Ray, it becomes an error when the actor is created."""
     limit = how.get("concurrency")
     for name, size in (how.get("groups") or {}).items():
         if size < 1:
@@ -18,14 +18,14 @@ def check(cls_name, how, is_async):
 
 
 def several_at_once(how, is_async):
-    """Whether an actor runs several calls at the same time, or not in the order in which they come; `how` as for rayshim.worker.concurrency.make."""
+    """Whether an actor runs several calls at the same time, or out of their order; `how`: see rayshim.worker.concurrency.make."""
     return bool(is_async or has_threads(how, is_async) or how.get("out_of_order"))
 
 
 def has_threads(how, is_async):
-    """Whether an actor runs calls in threads; `how` as for rayshim.worker.concurrency.make."""
+    """Whether an actor runs calls in threads; `how`: see rayshim.worker.concurrency.make."""
     return not is_async and bool(how.get("groups") or (how.get("concurrency") or 1) > 1)
 
 
 def no_room(group, size):
-    return f"max_concurrency must be greater than 0, and that of the concurrency group {group!r} is {size}"
+    return f"max_concurrency must be greater than 0, but the concurrency group {group!r} has {size}"

@@ -10,17 +10,17 @@ from rayshim.calls.signature import Signature, is_coroutine, is_generator
 from rayshim.errors.sites import calling
 from rayshim.placement import demands, num_threads
 from rayshim.placement.bundles import capturing
-from rayshim.session import session
+from rayshim.session import accelerators, session
 from rayshim.session.environment import frozen
 
 _VARIANTS = 64  # kept of one function
 
 
 class RemoteFunction:
-    """A function that runs in a task worker.
+    """A function that runs as a task in a worker process.
 
-    `remote(*args, **kwargs)` gives an ObjectRef, a list of them (`num_returns` above 1), None (`num_returns=0`) or, for a generator
-    function, an ObjectRefGenerator at once, and raises TypeError if the arguments do not fit the function.
+    `remote(*args, **kwargs)` returns at once: an ObjectRef, a list of them (`num_returns` above 1), None (`num_returns=0`) or, for a
+    generator function, an ObjectRefGenerator. It raises TypeError if the arguments do not fit the function.
     """
 
     def __init__(self, function, options):
@@ -31,7 +31,7 @@ class RemoteFunction:
             )
         self._function = function
         self._options = options
-        self._variants = {}  # options given -> the function with them, so that its export is found again
+        self._variants = {}  # options -> the RemoteFunction with these options, so that it is exported only once
         self.__name__ = getattr(function, "__name__", "function")
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
         self.__module__ = getattr(function, "__module__", None)
@@ -43,8 +43,13 @@ class RemoteFunction:
             f"Remote functions cannot be called directly. Instead of running '{self.__name__}()', try '{self.__name__}.remote()'. (at {calling()})"
         )
 
+    @property
+    def _function_name(self):
+        """Module and name of the function."""
+        return f"{self.__module__}.{self.__qualname__}"
+
     def remote(self, *args, **kwargs):
-        """Runs the function in a task worker. The first call exports it; later ones go to the core directly."""
+        """Runs the function in a task worker. The first call exports the function; later calls go directly to the core."""
         remote = self._export().remote
         decorate = getattr(self._function, "__ray_invocation_decorator__", None)
         if decorate is not None:
@@ -70,16 +75,16 @@ class RemoteFunction:
         return known
 
     def _remote(self, args=None, kwargs=None, **options):
-        """`options(**options).remote(*args, **kwargs)`: Ray's older way to say it."""
+        """Ray's older form of `options(**options).remote(*args, **kwargs)`."""
         function = self.options(**options) if options else self
         return function.remote(*(args or ()), **(kwargs or {}))
 
     def bind(self, *args, **kwargs):
-        """The node of a graph that calls the function; see `ray.dag`."""
+        """A node of a graph that calls the function; see `ray.dag`."""
         return binding.nodes().FunctionNode(self._function, args, kwargs, self._options, _remote=self)
 
     def forget(self):
-        """The session has ended: the next call exports the function anew."""
+        """Called when the session has ended: the next call exports the function again."""
         self.__dict__.pop("remote", None)
 
     def _export(self):
@@ -120,7 +125,7 @@ class RemoteFunction:
 
 
 def _flags(o, resources, place, env, threads):
-    """What the worker must do around the function, as a hashable key."""
+    """The options that the worker applies around the function, as a hashable key."""
     flags = {}
     if o.get("name"):
         flags["name"] = o["name"]
@@ -128,12 +133,14 @@ def _flags(o, resources, place, env, threads):
         flags["group"] = (place.group, place.capture)
     if resources.get("GPU"):
         flags["gpus"] = resources["GPU"]
+    if asked := accelerators.asked(resources):
+        flags["accelerators"] = tuple(sorted(asked.items()))
     if o.get("retry_exceptions"):
         which = o["retry_exceptions"]
         flags["retry_exceptions"] = tuple(which) if isinstance(which, (list, tuple)) else True
     most = o.get(
         "max_calls", 1 if resources.get("GPU") else 0
-    )  # Ray's default: a GPU's memory comes back with the process
+    )  # Ray's default: the end of the process frees its GPU memory
     if most:
         flags["max_calls"] = most
     if threads > 1:

@@ -1,4 +1,4 @@
-"""Generator tasks: what their callers get, and what the worker makes of a generator."""
+"""The caller's side of generator tasks and methods: ObjectRefGenerator and `wait` with generators."""
 
 import time
 from collections import deque
@@ -11,10 +11,10 @@ PENDING, CLOSING, ITEM, END, FAILED = _core.StreamState
 
 
 class ObjectRefGenerator:
-    """The values of a generator task or method as ObjectRefs, each as soon as it is there. Iterate it with `for` or `async for`.
+    """The result of a generator task or method: an iterator over ObjectRefs, one for each yielded value, as soon as it is yielded.
 
-    An exception in the generator is the last ref: those before it are good, getting it raises. So is the error of a task that was
-    cancelled or whose worker died.
+    Use it with `for` or `async for`. If the generator raises, is cancelled, or its worker dies, the last ref holds the error, and
+    `get` of it raises; the refs before it are valid.
     """
 
     def __init__(self, completion, link):
@@ -26,7 +26,7 @@ class ObjectRefGenerator:
         return self
 
     def __next__(self):
-        """The next value's ref; waits until the value is there. StopIteration after the last."""
+        """The ref of the next value; waits until the value is yielded. StopIteration after the last one."""
         found = _core.next_item(self._link, self._generator_ref, None)
         if found is None:
             return self._last(StopIteration)
@@ -37,7 +37,7 @@ class ObjectRefGenerator:
         return self
 
     async def __anext__(self):
-        """As `next`, without blocking the event loop. StopAsyncIteration after the last."""
+        """Like `next`, without blocking the event loop. StopAsyncIteration after the last one."""
         import asyncio
 
         from rayshim.session.futures import any_done
@@ -60,18 +60,31 @@ class ObjectRefGenerator:
         return _core.item_state(self._link, self._generator_ref)
 
     def _missing(self):
-        """The refs of which one must be done before `next` has something to give; none when it has."""
+        """The refs of which one must be done before `next` can return; empty if it can return now."""
         state = self._state()
         if state == PENDING:
             return [self._link, self._generator_ref]
         return [self._generator_ref] if state == CLOSING else []
 
+    def _next_sync(self, timeout_s=None):
+        """As `next`, waiting at most `timeout_s` seconds (None: until it is there); then a nil ref."""
+        while missing := self._missing():
+            if timeout_s is not None and not _core.wait(missing, 1, timeout_s)[0]:
+                return _nil()
+            if timeout_s is None:
+                _core.wait(missing, 1, None)
+        return next(self)
+
+    def _stream_exhausted(self):
+        """Whether all values were taken, so that only the end is to come."""
+        return self._state() not in (PENDING, ITEM)
+
     def completed(self):
-        """A ref that is done when the generator is; getting it raises if the task failed other than by the generator's exception."""
+        """A ref that is done when the generator has ended. `get` of it raises if the task failed for another reason than an exception in the generator."""
         return self._generator_ref
 
     def next_ready(self):
-        """Whether `next` would give a ref at once. False at the end."""
+        """Whether `next` would return a ref at once. False at the end."""
         state = self._state()
         return state == ITEM or (state == FAILED and not self._failure_given)
 
@@ -105,14 +118,37 @@ class ObjectRefGenerator:
         )
 
 
+def _nil():
+    from rayshim.calls.refs import ObjectRef
+
+    return ObjectRef.nil()
+
+
 def _unsupported(name):
     return NotImplementedError(
-        f"`gen.{name}` is not supported. (at {calling()}: refs are taken with next() or a loop; ray.cancel ends the task)"
+        f"`gen.{name}` is not supported. (at {calling()}: take refs with next() or a for loop; ray.cancel ends the task)"
     )
 
 
+class StreamingGeneratorStats:
+    """What `yield` gives in a streaming generator: how long it took to store the value.
+
+    Attributes:
+        object_creation_dur_s: float, seconds.
+    """
+
+    __module__ = "rayshim._raylet"
+    __slots__ = ("object_creation_dur_s",)
+
+    def __init__(self, object_creation_dur_s):
+        self.object_creation_dur_s = object_creation_dur_s
+
+    def __repr__(self):
+        return f"StreamingGeneratorStats(object_creation_dur_s={self.object_creation_dur_s})"
+
+
 class DynamicObjectRefGenerator:
-    """The value of a call with num_returns="dynamic": the refs of all that its generator gave. Iterating takes them out."""
+    """The value of a call with num_returns="dynamic": the refs of all values that its generator yielded. Iterating removes them."""
 
     def __init__(self, refs):
         self._refs = deque(refs)
@@ -126,20 +162,20 @@ class DynamicObjectRefGenerator:
 
 
 def num_returns_code(num_returns, is_generator):
-    """The core's number of results for an option `num_returns`; None is "streaming" for a generator and 1 for the rest."""
+    """The core's number of results for an option `num_returns`. None means "streaming" for a generator and 1 otherwise."""
     if num_returns is None:
         num_returns = "streaming" if is_generator else 1
     return {"streaming": _core.STREAM, "dynamic": _core.DYNAMIC}.get(num_returns, num_returns)
 
 
 def window(options):
-    """(how many values may be unread before the producer waits, 0 for any number; values in one yield) of some options."""
+    """From the options of a call: (how many values may be unread before the producer waits, 0 for no limit; values in one yield)."""
     most = options.get("_generator_backpressure_num_objects")
     return 0 if most is None or most < 0 else most, options.get("_num_objects_per_yield") or 1
 
 
 def wait(waitables, num_returns, timeout):
-    """`ray.wait` of a list that has generators among its refs: one is ready when `next` would not wait."""
+    """`ray.wait` of a list that contains generators. A generator is ready when `next` would not wait."""
     for w in waitables:
         if not isinstance(w, (ObjectRefGenerator, _core.Ref)):
             raise TypeError(
@@ -147,7 +183,7 @@ def wait(waitables, num_returns, timeout):
             )
     if len({id(w) if isinstance(w, ObjectRefGenerator) else w.uid for w in waitables}) < len(waitables):
         raise ValueError(
-            f"Wait requires a list of unique ray_waitables. ({at('wait')}: one is there more than once; leave it out)"
+            f"Wait requires a list of unique ray_waitables. ({at('wait')}: a ref is in the list more than once; remove it)"
         )
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:

@@ -1,4 +1,4 @@
-"""Handles of actors: their methods, what calling one asks of the core, and how a handle travels."""
+"""Handles of actors and their methods, and how a handle is pickled."""
 
 import weakref
 
@@ -24,7 +24,7 @@ class ActorMethod(_core.Method):
     is_generator = False
 
     def _remote(self, args=None, kwargs=None, **options):
-        """`options(**options).remote(*args, **kwargs)`: Ray's older way to say it."""
+        """Ray's older form of `options(**options).remote(*args, **kwargs)`."""
         return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
 
     def __reduce__(self):
@@ -37,12 +37,12 @@ class ActorMethod(_core.Method):
         )
 
     def options(self, **given):
-        """The same method with other options for the calls that follow: num_returns, name, ..."""
+        """The same method with other options, such as num_returns or name."""
         checked = opts.call_options(given, is_generator=self.is_generator)
         return _OptionedMethod(self, checked)
 
     def bind(self, *args, **kwargs):
-        """The node of a graph that calls the method; see `ray.dag`."""
+        """A node of a graph that calls the method; see `ray.dag`."""
         return _bind(self, args, kwargs, {})
 
     def __dir__(self):
@@ -67,13 +67,13 @@ def _bind(method, args, kwargs, options):
 
 
 class GeneratorMethod(ActorMethod):
-    """A method that yields: its calls give an ObjectRefGenerator."""
+    """A method that is a generator: its calls return an ObjectRefGenerator."""
 
     __slots__ = ()
     is_generator = True
 
 
-_AROUND = ("name", "concurrency_group", "retry_exceptions")  # options of a call that its actor's process has to know
+_AROUND = ("name", "concurrency_group", "retry_exceptions")  # options of a call that the actor's process needs
 
 
 class _OptionedMethod:
@@ -97,14 +97,14 @@ class _OptionedMethod:
 
 
 class _Limited:
-    """A method of an actor with `max_pending_calls`. The limit is the handle's: `pending` has the refs of its calls that may
+    """A method of an actor with `max_pending_calls`. The limit applies to one handle: `pending` has the refs of its calls that may
     not be done yet."""
 
     def __init__(self, method, pending, limit):
         self._method, self._pending, self._limit = method, pending, limit
 
     def remote(self, *args, **kwargs):
-        """As ActorMethod.remote. Raises PendingCallsLimitExceeded when too many calls of this handle wait or run."""
+        """Like ActorMethod.remote. Raises PendingCallsLimitExceeded if too many calls of this handle are pending."""
         if len(self._pending) >= self._limit:
             self._pending[:] = [ref for ref in self._pending if not ref.done()]
         if len(self._pending) >= self._limit:
@@ -118,7 +118,7 @@ class _Limited:
         return made
 
     def options(self, **given):
-        """As ActorMethod.options."""
+        """Like ActorMethod.options."""
         return _Limited(self._method.options(**given), self._pending, self._limit)
 
     def __getattr__(self, name):
@@ -129,29 +129,36 @@ class _Limited:
 
 
 class ActorHandle:
-    """A reference to an actor. Its methods are attributes; it can be passed to tasks and actors, stored and returned.
+    """A handle of an actor. The actor's methods are attributes: `handle.method.remote(...)`. A handle can be passed to tasks and actors, stored
+    and returned.
 
-    The actor ends when the last handle is gone and what was sent to it is done.
+    The actor ends when its last handle is gone and its pending calls are done.
     """
 
     __module__ = "rayshim.actor"
+
+    def __class_getitem__(cls, actor_class):
+        """`ActorHandle[Counter]` in annotations."""
+        from types import GenericAlias
+
+        return GenericAlias(cls, actor_class)
 
     def __init__(self, link, info, info_ref):
         d = self.__dict__
         d["_link"], d["_info"], d["_info_ref"] = link, info, info_ref
 
     def __getattr__(self, name):
-        # The methods are made when first asked for, and found in the instance's dictionary from then on.
+        # A method is made at its first use; later it is found in the instance's dictionary.
         try:
             index, results, least, most, signature, own = self._info.methods[name]
         except KeyError:
             if name.startswith("__"):
                 raise AttributeError(
-                    f"'{self._info.name}' object has no attribute '{name}'"
-                ) from None  # Python itself asks for such
+                    f"'ActorHandle' object has no attribute '{name}'"
+                ) from None  # Python itself looks up such names
             methods = ", ".join(method for method in self._info.methods if not method.startswith("__"))
             raise AttributeError(
-                f"'{self._info.name}' object has no attribute '{name}' (at {calling()}; its methods are: {methods})"
+                f"'ActorHandle' object has no attribute '{name}' (at {calling()}; the methods of {self._info.name} are: {methods})"
             ) from None
         check = None if signature is None else signature.check
         kind = GeneratorMethod if name in self._info.generators else ActorMethod
@@ -172,11 +179,15 @@ class ActorHandle:
     def _ray_actor_id(self):
         return self._actor_id
 
+    def _get_local_state(self):
+        """What this process sees of the actor, as a number of Ray's ActorTableData.ActorState: 2 alive, 4 dead."""
+        return _STATES[self._link.state]
+
     def __dir__(self):
         return ["__init__", *(name for name in self._info.methods if name != "__dag_stage__")]
 
     def __repr__(self):
-        return f"Actor({self._info.name}, {self._actor_id.hex()})"
+        return f"Actor({self._info.qualname}, {self._actor_id.hex()})"
 
     def __hash__(self):
         return hash(self._link.uid)
@@ -188,13 +199,16 @@ class ActorHandle:
         index = _core.export_ref(self._link)
         if index >= 0:
             return _weak_handle_from if self._link.weak else _handle_from, (_ImportLink(index), self._info_ref)
-        _core.hold(self._link.offset)  # pickled outside any call: the actor stays while the session lasts
+        _core.hold(self._link.offset)  # pickled outside any call: the actor stays until the session ends
         _core.offer(self._link, named=True)
         return _handle_at, (self._link.offset, self._info_ref, _run())
 
 
+_STATES = {0: 2, 1: 2, 2: 4}  # of _core.Link -> ActorTableData.ActorState
+
+
 class _ImportLink:
-    """Stands in a pickle for a link; becomes it when unpickled."""
+    """Represents a link in a pickle; unpickling gives the link."""
 
     def __init__(self, index):
         self.index = index
@@ -215,7 +229,7 @@ def _handle_at(offset, info_ref, run):
     link = _core.link_at(offset, True) if run == _run() else None
     if link is None:
         raise ValueError(
-            f"this pickled actor handle is of a session that has ended (unpickled at {calling()}): make the actor again after the new init()"
+            f"this pickled actor handle belongs to a session that has ended (unpickled at {calling()}). Create the actor again after the new init()"
         )
     return _handle_from(link, info_ref)
 

@@ -1,18 +1,19 @@
-"""What `@remote(...)`, `.options(...)` and `@method(...)` accept: names, types, ranges, defaults, and resources.
+"""The options of `@remote(...)`, `.options(...)` and `@method(...)`: names, types, ranges, defaults, and resources.
 
-Messages follow Ray 2.60, so that code which matches on them keeps working. The checks are tables: an option is its
-accepted types and a rule, a rule is a function (name, value) -> message or None.
+Messages are those of Ray 2.60, so that code which matches them works here, too. A table has for each option its types, a rule and a default.
+A rule is a function (name, value) -> error message or None.
 """
 
 from reactor import _core
 
-from rayshim.calls import labels
 from rayshim.errors.sites import calling
+from rayshim.placement import labels
+from rayshim.session import accelerators
 
 _NONE = type(None)
 _SMALLEST_QUANTITY = 0.0001
-# Devices that are handed out whole above one: half of the second GPU has no meaning.
-_WHOLE_ABOVE_ONE = ("GPU", "neuron_cores", "TPU", "NPU", "HPU")
+# Amounts above one of these devices must be whole numbers, as in Ray.
+_WHOLE_ABOVE_ONE = ("GPU",)
 
 
 def _no_rule(name, value):
@@ -103,7 +104,7 @@ def _strategy(name, value):
         )
 
 
-# Types by name, as the modules that define them need not be loaded for a check.
+# Types by name, so that a check does not import the modules that define them.
 _STRATEGIES = (
     _NONE,
     str,
@@ -173,7 +174,7 @@ _METHOD = {
 }
 _CALL = {**_METHOD, "name": (_TEXT, _no_rule, ""), "_labels": (_DICT, _no_rule, None)}
 
-#: What holds for a task, an actor, a method where nothing is said.
+#: Default options of a task, an actor and a method.
 TASK_DEFAULTS = {name: default for name, (_, _, default) in _TASK.items()}
 ACTOR_DEFAULTS = {name: default for name, (_, _, default) in _ACTOR.items()}
 METHOD_DEFAULTS = {name: default for name, (_, _, default) in _METHOD.items()}
@@ -191,11 +192,14 @@ METHOD_USAGE = (
 
 
 def task_options(given, in_options=False, is_generator=None):
-    """The options of a remote function, checked.
+    """Checks the options of a remote function and returns them in a new dict.
 
-    Takes what the user gave, whether by `.options()` (not everything may be changed there), and whether the function
-    is a generator (None: not known). Returns a new dict of just these. Raises ValueError for an unknown option or a
-    bad value and TypeError for a bad type.
+    Arguments:
+        given: the options, a dict.
+        in_options: whether they come from `.options()`, which does not accept all of them.
+        is_generator: whether the function is a generator; None: unknown.
+
+    Raises ValueError for an unknown option or a wrong value, TypeError for a wrong type.
     """
     checked = _check(given, _TASK, "remote functions")
     if in_options and "max_calls" in checked:
@@ -209,7 +213,7 @@ def task_options(given, in_options=False, is_generator=None):
 
 
 def actor_options(given, in_options=False):
-    """The options of a remote class, checked; as `task_options`."""
+    """Checks the options of an actor class; see `task_options`."""
     checked = _check(given, _ACTOR, "actors")
     if in_options and "concurrency_groups" in checked:
         raise ValueError(
@@ -226,7 +230,7 @@ def actor_options(given, in_options=False):
 
 
 def method_options(given, is_generator=None):
-    """The options of `@method(...)`, checked. As Ray, AssertionError for an unknown one; else as `task_options`."""
+    """Checks the options of `@method(...)`. Raises AssertionError for an unknown one, as Ray; otherwise see `task_options`."""
     for name in given:
         if name not in _METHOD:
             raise AssertionError(
@@ -236,7 +240,7 @@ def method_options(given, is_generator=None):
 
 
 def call_options(given, is_generator=None):
-    """The options of one call, `actor.method.options(...)`, checked. TypeError for an unknown one; else as `task_options`."""
+    """Checks the options of one call, `actor.method.options(...)`. Raises TypeError for an unknown one; otherwise see `task_options`."""
     for name in given:
         if name not in _CALL:
             raise TypeError(
@@ -246,7 +250,7 @@ def call_options(given, is_generator=None):
 
 
 def check_num_returns(num_returns, is_generator):
-    """Returns None, or raises the ValueError for a number of results that this kind of function cannot give."""
+    """Raises ValueError if this kind of function cannot return that number of results."""
     if isinstance(num_returns, int) and num_returns < 0:
         raise ValueError(f"num_returns must be >= 0, but got {num_returns}. (at {calling()})")
     if num_returns in ("streaming", "dynamic") and not is_generator:
@@ -257,14 +261,14 @@ def check_num_returns(num_returns, is_generator):
 
 
 def merge(base, update):
-    """`base` with the options of `update` over it, both already checked; a new dict."""
+    """A new dict of the options of `base`, overridden by those of `update`; both are already checked."""
     return {**base, **update}
 
 
 def task_resources(options):
-    """What a task holds while it runs: {resource: amount > 0}. One CPU if `num_cpus` is not given.
+    """The resources that a task holds while it runs: {resource: amount > 0}.
 
-    `num_cpus=None` given is, as in Ray, no CPU. Raises ValueError for resources that cannot be asked for.
+    One CPU if `num_cpus` is not given; as in Ray, no CPU if `num_cpus=None` is given. Raises ValueError for resources that cannot be requested.
     """
     wanted = _resources(options)
     if "num_cpus" not in options:
@@ -273,10 +277,10 @@ def task_resources(options):
 
 
 def actor_resources(options):
-    """What an actor holds while it lives: {resource: amount > 0}.
+    """The resources that an actor holds while it lives: {resource: amount > 0}.
 
-    Nothing if no resource is asked for (`memory` aside); else what is asked for, and one CPU unless `num_cpus` says
-    otherwise (so `num_gpus=0`, said aloud, holds a CPU: Ray's rule). Raises as `task_resources`.
+    Nothing if no resource except `memory` is requested. Otherwise the requested resources, and one CPU if `num_cpus` is not given; an
+    explicit `num_gpus=0` counts as a request (Ray's rule). Raises the exceptions of `task_resources`.
     """
     wanted = _resources(options)
     wanted.setdefault("CPU", 1 if wanted.keys() - {"memory", "object_store_memory"} else 0)
@@ -284,9 +288,9 @@ def actor_resources(options):
 
 
 def actor_placement_resources(options):
-    """What must be free on the machine for the actor to be created, of which it then holds `actor_resources`.
+    """The resources that must be free when the actor is created; it then holds only `actor_resources`.
 
-    An actor that asks for nothing still needs a CPU to be placed.
+    An actor that requests nothing still needs a free CPU when it is created.
     """
     wanted = _resources(options)
     if wanted.keys() - {"memory", "object_store_memory"}:
@@ -301,7 +305,7 @@ def _resources(options):
         raise ValueError(f"{message} (resources={wanted!r:.80} at {calling()})")
     if "memory" in wanted or "object_store_memory" in wanted:
         raise ValueError(
-            f"The resources dictionary must not contain the key 'memory' or 'object_store_memory' (at {calling()}: they are options of their own)"
+            f"The resources dictionary must not contain the key 'memory' or 'object_store_memory' (at {calling()}: pass them as separate options)"
         )
     for option, resource in (
         ("num_cpus", "CPU"),
@@ -314,6 +318,9 @@ def _resources(options):
             wanted[resource] = int(amount) if resource == "memory" else amount
     if options.get("accelerator_type") is not None:
         wanted[f"accelerator_type:{options['accelerator_type']}"] = 0.001
+    for resource, amount in accelerators.asked(wanted).items():
+        if message := accelerators.wrong(resource, amount):
+            raise ValueError(f"{message} (at {calling()})")
     for resource in _WHOLE_ABOVE_ONE:
         amount = wanted.get(resource, 0)
         if amount > 1 and amount != int(amount):

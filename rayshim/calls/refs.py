@@ -1,4 +1,4 @@
-"""ObjectRef."""
+"""ObjectRef, the reference to a value."""
 
 from reactor import _core
 from reactor.codec import import_ref
@@ -9,12 +9,15 @@ from rayshim.session.ids import TaskID
 
 
 class ObjectRef(_core.Ref):
-    """The future of a value: a call's result or what was `put`. `get` gives the value; any process may hold the ref."""
+    """A reference to a value: the result of a call, which may still be running, or a value stored with `put`.
+
+    `get` returns the value. A ref can be passed to tasks and actors, stored and returned. The value is kept as long as a ref to it exists.
+    """
 
     __slots__ = ()
 
     def __new__(cls, id):
-        """The ref with these 28 bytes as its id: a name without an object, which compares and prints and cannot be gotten."""
+        """A ref made from an id of 28 bytes. It can be compared and printed, but has no value."""
         if not isinstance(id, bytes):
             raise TypeError(
                 f"Unsupported type: {type(id)}, expected bytes ({cls.__name__} at {calling()}: refs come from `.remote()` and `put`)"
@@ -41,6 +44,9 @@ class ObjectRef(_core.Ref):
     def hex(self):
         return self.binary().hex()
 
+    def __bytes__(self):
+        return self.binary()
+
     def is_nil(self):
         return False
 
@@ -50,7 +56,7 @@ class ObjectRef(_core.Ref):
 
     @classmethod
     def nil(cls):
-        """The ref to nothing."""
+        """The nil ref, which refers to no object."""
         return ObjectRef(b"\xff" * cls.size())
 
     @classmethod
@@ -60,19 +66,23 @@ class ObjectRef(_core.Ref):
         return ObjectRef(os.urandom(cls.size() - 4) + b"\0" * 4)
 
     @classmethod
-    def from_binary(cls, id):
-        return ObjectRef(id)
+    def from_binary(cls, id_bytes):
+        return ObjectRef(id_bytes)
 
     @classmethod
-    def from_hex(cls, id):
-        return ObjectRef(bytes.fromhex(id))
+    def from_hex(cls, hex_id):
+        return ObjectRef(bytes.fromhex(hex_id))
 
     def redis_shard_hash(self):
-        """An int that depends on the id alone."""
+        """An int that depends only on the id."""
         return int.from_bytes(self.binary()[:8], "little")
 
     def owner_address(self):
-        return ""
+        return b""
+
+    def tensor_transport(self):
+        """How the tensors of the value travel, None: in the object store."""
+        return
 
     def task_id(self):
         """The TaskID of the call whose result this is."""
@@ -93,7 +103,7 @@ class ObjectRef(_core.Ref):
         index = _core.export_ref(self)
         if index >= 0:
             return import_ref, (index,)
-        # Pickled by the user, outside any call: nobody can tell when the last copy is gone, so the object stays.
+        # Pickled by the user, outside any call: it is unknown when the last copy is gone, so the object stays until the session ends.
         _core.hold(self.offset)
         return _restore, (self.offset, self.uid, _run())
 
@@ -104,7 +114,7 @@ class ObjectRef(_core.Ref):
         return future(self)
 
     def _on_completed(self, callback):
-        """Calls `callback` with the value, or the error, once it is there; in a thread of rayshim's."""
+        """Calls `callback` with the value or the error when the call is done, in a thread of rayshim."""
         self.future().add_done_callback(lambda done: callback(done.exception() or done.result()))
 
     def as_future(self):
@@ -129,20 +139,21 @@ class _BareRef(ObjectRef):
         return self._id == b"\xff" * len(self._id)
 
     def __reduce__(self):
-        _core.export_ref(self)  # inside a call: an error that says why
+        if session.current is not None:
+            _core.export_ref(self)  # inside a call: an error that says why
         return ObjectRef, (self._id,)
 
 
 def _restore(offset, uid, run):
     if run != _run():
         raise ValueError(
-            f"this pickled ObjectRef is of a session that has ended: its value is gone (unpickled at {calling()}). Make it again after the new init()"
+            f"this pickled ObjectRef belongs to a session that has ended: its value is lost (unpickled at {calling()}). Create it again after the new init()"
         )
     return _core.ref_at(offset)
 
 
 def _run():
-    """What tells the running session from all others; None without one."""
+    """An identifier of the running session; None without one."""
     return session.current and session.current.settings["node"]
 
 

@@ -1,4 +1,4 @@
-"""Runtime environments: what a worker is born with. `RuntimeEnv` and the rules of checking and merging one."""
+"""Runtime environments: what a worker is born with; the rules of checking and merging one."""
 
 import os
 
@@ -6,8 +6,9 @@ from rayshim.errors.exceptions import RuntimeEnvSetupError
 from rayshim.errors.sites import calling
 
 _HONOURED = ("env_vars", "working_dir", "py_modules", "worker_process_setup_hook")
-_IGNORED = ("config", "excludes", "_ray_commit", "_inject_current_ray")
-# What would have to be fetched and installed first, or started inside something else.
+_PROFILERS = ("nsight", "_nsight", "rocprof_sys", "_rocprof_sys")  # they would change no result
+_IGNORED = ("config", "excludes", "_ray_release", "_ray_commit", "_inject_current_ray", *_PROFILERS)
+# Fields that need an installation, a download or a container.
 _REFUSED = (
     "pip",
     "uv",
@@ -17,66 +18,14 @@ _REFUSED = (
     "py_executable",
     "java_jars",
     "mpi",
-    "nsight",
-    "_nsight",
-    "rocprof_sys",
-    "_rocprof_sys",
 )
 
 
-class RuntimeEnvConfig(dict):
-    """Ray's settings of how an environment is made (`setup_timeout_seconds`, `eager_install`, `log_files`); nothing here needs them."""
+def checked(env, where, in_use=True):
+    """A plain dict of what of `env` has a meaning here; `where` names it in errors; `in_use`: a worker is to be born with it.
 
-    __module__ = "rayshim.runtime_env"
-
-    def __init__(self, setup_timeout_seconds=600, eager_install=True, log_files=None):
-        super().__init__(
-            setup_timeout_seconds=setup_timeout_seconds, eager_install=eager_install, log_files=log_files or []
-        )
-
-
-class RuntimeEnv(dict):
-    """A runtime environment as a dict of its fields; those that are None are left out. Raises what `checked` raises."""
-
-    __module__ = "rayshim.runtime_env"
-
-    def __init__(self, *, _validate=True, **fields):
-        fields = {name: value for name, value in fields.items() if value is not None}
-        super().__init__(checked(fields, "RuntimeEnv") if _validate else fields)
-
-    def to_dict(self):
-        return dict(self)
-
-    def serialize(self):
-        """As JSON text."""
-        import json
-
-        return json.dumps(self, sort_keys=True)
-
-    @classmethod
-    def deserialize(cls, text):
-        import json
-
-        return cls(_validate=False, **json.loads(text))
-
-    def env_vars(self):
-        return self.get("env_vars", {})
-
-    def working_dir(self):
-        return self.get("working_dir")
-
-    def py_modules(self):
-        return self.get("py_modules", [])
-
-    def has_working_dir(self):
-        return "working_dir" in self
-
-
-def checked(env, where):
-    """A plain dict of what of `env` has a meaning here; `where` names it in errors.
-
-    Raises TypeError for wrong types, ValueError for a field that Ray does not have or a directory that is not there,
-    RuntimeEnvSetupError for what would have to be downloaded (a `pip` list whose packages are all installed is fine).
+    Raises TypeError for a wrong type, ValueError for a field that Ray does not have or a directory that does not exist,
+    RuntimeEnvSetupError for a field that needs an installation (a `pip` or `uv` list whose packages are all installed is accepted).
     """
     if env is None:
         return {}
@@ -84,10 +33,16 @@ def checked(env, where):
         raise TypeError(f"{where}: runtime_env must be a dict or a RuntimeEnv, got {type(env)} (at {calling()})")
     known = {name: value for name, value in env.items() if value is not None}
     for name, value in known.items():
-        if name in _REFUSED and not (name in ("pip", "uv") and _installed(value)):
+        if name in _PROFILERS and in_use:
+            _note_profiler(name, where)
+        if (
+            in_use
+            and name in _REFUSED
+            and not (name in ("pip", "uv") and _installed(value) or name == "py_executable" and _is_this(value))
+        ):
             raise RuntimeEnvSetupError(
-                f"{where}: runtime_env={{{name!r}: {value!r}}} would install or start something; rayshim runs workers with this very "
-                f"interpreter and installs nothing. Install it yourself, or leave it out (at {calling()})"
+                f"{where}: runtime_env={{{name!r}: {value!r}}} needs an installation or another service. rayshim installs nothing: its workers use "
+                f"this Python interpreter as it is. Install it yourself and remove this field (at {calling()})"
             )
         if name not in _HONOURED + _IGNORED + _REFUSED:
             raise ValueError(
@@ -109,8 +64,33 @@ def checked(env, where):
     return {name: known[name] for name in _HONOURED if name in known}
 
 
+def _note_profiler(name, where):
+    import logging
+
+    if name not in _noted:
+        _noted.add(name)
+        logging.getLogger("rayshim").warning(
+            "%s: runtime_env={%r: ...} is ignored: workers are forks of one process, which no profiler is started around. Run the whole program under "
+            "it, for instance `nsys profile python -m rayshim script.py`",
+            where,
+            name,
+        )
+
+
+_noted = set()  # the profilers that the user has been told of
+
+
+def _is_this(command):
+    """Whether this command starts the interpreter that runs here."""
+    import shutil
+    import sys
+
+    found = isinstance(command, str) and shutil.which(command)
+    return bool(found) and os.path.dirname(os.path.abspath(found)) == os.path.dirname(os.path.abspath(sys.executable))
+
+
 def merged(outer, inner):
-    """The environment of what is started inside `outer` with `inner` of its own: variables are joined, else the inner one holds."""
+    """The environment for an actor or task with `inner` that is started in `outer`: `env_vars` are joined, other fields of `inner` replace those of `outer`."""
     both = {**outer, **inner}
     if outer.get("env_vars") and inner.get("env_vars"):
         both["env_vars"] = {**outer["env_vars"], **inner["env_vars"]}
@@ -140,13 +120,13 @@ def _directory(field, path, where):
         )
     if not os.path.isdir(path):
         raise ValueError(
-            f"{where}: runtime_env={{{field!r}: {path!r}}}: must be a directory on this machine (at {calling()}; looked from {os.getcwd()})"
+            f"{where}: runtime_env={{{field!r}: {path!r}}}: must be a directory on this machine (at {calling()}; the current directory is {os.getcwd()})"
         )
     return os.path.abspath(path)
 
 
 def _module_directory(item, where):
-    """What has to be on `sys.path`: a directory of modules, or the parent of a package or a module that is given as such."""
+    """The directory for `sys.path`: `item` itself if it is a directory of modules, or the parent of the package or module `item`."""
     import types
 
     if isinstance(item, types.ModuleType):
@@ -180,7 +160,7 @@ def imported(path):
 
 
 def _installed(wanted):
-    """Whether these packages (a list, or a dict with `packages`) are all here already, in versions that will do."""
+    """Whether all these packages (a list, or a dict with `packages`) are installed, in matching versions."""
     import re
     from importlib.metadata import PackageNotFoundError, version
 

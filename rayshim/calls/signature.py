@@ -1,4 +1,4 @@
-"""Argument checks at `.remote()`, so that a wrong call fails where it is made and not in the worker."""
+"""Checks the arguments of `.remote()`, so that a wrong call fails where it is made and not in the worker."""
 
 from rayshim.errors.sites import calling, qualified
 
@@ -34,22 +34,22 @@ def _has_flags(function, flags):
 
 
 class Signature:
-    """What a function, method or class constructor accepts.
+    """The parameters of a function, a method or the constructor of a class.
 
     Arguments:
-        function: a function, a method, a partial, any callable, or a class (then its constructor, `self` left out).
-            A callable that shows no signature, as some builtins, accepts everything.
-        skip_self: leave the first parameter out; for a plain method taken from its class.
+        function: a function, a method, a partial, another callable, or a class (then its constructor without `self`).
+            A callable without a known signature, such as some builtins, accepts everything.
+        skip_self: leave out the first parameter; for a plain method taken from its class.
 
     Attributes:
-        min_args: how many positional arguments there must be when no keywords are given.
-        max_args: how many there may be, -1 for any number.
-        has_required_kwonly: some keyword-only parameter has no default.
+        min_args: least number of positional arguments in a call without keywords.
+        max_args: largest number of positional arguments, -1 for any number.
+        has_required_kwonly: whether a keyword-only parameter has no default.
         of: the function's name for errors, see `qualified`.
-        simple: a call without keywords is right exactly if `min_args <= len(args) <= max_args`.
+        simple: whether a call without keywords is right exactly if `min_args <= len(args) <= max_args`.
 
-    Raises ValueError for a method (`skip_self`) that has no parameter at all. Holds no reference to the function, is
-    small and can be pickled.
+    Raises ValueError for a method (`skip_self`) without any parameter. A Signature is small, can be pickled, and has no reference to
+    the function.
     """
 
     __slots__ = (
@@ -85,7 +85,7 @@ class Signature:
         self._open = _VAR_KEYWORD in kinds
 
     def check(self, args, kwargs):
-        """Returns None if the call fits, else raises the TypeError that `inspect.Signature.bind` would raise, with the call and its place."""
+        """Raises TypeError if the arguments do not fit: the error of `inspect.Signature.bind`, with the call and its place."""
         if not self._accepts(len(args), kwargs):
             import inspect
 
@@ -106,13 +106,13 @@ class Signature:
                 raise TypeError(f"{error}: {self._told(args, kwargs)}") from None
 
     def _told(self, args, kwargs):
-        """For an error: the call, where it is made, what it was given and what it takes."""
+        """For an error: the call, its place, the arguments it was given, and the parameters of the function."""
         given = f"{len(args)} positional argument{'s' * (len(args) != 1)}" + (
             f" and {', '.join(f'{name}=' for name in kwargs)}" if kwargs else ""
         )
         name = self.of.removesuffix(".__init__")
         return (
-            f"{name}.remote() at {calling()} was given {given}, and {name} takes {repr(self).removeprefix('Signature')}"
+            f"{name}.remote() at {calling()} was given {given}, but {name} takes {repr(self).removeprefix('Signature')}"
         )
 
     def _accepts(self, count, kwargs):

@@ -7,23 +7,34 @@ from rayshim.session import session
 from rayshim.session.version import VERSION
 
 _LOOKING = ("status", "stack", "memory")
+_RAYS = ("start", "stop", "job", *_LOOKING)
 _WITH_VALUE = ("--ordering", "--patience", "--record", "--replay", "--graph", "--trace", "--placement", "--timeout")
 
 
 def main(argv=None):
     """Runs the command line `argv` (list of str, default `sys.argv[1:]`) and returns the exit status.
 
-    `script.py args…` and `-m module args…` are `run script.py args…` and `run -m module args…`. A program's own
-    exceptions and SystemExit pass through.
+    The command `run` may be left out: `script.py args…` means `run script.py args…`. Exceptions of the program itself, SystemExit included,
+    are not caught.
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     if not argv:
         _parser().print_help(sys.stderr)
         return 2
+    if argv[0] == "--as-ray":
+        return _as_ray(argv[1:])
     if argv[0] in ("-h", "--help", "--version"):
         _parser().parse_args(argv[:1])
     if argv[0] in _LOOKING:
         return _told_in_part(_look, argv[0], argv[1:])
+    if argv[0] in ("start", "stop"):
+        from rayshim.cli import cluster
+
+        return _told_in_part(getattr(cluster, argv[0]), argv[1:])
+    if argv[0] == "job":
+        from rayshim.cli import job
+
+        return _told_in_part(job.main, argv[1:])
     if argv[0] == "compare":
         return _told_in_part(_compare, argv[1:])
     if argv[0] == "diff":
@@ -31,9 +42,26 @@ def main(argv=None):
     return _run(argv[1:] if argv[0] == "run" else argv)
 
 
+def _as_ray(argv):
+    """The command `ray`, as programs under `python -m rayshim` find it."""
+    from rayshim.session.version import RAY_VERSION
+
+    if argv[:1] == ["--version"]:
+        print(f"ray, version {RAY_VERSION}")
+        return 0
+    if argv[:1] and argv[0] in _RAYS:
+        return main(argv[:1] if argv[0] in _LOOKING else argv)
+    print(
+        f"ray {' '.join(argv[:1])}: rayshim stands in for Ray here, and has of its commands {', '.join(_RAYS)}. "
+        "Outside of `python -m rayshim` the command `ray` is real Ray's",
+        file=sys.stderr,
+    )
+    return 2
+
+
 def _told_in_part(command, *args):
-    """Runs a command that prints. Who reads it may have seen enough, as `head` has: then it ends without a word, with the status that
-    a shell shows of a process that SIGPIPE ended."""
+    """Runs a command that prints. When the reader closes the pipe early, as `head` does, the command ends silently with status 141, which
+    shells show for a process that SIGPIPE ended."""
     import os
 
     try:
@@ -41,15 +69,15 @@ def _told_in_part(command, *args):
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush when the interpreter ends
         return 141
 
 
 def split_program(argv):
-    """Splits what follows `run` at the program: (our options, is it a module, its name or None, its arguments).
+    """Splits the arguments after `run`: (options of rayshim, is the program a module, its name or None, its arguments).
 
-    Ours end at the first argument that is no option, or with `-m NAME`; what follows is the program's, whatever it is. The name is "-" for
-    the standard input, and "-c" for the program text that is then the first argument.
+    The options of rayshim end at the first argument that is no option, or at `-m NAME`; everything after it belongs to the program. The name
+    is "-" for the standard input, and "-c" for a program text, which is then the first argument of the program.
     """
     skip = False  # the value of the option before
     for i, argument in enumerate(argv):
@@ -72,12 +100,15 @@ def _run(argv):
         parser = _run_parser()
         wanted = parser.parse_args(own)
         if program is None:
-            parser.error("which script? Give its path, or -m and a module's name")
+            parser.error("no program given: pass the path of a script, or -m and the name of a module")
         _observe(wanted)
+    import os
+
     from rayshim.cli import script
-    from rayshim.session import alias
+    from rayshim.session import alias, commands
 
     alias.install()
+    os.environ.update(commands.variables(os.environ))
     if is_module and program == "pytest":
         from rayshim.cli import pytest_alias
 
@@ -96,33 +127,35 @@ def _diff(argv):
 
     parser = argparse.ArgumentParser(
         prog="rayshim diff",
-        description="Shows the first operation at which two recorded runs of a program differ: actor, method, call site and both values. "
-        "The exit status is 0 if there is none, 1 if there is one.",
+        description="Compares the journals of two runs of a program and shows the first call that differs: actor, method, call site and both "
+        "values. The exit status is 0 if the runs are equal, 1 if they differ.",
         epilog="example:\n  rayshim run --record run1 train.py; rayshim run --record run2 train.py; rayshim diff run1 run2",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     for name in ("one", "two"):
-        parser.add_argument(name, metavar="RUN", help="what was given as --record, or init(record=)")
+        parser.add_argument(
+            name, metavar="RUN", help="journal of a run: the directory given to --record or init(record=)"
+        )
     wanted = parser.parse_args(argv)
     for path in (wanted.one, wanted.two):
         if not os.path.isfile(os.path.join(path, "run.json")):
-            parser.error(f"{path}: no record of a run is there. `rayshim run --record {path} SCRIPT` makes one")
+            parser.error(f"{path}: this is not the journal of a run. `rayshim run --record {path} SCRIPT` writes one")
     from rayshim.journal import diff
 
     return diff.main(wanted.one, wanted.two, sys.stdout)
 
 
 def _compare(argv):
-    """Runs a program on real Ray and on rayshim and prints what both cost and whether they printed the same."""
+    """Runs a program on real Ray and on rayshim, and prints the time and memory of both and whether their output is the same."""
     own, is_module, program, args = split_program(argv)
     parser = _compare_parser()
     wanted = parser.parse_args(own)
     if program is None:
-        parser.error("which script? Give its path, or -m and a module's name")
+        parser.error("no program given: pass the path of a script, or -m and the name of a module")
     try:
         from rich.console import Console
     except ModuleNotFoundError:
-        print("rayshim compare: its table needs the package rich: pip install rayshim[compare]", file=sys.stderr)
+        print("rayshim compare: the package rich is missing: pip install rayshim[compare]", file=sys.stderr)
         return 2
     from rayshim.cli.compare.compare import compare
 
@@ -130,7 +163,7 @@ def _compare(argv):
 
 
 def _look(command, argv):
-    """`status`, `stack` and `memory`: prints what is asked for; 1 if no session runs."""
+    """Runs `status`, `stack` or `memory`. Returns the exit status: 1 if no session is running."""
     _looking_parser(command).parse_args(argv)
     from rayshim.cli import looking
 
@@ -138,7 +171,7 @@ def _look(command, argv):
 
 
 def _observe(wanted):
-    """Has each session of the program tell, before it ends, what the options ask for."""
+    """Applies the options of `run`: environment variables for `init`, and the reports at the end of each session."""
     import os
 
     def explain():
@@ -167,18 +200,21 @@ def _parser():
 
     parser = argparse.ArgumentParser(
         prog="rayshim",
-        description="Runs programs written for Ray on this machine, without Ray.",
+        description="Runs programs written for Ray on one machine, without Ray.",
         usage="rayshim [-h] [--version] [run] [OPTIONS] (SCRIPT | -m MODULE) [ARGS...]",
         epilog=(
             "commands:\n"
             "  run        run a script or module in which `import ray` means rayshim (may be left out)\n"
             "  compare    run a script on real Ray and on rayshim: time, memory, and whether both print the same\n"
             "  diff       the first operation at which two recorded runs differ\n"
+            "  start      start a session that outlives its drivers; init() attaches to it\n"
+            "  stop       end it\n"
+            "  job        submit programs to it\n"
             "  status     the sessions that run on this machine, and what each of their workers does\n"
             "  stack      the Python stacks of all workers\n"
             "  memory     the memory of each session and process\n\n"
             "example:\n  python -m rayshim train.py --iterations 10\n\n"
-            "`rayshim COMMAND --help` tells more."
+            "`rayshim COMMAND --help` describes the options of a command."
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -188,15 +224,15 @@ def _parser():
 
 _ABOUT = {
     "status": (
-        "Shows the sessions of this user that run now: driver, workers, what each runs, time and memory used.",
+        "Shows this user's running sessions: the driver and its workers, with the actor or task, processor time and memory of each.",
         "  rayshim status\n\n  driver 4711  python train.py\n    worker 4720  ray::Learner.update      cpu 12.3 s    private 210 MiB",
     ),
     "stack": (
-        "Shows the Python stacks of all workers of this user's sessions, also of those that are stuck.",
+        "Shows the Python stack of each worker in this user's running sessions. Works for stuck workers, too.",
         "  rayshim stack | less",
     ),
     "memory": (
-        "Shows what each session has in shared memory and each of its processes has of its own.",
+        "Shows the shared memory of each of this user's running sessions, and the private memory of each process.",
         "  rayshim memory\n  watch -n 1 rayshim memory",
     ),
 }
@@ -221,8 +257,8 @@ def _run_parser():
         prog="rayshim run",
         usage="rayshim run [-h] [--explain] [--graph PATH] [--trace PATH] [--placement PLACEMENT]\n                   [--ordering ORDER] [--patience BUDGET] [--record PATH | --replay PATH] (SCRIPT | - | -c TEXT | -m MODULE) [ARGS...]",
         description=(
-            "Runs an unmodified program as `python SCRIPT ARGS` would, except that `import ray` gives rayshim, here and "
-            "in all workers. Options for rayshim come before the script; what follows it is the script's own."
+            "Runs an unmodified program as `python SCRIPT ARGS` does, except that `import ray` imports rayshim, in the program and in "
+            "its workers. Options of rayshim come before SCRIPT; arguments after SCRIPT belong to the script."
         ),
         epilog=(
             "examples:\n"
@@ -232,22 +268,32 @@ def _run_parser():
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--explain", action="store_true", help="at the end, print what was recorded and replayed")
-    parser.add_argument("--graph", metavar="PATH", help="at the end, write the recorded graph there, an HTML page")
     parser.add_argument(
-        "--trace", metavar="PATH", help="at the end, write the timeline there, for Perfetto or chrome://tracing"
+        "--explain", action="store_true", help="print a report of recorded and replayed calls at the end"
     )
-    parser.add_argument("--ordering", help="the order of an `init` that names none: logical, strict, arrival")
+    parser.add_argument(
+        "--graph", metavar="PATH", help="write the graph of the recorded calls to PATH at the end (HTML)"
+    )
+    parser.add_argument(
+        "--trace", metavar="PATH", help="write a timeline for Perfetto or chrome://tracing to PATH at the end"
+    )
+    parser.add_argument(
+        "--ordering", help="logical, strict or arrival, if the program does not pass ordering= to `init`"
+    )
     parser.add_argument(
         "--patience",
-        help="what logical order may cost, for an `init` that says nothing of it: seconds, inf, or a share such as 25%%",
+        help="how long logical order may block callers, if the program does not pass patience= to `init`: seconds, inf, or a share such as 25%%",
     )
     again = parser.add_mutually_exclusive_group()
     again.add_argument(
-        "--record", metavar="PATH", help="keep what the run does in this new directory, for --replay and `rayshim diff`"
+        "--record",
+        metavar="PATH",
+        help="write a journal of the run into the new directory PATH, for --replay and `rayshim diff`",
     )
-    again.add_argument("--replay", metavar="PATH", help="have the run do what was recorded there")
-    parser.add_argument("--placement", help="the placement of an `init` that names none: isolated, packed, inline")
+    again.add_argument("--replay", metavar="PATH", help="repeat the run whose journal is in the directory PATH")
+    parser.add_argument(
+        "--placement", help="isolated, packed or inline, if the program does not pass placement= to `init`"
+    )
     return parser
 
 
@@ -258,14 +304,14 @@ def _compare_parser():
         prog="rayshim compare",
         usage="rayshim compare [-h] [--timeout SECONDS] (SCRIPT | -m MODULE) [ARGS...]",
         description=(
-            "Runs an unmodified Ray program on real Ray, if it is installed, and on rayshim, one after the other, and shows "
-            "wall time, start-up (until `init` has returned), processor time, peak memory, calls a second, the share of calls "
-            "that rayshim replayed, and whether both printed the same. Exit status 1 if not, or if one failed."
+            "Runs an unmodified Ray program first on real Ray, if that is installed, and then on rayshim. Shows for both the "
+            "wall time, start-up time (until `init` has returned), processor time, peak memory and calls per second, the share of calls "
+            "that rayshim replayed, and whether both printed the same. The exit status is 1 if the output differs or a run failed."
         ),
         epilog="example:\n  python -m rayshim compare train.py --iterations 10",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--timeout", type=float, default=float("inf"), metavar="SECONDS", help="end a run that takes longer"
+        "--timeout", type=float, default=float("inf"), metavar="SECONDS", help="stop a run that takes longer than this"
     )
     return parser

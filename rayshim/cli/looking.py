@@ -1,12 +1,18 @@
-"""The commands that look at running sessions: each prints to `out` and returns the exit status."""
+"""The commands `status`, `stack` and `memory`: each prints to `out` and returns the exit status."""
+
+import os
 
 from rayshim.cli.running import sessions
 from rayshim.errors.tracebacks import without_ours
+from rayshim.session import heads
 
 
 def status(out):
     def show(running):
         print(_headline(running), file=out)
+        for driver in _head(running).get("drivers", []):
+            if os.path.exists(f"/proc/{driver['pid']}"):
+                print(f"  driver {driver['pid']}  {driver['entrypoint']}", file=out)
         for worker in running.workers:
             print(
                 f"  worker {worker.pid}  {worker.what:<40}  cpu {worker.cpu:.1f} s  private {_size(worker.private)}",
@@ -25,7 +31,8 @@ def stack(out):
             told = ask(worker.pid)
             print(f"\n--- worker {worker.pid}  {worker.what}", file=out)
             print(
-                without_ours(told) if told is not None else "no answer: it is starting, or it has just ended", file=out
+                without_ours(told) if told is not None else "no answer: the process is starting or has just ended",
+                file=out,
             )
 
     return _each(show, out)
@@ -35,10 +42,10 @@ def memory(out):
     def show(running):
         processes = [running.driver, running.zygote, *running.workers]
         print(_headline(running), file=out)
-        print(f"  shared      {_size(running.shared):>10}  objects, messages and queues of all its processes", file=out)
+        print(f"  shared      {_size(running.shared):>10}  objects, messages and queues of all processes", file=out)
         for process in processes:
             print(f"  {process.pid:<10}  {_size(process.private):>10}  {process.what}", file=out)
-        print(f"  in all      {_size(running.shared + sum(p.private for p in processes)):>10}", file=out)
+        print(f"  total       {_size(running.shared + sum(p.private for p in processes)):>10}", file=out)
 
     return _each(show, out)
 
@@ -50,11 +57,22 @@ def _each(show, out):
             print(file=out)
         show(running)
     if not found:
-        print("no session runs on this machine (of this user)", file=out)
+        print("no session of this user is running on this machine", file=out)
     return 0 if found else 1
 
 
+def _head(running):
+    """The facts of a session that outlives its drivers; of others {}."""
+    return next((facts for facts in heads.running() if facts["pid"] == running.driver.pid), {})
+
+
 def _headline(running):
+    head = _head(running)
+    if head:
+        amounts = ", ".join(
+            f"{amount:g} {name}" for name, amount in head["resources"].items() if name in ("CPU", "GPU")
+        )
+        return f"head {running.driver.pid}  {head['address']}  {amounts}  ({len(running.workers)} workers)"
     return f"driver {running.driver.pid}  {running.driver.what}  ({len(running.workers)} workers)"
 
 

@@ -1,6 +1,6 @@
-"""A pytest plugin: `import ray` is rayshim in pytest's own worker processes, too (pytest-xdist), which are interpreters of their own.
+"""A pytest plugin that makes `import ray` give rayshim in the worker processes of pytest-xdist, which are new interpreters.
 
-`python -m rayshim -m pytest` names it in PYTEST_PLUGINS, which they inherit.
+`python -m rayshim -m pytest` adds it to the environment variable PYTEST_PLUGINS, which these processes inherit.
 """
 
 import os
@@ -11,7 +11,7 @@ NAME = __name__
 
 
 def pass_on():
-    """From now on pytests that this process starts load the plugin."""
+    """Makes pytest processes that this process starts load the plugin."""
     named = [name for name in os.environ.get("PYTEST_PLUGINS", "").split(",") if name]
     if NAME not in named:
         os.environ["PYTEST_PLUGINS"] = ",".join([NAME, *named])

@@ -1,4 +1,4 @@
-"""The sessions that run on this machine now, seen from outside through /proc: what `rayshim status`, `stack` and `memory` show."""
+"""Finds the running sessions on this machine through /proc, for `rayshim status`, `stack` and `memory`."""
 
 import os
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ _HEAP = "/memfd:reactor"
 
 @dataclass
 class Process:
-    """`what` is its command line, for a worker what it runs; `private` and `cpu` are bytes of its own memory and seconds."""
+    """One process. `what`: its command line, or the actor or task of a worker; `private`: bytes of its private memory; `cpu`: seconds."""
 
     pid: int
     what: str
@@ -19,7 +19,7 @@ class Process:
 
 @dataclass
 class Running:
-    """One session: its driver, its zygote, its workers, and the bytes of shared memory that are in use."""
+    """One session: its driver, its zygote, its workers, and the bytes of shared memory in use."""
 
     driver: Process
     zygote: Process
@@ -28,15 +28,15 @@ class Running:
 
 
 def sessions():
-    """The sessions of this user (all of them for root), as Running, in the order of their drivers' pids."""
+    """The sessions of this user (for root: of all users), a list of Running sorted by the drivers' pids."""
     parents, commands = {}, {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
                 parents[int(name)], commands[int(name)] = _parent(name), _command(name)
             except (OSError, ValueError):
-                continue  # it has ended, or is another user's
-    # A worker's command line is its title; only in its first moments does it look like the zygote that it was forked from.
+                continue  # it has ended, or belongs to another user
+    # A worker's command line is its title; at first, it is that of the zygote from which it was forked.
     zygotes = [
         pid for pid, command in commands.items() if _ZYGOTE in command and _ZYGOTE not in commands.get(parents[pid], "")
     ]
@@ -78,7 +78,7 @@ def _process(pid, command):
 
 
 def _shared(pid):
-    """Bytes of the session's shared memory, which each of its processes has open."""
+    """Bytes in use of the session's shared memory, which all its processes have open."""
     try:
         for fd in os.listdir(f"/proc/{pid}/fd"):
             path = f"/proc/{pid}/fd/{fd}"

@@ -1,11 +1,11 @@
-"""Runs a program as `python script.py` or `python -m module` would, in this process."""
+"""Runs a program in this process like `python script.py` or `python -m module`."""
 
 import os
 import sys
 
 
 class CannotStart(Exception):
-    """The program cannot be run; `status` is the exit status that Python itself gives then."""
+    """The program cannot be started. `status`: the exit status of Python in this case."""
 
     def __init__(self, message, status):
         super().__init__(message)
@@ -13,11 +13,11 @@ class CannotStart(Exception):
 
 
 def run_script(path, args):
-    """Runs the file `path` (or the `__main__.py` in that directory) as the main program with these arguments (str's); "-" is the standard
-    input, and "-c" the text that is the first of the arguments, as for Python.
+    """Runs the file `path` (or the `__main__.py` in that directory) as the main program, with these arguments (a list of str). As for Python,
+    "-" means the standard input, and "-c" the program text that is the first argument.
 
-    Returns None at its end. What it raises passes on, SystemExit included, with a traceback that begins in the script.
-    Raises CannotStart if there is no such file.
+    Exceptions of the program pass through, SystemExit included, with a traceback that begins in the script.
+    Raises CannotStart if the file does not exist.
     """
     if path == "-":
         return _run_text(sys.stdin.read(), "<stdin>", ["-", *args])
@@ -42,7 +42,7 @@ def run_script(path, args):
 
 
 def _run_text(text, file, argv):
-    """Runs a program that is in no file. Tracebacks show its lines all the same."""
+    """Runs a program text. Tracebacks show its lines, although it is in no file."""
     import linecache
 
     sys.argv[:] = argv
@@ -53,7 +53,7 @@ def _run_text(text, file, argv):
 
 
 def run_module(name, args):
-    """Runs the module `name` (a package's `__main__`) as the main program, as `python -m`; else as `run_script`."""
+    """Runs the module `name` (or the `__main__` of the package `name`) as the main program, like `python -m`; otherwise like `run_script`."""
     from importlib.util import find_spec
 
     sys.argv[:] = ["-m", *args]
@@ -80,7 +80,7 @@ def _set_first_path(directory):
 
 
 def _new_main(**attributes):
-    """A fresh `__main__`: picklers look there for the program's functions and classes."""
+    """Makes a new module `__main__`, in which picklers find the program's functions and classes."""
     import builtins
     from types import ModuleType
 
@@ -101,10 +101,9 @@ def _run(main, get_code):
 
 
 def _report_without_our_frames(error):
-    """Prints as Python does for an uncaught exception, and makes the interpreter, which sees our frames, not print again.
+    """Prints an uncaught exception like Python, but without the frames of rayshim, and keeps the interpreter from printing it again.
 
-    The exception still goes on to the interpreter, for whatever else it does at its end (`-i`, the exit status, dying of
-    SIGINT).
+    The exception still reaches the interpreter, which handles `-i`, the exit status, and death by SIGINT.
     """
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith((__file__, "<frozen importlib")):
@@ -113,7 +112,7 @@ def _report_without_our_frames(error):
     try:
         hook(type(error), error.with_traceback(trace), trace)
     except BaseException:
-        return  # a broken hook of the program's: the interpreter will call it and say so
+        return  # the program's own hook is broken: the interpreter will call it and report that
     sys.excepthook = _already_reported
 
 

@@ -1,6 +1,6 @@
 """Ray's graphs of bound calls: `f.bind(...)`, `InputNode`, `dag.execute(...)`, and `dag.experimental_compile()`.
 
-A graph is written down before it runs. `execute` runs it once, call by call; `experimental_compile` checks it and makes it a
+A program builds a graph before it runs. `execute` runs the graph once, call by call. `experimental_compile` checks the graph and returns a
 CompiledDAG, whose `execute` makes the same few actor calls each time.
 """
 

@@ -1,5 +1,5 @@
-"""The type that every node of a graph has."""
+"""The common base class of a graph's nodes."""
 
 
 class DAGNodeBase:
-    """Common base of the nodes; what the scanner looks for."""
+    """Common base class of the nodes, for which the scanner searches."""

@@ -1,4 +1,4 @@
-"""Bound actors and bound calls of their methods."""
+"""Nodes of a graph for actors and for calls of their methods."""
 
 import itertools
 import weakref
@@ -18,9 +18,9 @@ from rayshim.errors.sites import at, calling
 
 
 class ClassNode(DAGNode):
-    """`A.bind(...)`: an actor that each execution of the graph makes anew. Its methods are attributes with a `bind`.
+    """`A.bind(...)`: an actor that each execution of the graph creates again. Its methods are attributes with a method `bind`.
 
-    ValueError if the graph's input is among the arguments; AttributeError for a method that the class does not have.
+    Raises ValueError if the graph's input is among the arguments, AttributeError for a method that the class does not have.
     """
 
     def __init__(self, cls, cls_args, cls_kwargs, cls_options, other_args_to_resolve=None):
@@ -41,13 +41,13 @@ class ClassNode(DAGNode):
         return ActorClass(self._body, self._bound_options).remote(*self._bound_args, **self._bound_kwargs)
 
     def __getattr__(self, name):
-        if name.startswith("__") or "_body" not in self.__dict__:  # protocols of Python, a copy in the making
+        if name.startswith("__") or "_body" not in self.__dict__:  # Python's protocols, or an unfinished copy
             raise AttributeError(name)
         if name == "bind" and not hasattr(self._body, "bind"):
             raise AttributeError(
                 f".bind() cannot be used again on {type(self)} (at {calling()}: bind one of its methods, node.method.bind())"
             )
-        getattr(self._body, name)  # AttributeError for a method that is not there
+        getattr(self._body, name)  # AttributeError if the class has no such method
         return _UnboundMethod(self, name)
 
     def __str__(self):
@@ -82,19 +82,19 @@ _bind_indices = weakref.WeakKeyDictionary()  # link of an actor -> counter
 
 
 def next_bind_index(handle):
-    """How many calls have been bound to the actor before, by way of this handle."""
+    """The number of calls that have been bound to the actor through this handle."""
     return next(_bind_indices.setdefault(handle._link, itertools.count()))
 
 
 def bind_method(handle, name, args, kwargs, options, results):
-    """The node of `handle.<name>.bind(*args, **kwargs)`; for `results` above 1 a tuple of the nodes of each of them."""
+    """The node of `handle.<name>.bind(*args, **kwargs)`; for `results` above 1, a tuple with a node for each result."""
     other = {PARENT_CLASS_NODE_KEY: handle, PREV_CLASS_METHOD_CALL_KEY: None, BIND_INDEX_KEY: next_bind_index(handle)}
     node = ClassMethodNode(name, args, kwargs, {"num_returns": results, **options}, other)
     return node.split(results) if isinstance(results, int) and results > 1 else node
 
 
 class ClassMethodNode(DAGNode):
-    """A call of a method of an actor or of a ClassNode; or, as an output of another node, one of the results of such a call."""
+    """A call of a method of an actor or of a ClassNode; or one of the results of such a call with several results."""
 
     def __init__(self, method_name, method_args, method_kwargs, method_options, other_args_to_resolve):
         other = other_args_to_resolve
@@ -136,7 +136,7 @@ class ClassMethodNode(DAGNode):
 
     @property
     def num_returns(self):
-        """How many results the call gives."""
+        """The number of results of the call."""
         if self._is_class_method_output:
             return self.class_method_call.num_returns
         given = self._bound_options.get("num_returns")
@@ -152,12 +152,12 @@ class ClassMethodNode(DAGNode):
 
     @property
     def class_method_call(self):
-        """The call of whose results this is one; None for a call."""
+        """For a node that is one result of a call: the node of the call. None for a call."""
         return self._bound_args[0] if self._is_class_method_output else None
 
     @property
     def output_idx(self):
-        """Which of the call's results this is; None for a call."""
+        """For a node that is one result of a call: the index of the result. None for a call."""
         return self._bound_args[1] if self._is_class_method_output else None
 
     def __str__(self):

@@ -1,4 +1,4 @@
-"""Collective operations inside a graph: the same reduction of all actors' tensors, in each actor."""
+"""Collective operations in a graph: each actor computes the reduction of the tensors of all actors."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,14 +10,14 @@ from rayshim.errors.sites import calling
 
 
 class _CollectiveOperation:
-    """What one `allreduce.bind(...)` and the like have in common.
+    """One collective operation, the common part of the nodes of `allreduce.bind(...)` and similar.
 
     Arguments:
         inputs: lists of nodes; each list has one node per actor, all in the same order of actors.
         op: AllReduceOp, AllGatherOp or ReduceScatterOp.
-        transport: a Communicator of just these actors, or anything else, which is ignored: tensors go through shared memory.
+        transport: a Communicator with exactly these actors. Anything else is ignored, because tensors go through shared memory.
 
-    ValueError where the nodes are not as they have to be.
+    Raises ValueError for wrong nodes.
     """
 
     def __init__(self, inputs, op, transport=None):
@@ -31,8 +31,8 @@ class _CollectiveOperation:
             )
 
     def of(self, node):
-        """(the Reduction that `node`'s actor does, the nodes that it takes): every actor takes the tensors of all of them, and adds
-        up in the order of the actors, so that all have the same result, bit for bit, in every run."""
+        """(the Reduction that the actor of `node` computes, the nodes whose values it takes). Each actor takes the tensors of all actors, and adds
+        them in the order of the actors. So all actors have bitwise the same result, in every run."""
         rank = self.actor_handles.index(node._get_actor_handle())
         return Reduction(self.op, rank, len(self.actor_handles)), [n for nodes in self.inputs for n in nodes]
 
@@ -51,7 +51,7 @@ def _checked(inputs):
             )
         if not all(isinstance(node, DAGNode) for node in nodes):
             raise ValueError(
-                f"Expected all input nodes to be DAGNode{where}, but got {nodes}. (at {calling()}: give what the bind() of actor methods gave)"
+                f"Expected all input nodes to be DAGNode{where}, but got {nodes}. (at {calling()}: pass nodes from the bind() of actor methods)"
             )
         if len(set(nodes)) != len(nodes):
             twice = [node for node in nodes if nodes.count(node) > 1]
@@ -92,15 +92,15 @@ def _checked(inputs):
 
 @dataclass(frozen=True)
 class Reduction:
-    """What one actor does in a collective operation: a function of all actors' tensors."""
+    """One actor's part in a collective operation: a function of the tensors of all actors."""
 
     op: Any
     rank: int
     world: int
 
     def __call__(self, *tensors):
-        """`tensors` are those of the first list of inputs, one per actor, then those of the next. Gives this actor's tensor, or,
-        for several lists, a tuple of them. ValueError for what is no tensor or does not fit the operation."""
+        """`tensors`: one tensor per actor for the first list of inputs, then for the next list. Returns the tensor of this actor or, for several
+        lists, a tuple. Raises ValueError for a value that is not a tensor, or does not fit the operation."""
         import torch
 
         if not all(isinstance(t, torch.Tensor) for t in tensors):
@@ -117,7 +117,7 @@ class Reduction:
 
 
 class CollectiveOutputNode(ClassMethodNode):
-    """What a collective operation gives to one of its actors. Only in compiled graphs."""
+    """The result of a collective operation in one of its actors. Only in compiled graphs."""
 
     def __init__(self, method_name, method_args, method_kwargs, method_options, other_args_to_resolve):
         super().__init__(method_name, method_args, method_kwargs, method_options, other_args_to_resolve)
@@ -138,8 +138,8 @@ class CollectiveOutputNode(ClassMethodNode):
 
 
 def bind(inputs, op, name, transport):
-    """The nodes of `op` over `inputs`: a list of nodes, one per actor, gives such a list; a list of lists gives for each actor a
-    list of its nodes, one per list."""
+    """The nodes of `op` over `inputs`. For a list of nodes, one per actor, returns such a list. For a list of lists, returns a list of nodes for
+    each actor, with one node per list."""
     nested = isinstance(inputs[0], list)
     lists = inputs if nested else [inputs]
     operation = _CollectiveOperation(lists, op, transport)

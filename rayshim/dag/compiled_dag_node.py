@@ -1,4 +1,4 @@
-"""CompiledDAG: a checked graph whose every execution makes the same few actor calls."""
+"""CompiledDAG: a checked graph, each execution of which makes the same few actor calls."""
 
 import time
 import uuid
@@ -22,22 +22,22 @@ from rayshim.errors.sites import at, calling
 from rayshim.experimental.compiled_dag_ref import CompiledDAGFuture, CompiledDAGRef
 from rayshim.session import session
 
-_SHORT = 1000  # bytes up to which a text is sent with each call that takes it
+_SHORT = 1000  # longest text, in bytes, that is sent with each call; longer ones are stored once
 
 
 class Raised:
-    """In place of a result: the error of its execution."""
+    """Takes the place of a result whose execution failed; has the error."""
 
     def __init__(self, error):
         self.error = error
 
 
 class CompiledDAG:
-    """A graph that was compiled, see `DAGNode.experimental_compile`. Not to be used by several threads at once.
+    """A compiled graph, see `DAGNode.experimental_compile`. Only one thread may use it at a time.
 
-    An execution makes the actor calls of the plan, in the order of the serial run, and passes results from call to call as refs;
-    values that stay in their actor are not passed at all. Errors are raised where the result is asked for, and by all results of
-    that execution. After the death of one of its actors, and after `teardown`, a graph can no longer be executed.
+    An execution makes the actor calls of the plan, in the order of the serial run, and passes results from call to call as refs.
+    Values that stay in their actor are not passed. If an execution fails, `get` of each of its results raises the error. After the death of
+    one of its actors, and after `teardown`, a graph can no longer be executed.
     """
 
     def __init__(
@@ -121,10 +121,10 @@ class CompiledDAG:
     # ---- executing
 
     def execute(self, *args, **kwargs):
-        """Starts an execution with these arguments and gives a CompiledDAGRef, or a list of them for a MultiOutputNode.
+        """Starts an execution with these arguments and returns a CompiledDAGRef, or a list of them for a MultiOutputNode.
 
-        ValueError if the arguments are not those of the graph's input, RayCgraphCapacityExceeded if too many results have not been
-        taken, RayChannelTimeoutError if the executions before do not come to an end, RayChannelError after the graph's end.
+        Raises ValueError if the arguments do not match the graph's input, RayCgraphCapacityExceeded if too many results have not been fetched,
+        RayChannelTimeoutError if earlier executions do not end in time, RayChannelError after the end of the graph.
         """
         if self._enable_asyncio:
             raise ValueError(
@@ -136,7 +136,7 @@ class CompiledDAG:
         return self._handed(lambda channel: CompiledDAGRef(self, self._execution_index, channel))
 
     async def execute_async(self, *args, **kwargs):
-        """As `execute`, for graphs that were compiled with `enable_asyncio`; gives CompiledDAGFutures, to be awaited once."""
+        """Like `execute`, for graphs compiled with `enable_asyncio=True`. Returns CompiledDAGFutures, each of which can be awaited once."""
         if not self._enable_asyncio:
             raise ValueError(
                 f"Use execute if enable_asyncio=False ({at('execute_async')}: or compile it with experimental_compile(enable_asyncio=True))"
@@ -190,7 +190,7 @@ class CompiledDAG:
                 )
 
     def _make_room(self):
-        """Waits until another execution may be in flight, those counted that nobody can ask for."""
+        """Waits until another execution may start. Executions whose results the program has dropped count as running until they are done."""
         while self._draining and all(ref.done() for ref in self._draining[0]):
             self._draining.popleft()
         waiting = self._execution_index - self._results.finished
@@ -210,8 +210,8 @@ class CompiledDAG:
     # ---- results
 
     def fetch(self, execution, timeout):
-        """Waits for the results of `execution`, at most `timeout` seconds (-1: without end); gives their list. Those of an
-        execution that failed are all its error."""
+        """Waits for the results of `execution`, at most `timeout` seconds (-1: no limit), and returns them in a list. If the execution failed, each of
+        them is its error."""
         if execution not in self._pending:
             raise self._death or RayChannelError(_closed())  # torn down
         refs = self._pending[execution]
@@ -225,7 +225,7 @@ class CompiledDAG:
         return values
 
     def failed(self, error):
-        """The results of an execution that ended in `error`."""
+        """The results of an execution that failed with `error`."""
         if isinstance(error, RayActorError):
             self._death, self._is_teardown = error, True
         return [Raised(error)] * self._channels
@@ -239,7 +239,7 @@ class CompiledDAG:
             return self.failed(error)
 
     def drop(self, execution):
-        """Nobody can ask for the results of `execution` any more."""
+        """Called when the program can no longer ask for the results of `execution`."""
         self._draining.append(self._pending.pop(execution))
 
     def result(self, execution, channel, timeout):
@@ -251,7 +251,7 @@ class CompiledDAG:
         return self.taken(execution, channel)
 
     def settle(self, execution, values):
-        """The results of `execution`, awaited by a CompiledDAGFuture, are there."""
+        """Called when the results of `execution`, which a CompiledDAGFuture awaits, are ready."""
         if self._pending.pop(execution, None) is not None:
             self._results.put(execution, values)
 
@@ -276,7 +276,8 @@ class CompiledDAG:
     # ---- its end
 
     def teardown(self, kill_actors=False):
-        """Ends the graph; its actors are then free, or, with `kill_actors`, killed. Results that have not been taken are lost."""
+        """Ends the graph. Its actors can then be used for other calls; with `kill_actors=True` they are killed. Results that have not been
+        fetched are lost."""
         if self._is_teardown and not kill_actors:
             return
         self._is_teardown = True
@@ -292,9 +293,9 @@ class CompiledDAG:
                 actor.__dag_stage__.remote(key, None, None)
 
     def visualize(self, filename="compiled_graph", format="png", view=False, channel_details=False):
-        """A drawing of the graph: text for format "ascii"; else DOT source, which is also rendered to `filename`.`format`.
+        """Draws the graph. For format "ascii", returns text. For other formats, returns DOT source and renders it to `filename`.`format`.
 
-        ImportError if that needs the graphviz package and it is not there.
+        Raises ImportError if the package graphviz is needed and not installed.
         """
         from rayshim.dag.drawing import drawn
 
@@ -305,8 +306,7 @@ dag_node.compiler = CompiledDAG
 
 
 def _started(call, key, concurrent):
-    """What the loop of `_submit` needs of a call: (remote, whether it is a stage's, arguments, fills, keywords, places of the
-    results)."""
+    """The data of a call for the loop of `_submit`: (remote, whether it runs a stage, arguments, fills, keywords, places of the results)."""
     if call.method is not None and not (concurrent or call.actor._info.is_async):
         method = getattr(call.actor, call.method)
         return method.with_results(call.results).remote, False, call.arguments, call.fills, call.keywords, call.gives
@@ -316,8 +316,8 @@ def _started(call, key, concurrent):
 
 
 def _to_send(value, calls):
-    """What `calls` calls are given as this input. What is large is stored once for all of them; a ref is a value here, so it is
-    stored too, and the calls get it as it is."""
+    """The form in which `calls` calls get this input. A large value is stored once for all of them. A ref is treated as a value: it is stored, too, and
+    the calls get the ref itself."""
     if isinstance(value, ObjectRef):
         return _core.put_recorded(value)
     if calls < 2 or isinstance(value, plan.PLAIN) and not (isinstance(value, (str, bytes)) and len(value) > _SHORT):

@@ -1,4 +1,4 @@
-"""DAGContext: settings of this process's graphs."""
+"""DAGContext: the settings for compiled graphs of this process."""
 
 import os
 from dataclasses import dataclass, field
@@ -16,15 +16,15 @@ def _flag(text):
 
 @dataclass
 class DAGContext:
-    """Settings of the graphs that are compiled from now on; defaults from the environment, `RAY_CGRAPH_<name>`.
+    """Settings for graphs that are compiled later. The defaults are environment variables, `RAY_CGRAPH_<name>`.
 
     Attributes:
-        submit_timeout: seconds that `execute` waits for room.
-        get_timeout: seconds that a result is waited for where `ray.get` gives no timeout.
-        teardown_timeout: seconds that `teardown` waits for what still runs.
-        max_inflight_executions: executions whose results have not been taken, at most.
-        max_buffered_results: results of earlier executions kept while a later one is asked for, at most.
-        read_iteration_timeout, buffer_size_bytes, overlap_gpu_communication: of Ray's own channels; they have no meaning here.
+        submit_timeout: most seconds that `execute` waits until it can start.
+        get_timeout: most seconds that `ray.get` without a timeout waits for a result.
+        teardown_timeout: most seconds that `teardown` waits for running executions.
+        max_inflight_executions: most executions whose results have not been fetched.
+        max_buffered_results: most results of earlier executions that are buffered while `get` waits for a later one.
+        read_iteration_timeout, buffer_size_bytes, overlap_gpu_communication: for Ray's own channels; no meaning here.
     """
 
     submit_timeout: float = _from_environment("submit_timeout", int, 10)
@@ -45,7 +45,7 @@ class DAGContext:
 
     @staticmethod
     def get_current():
-        """The context of this process, made when first asked for."""
+        """The context of this process, created at the first call."""
         global _current
         if _current is None:
             _current = DAGContext()

@@ -1,4 +1,4 @@
-"""DAGNode: what every node of a graph has."""
+"""DAGNode, the base class of all nodes of a graph."""
 
 import uuid
 from itertools import chain, count
@@ -15,9 +15,9 @@ class DAGNode(DAGNodeBase):
     """One call, one actor or one input of a graph.
 
     Arguments:
-        args, kwargs: what was bound; nodes may lie anywhere inside, for `experimental_compile` only as arguments of their own.
-        options: of the call, as `.options(...)` takes them.
-        other_args_to_resolve: what the kind of node keeps besides, nodes among it.
+        args, kwargs: the bound arguments. They may contain nodes anywhere; for `experimental_compile` a node must be an argument itself.
+        options: the options of the call, as for `.options(...)`.
+        other_args_to_resolve: further data of this kind of node, which may contain nodes.
     """
 
     _is_input = False  # whether it is an InputNode
@@ -77,9 +77,10 @@ class DAGNode(DAGNodeBase):
     # ---- running it once
 
     def execute(self, *args, _ray_cache_refs=False, **kwargs):
-        """Makes the calls of the graph, each once, and gives what this node gives: a ref, a list of refs, a handle.
+        """Makes each call of the graph once, and returns the result of this node: a ref, a list of refs, or a handle.
 
-        Arguments are the input's. With `_ray_cache_refs` what each node gave is kept in `cache_from_last_execute`.
+        The arguments are those of the graph's input. With `_ray_cache_refs=True` the results of all nodes are kept in
+        `cache_from_last_execute`.
         """
 
         def run(node):
@@ -94,7 +95,7 @@ class DAGNode(DAGNodeBase):
         raise NotImplementedError
 
     async def get_object_refs_from_last_execute(self):
-        """{uuid of a node: what it gave in the last `execute(_ray_cache_refs=True)`}."""
+        """{uuid of a node: its result in the last `execute(_ray_cache_refs=True)`}."""
         return dict(self.cache_from_last_execute)
 
     def clear_cache(self):
@@ -103,7 +104,7 @@ class DAGNode(DAGNodeBase):
     # ---- walking
 
     def _get_toplevel_child_nodes(self):
-        """The nodes that are arguments of their own, each once, in order."""
+        """The nodes that are arguments themselves, each once, in order."""
         given = chain(self._bound_args, self._bound_kwargs.values(), self._bound_other_args_to_resolve.values())
         return list(dict.fromkeys(value for value in given if isinstance(value, DAGNode)))
 
@@ -122,9 +123,9 @@ class DAGNode(DAGNodeBase):
         return self._copy(args, kwargs, self.get_options(), other)
 
     def apply_recursive(self, fn):
-        """`fn` of each node, children first, each node once; its copy has the children's results as arguments.
+        """Calls `fn` with a copy of each node, children first, each node once. The copy has the children's results as arguments.
 
-        Gives `fn` of this node; `fn.cache` is then {uuid: result}. AssertionError if there are two InputNodes.
+        Returns the result for this node; `fn.cache` is then {uuid: result}. Raises AssertionError if the graph has two InputNodes.
         """
         if not isinstance(fn, _Once):
             fn = _Once(fn)
@@ -139,9 +140,9 @@ class DAGNode(DAGNodeBase):
         return scanner.replace_nodes({node: apply_fn(node) if predicate_fn(node) else node for node in nodes})
 
     def traverse_and_apply(self, fn):
-        """`fn` of each node that is connected with this one, up or down, nearest first.
+        """Calls `fn` with each node that is connected to this one, in either direction, nearest nodes first.
 
-        ValueError if nodes lie inside a node's arguments, or if two of the nodes have been compiled.
+        Raises ValueError if an argument of a node contains nodes, or if two of the nodes have been compiled.
         """
         seen, queue, compiled = {self}, [self], None
         for node in queue:
@@ -169,7 +170,7 @@ class DAGNode(DAGNodeBase):
                 )
 
     def _find_root(self):
-        """The InputNode that this node depends on; ValueError without one."""
+        """The InputNode on which this node depends. Raises ValueError if there is none."""
         node = self
         while not node._is_input:
             if not node._upstream_nodes:
@@ -183,9 +184,9 @@ class DAGNode(DAGNodeBase):
     # ---- compiling
 
     def with_tensor_transport(self, transport="auto", device="default", _static_shape=False, _direct_return=False):
-        """Says how tensors of this node's result travel: "auto", "shm", "nccl", "accelerator" or a Communicator. Gives the node.
+        """Sets the transport for tensors in the result of this node: "auto", "shm", "nccl", "accelerator" or a Communicator. Returns the node.
 
-        On this machine they go through shared memory whatever is said here. ValueError for an unknown transport or device.
+        The setting has no effect: here tensors always go through shared memory. Raises ValueError for an unknown transport or device.
         """
         from rayshim.experimental.channel.type_hints import tensor_hint
 
@@ -210,17 +211,17 @@ class DAGNode(DAGNodeBase):
         _overlap_gpu_communication=None,
         _default_communicator="create",
     ):
-        """Checks the graph that ends in this node and gives a CompiledDAG of it.
+        """Checks the graph that ends in this node and compiles it. Returns a CompiledDAG.
 
-        Arguments that are None are those of DAGContext.
+        For arguments that are None, the values of DAGContext apply.
 
         Arguments:
-            _submit_timeout: seconds that `execute` waits for room; -1: without end.
-            enable_asyncio: the graph is run by `await execute_async(...)` instead of `execute(...)`.
+            _submit_timeout: most seconds that `execute` waits until it can start; -1: no limit.
+            enable_asyncio: if True, the graph is run by `await execute_async(...)` instead of `execute(...)`.
             _max_inflight_executions, _max_buffered_results: see DAGContext.
-            _buffer_size_bytes, _overlap_gpu_communication, _default_communicator: checked, and of no effect.
+            _buffer_size_bytes, _overlap_gpu_communication, _default_communicator: checked, but without effect.
 
-        ValueError for a graph that cannot be compiled, NotImplementedError for one with a task in it.
+        Raises ValueError for a graph that cannot be compiled, NotImplementedError for a graph that contains a task.
         """
         if self.is_cgraph_output_node:
             raise ValueError(

@@ -19,7 +19,7 @@ def drawn(graph, filename, format, view, channel_details):
     except ImportError:
         raise ImportError(
             "Please install graphviz to visualize the compiled graph. You can install it by running `pip install graphviz`. "
-            f'({at("visualize")}: it cannot be imported here; format="ascii" needs nothing)'
+            f'({at("visualize")}: it cannot be imported here; format="ascii" does not need it)'
         ) from None
     source = _dot(graph, channel_details)
     graphviz.Source(source).render(filename, format=format, view=view)

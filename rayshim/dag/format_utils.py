@@ -1,10 +1,10 @@
-"""How a node prints itself."""
+"""The text form of a node."""
 
 _INDENT = " " * 4
 
 
 def get_dag_node_str(node, body):
-    """Text of a node and of those that it takes: its class and id, `body`, arguments, keywords, options."""
+    """Text of a node and of the nodes in its arguments: class and id, `body`, arguments, keywords, options."""
     return (
         f"({type(node).__name__}, {node._stable_uuid})(\n"
         f"{_INDENT}body={body}\n"

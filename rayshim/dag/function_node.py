@@ -1,4 +1,4 @@
-"""A bound call of a remote function."""
+"""A node for a call of a remote function."""
 
 from rayshim.calls.function import RemoteFunction
 from rayshim.dag.dag_node import DAGNode

@@ -1,4 +1,4 @@
-"""Where a graph takes what `execute` is given."""
+"""InputNode: the arguments of `execute` in a graph."""
 
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
@@ -10,8 +10,8 @@ IN_CONTEXT_MANAGER = "__in_context_manager__"
 class InputNode(DAGNode):
     """The input of a graph, one for all its nodes: `with InputNode() as inp: dag = f.bind(inp)`.
 
-    `inp[0]`, `inp["key"]` and `inp.name` are parts of the input: of the arguments of `execute` if there are several, of its only
-    argument if there is one. `input_type` is accepted and kept. ValueError for any other argument.
+    `inp[0]`, `inp["key"]` and `inp.name` are parts of the input. If `execute` has several arguments, they select an argument; if it has one,
+    they select an item or attribute of this argument. `input_type` is accepted and stored. Raises ValueError for any other argument.
     """
 
     _is_input = True
@@ -75,7 +75,7 @@ class InputNode(DAGNode):
 
 
 class InputAttributeNode(DAGNode):
-    """A part of the input, see InputNode; `key` says which."""
+    """A part of the input, given by `key`; see InputNode."""
 
     def __init__(self, dag_input_node, key, accessor_method, input_type=None):
         self._dag_input_node, self._key, self._accessor_method = dag_input_node, key, accessor_method
@@ -108,7 +108,7 @@ class InputAttributeNode(DAGNode):
 
 
 class DAGInputData:
-    """All arguments of one `execute`, when there are several: positional ones by index, keywords by name."""
+    """All arguments of one `execute` with several arguments: positional ones by index, keyword arguments by name."""
 
     def __init__(self, *args, **kwargs):
         self._args, self._kwargs = list(args), kwargs

@@ -1,4 +1,4 @@
-"""The end of a graph that gives several results."""
+"""MultiOutputNode: the end of a graph with several results."""
 
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
@@ -6,9 +6,9 @@ from rayshim.errors.sites import at
 
 
 class MultiOutputNode(DAGNode):
-    """`MultiOutputNode([node, ...])`: executing it gives the list of the nodes' results.
+    """`MultiOutputNode([node, ...])`: its result is the list of the results of these nodes.
 
-    ValueError for what is no list or tuple.
+    Raises ValueError if the argument is not a list or tuple.
     """
 
     def __init__(self, args, other_args_to_resolve=None):

@@ -1,6 +1,6 @@
-"""From the nodes of a graph to what is run: operations, put together to stages, and the calls that start them.
+"""Makes the plan of a compiled graph from its operations: it groups them into stages, and lists the actor calls that run the stages.
 
-Pure: no call is made here. An operation is one bound method; a stage is a run of operations of one actor that one actor call does.
+This module makes no call. An operation is one bound method. A stage is a sequence of operations of one actor that a single actor call runs.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ PLAIN = (int, float, complex, bool, str, bytes, type(None))
 
 @dataclass(frozen=True)
 class Value:
-    """What flows along an edge: a part of the input (`operation` -1) or a result of an operation."""
+    """The value on an edge of the graph: a part of the input (`operation` -1) or a result of an operation."""
 
     operation: int
     part: Any  # of the input: None, int or str; of an operation: None (all of it) or the number of the result
@@ -52,10 +52,10 @@ class Step:
 
 @dataclass
 class Stage:
-    """What one actor call does.
+    """The work of one actor call.
 
-    `takes` are the slots that the call's arguments go to, None for those that only must not have failed; `gives` the slots whose
-    values are its results; `frees` those that nobody reads later.
+    `takes`: the slots for the arguments of the call; None for an argument that is only checked for failure. `gives`: the slots with the results.
+    `frees`: the slots that are not read later.
     """
 
     takes: list = field(default_factory=list)
@@ -82,7 +82,7 @@ class Call:
 
 @dataclass
 class Plan:
-    """What an execution does: `inputs` are (key, place, how many calls take it), `outputs` the places of the graph's results."""
+    """The work of an execution. `inputs`: (key, place, number of calls that take it); `outputs`: the places of the graph's results."""
 
     inputs: list
     calls: list
@@ -92,19 +92,19 @@ class Plan:
 
 
 def make(operations, outputs, separate=False):
-    """The plan of `operations`, which are in the order of the serial run, giving the Values `outputs`.
+    """The plan of `operations`, which are in the order of the serial run, with the Values `outputs` as its results.
 
-    With `separate` each operation is a stage of its own.
+    With `separate=True` each operation is a separate stage.
     """
     return _Planner(operations, outputs, separate).plan()
 
 
 class _Group:
-    """A stage in the making."""
+    """An unfinished stage."""
 
     def __init__(self, operation, others):
         self.operations = [operation]
-        # Arguments that may have failed when the stage is to start: it then does not run. Only what depends on them may be in it.
+        # If one of these arguments has failed, the stage does not run. So it may contain only operations that depend on all of them.
         self.others = others
         self.dependent = {operation.number} if others else set()
 
@@ -114,7 +114,7 @@ class _Group:
 
     @property
     def certain(self):
-        """Whether the stage runs whatever has failed before."""
+        """Whether the stage runs even if earlier operations have failed."""
         return not self.others
 
 
@@ -162,7 +162,7 @@ class _Planner:
         return places.setdefault(what, len(places))
 
     def _groups(self):
-        """The stages in the order of their last operations: nothing waits longer than for its own inputs."""
+        """The stages in the order of their last operations, so that each stage waits only for its own inputs."""
         open_groups, groups = {}, []
         for operation in self.operations:
             group = open_groups.get(operation.actor)
@@ -178,8 +178,8 @@ class _Planner:
         return groups
 
     def _others(self, operation):
-        """What a stage that begins with `operation` cannot start without: results of other actors, and, as groups, earlier stages
-        of its own actor that may have been left out."""
+        """The requirements of a stage that begins with `operation`: results of other actors, and, as groups, earlier stages of its own actor that may
+        have been skipped."""
         others = []
         for value in dict.fromkeys(operation.inputs):
             if _is_input(value):
@@ -191,8 +191,8 @@ class _Planner:
         return others
 
     def _joins(self, operation, group):
-        """Whether the same call can do `operation` as well: nobody else waits for what was done before, and it would not run
-        or be left out where it would not be by itself."""
+        """Whether the call of `group` can run `operation`, too. No other actor may wait for the results of the group, and `operation` must run or be
+        skipped in the same cases as in a separate call."""
         if self.separate or any(self._is_wanted_elsewhere(v) for v in group.last.outputs):
             return False
         if not group.certain and not group.dependent & {v.operation for v in operation.inputs}:
@@ -259,8 +259,8 @@ class _Planner:
         return Step(operation.method, operation.name, operation.bind_index, arguments, operation.keywords, stores)
 
     def _is_plain(self, operation, call):
-        """Whether an ordinary call of the method does the same: nothing stays in the actor, and nothing is shared with another
-        of its operations, which would be given the same object."""
+        """Whether an ordinary call of the method does the same. This is so if no value stays in the actor, and no value is shared with another of its
+        operations, which would get the same object."""
         constants = [a.value for a in operation.arguments if isinstance(a, Constant)]
         return (
             isinstance(operation.method, str)

@@ -1,4 +1,4 @@
-"""Finds the nodes of a graph inside any picklable object, and puts other things in their places."""
+"""Finds the nodes of a graph in any picklable object, and replaces them."""
 
 import io
 import pickle
@@ -16,9 +16,9 @@ _PLAIN = (int, float, complex, bool, str, bytes, type(None))
 
 
 class _PyObjScanner(cloudpickle.CloudPickler):
-    """One scan for objects of `source_type`: `find_nodes(obj)`, and then, if wanted, `replace_nodes(table)`.
+    """One scan for objects of `source_type`: first `find_nodes(obj)`, then, if needed, `replace_nodes(table)`.
 
-    Everything that can hold a node is walked through by pickling it, so what cannot be pickled raises its error here.
+    It visits an object by pickling it, so an object that cannot be pickled raises its error here.
     """
 
     def __init__(self, source_type=DAGNodeBase):
@@ -30,7 +30,7 @@ class _PyObjScanner(cloudpickle.CloudPickler):
         self._obj = None
 
     def find_nodes(self, obj):
-        """All nodes in `obj` in the order in which they are met, each time that they are met."""
+        """All nodes in `obj`, in the order in which they occur, once for each occurrence."""
         if self._found is not None:
             raise RuntimeError("find_nodes was called twice on one scanner")
         self._found, self._obj = [], obj
@@ -54,7 +54,7 @@ class _PyObjScanner(cloudpickle.CloudPickler):
         return len(self._kept) - 1
 
     def clear(self):
-        """Lets go of what was scanned."""
+        """Drops the references to the scanned object."""
         self._kept, self._found, self._obj = [], [], None
 
 
@@ -69,7 +69,7 @@ class _Replacer(pickle.Unpickler):
 
 
 def _is_opaque(obj):
-    """What holds no nodes and is handed on as it is: refs and handles, which must not be counted twice, and arrays."""
+    """Whether an object contains no nodes and is passed unchanged: arrays, and refs and handles, which must not be counted twice."""
     if isinstance(obj, (ObjectRef, ActorHandle, ActorClass, RemoteFunction)):
         return True
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")

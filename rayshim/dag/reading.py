@@ -1,4 +1,4 @@
-"""Reads a graph for compiling: which nodes belong to it, whether it can be compiled, what its operations are. Makes no call."""
+"""Reads a graph for compiling: finds its nodes, checks whether it can be compiled, and lists its operations. Makes no call."""
 
 from dataclasses import dataclass
 
@@ -25,9 +25,9 @@ class Graph:
 
 
 def read(output):
-    """The Graph that ends in `output` and all that is connected with it.
+    """The Graph of `output` and all nodes connected to it.
 
-    Raises ValueError, saying which node and why, for one that cannot be compiled, NotImplementedError for one with a task.
+    If the graph cannot be compiled, raises ValueError with the node and the reason, or NotImplementedError if the graph contains a task.
     """
     nodes = []
     output._find_root().traverse_and_apply(nodes.append)
@@ -105,7 +105,7 @@ def _check_unused_parts(nodes, output):
 
 
 def _check_leaves(nodes, output):
-    """An error of a leaf would be lost: nobody asks for its result."""
+    """Raises ValueError for a leaf that is not an output: its errors would be lost, because nobody asks for its result."""
     known = set(nodes)
     leaves = [
         node.get_method_name()

@@ -1,15 +1,15 @@
-"""Which results of a compiled graph have been fetched, taken or given up."""
+"""Bookkeeping of a compiled graph's results: fetched, taken by the program, or dropped."""
 
 from rayshim.errors.exceptions import RayCgraphCapacityExceeded
 from rayshim.errors.sites import calling
 
 
 class Results:
-    """The books of one CompiledDAG.
+    """The results of one CompiledDAG.
 
-    With `in_order` results are fetched in the order of the executions; those of earlier executions wait in `buffer` for their
-    turn. `dropped` and `taken` say which channels of an execution (None: its only one) can no longer be asked for, until all of
-    them are.
+    With `in_order`, results are fetched in the order of the executions, and stay in `buffer` until the program takes them. `dropped` and
+    `taken` list the channels of an execution (None: its only one) that the program can no longer ask for. They forget an execution when they
+    have all its channels.
     """
 
     def __init__(self, graph, channels, most_buffered, in_order):
@@ -18,7 +18,7 @@ class Results:
         self.finished = -1  # number of the last execution whose results are fetched or given up; how many, less one
 
     def fetch_next(self, execution, timeout):
-        """Fetches the oldest results that are not here yet; gives False if those of `execution` are."""
+        """Fetches the oldest results that have not been fetched. Returns False if those of `execution` have been."""
         if self.finished >= execution:
             return False
         if len(self.buffer) >= self._most_buffered:
@@ -34,13 +34,13 @@ class Results:
         return True
 
     def put(self, execution, values):
-        """Results have come."""
+        """Stores fetched results."""
         gone = self.dropped.get(execution, ())
         self.buffer[execution] = {channel: value for channel, value in enumerate(values) if channel not in gone}
         self.finished += 1
 
     def take(self, execution, channel):
-        """The list of results for a ref or future: the one of its channel."""
+        """The list with the result for a ref or future: the result of its channel."""
         if channel is None:
             values = [value for _, value in sorted(self.buffer.pop(execution).items())]
         else:
@@ -50,7 +50,7 @@ class Results:
         return values
 
     def drop(self, execution, channel):
-        """A ref or future is gone without having been asked."""
+        """Called when a ref or future is deleted before its value was taken."""
         self.dropped.setdefault(execution, set()).add(channel)
         self._tidy(execution)
 
@@ -63,7 +63,7 @@ class Results:
             pass
 
     def _give_up(self, execution):
-        """Whether `execution` was still to be fetched and nobody can ask for it; it then is finished."""
+        """Marks `execution` as finished and returns True if it has not been fetched and the program can no longer ask for it."""
         gone = self.dropped.get(execution, ())
         if not (None in gone or len(gone) == self._channels) or not self._graph.is_pending(execution):
             return False
@@ -73,7 +73,7 @@ class Results:
         return True
 
     def _forget(self, execution):
-        """Lets go of an execution whose results have been fetched and all been taken or dropped."""
+        """Removes an execution whose results have been fetched, and taken or dropped."""
         if execution not in self.buffer and execution not in self.taken:
             return
         closed = self.taken.get(execution, set()) | self.dropped.get(execution, set())

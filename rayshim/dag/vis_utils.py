@@ -1,4 +1,4 @@
-"""`plot`: a picture of a graph that has not been compiled."""
+"""`plot`: draws a graph that has not been compiled."""
 
 import os
 
@@ -9,9 +9,9 @@ from rayshim.errors.sites import at
 
 
 def plot(dag, to_file=None):
-    """Draws the graph that ends in `dag` to `to_file`; its ending is the format, png without one. In a notebook, gives the image.
+    """Draws the graph that ends in `dag` to the file `to_file`, whose extension is the format (default png). In a notebook, returns the image.
 
-    ImportError if pydot or graphviz is not there.
+    Raises ImportError if pydot or graphviz is not installed.
     """
     import tempfile
 

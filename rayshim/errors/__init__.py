@@ -1,1 +1,1 @@
-"""Ray's exceptions, what is told of a death, and which code is the user's."""
+"""Ray's exceptions, the texts of actor and worker deaths, tracebacks, and the test whether code is the user's."""

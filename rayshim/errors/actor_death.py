@@ -1,10 +1,10 @@
-"""The facts that an ActorDiedError tells."""
+"""The facts about an actor's death that an ActorDiedError shows."""
 
 
 class ActorDeath:
-    """What is known of an actor's death, for ActorDiedError: `reason` is a sentence for the user, `actor_id` is hex.
+    """The known facts of an actor's death, for ActorDiedError. `reason` is a sentence for the user, `actor_id` is hex.
 
-    Ray's own sentences begin "The actor is dead because ...", as in "because it was killed by `ray.kill`." and
+    As on Ray, the sentence begins "The actor is dead because ...", for example "because it was killed by `ray.kill`." or
     "because its worker process has died.".
     """
 
@@ -21,7 +21,7 @@ class ActorDeath:
         self.never_started = never_started
 
     def lines(self):
-        """The facts, one to a line, those unknown left out."""
+        """The known facts, one line each."""
         facts = [
             f"\t{label}: {value}"
             for label, value in (

@@ -1,4 +1,4 @@
-"""Which address this machine has."""
+"""The network address of this machine."""
 
 from functools import cache
 
@@ -7,7 +7,7 @@ from functools import cache
 def get_node_ip_address(address=None):
     """The IPv4 address (str) by which this machine would reach `address` ("host:port", default a public one).
 
-    Nothing is sent. `127.0.0.1` if there is no way out.
+    Nothing is sent. Returns `127.0.0.1` if this machine has no route there.
     """
     import socket
 

@@ -1,4 +1,4 @@
-"""From the facts of a process's death to the exception that its callers get."""
+"""The exception for callers of a process that died, made from the facts that the supervisor has collected."""
 
 import os
 import signal
@@ -11,9 +11,14 @@ _INTENDED, _CREATION_FAILED, _OUT_OF_SCOPE, _IDLE, _SYSTEM_EXIT, _DRAINED, _FINI
 
 
 def exception(facts):
-    """ActorDiedError, WorkerCrashedError, or ActorUnavailableError for an actor that is made anew. `facts`: dict of reactor's
-    supervisor (pid, status, exit_reason, actor, killed; `running`, the title of a task; `beside` in packed placement), with `creation_error` if the constructor raised, `restarting` if the
-    actor is made anew; None if nothing is known."""
+    """The exception for a call whose process died: ActorDiedError, ActorUnavailableError (the actor is being restarted) or, for a task,
+    WorkerCrashedError.
+
+    Arguments:
+        facts: dict from reactor's supervisor, or None if nothing is known. Always: pid, status (of `waitpid`), exit_reason, actor (dict, None
+            for a task worker), killed (the reason, if the death was requested). In some cases: creation_error (the constructor raised),
+            restarting (the actor is being restarted), running (title of the task that ran), released (key of the placement group that was
+            removed), beside (names of the other actors of a packed worker)."""
     if facts is None:
         return exceptions.ActorDiedError()
     if facts.get("creation_error"):
@@ -26,7 +31,7 @@ def exception(facts):
         return exceptions.WorkerCrashedError(f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}")
     if facts.get("restarting"):
         return exceptions.ActorUnavailableError(
-            f"The actor is temporarily unavailable: {_why(facts)} It is made anew, and this call may not be run twice "
+            f"The actor is temporarily unavailable: {_why(facts)} The actor is being restarted, and this call has no retries left "
             "(max_task_retries)",
             bytes.fromhex(actor["id"]),
         )
@@ -45,7 +50,7 @@ def exception(facts):
 
 
 def _function(facts):
-    """The task that ran when a task worker died, "f() in "; empty if it had not begun."""
+    """The task that ran when its worker died, as "f() in "; empty if no task had started."""
     name = facts.get("running", "").removeprefix("ray::")
     return f"{name}() in " if name else ""
 
@@ -54,22 +59,33 @@ def _why(facts):
     if facts["killed"]:
         return facts["killed"]
     if facts["exit_reason"] == _INTENDED:
-        return "its worker process has exited by request: exit_actor() is called."
-    if facts["exit_reason"] in (_SYSTEM_EXIT, _FINISHED):
-        return "its worker process has died: a method called sys.exit()."
+        return (
+            "its worker process has died. Worker exit type: INTENDED_USER_EXIT Worker exit detail: Worker exits by an user request. "
+            "Worker exits with an exit code 0. exit_actor() is called."
+        )
+    if facts["exit_reason"] == _FINISHED:
+        return (
+            "its worker process has died. Worker exit type: INTENDED_USER_EXIT Worker exit detail: Worker exits by an user request. "
+            "Worker exits with an exit code 0. A method called sys.exit()."
+        )
+    if facts["exit_reason"] == _SYSTEM_EXIT:
+        return (
+            "its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker exits unexpectedly. A method called "
+            "sys.exit() with another code than 0."
+        )
     if facts["exit_reason"] == _DRAINED:
-        return "its worker process has ended by request: it got SIGTERM."
+        return "its worker process received SIGTERM and ended."
     if facts["exit_reason"] == _OUT_OF_SCOPE:
         return "all references to the actor were removed."
-    return f"its worker process has died: {_how(facts['status'])}."
+    return f"its worker process has died: {_how(facts['status'])}. Worker exit type: SYSTEM_ERROR."
 
 
 def _with_whom(facts):
-    """In packed placement: all the actors that the worker hosted."""
+    """In packed placement: a sentence that names all actors of the worker."""
     beside = facts.get("beside")
     if not beside:
         return ""
-    return f" It was a packed worker, and every actor on it has died with it: {', '.join(beside)}."
+    return f" The worker was packed, and all its actors died with it: {', '.join(beside)}."
 
 
 def _how(status):
@@ -80,7 +96,7 @@ def _how(status):
 
 
 def refusal(key, of_actor):
-    """The exception of a task or actor that was to run in a group that is gone, or on a node that is not there."""
+    """The exception for a task or actor whose placement group was removed, or whose node does not exist."""
     if key == NOWHERE:
         kind = exceptions.ActorUnschedulableError if of_actor else exceptions.TaskUnschedulableError
         return kind(

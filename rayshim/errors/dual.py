@@ -4,10 +4,10 @@ from types import GetSetDescriptorType, MemberDescriptorType
 
 
 def dual(task_error, base):
-    """An exception that is an instance of RayTaskError, the `base`, and of the class of `task_error.cause`.
+    """An exception that is an instance of `base` (RayTaskError) and of the class of `task_error.cause`.
 
-    It shows the cause's attributes and methods, the task error's text, and `args == (cause,)`. Raises what the cause's
-    class raises against being subclassed.
+    It has the attributes and methods of the cause, the text of the task error, and `args == (cause,)`. If the class of the cause refuses
+    to be subclassed, its exception is raised.
     """
     cause = task_error.cause
     made = _new(_dual_class(type(cause), base), cause)
@@ -28,7 +28,7 @@ def _dual_class(cause_class, base):
 
 
 def _new(dual_class, cause):
-    """An instance by the built-in base's `__new__`: the user's `__new__` and `__init__` may want arguments."""
+    """An instance made by the built-in base's `__new__`, because the user's `__new__` and `__init__` may need arguments."""
     base = type(cause)
     while base.__module__ != "builtins":
         base = base.__base__
@@ -40,7 +40,7 @@ def _new(dual_class, cause):
 
 
 def _copy_slots(cause, made):
-    """Attributes that do not lie in the cause's `__dict__`, as OSError's errno or those of a class with `__slots__`."""
+    """Copies the attributes that are not in the cause's `__dict__`: OSError's errno, for example, or those of a class with `__slots__`."""
     for klass in type(cause).__mro__:
         for name, slot in vars(klass).items():
             if name.startswith("__") or name == "args":
@@ -53,7 +53,7 @@ def _copy_slots(cause, made):
 
 
 def _init(self, *args, **kwargs):
-    """Nothing: `dual` sets everything, and the user's `__init__` has run where the cause was raised."""
+    """Does nothing: `dual` sets all attributes, and the user's `__init__` ran where the cause was raised."""
 
 
 def _get_args(self):

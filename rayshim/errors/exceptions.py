@@ -1,8 +1,8 @@
-"""The exceptions of Ray's API: same tree, same constructors, same key parts of the messages.
+"""The exceptions of Ray's API: same class tree, same constructors, same key parts of the messages.
 
-A task's failure is a `RayTaskError` in the store; whoever gets it sees `as_instanceof_cause()`, which is also an
-instance of the user's own exception class. Errors travel between processes by `to_bytes` and `from_bytes`, which
-survive a user's exception that cannot be unpickled.
+A failed task stores a `RayTaskError` as its result. `get` raises its `as_instanceof_cause()`, which is also an instance of the
+user's own exception class. Errors travel between processes by `to_bytes` and `from_bytes`, which also work for a user's
+exception that cannot be unpickled.
 """
 
 import os
@@ -13,13 +13,13 @@ _HEADER = "Traceback (most recent call last):"
 
 
 class RayError(Exception):
-    """Base of everything that the runtime raises. Pickled with its attributes, whatever its constructor takes."""
+    """Base class of the runtime's exceptions. It is pickled with its attributes, whatever arguments its constructor takes."""
 
     def __reduce__(self):
         return _restore, (type(self), self.args, self.__dict__)
 
     def to_bytes(self):
-        """This error for another process: itself pickled, and its text in case that cannot be unpickled there."""
+        """This error as bytes for another process: the pickled error, and its text in case it cannot be unpickled there."""
         import pickle
         from traceback import format_exception
 
@@ -31,11 +31,11 @@ class RayError(Exception):
         return pickle.dumps((pickled, text))
 
     @staticmethod
-    def from_bytes(data):
+    def from_bytes(b):
         """The error that `to_bytes` made, or an UnserializableException with its text if it cannot be unpickled."""
         import pickle
 
-        pickled, text = pickle.loads(data)
+        pickled, text = pickle.loads(b)
         try:
             return pickle.loads(pickled)
         except Exception:
@@ -43,13 +43,13 @@ class RayError(Exception):
 
 
 class RayTaskError(RayError):
-    """A task or method raised.
+    """A task or an actor's method raised an exception.
 
     Arguments:
-        function_name: what ran, as the user would call it: `f`, `Actor.method`.
+        function_name: name of the task or method: `f`, `Actor.method`.
         traceback_str: the formatted remote traceback, a str.
-        cause: the exception. One that cannot be pickled is replaced by a RayError that tells what it was.
-        proctitle, pid, ip: who ran it; defaults are `ray::<function_name>`, this process, this machine.
+        cause: the exception. If it cannot be pickled, a RayError with its class and text replaces it.
+        proctitle, pid, ip: the process that ran the task; defaults are `ray::<function_name>`, this process, this machine.
         actor_repr, actor_id: the actor (str, hex), None for a plain task.
     """
 
@@ -70,17 +70,21 @@ class RayTaskError(RayError):
         self.cause = cause
         self.args = (function_name, traceback_str, cause, proctitle, pid, ip)
 
+    def make_dual_exception_instance(self):
+        """The same; TypeError where the cause's class cannot be subclassed."""
+        from rayshim.errors.dual import dual
+
+        return dual(self, RayTaskError)
+
     def as_instanceof_cause(self):
         """This error as an instance of both RayTaskError and the cause's class, with the cause's attributes.
 
-        Returns `self`, after a warning in the log, where the cause's class cannot be subclassed.
+        If the cause's class cannot be subclassed, logs a warning and returns `self`.
         """
         if issubclass(RayTaskError, type(self.cause)):
             return self
-        from rayshim.errors.dual import dual
-
         try:
-            return dual(self, RayTaskError)
+            return self.make_dual_exception_instance()
         except Exception as error:
             import logging
 
@@ -109,11 +113,11 @@ def make_task_error(
     """The RayTaskError for an exception that a task has just raised.
 
     Arguments:
-        function_name, pid, actor_repr, actor_id, proctitle, ip: as RayTaskError.
-        exc: the live exception, its traceback still on it. If it is itself a task's error, the new one has the same
-            first cause, and shows both tracebacks.
-        skip: directories (str) whose frames are the runtime's own and are left out.
-        dependency: the task never ran, because `exc` is what an argument's ref holds.
+        function_name, pid, actor_repr, actor_id, proctitle, ip: see RayTaskError.
+        exc: the exception, with its traceback. If it is itself the error of another task, the new error has the same
+            original cause and shows both tracebacks.
+        skip: directories (str) of the runtime, whose frames are left out.
+        dependency: True if the task did not run because one of its arguments is a ref whose value is the error `exc`.
     """
     from rayshim.errors.tracebacks import format_remote
 
@@ -130,12 +134,12 @@ def make_task_error(
 
 
 def in_rays_words(text):
-    """A traceback's text with our exceptions under the names that Ray's users know."""
+    """`text` with the exceptions under their names in Ray, `ray.exceptions.…`."""
     return text.replace("rayshim.exceptions.", "ray.exceptions.")
 
 
 class RayActorError(RayError):
-    """An actor could not do what it was asked. `actor_id` is hex or None; `error_msg` is the whole text."""
+    """A call of an actor failed because of the actor itself. `actor_id` is hex or None; `error_msg` is the whole text."""
 
     BASE_ERROR_MSG = "The actor experienced an error before finishing this task."
 
@@ -152,7 +156,7 @@ class RayActorError(RayError):
 
     @property
     def preempted(self):
-        """Whether the machine was taken away; never, on one machine."""
+        """Whether the actor ended because its machine was preempted; always False here."""
         return self._preempted
 
     def __str__(self):
@@ -160,9 +164,9 @@ class RayActorError(RayError):
 
 
 class ActorDiedError(RayActorError):
-    """The actor is dead and will not come back.
+    """The actor is dead and will not be restarted.
 
-    `cause` is the RayTaskError of its constructor, an ActorDeath, a str that says why, or None.
+    `cause` is the RayTaskError of its constructor, an ActorDeath, a reason (str), or None.
     """
 
     BASE_ERROR_MSG = "The actor died unexpectedly before finishing this task."
@@ -187,7 +191,7 @@ class ActorDiedError(RayActorError):
 
 
 class ActorUnavailableError(RayActorError):
-    """The actor cannot be reached just now, and may be back later. `actor_id` is bytes or None."""
+    """The actor cannot be reached at present, for example because it is being restarted. `actor_id` is bytes or None."""
 
     def __init__(self, error_message, actor_id):
         hex_id = actor_id.hex() if actor_id is not None else None
@@ -199,7 +203,7 @@ class ActorUnavailableError(RayActorError):
 
 
 class _TextError(RayError):
-    """An error that is one given text, kept as `error_message`."""
+    """An error with one text, the attribute `error_message`."""
 
     prefix = ""
 
@@ -211,7 +215,7 @@ class _TextError(RayError):
 
 
 class _MessageError(RayError):
-    """An error that is one given text, kept as `message`."""
+    """An error with one text, the attribute `message`."""
 
     def __init__(self, message):
         self.message = message
@@ -221,7 +225,7 @@ class _MessageError(RayError):
 
 
 class TaskCancelledError(RayError):
-    """The task was cancelled. `task_id` is its TaskID, `error_message` says more; both may be None."""
+    """The task was cancelled. `task_id` is its TaskID, `error_message` has details; both may be None."""
 
     def __init__(self, task_id=None, error_message=None):
         self.task_id = task_id
@@ -233,23 +237,23 @@ class TaskCancelledError(RayError):
 
 
 class GetTimeoutError(RayError, TimeoutError):
-    """`get(..., timeout=)` ran out of time."""
+    """`get(..., timeout=)`: a value was not ready in time."""
 
 
 class OrderingError(RayError, RuntimeError):
-    """`init(ordering="strict")`: a call cannot be run in the order of the program's serial run."""
+    """`init(ordering="strict")`: a call or a `wait` cannot be served in the order of the program's serial run."""
 
 
 class ReplayError(RayError, RuntimeError):
-    """`init(replay=)`: the program does not do what was recorded."""
+    """`init(replay=)`: the program does not match its journal."""
 
 
 class DeadlockError(RayError, RuntimeError):
-    """Calls wait for each other's results, in a circle."""
+    """Calls wait for each other's results in a cycle, so none of them can end."""
 
 
 class WorkerCrashedError(RayError):
-    """The process that ran the task died; an argument, if given, says more."""
+    """The process that ran the task died. The optional argument has details."""
 
     def __str__(self):
         told = super().__str__()
@@ -257,7 +261,7 @@ class WorkerCrashedError(RayError):
 
 
 class UnserializableException(RayError):
-    """A task's exception cannot be unpickled here; this is its text instead."""
+    """The exception of a task cannot be unpickled here. This error has its text instead."""
 
     def __init__(self, original_stack_trace):
         self._original_stack_trace = original_stack_trace
@@ -271,7 +275,7 @@ class UnserializableException(RayError):
 
 
 class CrossLanguageError(RayError):
-    """Raised by code of another language; takes an object with `language` and `formatted_exception_string`."""
+    """Code in another language raised an exception. Takes an object with `language` and `formatted_exception_string`."""
 
     def __init__(self, ray_exception):
         super().__init__(
@@ -280,7 +284,7 @@ class CrossLanguageError(RayError):
 
 
 class UserCodeException(RayError):
-    """A library's wrapper of an exception raised by its user's code."""
+    """Libraries raise this for an exception in their user's code."""
 
 
 class AsyncioActorExit(RayError):
@@ -288,11 +292,11 @@ class AsyncioActorExit(RayError):
 
 
 class PendingCallsLimitExceeded(RayError):
-    """More calls wait for the actor than its `max_pending_calls` allows."""
+    """The actor already has as many pending calls as its `max_pending_calls` allows."""
 
 
 class PlasmaObjectNotAvailable(RayError):
-    """The object was not there in time."""
+    """The object was not available in time."""
 
 
 class ObjectRefStreamEndOfStreamError(RayError):
@@ -316,7 +320,7 @@ class ActorUnschedulableError(_TextError):
 
 
 class RuntimeEnvSetupError(RayError):
-    """The runtime environment could not be made; `error_message` may be None."""
+    """The runtime environment could not be set up; `error_message` may be None."""
 
     def __init__(self, error_message=None):
         self.error_message = error_message
@@ -326,7 +330,7 @@ class RuntimeEnvSetupError(RayError):
 
 
 class ActorAlreadyExistsError(ValueError, RayError):
-    """The name is taken."""
+    """An actor with this name exists already."""
 
     def __init__(self, error_message):
         super().__init__(error_message)
@@ -337,7 +341,7 @@ class ActorAlreadyExistsError(ValueError, RayError):
 
 
 class ActorHandleNotFoundError(ValueError, RayError):
-    """The handle belongs to no actor of this session, as one from before `shutdown()`."""
+    """The handle belongs to no actor of this session, for example because it is from before `shutdown()`."""
 
     def __init__(self, error_message):
         super().__init__(error_message)
@@ -348,21 +352,21 @@ class ActorHandleNotFoundError(ValueError, RayError):
 
 
 class TaskPlacementGroupRemoved(RayError):
-    """The task's placement group is gone."""
+    """The task's placement group was removed."""
 
     def __str__(self):
         return "The placement group corresponding to this task has been removed."
 
 
 class ActorPlacementGroupRemoved(RayError):
-    """The actor's placement group is gone."""
+    """The actor's placement group was removed."""
 
     def __str__(self):
         return "The placement group corresponding to this Actor has been removed."
 
 
 class RaySystemError(RayError):
-    """The runtime itself failed; `client_exc` is the first cause, `traceback_str` a str or None."""
+    """The runtime itself failed; `client_exc` is the cause, `traceback_str` a str or None."""
 
     def __init__(self, client_exc, traceback_str=None):
         self.client_exc = client_exc
@@ -390,7 +394,7 @@ class RayDirectTransportError(RaySystemError):
 
 
 class StreamingGeneratorReplayInconsistentError(RaySystemError):
-    """A generator that was run again gave another number of results."""
+    """A generator was run again and yielded a different number of values."""
 
 
 class LocalRayletDiedError(RayError):
@@ -405,7 +409,7 @@ class NodeDiedError(_MessageError):
 
 
 class OutOfMemoryError(_MessageError):
-    """The machine has too little memory left, and the task was stopped to free some."""
+    """The machine ran low on memory, and the task was stopped to free some."""
 
 
 class AuthenticationError(_MessageError):
@@ -416,7 +420,7 @@ class AuthenticationError(_MessageError):
 
 
 class RpcError(_MessageError):
-    """A message did not get through; `rpc_code` is the transport's, or None."""
+    """A remote procedure call failed; `rpc_code` is the code of the transport, or None."""
 
     def __init__(self, message, rpc_code=None):
         super().__init__(message)
@@ -424,17 +428,17 @@ class RpcError(_MessageError):
 
 
 class ObjectStoreFullError(RayError):
-    """There is no room for the object, also not after waiting."""
+    """The object store has no room for the object, even after waiting."""
 
     def __str__(self):
         return (
             f"{super().__str__()}\nThe local object store is full of objects that are still in scope and cannot be "
-            "evicted. Tip: let go of refs and arrays that are no longer needed, or give `init(object_store_memory=)` more."
+            "evicted. Tip: delete refs and arrays that are no longer needed, or set a larger `init(object_store_memory=)`."
         )
 
 
 class OutOfDiskError(RayError):
-    """There is no room for the object, neither in memory nor on disk."""
+    """Neither the object store nor the disk has room for the object."""
 
     def __str__(self):
         return (
@@ -444,8 +448,8 @@ class OutOfDiskError(RayError):
 
 
 class ObjectLostError(RayError):
-    """The object is gone though it is still referred to. Takes its hex id, its owner (bytes or None), and where the
-    ref was made (str, may be empty)."""
+    """The object is lost although refs to it exist. Takes its hex id, its owner (bytes or None), and the place where the
+    ref was created (str, may be empty)."""
 
     _reason = "All copies of {} have been lost."
 
@@ -469,13 +473,13 @@ class ObjectFetchTimedOutError(ObjectLostError):
 
 
 class ReferenceCountingAssertionError(ObjectLostError, AssertionError):
-    """The object was deleted while refs to it were left: a bug of the runtime."""
+    """The object was deleted although refs to it exist: a bug of the runtime."""
 
     _reason = "The object has already been deleted by the reference counting protocol. This should not happen."
 
 
 class ObjectFreedError(ObjectLostError):
-    """The object was freed by hand."""
+    """The program freed the object explicitly."""
 
     _reason = (
         "The object was manually freed using the internal `free` call. "
@@ -484,7 +488,7 @@ class ObjectFreedError(ObjectLostError):
 
 
 class OwnerDiedError(ObjectLostError):
-    """The process that made the object is gone, and the object with it."""
+    """The process that created the object has ended, and the object is lost with it."""
 
     _reason = (
         "The object's owner has exited. This is the Python worker that first created the ObjectRef via `.remote()` "
@@ -493,7 +497,7 @@ class OwnerDiedError(ObjectLostError):
 
 
 class ObjectReconstructionFailedError(ObjectLostError):
-    """The lost object could not be computed again; `reason` is a code, `reason_message` a sentence, both may be None."""
+    """The object is lost and could not be computed again; `reason` is a code, `reason_message` a sentence, both may be None."""
 
     def __init__(self, object_ref_hex, reason=None, reason_message=None, owner_address=None, call_site=""):
         super().__init__(object_ref_hex, owner_address, call_site)

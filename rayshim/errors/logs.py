@@ -1,4 +1,4 @@
-"""The logger named "ray", which tells the user of the session; set up as Ray does."""
+"""The logger named "ray" for messages about the session, configured as in Ray."""
 
 import logging
 import sys
@@ -9,7 +9,7 @@ _handler = None  # ours
 
 
 class _Stderr(logging.StreamHandler):
-    """Writes to what `sys.stderr` is at the time."""
+    """Writes to the current `sys.stderr`, also after the program has replaced it."""
 
     def __init__(self):
         logging.Handler.__init__(self)
@@ -20,7 +20,7 @@ class _Stderr(logging.StreamHandler):
 
 
 def configure(level=None, form=None):
-    """Gives the logger a handler for stderr of its own. `level`: a number or name, default INFO; `form`: as logging's."""
+    """Gives the logger its own handler for stderr. `level`: a number or name, default INFO; `form`: a format of `logging`."""
     global _handler
     if _handler is None:
         _handler = _Stderr()

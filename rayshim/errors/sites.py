@@ -1,4 +1,4 @@
-"""Which places in the code are the user's own."""
+"""Places in the user's code, for error messages."""
 
 import os
 import sys
@@ -13,17 +13,17 @@ OURS = (
 
 
 def is_users(file):
-    """Whether the code in `file` (str, a path) is the user's: not rayshim's nor reactor's, whose tests count as users."""
+    """Whether the code in `file` (str, a path) is the user's, and not part of rayshim or reactor. Their tests count as user's code."""
     return not file.startswith(OURS) or "/tests/" in file
 
 
 def at(function):
-    """For an error: the user's call of rayshim's `function` (str) and its place, "wait() at file.py:line"."""
+    """For an error: the name of the called function and the place of the call, as "wait() at file.py:line"."""
     return f"{function}() at {calling()}"
 
 
 def calling():
-    """Where the user's program is in its call of rayshim, for an error: "file.py:line", or "?" if no frame is the user's."""
+    """For an error: the place in the user's code that has called rayshim, as "file.py:line", or "?" if no frame is the user's."""
     frame = sys._getframe(1)
     while frame is not None and (not is_users(frame.f_code.co_filename) or _is_made_for_us(frame)):
         frame = frame.f_back
@@ -31,7 +31,7 @@ def calling():
 
 
 def module_of(named):
-    """The module of a function or class. Of the script that runs it is the name of its file, as in Ray's descriptors of functions."""
+    """The module of a function or class; for the main script the name of its file without ".py", as in Ray's descriptors of functions."""
     module = getattr(named, "__module__", None) or "?"
     if module != "__main__":
         return module
@@ -42,11 +42,11 @@ def module_of(named):
 
 
 def _is_made_for_us(frame):
-    """Whether the frame is of a function that Python made for a class of ours, a dataclass's constructor say, and that is in no file."""
+    """Whether the frame runs a function that Python generated for a class of rayshim, such as the constructor of a dataclass. It is in no file."""
     return frame.f_code.co_filename == "<string>" and frame.f_globals.get("__name__", "").startswith("rayshim.")
 
 
 def qualified(function):
-    """The name by which errors call it: `module.f`, `module.A.method`, `module.A.__init__` for a class."""
+    """The name of a function or class in errors: `module.f`, `module.A.method`, `module.A.__init__` for a class."""
     name = f"{getattr(function, '__module__', None)}.{getattr(function, '__qualname__', type(function).__qualname__)}"
     return f"{name}.__init__" if isinstance(function, type) else name

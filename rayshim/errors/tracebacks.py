@@ -1,12 +1,12 @@
-"""Tracebacks as a remote caller should read them: the user's frames, without the runtime's."""
+"""Tracebacks for a remote caller: the frames of the user's code, without those of the runtime."""
 
 import os
 
 
 def format_remote(exc, skip=()):
-    """The traceback of `exc` and of all it is chained to, as text (str) in Python's own layout.
+    """The traceback of `exc` and of the exceptions chained to it, as text (str) in Python's layout.
 
-    `skip` are directories: a frame whose file lies in one of them is left out.
+    `skip`: directories. Frames of files in them are left out.
     """
     from traceback import TracebackException
 
@@ -30,7 +30,7 @@ def _own_file(filename):
 
 
 def without_ours(stacks):
-    """`stacks` without the frames that every worker has below the call that it runs."""
+    """`stacks` without the frames of the worker's own loop, which are the same in every worker."""
     kept, below = [], False
     for line in stacks.splitlines():
         below = line.startswith("  ") and (below or "/reactor/runtime/worker.py" in line)

@@ -2,7 +2,7 @@
 
 
 class FailureTuple:
-    """One value that cannot be pickled: `obj`, its `path` of names from the value asked about, and its `parent`."""
+    """A value that cannot be pickled: `obj`, the `path` of names that leads to it from the inspected value, and its `parent`."""
 
     __module__ = "rayshim.util.check_serialize"
 
@@ -18,10 +18,15 @@ class FailureTuple:
 
 
 def inspect_serializability(base_obj, name=None, depth=3, print_file=None):
-    """Looks for what inside `base_obj` cannot be pickled, and prints the search (to `print_file`, default stdout).
+    """Finds the parts of `base_obj` that cannot be pickled, and prints the search.
 
-    Arguments: the value; a name for it (str); how many levels to descend; a file.
-    Returns (whether it can be pickled, set of FailureTuple).
+    Arguments:
+        base_obj: the value.
+        name: a name for the value in the output (str).
+        depth: how many levels to descend.
+        print_file: where to print; default stdout.
+
+    Returns (whether the value can be pickled, set of FailureTuple).
     """
     title = f"Checking Serializability of {base_obj}"
     rule = "=" * min(len(title), 80)
@@ -35,7 +40,7 @@ def inspect_serializability(base_obj, name=None, depth=3, print_file=None):
 
 
 def told(error, what):
-    """Ray's TypeError for `what` (a str) that could not be pickled, where `error.value` is the culprit: the search, and why."""
+    """Ray's TypeError for `what` (a str) that could not be pickled. Its text shows the search for the cause, which is `error.value`."""
     import io
 
     text = io.StringIO()
@@ -54,7 +59,7 @@ class _Search:
         print("    " * level + text, file=self.file)
 
     def visit(self, obj, name, depth, level, parent, path):
-        """Whether `obj` can be pickled; if not, the first culprit found below it is added to the failures."""
+        """Whether `obj` can be pickled. If not, adds the first part found that cannot be pickled to the failures."""
         import inspect
 
         import cloudpickle
@@ -91,7 +96,9 @@ class _Search:
                     found = True
                     break
         if not found:
-            self.say(level, f"WARNING: Did not find non-serializable object in {function.__qualname__}.{_ADVICE}")
+            self.say(
+                level, f"WARNING: Did not find non-serializable object in {function.__qualname__}{_ADVICE_FUNCTION}"
+            )
 
     def enter_object(self, obj, depth, level, path):
         import inspect
@@ -107,7 +114,7 @@ class _Search:
                 if not self.visit(value, name, depth - 1, level + 1, obj, path):
                     return
         what = obj.__name__ if inspect.isclass(obj) else f"{type(obj).__name__} instance"
-        self.say(level, f"WARNING: Did not find non-serializable object in {what}.{_ADVICE}")
+        self.say(level, f"WARNING: Did not find non-serializable object in {what}{_ADVICE}")
 
     def conclude(self, rule):
         shown = "\n".join(str(failure) for failure in self.failures)
@@ -118,11 +125,19 @@ class _Search:
             "Consider either removing the instantiation/imports of these variables or moving the instantiation into "  # noqa: ISC004
             "the scope of the function/class. ",
             rule,
+            "Check https://docs.ray.io/en/master/ray-core/objects/serialization.html#troubleshooting for more information.",
+            (
+                "If you have any suggestions on how to improve this error message, please reach out to the Ray developers on "
+                "github.com/ray-project/ray/issues/"
+            ),
+            rule,
         ):
             self.say(0, line)
 
 
-_ADVICE = (
-    " This may be because the object is only non-serializable when combined with other objects. "
-    "Try calling `ray.util.inspect_serializability` directly on the suspected object."
+_CAUSE = " This may be because the object is only non-serializable when combined with other objects, or because cloudpickle and the traversal disagree"
+_ADVICE_FUNCTION = (
+    f".{_CAUSE} on which object causes the failure. Try calling `ray.util.inspect_serializability` directly on the suspected object, or "
+    "simplify the closure to isolate the cause."
 )
+_ADVICE = f".{_CAUSE}. Try calling `ray.util.inspect_serializability` on individual attributes to isolate the cause."

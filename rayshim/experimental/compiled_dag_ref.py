@@ -1,10 +1,10 @@
-"""Results of a compiled graph's executions."""
+"""CompiledDAGRef and CompiledDAGFuture: the results of a compiled graph's executions."""
 
 from rayshim.errors.sites import calling
 
 
 class _Result:
-    """What CompiledDAGRef and CompiledDAGFuture have in common: they cannot be copied, sent or waited for."""
+    """Common base class of CompiledDAGRef and CompiledDAGFuture, which cannot be copied, pickled or passed to `wait`."""
 
     def __init__(self, dag, execution_index, channel_index):
         self._dag, self._execution_index, self._channel_index = dag, execution_index, channel_index
@@ -24,7 +24,7 @@ class _Result:
         )
 
     def __reduce__(self):
-        raise ValueError(
+        raise _CannotTravel(
             f"{type(self).__name__} cannot be pickled. (at {calling()}: `get` its value in the process that called execute(), and pass that on)"
         )
 
@@ -33,15 +33,21 @@ class _Result:
             self._dag._results.drop(self._execution_index, self._channel_index)
 
 
+class _CannotTravel(ValueError, TypeError):
+    """As on Ray, a ValueError where it is pickled, and a TypeError where it is an argument of a call."""
+
+    __module__, __qualname__ = "builtins", "ValueError"
+
+
 class CompiledDAGRef(_Result):
-    """What `CompiledDAG.execute` gives: `ray.get` gives its value, once."""
+    """The result of `CompiledDAG.execute`. `ray.get` returns its value, only once."""
 
     _is_used = False
 
     def get(self, timeout=None):
-        """The value. `timeout`: seconds; None: DAGContext's get_timeout when the graph was compiled; -1: without end.
+        """The value. `timeout`: seconds; None: DAGContext's get_timeout when the graph was compiled; -1: no limit.
 
-        Raises the execution's error, RayChannelTimeoutError, or ValueError if it has been called before.
+        Raises the error of the execution, RayChannelTimeoutError if the value is not ready in time, ValueError if `get` was called before.
         """
         if self._is_used:
             raise ValueError(
@@ -52,7 +58,7 @@ class CompiledDAGRef(_Result):
 
 
 class CompiledDAGFuture(_Result):
-    """What `await CompiledDAG.execute_async` gives: `await` gives its value, once."""
+    """The result of `await CompiledDAG.execute_async`. `await` returns its value, only once."""
 
     def __init__(self, dag, execution_index, task, channel_index):
         super().__init__(dag, execution_index, channel_index)
@@ -70,7 +76,7 @@ class CompiledDAGFuture(_Result):
                 f"CompiledDAGFuture can only be awaited upon once, and it has already been awaited upon. (at {calling()}: keep the value of the first)"
             )
         task, self._task = self._task, None
-        # Shielded: who stops waiting for one result does not end the others.
+        # Shielded: cancelling the wait for one result does not cancel the others.
         try:
             values = yield from asyncio.shield(task).__await__()
         except BaseException:

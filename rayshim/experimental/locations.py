@@ -1,4 +1,4 @@
-"""Where objects lie: on this machine, once they are there."""
+"""The locations of objects, which are always on this machine."""
 
 from reactor import _core
 
@@ -7,9 +7,9 @@ from rayshim.session import session
 
 
 def get_object_locations(obj_refs, timeout_ms=-1):
-    """{ref: {"node_ids": [hex], "object_size": bytes, "did_spill": bool}}; of an object that is not there yet, [] and None.
+    """{ref: {"node_ids": [hex], "object_size": bytes, "did_spill": bool}}. For an object that is not ready, node_ids is [] and object_size is None.
 
-    RuntimeError without a session.
+    Raises RuntimeError without a session.
     """
     if session.current is None:
         raise RuntimeError(f"Ray hasn't been initialized. (at {calling()}: call init() first)")
@@ -17,7 +17,7 @@ def get_object_locations(obj_refs, timeout_ms=-1):
 
 
 def get_local_object_locations(obj_refs):
-    """The same, from what this process knows: on one machine no less."""
+    """The same as `get_object_locations`, as there is only one machine."""
     return get_object_locations(obj_refs)
 
 

@@ -1,4 +1,4 @@
-"""tqdm for tasks and actors: their progress bars are drawn by the driver, one below the other. Needs the package `tqdm`."""
+"""tqdm for tasks and actors: the driver draws their progress bars, one below the other. Needs the package `tqdm`."""
 
 import json
 import os
@@ -10,15 +10,15 @@ from rayshim.session import session
 
 
 class tqdm:
-    """A progress bar with a part of tqdm's interface, which tells the driver how far it is.
+    """A progress bar with a part of tqdm's interface, which the driver draws.
 
     Arguments:
-        iterable: what to iterate over; or None, and call `update`.
+        iterable: the iterable to iterate over; or None, then call `update`.
         desc: text before the bar.
         total: number of steps; default: the iterable's length if it has one.
         unit: name of a step.
-        position: line among this process's bars.
-        flush_interval_s: seconds between reports.
+        position: line of the bar among those of this process.
+        flush_interval_s: seconds between reports to the driver.
     """
 
     DEFAULT_FLUSH_INTERVAL_SECONDS = 1.0
@@ -50,7 +50,7 @@ class tqdm:
         self._tell()
 
     def update(self, n=1):
-        """`n` steps more are done."""
+        """Adds `n` steps to the finished ones."""
         self._state["x"] += n
         self._tell()
 
@@ -58,7 +58,7 @@ class tqdm:
         self._tell()
 
     def close(self):
-        """The bar is done with; its last state is shown whatever the interval."""
+        """Closes the bar. Its last state is shown at once."""
         self._state["closed"] = True
         self._tell(now=True)
 

@@ -1,1 +1,1 @@
-"""Recording a run, and running it again as it was recorded."""
+"""Journals: recording a run, replaying it, and comparing two recorded runs."""

@@ -1,4 +1,4 @@
-"""`rayshim diff RUN1 RUN2`: the first operation at which two recorded runs differ."""
+"""`rayshim diff RUN1 RUN2`: the first call that differs between two recorded runs."""
 
 from collections import namedtuple
 
@@ -10,7 +10,7 @@ one, two: what the two runs have there, text."""
 
 
 def first(one, two):
-    """The first Difference, in the programs' serial order, between the records at the paths `one` and `two`; None: there is none."""
+    """The first Difference, in the program's serial order, between the journals at the paths `one` and `two`; None if there is none."""
     a, b = _Run(one), _Run(two)
     found = []
     for actor in {*a.actors, *b.actors}:
@@ -32,7 +32,7 @@ def first(one, two):
 
 
 def _when(difference):
-    """Where in the serial run it shows: where the call begins if it was given something else, else where it ends, after all that it called."""
+    """The place of a difference in the serial run: the start of the call if its arguments differ, otherwise its end, after all calls that it made."""
     tag, _, x, y = difference
     given = x is None or y is None or (x["name"], x["args"]) != (y["name"], y["args"])
     return tag if given else (*tag, float("inf"))
@@ -53,17 +53,18 @@ class _Run:
 def _told(call, run):
     if call is None:
         return "no such call"
-    return f"{call['name']}({', '.join(call['args'])}) -> {call['value']}, made at {run.sites.get(tuple(call['ran']), '?')}"
+    return f"{call['name']}({', '.join(call['args'])}) -> {call['value']}, called at {run.sites.get(tuple(call['ran']), '?')}"
 
 
 def main(one, two, out):
-    """Prints the first difference to `out`; 0: there is none, 1: there is one, as diff does."""
+    """Prints the first difference to `out`. Returns the exit status, as diff does: 0 if there is no difference, else 1."""
     found = first(one, two)
     if found is None:
-        print("the two runs did the same", file=out)
+        print("the two runs are equal", file=out)
         return 0
     print(
-        f"the runs differ first at {found.what} (made at {found.site}, tag {'.'.join(map(str, found.tag))}):", file=out
+        f"the first difference is at {found.what} (called at {found.site}, tag {'.'.join(map(str, found.tag))}):",
+        file=out,
     )
     print(f"  {one}: {found.one}\n  {two}: {found.two}", file=out)
     return 1

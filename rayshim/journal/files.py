@@ -1,8 +1,8 @@
-"""The files of a record (see rayshim.journal.rerun): how a line is written, and how it is read back and checked.
+"""The files of a journal (see rayshim.journal.rerun): writes lines, reads them, and checks them.
 
-Each line ends with a checksum of itself and of all lines before it in its file, so that a line that was changed, lost, doubled or moved is found. A
-record that was ended in order has a file `end.json` with the number of lines, and the last checksum, of each file. Without it the recorded
-run was killed: then the record is what had been written until then.
+Each line ends with a checksum of itself and of all earlier lines of its file, so that changed, lost, duplicated and moved lines are detected. If
+the run ended normally, its journal has a file `end.json` with the number of lines and the last checksum of each file. Without this file the
+run was killed, and the journal contains the lines written until then.
 """
 
 import json
@@ -75,10 +75,10 @@ def lines(path):
     there = _files(path)
     for name in sorted(ends or ()):
         if name not in there:
-            raise _damaged(os.path.join(path, name), None, "is missing, and the record's end names it")
+            raise _damaged(os.path.join(path, name), None, "is missing, but end.json names it")
     for name in there:
         if ends is not None and name not in ends:
-            raise _damaged(os.path.join(path, name), None, "is not of this record: the record's end does not name it")
+            raise _damaged(os.path.join(path, name), None, "is not part of this journal: end.json does not name it")
         count, last = 0, 0
         for entry, where, last in _checked(path, name):
             count += 1
@@ -87,7 +87,7 @@ def lines(path):
             raise _damaged(
                 os.path.join(path, name),
                 count,
-                f"is the last line, and the record's end says that there are {ends[name][0]}: the file is truncated",
+                f"is the last line, but the file should have {ends[name][0]} lines according to end.json: the file is truncated",
             )
 
 
@@ -108,7 +108,7 @@ def _checked(path, name):
                 raise _damaged(path, number, f"was changed, or lines before it are missing: {_shown(line)}")
             entry = _decoded(path, number, body)
             if fault := _fault(entry):
-                raise _damaged(path, number, f"is no line of a record ({fault}): {_shown(line)}")
+                raise _damaged(path, number, f"is not a line of a journal ({fault}): {_shown(line)}")
             yield entry, f"{path}:{number}", last
 
 
@@ -118,7 +118,7 @@ def _decoded(path, number, data):
     except (ValueError, RecursionError) as error:
         raise _damaged(path, number, f"is not JSON ({error}): {_shown(data)}") from None
     if not isinstance(found, dict):
-        raise _damaged(path, number, f"is no JSON object: {_shown(data)}")
+        raise _damaged(path, number, f"is not a JSON object: {_shown(data)}")
     return found
 
 
@@ -132,7 +132,7 @@ def _read_json(path):
         found = _decoded(path, None, file.read())
     given = found.pop("sum", None)
     if given != zlib.crc32(json.dumps(found).encode()):
-        raise _damaged(path, None, "was changed: its checksum is another")
+        raise _damaged(path, None, "was changed: its checksum is wrong")
     return found
 
 
@@ -143,7 +143,7 @@ def _shown(data):
 
 def _damaged(path, number, what):
     where = path if number is None else f"{path}:{number}"
-    return ReplayError(f"the record cannot be read: {where} {what}. Record the run again, or replay an undamaged copy")
+    return ReplayError(f"the journal cannot be read: {where} {what}. Record the run again, or replay an undamaged copy")
 
 
 # ---- what each line must be
@@ -245,7 +245,7 @@ def _fault(entry):
     """What is wrong with an entry, or None."""
     kind = next((key for key in _KINDS if key in entry), None)
     if kind is None:
-        return "it is of no kind that there is"
+        return "its kind is unknown"
     more = _MORE.get(kind, {})
     for key, check in {**_KINDS[kind], **{key: check for key, check in more.items() if key in entry}}.items():
         if key not in entry:
@@ -253,7 +253,7 @@ def _fault(entry):
         if not check(entry[key]):
             return f"its {key!r} is {entry[key]!r:.80}"
     if kind == "turn" and len({"hand", "how", "at"} & entry.keys()) not in (0, 3):
-        return "it has one of 'hand', 'how' and 'at', and not all"
+        return "it has some of 'hand', 'how' and 'at', but not all"
     if kind == "asked" and not _ANSWERS.get(entry["kind"], lambda value: False)(entry["answer"]):
         return f"its 'answer' to {entry['kind']!r:.40} is {entry['answer']!r:.80}"
     return None

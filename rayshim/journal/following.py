@@ -1,4 +1,5 @@
-"""What a process of a replay does where its record says that a call did not begin, did not end, or was ended; see rayshim.journal.rerun."""
+"""In a replay: calls that did not start or did not end in the recorded run, and actors and calls that were killed or cancelled there. See
+rayshim.journal.rerun."""
 
 import os
 import signal
@@ -93,7 +94,11 @@ def all_halted(number):
         and follow.insides
         and all(inside.halted for inside in follow.insides)
     ):
-        _tell_halted(number, "an actor that runs several calls at once goes no further" + _kept.end_told(follow.key))
+        _tell_halted(
+            number,
+            "an actor that runs several calls at once has reached the end of its recorded calls"
+            + _kept.end_told(follow.key),
+        )
 
 
 def stopped(me):
@@ -112,9 +117,9 @@ def _stopped(me):
     halted = {key: what for key, what in session.current.placement.posted(_HALTED, timeout=5).items() if what}
     if what := _reached(_core.waits(), me, {key[1]: what for key, what in halted.items()}):
         why = (
-            "the program no longer matches its record: it waits for what did not happen"
+            "the program no longer matches its journal: it waits for a result that the recorded run never had"
             if _kept.complete
-            else "the record ends before what the program waits for"
+            else "the journal ends before the result that the program waits for"
         )
         return ReplayError(f"{why}: {what}")
     made, used = _motion()
@@ -124,7 +129,7 @@ def _stopped(me):
     elif now > _quiet[2] + _QUIET:
         seen = "".join(f"\n  {what}" for what in halted.values())
         return ReplayError(
-            f"the program no longer matches its record: nothing has moved for {_QUIET:g} s, and what the program waits for does not come{_kept.end_told(None)}{seen}"
+            f"the program no longer matches its journal: no call has started or ended for {_QUIET:g} s, and the program still waits for a result{_kept.end_told(None)}{seen}"
         )
     return None
 
@@ -183,7 +188,7 @@ def when_arrived(what, ref=None):
     while not (ref is not None and ref.done()) and (_ARRIVED, what) not in session.current.placement.posted(_ARRIVED):
         if time.monotonic() > deadline:
             raise ReplayError(
-                f"the program no longer matches its record: in {_PATIENCE:g} s what it ends here, {what}, did not come to where it was ended in the record"
+                f"the program no longer matches its journal: it ends {what} here, which has not reached within {_PATIENCE:g} s the place where it was ended in the recorded run"
             )
         time.sleep(0.002)
 
@@ -193,7 +198,7 @@ def _began(number, tag, how):
         return
     follow = _here.get(number)
     if tag not in _kept.began:
-        halt(f"call {list(tag)} did not begin", follow and follow.key)
+        halt(f"call {list(tag)} did not start in the recorded run", follow and follow.key)
     halts = follow.life.halts if follow else _kept.halts
     if tag in halts:
         _left[tag] = halts[tag]
@@ -216,7 +221,7 @@ def _makes():
     if caller not in _left:
         return
     if _left[caller] == 0:
-        halt(f"call {list(caller)} made no further call, and did not end")
+        halt(f"call {list(caller)} made no further call in the recorded run, and did not end")
     _left[caller] -= 1
     if _left[caller] == 0:
         if caller in _kept.cancelled:
@@ -233,9 +238,9 @@ def _makes_next(number, tags):
             for inside in insides.get(number, ()):
                 inside.finished = True
             look(number)
-            halt("the actor made no further call", _here[number].key if number in _here else None)
+            halt("the actor made no further call in the recorded run", _here[number].key if number in _here else None)
         raise ReplayError(
-            "the program no longer matches its record: here the actor makes a further call"
+            "the program no longer matches its journal: the actor makes a call here that is not in the journal"
             + _kept.end_told(_here[number].key if number in _here else None)
         )
     tag = tags.popleft()
@@ -246,7 +251,7 @@ def _makes_next(number, tags):
 
 def _executed(number, method, tag, digest, args, value, cancelled):
     if _left.pop(tag, None) is not None and not cancelled:
-        halt(f"call {list(tag)} did not end")
+        halt(f"call {list(tag)} did not end in the recorded run")
 
 
 def _ended(number, tag, _):

@@ -1,4 +1,4 @@
-"""What the replays of event loops (rayshim.journal.loop) and of threads (rayshim.journal.turns) have in common."""
+"""The common base class of recorded event loops (rayshim.journal.loop) and recorded threads (rayshim.journal.turns)."""
 
 import time
 

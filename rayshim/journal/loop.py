@@ -1,13 +1,14 @@
-"""The event loop of an async actor in a run that is recorded, or done again.
+"""The event loop of an async actor in a run with a journal.
 
-What happens in an event loop follows from what comes into it from outside, and when: a call of the actor, a timer that is due, the
-result of another thread or process (`await ref`, `run_in_executor`), a socket that is ready. All else is first come, first served.
-So the record has, of each round of the loop, how many callbacks had run before it and what came in with it. A replay lets the same in
-at the same place, waits for it where it is not there yet, and holds back what came later then or not at all. Between two rounds
-nothing else runs, so the coroutines go on in the same order at each `await`, and timeouts and cancellations hit them where they did.
+The behaviour of an event loop is determined by events from outside and their times: a call of the actor, a timer that is due, the result of
+another thread or process (`await ref`, `run_in_executor`), a socket that is ready. Everything else is first come, first served. So the journal
+has, for each round of the loop, the number of callbacks that ran before it and the events that arrived in it. A replay delivers the same events
+at the same place: it waits for an event that has not arrived yet, and holds back an event that arrived later, or not at all, in the recorded
+run. Nothing else runs between two rounds. So the coroutines continue in the same order at each `await`, and timeouts and cancellations hit
+them at the same place.
 
-What the program reads from sockets, pipes, other programs and clocks is not in the record. If it does otherwise for that, it parts from the
-record, and is told so.
+Data that the program reads from sockets, pipes, other programs and clocks is not in the journal. If the program behaves differently because of
+such data, it no longer matches its journal, and gets a ReplayError.
 """
 
 import asyncio
@@ -187,7 +188,7 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
             self._ready.extend([self._wait_for(name) for name in names])
         elif self._rounds and (self._rounds[0][0] < self._ran or not self._ready):
             self._part(
-                f"{self._rounds[0][0]} callbacks had run then when {_told(self._rounds[0][1][0])} came, and now {self._ran}"
+                f"{_told(self._rounds[0][1][0])} arrived after {self._rounds[0][0]} callbacks in the recorded run, and {self._ran} have run now"
             )
         elif not self._rounds and (self._ran > self._last or not self._ready):
             self._halt()
@@ -196,7 +197,7 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
         kind, number = name
         timer = self._timer_of.get(number) if kind == "timer" else None
         if (kind == "timer" and (timer is None or timer._cancelled)) or (kind == "future" and number >= self._futures):
-            self._part(f"{_told(name)} came in then, and is not there now")
+            self._part(f"{_told(name)} arrived in the recorded run, but does not exist now")
         while True:
             for found, handle in self._sockets:
                 if found == name:
@@ -253,7 +254,7 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
                 time.sleep(0.001)
 
     def _part(self, what):
-        self._on_parted(ReplayError(f"the program no longer matches its record: in the actor's event loop, {what}"))
+        self._on_parted(ReplayError(f"the program no longer matches its journal: in the actor's event loop, {what}"))
         self._halt()
 
     @property
@@ -268,8 +269,8 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
     def waited(self):
         self._told = True
         print(
-            f"rayshim: replay: an async actor has waited {PATIENCE:g} s for what came next in its record, {_told(self._awaited)}. "
-            "The program may no longer match its record.",
+            f"rayshim: replay: an async actor has waited {PATIENCE:g} s for the next event in its journal, {_told(self._awaited)}. "
+            "The program may no longer match its journal.",
             file=sys.stderr,
         )
 

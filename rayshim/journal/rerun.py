@@ -1,7 +1,7 @@
-"""`init(record=PATH)` keeps what a run did, `init(replay=PATH)` has another one do the same.
+"""`init(record=PATH)` writes the journal of a run; `init(replay=PATH)` repeats the recorded run.
 
-A record is a directory: `run.json` (the program and what `init` was told), a file of JSON lines for each process, and `end.json` if the run was not
-killed (rayshim.journal.files):
+A journal is a directory: `run.json` (the program and the arguments of `init`), a file of JSON lines for each process, and `end.json` if the run was
+not killed (rayshim.journal.files). The lines are:
 
     {"born": its ordinal, "life": how often it was made anew, "several": whether its calls run side by side}    an actor
     {"made": tag, "name": ..., "site": "file:line"}                   a call was made there; by an actor with several calls at once, with "actor" and "life"
@@ -14,15 +14,20 @@ killed (rayshim.journal.files):
     {"asked": caller's tag, "n": ..., "kind": ..., "site": ..., "answer": ...}    a question that the clock answered
     {"died": ordinal, "life": ..., "killed": why or null, "status": of its process}
 
-A tag is a list of numbers, the call's place in the program's serial run (reactor/_core/order.h); the driver's is []. An actor's calls
-lie in its process's file in the order in which they began.
+A tag is a list of numbers, the place of a call in the program's serial run (reactor/_core/order.h); the driver's tag is []. The calls of an
+actor are in the file of its process, in the order in which they started.
 
-How a replay follows it. Each actor's calls begin in their recorded order. What the record does not have is not done: a call that
-did not begin then does not begin, one that did not end goes no further than to the last call that it made; it waits there for
-whatever ended it; if the driver waits for it and nothing can end it, the record ends there, and the driver is told. `kill` and `cancel` wait until their victim has come to where it was then. A process that a signal from
-elsewhere ended is ended there too. An async actor's event loop, if it is asyncio's own, does what it did then (rayshim.journal.loop), and the threads of
-a threaded actor take the same turns (rayshim.journal.turns). The calls that such actors make get the tags of the record, in the order in which they are made:
-a tag goes by the last call that had begun there, and when that was is not in the record.
+A replay follows these rules:
+
+- Each actor starts its calls in the recorded order.
+- A call that did not start in the recorded run does not start. A call that did not end there stops after the last call that it made, and waits
+  for the event that ended it. If the driver waits for such a call, and nothing can end it, the journal ends there, and the driver gets a
+  ReplayError.
+- `kill` and `cancel` wait until their target has reached the recorded place. A process that was ended by a signal from outside is ended at the
+  same place.
+- The event loop of an async actor, if it is asyncio's own, runs its callbacks in the recorded order (rayshim.journal.loop). The threads of a
+  threaded actor take the same turns (rayshim.journal.turns). The calls that these actors make get the recorded tags, in the order in which they
+  are made: their tags depend on the last call that had started in the actor, and the journal does not contain that time.
 """
 
 import os
@@ -151,17 +156,17 @@ class Kept:
             was = (
                 f"{then['kind']} at {then['site']} ({then['where']})"
                 if then
-                else "nothing more was asked by this caller"
+                else "this caller has no further operation"
             )
             raise ReplayError(
-                f"the program no longer matches its record: here {kind} at {site}; in the record {was} (operation {n} of caller {list(caller)})"
+                f"the program no longer matches its journal: here {kind} at {site}; in the journal {was} (operation {n} of caller {list(caller)})"
                 + ("" if then else self.end_told(None))
             )
         try:
             self.outside(lambda: again(then["answer"]))
         except IndexError:
             raise ReplayError(
-                f"the program no longer matches its record: {kind} at {site} has fewer refs than in the record, whose answer is {then['answer']} "
+                f"the program no longer matches its journal: {kind} at {site} has fewer refs than in the journal, whose answer is {then['answer']} "
                 f"({then['where']})"
             ) from None
         return then["answer"]
@@ -169,7 +174,7 @@ class Kept:
     def end_told(self, key):
         """For an error: where the record ends of the actor `key`, or of the driver and tasks; and why, if the recorded run was killed."""
         where = self.ends.get(key) or self.path
-        return f". The record ends at {where}" + (
+        return f". The journal ends at {where}" + (
             "" if self.complete else "; the recorded run was killed before it had ended"
         )
 
@@ -180,13 +185,15 @@ def prepare(record, replay, seed, ordering):
     Raises ValueError for both at once, a directory that is not empty, what is no record; ReplayError for a damaged one.
     """
     if record and replay:
-        raise ValueError("init(record=, replay=): both were given, and a replay is not recorded. Give one of the two")
+        raise ValueError(
+            "init(record=, replay=): both were given, but a replay cannot be recorded. Give only one of the two"
+        )
     if record:
         path = os.path.abspath(record)
         os.makedirs(path, exist_ok=True)
         if os.listdir(path):
             raise ValueError(
-                f"init(record={record!r}): the directory is not empty; each record has one of its own. Give another path, or remove what is there"
+                f"init(record={record!r}): the directory is not empty; a journal needs a new directory. Give another path, or empty this one"
             )
         if seed is None:
             seed = int.from_bytes(os.urandom(4), "little")
@@ -199,11 +206,11 @@ def prepare(record, replay, seed, ordering):
         run = files.read_run(path)
     except OSError as error:
         raise ValueError(
-            f"init(replay={replay!r}): no record of a run is there ({error}). init(record=...) makes one"
+            f"init(replay={replay!r}): this is not the journal of a run ({error}). init(record=...) writes one"
         ) from None
     if run.get("format") != _FORMAT:
         raise ValueError(
-            f"init(replay={replay!r}): the record is of another version of rayshim (format {run.get('format')}, not {_FORMAT}). Record the run again"
+            f"init(replay={replay!r}): the journal was written by another version of rayshim (format {run.get('format')}, not {_FORMAT}). Record the run again"
         )
     for _ in files.lines(path):  # each process reads it again: damage is told here, and once
         pass

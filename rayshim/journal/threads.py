@@ -1,4 +1,4 @@
-"""What a threaded actor's threads wait in, in a run that is recorded or done again: locks, sleeps, calls that come. See rayshim.journal.turns."""
+"""Locks, sleeps and other waits of a threaded actor's threads, in a run with a journal. See rayshim.journal.turns."""
 
 import _thread
 import concurrent.futures

@@ -1,21 +1,23 @@
-"""How the threads of a threaded actor take turns in a run that is recorded, or done again.
+"""The threads of a threaded actor take turns in a run with a journal.
 
-In such a run one thread at a time runs the actor's code: it has the turn. It gives the turn up
+In such a run only one thread at a time runs the actor's code: it has the turn. It gives up the turn
 
-    where it waits: for a lock and whatever is made of locks (conditions, events, queues, executors), in `time.sleep`, `Thread.join`,
-        `get`, `wait`, for the next value of a stream, at the end of its call                                            "waits", "ends"
-    after some milliseconds, at a line of the program's code, if others want it                                          "cut"
-    when it is blocked in something that is not known here, such as a socket: it asks for the turn when it goes on              "away"
+    when it waits: for a lock and everything built on locks (conditions, events, queues, executors), in `time.sleep`, `Thread.join`,
+        `get`, `wait`, for the next value of a generator, and at the end of its call                                       "waits", "ends"
+    after some milliseconds, at a line of the program's code, if other threads want it                                    "cut"
+    when it is blocked in an unknown operation, such as on a socket; it asks for the turn again when it continues         "away"
 
-and the turn goes round. What happens then follows from what comes in from outside, and when: a call of the actor, its cancellation, a timeout, the end of a
-wait for other processes. That is let in where a turn ends. So the record has of each turn whose it was, how and at which of its steps it ended, and what
-came in then. A step is a line of the program's code, or an operation on a lock. A replay ends the turns there, lets the same in, waits for it
-where it is not there yet and holds back what came later then or not at all.
+and the next thread gets the turn. The behaviour of the threads is then determined by events from outside and their times: a call of the actor, its
+cancellation, a timeout, the end of a wait for other processes. Such events are delivered at the end of a turn. So the journal has for each turn its
+thread, how and at which step it ended, and the events delivered then. A step is a line of the program's code, or an operation on a lock. A replay
+ends the turns at the same steps and delivers the same events there. It waits for an event that has not arrived yet, and holds back an event that
+arrived later, or not at all, in the recorded run.
 
-Garbage is collected after so many steps, for finalizers are code of the program, too. Steps of the standard library do not count, and no turn is cut there.
-What the program reads from sockets, pipes, other programs and clocks, but for `time.monotonic`, is not in the record;
-the rest of the line in which a thread was blocked by them may come earlier if it is not blocked again (from Python 3.13 on: in any case). Code that lets go of the GIL to compute keeps the turn.
-Timers of an event loop that a method runs by itself go by the recorded clock: delays that are other than then give another order.
+Garbage is collected after a fixed number of steps, because finalizers are code of the program, too. Lines of the standard library are not steps, and
+no turn is cut there. Data that the program reads from sockets, pipes, other programs and clocks is not in the journal, except `time.monotonic`. If
+a thread was blocked by such an operation in the recorded run and is not blocked in the replay, the rest of its line may run earlier (from Python
+3.13 on: always). Code that releases the GIL to compute keeps the turn. Timers of an event loop that a method runs itself use the recorded clock; if
+their delays differ from the recorded run, their order differs.
 Measured: a line of Python takes about 130 ns instead of 40, a call of a Python function 0.6 µs instead of 0.1, a lock 9 µs instead of 0.4.
 """
 
@@ -367,17 +369,17 @@ class RecordedTurns(Inside):
         then = self._then.get(self._turn)
         if ended and then and any(ended[key] != then[key] for key in ("hand", "how")):
             return self._part(
-                f"turn {self._turn} of its threads ended otherwise: then {_told(then)}, now {_told(ended)}"
+                f"turn {self._turn} of its threads ended differently: in the recorded run {_told(then)}, now {_told(ended)}"
             )
         names = self._to_come.get(self._turn, ())
         while names:
             if names[0] not in self._arrived:
                 if not self._can_come(*names[0]):
-                    self._part(f"one of its threads waited then for {names[0]}, and does not now")
+                    self._part(f"one of its threads waited for {names[0]} in the recorded run, and does not now")
                 return False
             name = names.popleft()
             if not self._arrived.pop(name)():
-                return self._part(f"one of its threads waited then for {name}, and does not now")
+                return self._part(f"one of its threads waited for {name} in the recorded run, and does not now")
         if self._turn >= self._last and not self.finished:
             self.finished = True
             self._on_finished()
@@ -403,7 +405,7 @@ class RecordedTurns(Inside):
 
     def _part(self, what):
         self._halted = True
-        self._on_parted(ReplayError(f"the program no longer matches its record: in the actor, {what}"))
+        self._on_parted(ReplayError(f"the program no longer matches its journal: in the actor, {what}"))
         return False
 
     def fork(self):
@@ -441,8 +443,8 @@ class RecordedTurns(Inside):
             ):
                 told = True
                 print(
-                    f"rayshim: replay: turn {self._turn} of a threaded actor's record has waited {PATIENCE:g} s for its end, and for "
-                    f"{list(self._to_come.get(self._turn, ()))} to come in then. The program may no longer match its record.",
+                    f"rayshim: replay: turn {self._turn} of a threaded actor has waited {PATIENCE:g} s for its end in the journal, and for these "
+                    f"events: {list(self._to_come.get(self._turn, ()))}. The program may no longer match its journal.",
                     file=sys.stderr,
                 )
 

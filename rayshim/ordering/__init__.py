@@ -1,1 +1,1 @@
-"""What logical order costs, where it gives way, and what is told when nothing moves."""
+"""The cost of serial order, the change to arrival order, and the reports when nothing moves."""

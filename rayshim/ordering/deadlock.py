@@ -1,4 +1,4 @@
-"""What a user is told when nothing moves: a cycle of waits as an error, and on SIGUSR1 a picture of who waits for whom."""
+"""Calls that wait for each other: a cycle of waits ends in DeadlockError, and SIGUSR1 prints who waits for whom."""
 
 import os
 import re
@@ -14,14 +14,14 @@ from rayshim.errors.sites import is_users
 from rayshim.session import session
 
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
-_last = {}  # waiter -> the cycle that it found at its last look, once for each look at which it was the same
+_last = {}  # waiter -> the cycle that its last checks found, once for each check that found the same
 _before = None  # the handler of SIGUSR1 before ours
 
 
 def stuck(me):
-    """The core's question while call `me` (see `_core.waits`) waits: the exception to raise there if it can never end, else None.
+    """Hook of the core while call `me` (see `_core.waits`) waits: the exception to raise there if the wait can never end, else None.
 
-    A cycle is believed when it was the same twice. One of its calls raises, that with the highest number.
+    A cycle counts when two checks in a row find the same one. Then the call with the highest number raises.
     """
     if session.current.settings["kept"] and session.current.driver is not None and session.current.settings["kept"][1]:
         from rayshim.journal import following
@@ -43,18 +43,18 @@ def stuck(me):
     ]
     lines[-1] = lines[-1].removesuffix("the next") + ("itself" if len(found) == 1 else "the first")
     return DeadlockError(
-        "These calls wait for each other and would do so for ever:\n"
+        "Deadlock: these calls wait for each other and would never end:\n"
         + "\n".join(lines)
-        + "\nLet one of them return the ref instead of getting it, or make "
-        "the actor asynchronous (`async def` methods) or concurrent (max_concurrency)"
+        + "\nLet one of them return the ref instead of calling get() on it, or make "
+        "the actor asynchronous (`async def` methods) or threaded (max_concurrency)"
     )
 
 
 def _names():
-    """{number of an actor: what is shown of it}"""
+    """{number of an actor: its class, number and process id as text}"""
     try:
         actors = session.current.placement.state(timeout=5)["actors"]
-    except Exception:  # the picture is drawn when things are bad: what can be told is told
+    except Exception:  # the supervisor may be gone; the report goes on without names
         actors = []
     return {a["number"]: f"{a['class_name']} (actor {a['number']}, pid {a['pid']})" for a in actors if a["pid"]}
 
@@ -69,7 +69,7 @@ def _who(names, waiter):
 
 
 def _place(waiter):
-    """Where in the user's code the waiter is: "in f at file:line"."""
+    """The place of the waiter in the user's code: "in f at file:line"."""
     pid, _, _, thread = waiter
     if pid == os.getpid():
         import traceback
@@ -87,14 +87,14 @@ def _place(waiter):
 
 
 def picture():
-    """Who waits for whom in the session, and each process's Python stack: text, from any process of it."""
+    """Text for the user: who waits for whom in the session, and the Python stack of each process. Works in any process of the session."""
     s = session.current
     names, waits = _names(), _core.waits()
     serving = {actor: at for at, (_, actor, *_) in waits.items() if actor}
     lines = ["Who waits for whom:"]
     for _, waiter in sorted(waits.items()):
         makers = {runner if runner >= 0 else serving.get(actor, -1) for _, runner, actor in waiter[2]}
-        whom = ", ".join(_who(names, waits[m]) if m in waits else "a call that has not begun" for m in sorted(makers))
+        whom = ", ".join(_who(names, waits[m]) if m in waits else "a call that has not started" for m in sorted(makers))
         lines.append(
             f"  {_who(names, waiter)} "
             + (f"waits {_place(waiter)} for {whom}" if whom else "does not wait for a result")
@@ -114,12 +114,12 @@ def picture():
             from rayshim.errors.tracebacks import without_ours
 
             stack = stacks.ask(pid)
-            lines.append(without_ours(stack) if stack else "no answer: it is starting, or it has just ended")
+            lines.append(without_ours(stack) if stack else "no answer: the process is starting or has just ended")
     return "\n".join([f"rayshim: driver {s.settings['driver']}, ordering {s.settings.get('ordering')!r}", *lines])
 
 
 def offer_picture():
-    """In the driver: `kill -USR1` prints the picture to standard error, unless the program has a use of its own for the signal."""
+    """In the driver: lets `kill -USR1` print who waits for whom on stderr, unless the program has its own handler of the signal."""
     global _before
     try:
         if signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL and not _caught(signal.SIGUSR1):
@@ -132,13 +132,14 @@ def offer_picture():
 
 
 def _caught(number):
-    """Whether the process has a handler of the signal that Python does not know of, as faulthandler's."""
+    """Whether the process has a handler of the signal that Python does not know, such as that of faulthandler."""
     with open("/proc/self/status") as status:
         mask = next((int(line.split()[1], 16) for line in status if line.startswith("SigCgt:")), 0)
     return bool(mask >> (number - 1) & 1)
 
 
 def withdraw_picture():
+    """Restores the handler of SIGUSR1 from before `offer_picture`."""
     global _before
     if _before is not None:
         try:

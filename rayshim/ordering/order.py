@@ -1,6 +1,6 @@
-"""What logical order costs at each `wait`, and what the user is told when order gives way to arrival, or cannot be kept.
+"""`wait` in serial order, and the messages to the user when a call or a `wait` changes to arrival order or cannot be ordered.
 
-The rule itself: reactor/_core/order.h, and its price: reactor/_core/patience.h.
+The rule of the order is in reactor/_core/order.h, its budget in reactor/_core/patience.h.
 """
 
 import sys
@@ -13,17 +13,18 @@ from rayshim.errors.sites import is_users
 from rayshim.session import session
 
 _REPEATABLE = (
-    ". Results may differ from run to run. `rayshim run --record` makes this run repeatable; a larger init(patience=) waits longer; "
-    'init(ordering="strict") never gives way'
+    ". Results may differ between runs. `rayshim run --record DIR` makes this run repeatable; a larger init(patience=) keeps serial order "
+    'for longer; init(ordering="strict") always keeps it'
 )
 
 
 class _Site:
-    """A place in the program at which `wait` is called.
+    """A place in the program that calls `wait`.
 
     Attributes:
-        met: when it was first met, ns of the monotonic clock.
-        cost: ns for which its calls have waited for the first of their refs though enough others were done.
+        met: time of its first call, in ns of the monotonic clock.
+        cost: time for which its calls have waited for the first refs of their list although enough others were done, in ns.
+        by_arrival: whether it is served in arrival order.
     """
 
     def __init__(self):
@@ -35,10 +36,10 @@ _class_names = {}  # number of an actor -> its class's name
 
 
 def wait(refs, num_returns, frame):
-    """`wait` without a timeout, called from `frame`: the first `num_returns` of the list. Once waiting for them has cost this place more than
-    its budget, or nothing else can move, those that are done; and from then on at this place.
+    """`wait` without a timeout, called from `frame`.
 
-    Returns (ready, not_ready). Raises OrderingError in strict order.
+    Returns (ready, not_ready). `ready` has the first `num_returns` refs of the list. When waiting for them has cost this place more than its
+    budget, or when nothing else can move, `ready` has the refs that are done, for the rest of the run. In strict order it raises OrderingError instead.
     """
     s = session.current
     key = frame.f_code, frame.f_lineno
@@ -56,21 +57,22 @@ def wait(refs, num_returns, frame):
     where = _users_place(frame)
     if s.settings["ordering"] == "strict":
         raise OrderingError(
-            f"wait() at {where}: the first {num_returns} of its {len(refs)} refs, which the program's serial run would give, cannot be done before this "
-            'call returns, because nothing else can move. Use init(ordering="logical") or "arrival", or give wait() a timeout'
+            f'wait() at {where} cannot return in serial order, as ordering="strict" demands: the first {num_returns} of its {len(refs)} refs will not '
+            "be done before this call returns, because every other call is waiting, too. "
+            'Use init(ordering="logical") or "arrival", or give wait() a timeout'
         )
     site.by_arrival = True
     s.placement.say_once(
         f"wait() at {where}",
-        f"wait() at {where} gives the refs that are done first from now on, as Ray does, because waiting for the first of its list has kept the "
-        f"program waiting for {site.cost / 1e9:.2g} s",
+        f"wait() at {where} now returns the refs that are done first, as on Ray, because waiting for the first refs of its list has blocked the "
+        f"program for {site.cost / 1e9:.2g} s",
         _REPEATABLE,
     )
     return ready, rest
 
 
 def _users_place(frame):
-    """file:line of the innermost frame that is the user's."""
+    """file:line of the innermost frame in the user's code."""
     place = frame
     while place is not None and not is_users(place.f_code.co_filename):
         place = place.f_back
@@ -79,7 +81,7 @@ def _users_place(frame):
 
 
 def forget_sites():
-    """A new session: every place of `wait` begins anew."""
+    """Forgets the places of `wait` and the class names of the last session."""
     _sites.clear()
     _class_names.clear()
 
@@ -88,14 +90,14 @@ session.after_begin.append(forget_sites)
 
 
 def arrivals():
-    """What has been served in the order of arrival although logical order was asked for: [{"what": str, "times": int}]."""
+    """The calls and places of `wait` that were served in arrival order in a session with logical order: [{"what": str, "times": int}]."""
     if not _core.counters()["physical_answers"]:
         return []
     return [{"what": what, "times": times} for what, times in session.current.placement.said()]
 
 
 def say_at_end():
-    """The driver's session ends: names once more what was served in the order of arrival."""
+    """At the end of the session: prints one line with all that was served in arrival order."""
     if _core.aborted():
         return
     try:
@@ -104,7 +106,7 @@ def say_at_end():
         return
     if listed:
         print(
-            f"rayshim: served in the order of arrival in this run: {'; '.join(entry['what'] for entry in listed)}. The rest was in the program's "
+            f"rayshim: served in arrival order in this run: {'; '.join(entry['what'] for entry in listed)}. Everything else was served in "
             "serial order",
             file=sys.stderr,
         )
@@ -140,7 +142,7 @@ def get_kept(read, refs, timeout, late, frame):
 
 
 def wait_kept(refs, num_returns, timeout, frame):
-    """`wait` in a run that is recorded, or follows a record: which refs it gives is kept by their places in the list."""
+    """`wait` in a run with a journal. The journal keeps the positions of the ready refs in the list."""
     from rayshim.journal import rerun
 
     def ask():
@@ -159,40 +161,44 @@ def wait_kept(refs, num_returns, timeout, frame):
 
 
 def relaxed(actor, method, caller, caller_name, holders, outcome):
-    """The core's word from the worker of actor number `actor`: the call of its method number `method` by `caller`, in its call `caller_name`
-    (None: not known), was held back for `holders`, [(party, name of its call or None)] (none: for an argument that is not there).
+    """Hook of the core in an actor's worker: a call was held, and is not held any more.
 
-    `outcome`, a _core.Outcome. RELAXED: it is not held back for them any more. REFUSED: it fails (strict order); NOT_AS_RECORDED: another call was
-    recorded there; both return the exception.
+    Arguments:
+        actor, method: numbers of the actor and of the called method.
+        caller, caller_name: party that made the call, and the name of the caller's own call (None: unknown).
+        holders: [(party, name of its call or None)], the unfinished calls that it was held for; empty if it waited for an argument.
+        outcome: 0: the call is served in arrival order from now on. 1: it fails (strict order). 2: it is not the recorded call.
+
+    Returns the exception with which the call fails for outcomes 1 and 2.
     """
     s = session.current
     called = f"{_party(actor, _core.method_name(actor, method) or '__init__')}"
     if outcome == _core.Outcome.NOT_AS_RECORDED:
         return ReplayError(
-            f"the program no longer matches its record: {called} (actor {actor}) was called, and the record has another call there, "
-            "which does not come"
+            f"the program no longer matches its journal: {called} (actor {actor}) was called, but the journal has another call at this place, "
+            "and the program does not make that call"
         )
     whom = sorted({_party(*holder) for holder in holders})
     running = f"{', '.join(whom[:4])}{f' and {len(whom) - 4} more' if len(whom) > 4 else ''}"
     me = called.partition(".")[0]
     if outcome == _core.Outcome.REFUSED:
         return OrderingError(
-            f"{called} cannot be run in the order of the program's serial run: calls made before it ({running}) may still call {me}, and do not "
-            "end, because nothing else can move before this one has run. Let the earlier calls end first (get their results before "
-            'this call is made), or use init(ordering="logical") or "arrival"'
+            f'{called} cannot run in serial order, as ordering="strict" demands: earlier calls ({running}) are still running and may call {me}, and '
+            f"they do not end, because everything waits for {called}. Get the results of the earlier calls before this call is made, "
+            'or use init(ordering="logical") or "arrival"'
         )
     by = _party(caller, caller_name)
     s.placement.say_once(
         f"{called} called by {by}",
-        f"{called} called by {by} is served in the order of arrival from now on, because calls made before it ({running}) are still running, may "
-        f"yet call {me}, and have kept it waiting for longer than order may cost",
+        f"{called} called by {by} is now served in arrival order, because earlier calls ({running}) are still running and may call {me}, and "
+        "waiting for them has taken longer than `patience` allows",
         _REPEATABLE,
     )
     return None
 
 
 def _party(number, name):
-    """What the user calls it: the driver, a function, Class.method or, with the method not known, Class."""
+    """The name of a party for the user: the driver, a function, Class.method, or Class if the method is unknown."""
     if number == 0:
         return "the driver"
     if number >= _core.FIRST_TASK:  # a function's tasks; below it an actor (Party in order.h)

@@ -1,1 +1,1 @@
-"""Where tasks and actors run: the interface of placement and its kinds, demands, placement groups."""
+"""Placement of tasks and actors: resource demands, placement groups, and the placements packed and inline."""

@@ -1,4 +1,4 @@
-"""What a placement group offers: its bundles' resources by the names under which they are asked for, and who is in the group."""
+"""The resources of a placement group, under the names by which tasks and actors request them, and the caller's placement group."""
 
 from reactor import _core
 
@@ -9,7 +9,7 @@ _MARKERS, _MARK = 1000.0, 0.001  # of it in a bundle, and in a demand
 
 
 def within(key, index, resources):
-    """These resources by the names that the group's bundle `index` (-1: any) gives them."""
+    """These resources under their names in the group's bundle `index` (-1: any bundle)."""
     named = {}
     for kind, amount in {**resources, MARKER: _MARK}.items():
         named[f"{kind}_group_{key}"] = amount
@@ -19,7 +19,7 @@ def within(key, index, resources):
 
 
 def offered(key, bundles):
-    """{name: amount} of all that a group with these bundles offers."""
+    """All resources that a group with these bundles offers: {name: amount}."""
     names = {}
     for index, bundle in enumerate(bundles):
         for name, amount in within(key, index, {kind: amount for kind, amount in bundle.items() if amount}).items():
@@ -28,7 +28,7 @@ def offered(key, bundles):
 
 
 def plain(demand):
-    """A demand with the machine's own names for its resources."""
+    """A demand under the machine's names for its resources."""
     found = {}
     for name, amount in demand.items():
         kind, group, place = name.partition("_group_")
@@ -52,6 +52,6 @@ def current():
 
 
 def capturing():
-    """The hex id of the placement group that takes in what the caller starts, or None."""
+    """The hex id of the placement group for tasks and actors that the caller starts, or None."""
     here = current()
     return here[0] if here and here[1] else None

@@ -1,4 +1,4 @@
-"""Where a task or actor is to run: its scheduling strategy, and the placement group that it is in."""
+"""The resources and the placement group that a task or actor requests, from its options and its scheduling strategy."""
 
 from rayshim.errors.sites import calling
 from rayshim.placement.bundles import capturing, within
@@ -7,8 +7,8 @@ from rayshim.session.ids import PlacementGroupID
 
 
 class Place:
-    """What a task or actor asks for: `demand` is {resource: amount}; `group` the hex id of its placement group, None without;
-    `capture` is whether what it starts is in that group too."""
+    """The request of a task or actor. `demand`: {resource: amount}; `group`: hex id of its placement group, or None; `capture`: whether tasks and
+    actors that it starts are in this group, too."""
 
     __slots__ = ("capture", "demand", "group")
 
@@ -17,9 +17,9 @@ class Place:
 
 
 def place(options, resources, whose):
-    """The Place of what has these checked options and needs these resources. `whose` is its name, for errors.
+    """The Place of a task or actor with these checked options and resources. `whose`: its name, for errors.
 
-    Raises ValueError for a bundle that does not exist and for more than any bundle has.
+    Raises ValueError for a bundle that does not exist, and for more resources than any bundle has.
     """
     group, index, capture = _group_of(options)
     if group is None:
@@ -43,7 +43,7 @@ def place(options, resources, whose):
 
 
 def _group_of(options):
-    """(PlacementGroup or None, bundle index, whether it captures) that the options, or else the caller, ask for."""
+    """(PlacementGroup or None, bundle index, whether it captures child tasks) from the options, or else from the caller."""
     strategy = options.get("scheduling_strategy")
     if strategy is None:
         group = options.get("placement_group", "default")
@@ -59,6 +59,8 @@ def _group_of(options):
         capture = strategy.placement_group_capture_child_tasks
     else:
         return None, -1, False
+    if group is not None and not hasattr(type(group), "bundle_specs"):
+        raise AssertionError(f"a PlacementGroup is needed, not {group!r} (at {calling()})")
     if capture is None:
         capture = capturing() is not None
     return group, index, bool(capture)

@@ -1,4 +1,4 @@
-"""Placement groups: resources set aside, in bundles, for the tasks and actors that name the group."""
+"""Placement groups: reserved resources, in bundles, for the tasks and actors of the group."""
 
 import os
 import warnings
@@ -8,16 +8,16 @@ from reactor import _core
 from rayshim.errors.exceptions import RaySystemError, TaskPlacementGroupRemoved
 from rayshim.errors.sites import at, calling
 from rayshim.placement.bundles import current, offered
+from rayshim.placement.group_checks import VALID_PLACEMENT_GROUP_STRATEGIES as VALID_PLACEMENT_GROUP_STRATEGIES  # noqa: PLC0414
+from rayshim.placement.group_checks import validate_placement_group
 from rayshim.session import session
 from rayshim.session.ids import PlacementGroupID, job_id
 
-VALID_PLACEMENT_GROUP_STRATEGIES = {"PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"}
 _STATES = {"PENDING": "PENDING", "MADE": "CREATED", "RELEASED": "REMOVED"}
-_EXAMPLE = 'For example: `[{"CPU": 1.0}, {"GPU": 1.0}]`.'
 
 
 class PlacementGroup:
-    """A handle of a placement group; made by `placement_group`. Picklable, equal to others of the same group."""
+    """A handle of a placement group, made by `placement_group`. It can be pickled; handles of the same group are equal."""
 
     __module__ = "rayshim.util.placement_group"
 
@@ -27,7 +27,7 @@ class PlacementGroup:
 
     @staticmethod
     def empty():
-        """The group that is none."""
+        """The handle of no group."""
         return PlacementGroup(PlacementGroupID.nil())
 
     @property
@@ -35,7 +35,7 @@ class PlacementGroup:
         return self.id.is_nil()
 
     def ready(self):
-        """A ref of the group itself, done when its resources are set aside. `get` of it raises TaskPlacementGroupRemoved if the
+        """A ref that is done when the resources of the group are reserved; its value is the group. `get` raises TaskPlacementGroupRemoved if the
         group is removed before."""
         if self.is_empty:
             session.ensure()
@@ -43,7 +43,19 @@ class PlacementGroup:
         return _decided(self.id.hex(), self, TaskPlacementGroupRemoved().to_bytes(), True)
 
     def wait(self, timeout_seconds=30):
-        """Whether the group's resources are set aside within that time."""
+        """Waits until the resources of the group are reserved, at most `timeout_seconds`. Returns whether they are."""
+        if not isinstance(timeout_seconds, (int, float)):
+            raise TypeError(f"an integer is required ({at('wait')}: timeout_seconds is {timeout_seconds!r})")
+        session.ensure()
+        if self.is_empty:
+            return False
+        state = _facts(self.id.hex())[1]
+        if state == "RELEASED":
+            raise Exception(  # noqa: TRY002  Ray's
+                f"Placement group {self.id!r} does not exist. ({at('wait')}: it was removed)"
+            )
+        if timeout_seconds <= 0:
+            return timeout_seconds == 0 and state == "MADE"
         ref = _decided(self.id.hex(), True, False, False)
         if not session.current.placement.others_run and not ref.done():
             return False
@@ -52,8 +64,10 @@ class PlacementGroup:
 
     @property
     def bundle_specs(self):
-        """The list of its bundles, each {resource: amount}."""
+        """The bundles of the group, a list of {resource: amount}."""
         if not self.bundle_cache:
+            if self.is_empty:
+                raise KeyError("bundles")  # as Ray, of the group that is none
             self.bundle_cache = _facts(self.id.hex())[0]["bundles"]
         return self.bundle_cache
 
@@ -77,26 +91,28 @@ def placement_group(
     bundle_label_selector=None,
     topology_strategy=None,
 ):
-    """Asks for resources to be set aside and returns the PlacementGroup at once; see `PlacementGroup.ready`.
+    """Requests the reservation of resources, and returns a PlacementGroup at once; see `PlacementGroup.ready`.
 
     Arguments:
         bundles: list of {resource: amount}.
-        strategy: "PACK" (default), "SPREAD", "STRICT_PACK": all the same on one machine; "STRICT_SPREAD" with several bundles
-            waits for ever there.
-        name: for `get_placement_group`.
-        lifetime: "detached": stays when the actor that made it ends.
-        the others: as in Ray; they choose among machines.
+        strategy: "PACK" (default), "SPREAD" and "STRICT_PACK" mean the same on one machine. "STRICT_SPREAD" with several bundles waits for ever,
+            because it needs several machines.
+        name: name for `get_placement_group`.
+        lifetime: "detached": the group stays when the actor that created it ends.
+        other arguments: see Ray; they choose among machines.
 
-    Raises ValueError for anything malformed.
+    Raises ValueError for wrong arguments.
     """
     validate_placement_group(
         bundles, strategy, lifetime, _soft_target_node_id, bundle_label_selector, topology_strategy
     )
+    if not isinstance(name, str):
+        raise TypeError(f"expected bytes, {type(name).__name__} found ({at('placement_group')}: name must be a string)")
     s = session.ensure()
     strategy = strategy or (topology_strategy or {}).get("ray.io/node-id", "PACK")
     if name and _named(name, s.namespace) is not None:
         raise RaySystemError(
-            f"Failed to create placement group because name '{name}' already exists. ({at('placement_group')}: give another name, remove that group first, or find it by get_placement_group('{name}'))"
+            f"Failed to create placement group '{_named(name, s.namespace).id.hex()}' because name '{name}' already exists. ({at('placement_group')}: give another name, remove that group first, or find it by get_placement_group('{name}'))"
         )
     bundles = [{kind: float(amount) for kind, amount in bundle.items()} for bundle in bundles]
     group = PlacementGroup(PlacementGroupID.of(job_id()), bundles)
@@ -108,8 +124,8 @@ def placement_group(
     apart = strategy == "STRICT_SPREAD" and len(bundles) > 1
     if apart:
         warnings.warn(
-            f"placement_group{f' {name!r}' if name else ''}: {len(bundles)} bundles with STRICT_SPREAD need as many machines, and there is one: it waits for ever, "
-            "and what is to run in it, too. Use SPREAD",
+            f"placement_group{f' {name!r}' if name else ''}: {len(bundles)} bundles with STRICT_SPREAD need {len(bundles)} machines, but there is only one: the group "
+            "and everything that runs in it will wait for ever. Use SPREAD",
             stacklevel=2,
         )
     facts = {
@@ -119,6 +135,8 @@ def placement_group(
         "bundles": bundles,
         "possible": not apart and _placed_by_labels(bundle_label_selector),
         "owner": os.getpid() if s.record and lifetime != "detached" else None,
+        "scope": s.settings.get("scope"),
+        "detached": lifetime == "detached",
     }
     wanted = {kind: round(amount * _core.UNIT) for kind, amount in total.items() if amount}
     names = {kind: round(amount * _core.UNIT) for kind, amount in offered(key, bundles).items()}
@@ -133,14 +151,14 @@ def _placed_by_labels(selectors):
 
 
 def remove_placement_group(placement_group):
-    """Ends the group: what runs in it is killed, what waits for it fails, and its resources are free again."""
+    """Removes the group: kills the tasks and actors that run in it, fails those that wait for it, and frees its resources."""
     if placement_group is None:
         raise AssertionError(f"remove_placement_group: a PlacementGroup is needed, not None (at {calling()})")
     session.ensure().placement.release(placement_group.id.hex())
 
 
 def get_placement_group(placement_group_name):
-    """The PlacementGroup of that name in this namespace. ValueError if there is none."""
+    """The PlacementGroup of that name in this namespace. Raises ValueError if there is none."""
     if not placement_group_name:
         raise ValueError(
             f"Please supply a non-empty value to get_placement_group ({at('get_placement_group')}: the name given to placement_group(name=))"
@@ -162,14 +180,14 @@ def _named(name, namespace):
 
 
 def get_current_placement_group():
-    """The PlacementGroup that the calling task or actor is in, or None."""
+    """The PlacementGroup of the calling task or actor, or None."""
     session.ensure()
     here = current()
     return here and PlacementGroup(PlacementGroupID.from_hex(here[0]))
 
 
 def placement_group_table(placement_group=None):
-    """What is known of the group as a dict, {} of an unknown one; without an argument {hex id: that} of all groups."""
+    """The facts of the group as a dict, {} for an unknown group; without an argument, {hex id: facts} of all groups."""
     session.ensure()
     if placement_group is None:
         return {key: _entry(key, facts, state) for key, facts, state in _table()}
@@ -181,9 +199,11 @@ def placement_group_table(placement_group=None):
 
 def _entry(key, facts, state):
     node = session.current.settings["node"] if state != "PENDING" else ""
-    stage = {"PENDING": "QUEUED" if facts["possible"] else "INFEASIBLE", "MADE": "FINISHED", "RELEASED": "REMOVED"}[
-        state
-    ]
+    stage = {
+        "PENDING": "QUEUED" if facts["possible"] and _would_fit(facts["bundles"]) else "INFEASIBLE",
+        "MADE": "FINISHED",
+        "RELEASED": "REMOVED",
+    }[state]
     return {
         "placement_group_id": key,
         "name": facts["name"],
@@ -201,6 +221,12 @@ def _entry(key, facts, state):
     }
 
 
+def _would_fit(bundles):
+    """Whether each of the bundles is no more than the whole machine has."""
+    total = _core.resources()
+    return all(total.get(kind, (0,))[0] >= amount * _core.UNIT for bundle in bundles for kind, amount in bundle.items())
+
+
 def _table():
     return [entry for entry in session.current.placement.reservations() if entry[1]["bundles"]]
 
@@ -210,7 +236,7 @@ def _facts(key):
         if known == key:
             return facts, state
     raise ValueError(
-        f"there is no placement group {key} in this session (asked for at {calling()}): it belongs to an earlier init(), or was made from an id alone. Make it again"
+        f"there is no placement group {key} in this session (asked for at {calling()}): it belongs to an earlier init(), or was made from an id alone. Create it again"
     )
 
 
@@ -223,7 +249,7 @@ def _decided(key, made, released, is_error):
 
 
 def check_placement_group_index(placement_group, bundle_index):
-    """ValueError unless the group has that bundle; -1 is any."""
+    """Raises ValueError if the group does not have that bundle; -1 means any bundle."""
     if placement_group.is_empty:
         if bundle_index != -1:
             raise ValueError(
@@ -234,57 +260,3 @@ def check_placement_group_index(placement_group, bundle_index):
             f"placement group bundle index {bundle_index} is invalid. Valid placement group indexes: "
             f"0-{placement_group.bundle_count} (at {calling()}: it has {placement_group.bundle_count} bundles, numbered from 0; -1 is any)"
         )
-
-
-def validate_placement_group(
-    bundles, strategy=None, lifetime=None, _soft_target_node_id=None, bundle_label_selector=None, topology_strategy=None
-):
-    """ValueError for what `placement_group` cannot take."""
-    if topology_strategy is not None and strategy is not None:
-        raise ValueError(
-            "`strategy` and `topology_strategy` cannot both be specified. Pass node-level packing via "
-            f"`topology_strategy['ray.io/node-id']`. ({at('placement_group')})"
-        )
-    for given in [strategy, *(topology_strategy or {}).values()]:
-        if given is not None and given not in VALID_PLACEMENT_GROUP_STRATEGIES:
-            raise ValueError(
-                f"Invalid placement group strategy {given}. Supported strategies are: {VALID_PLACEMENT_GROUP_STRATEGIES}. ({at('placement_group')})"
-            )
-    if _soft_target_node_id and strategy != "STRICT_PACK":
-        raise ValueError(
-            f"_soft_target_node_id currently only works with STRICT_PACK but got {strategy} ({at('placement_group')})"
-        )
-    _validate_bundles(bundles)
-    if bundle_label_selector is not None and len(bundles) != len(bundle_label_selector):
-        raise ValueError(
-            f"Invalid bundle label selector {bundle_label_selector}. The length of `bundle_label_selector` should equal the "
-            f"length of `bundles`. ({at('placement_group')}: {len(bundle_label_selector)} selectors, {len(bundles)} bundles)"
-        )
-    if lifetime not in (None, "detached"):
-        raise ValueError(
-            f"Placement group `lifetime` argument must be either `None` or 'detached'. Got {lifetime}. ({at('placement_group')})"
-        )
-
-
-def _validate_bundles(bundles):
-    if not isinstance(bundles, list):
-        raise ValueError(f"Placement group bundles must be a list, got {type(bundles)}. ({at('placement_group')})")
-    if not bundles:
-        raise ValueError(
-            f"Bundles must be a non-empty list of resource dictionaries. {_EXAMPLE} Got empty list instead. ({at('placement_group')})"
-        )
-    for bundle in bundles:
-        if not isinstance(bundle, dict) or not all(
-            isinstance(kind, str) and isinstance(amount, (int, float)) for kind, amount in bundle.items()
-        ):
-            raise ValueError(
-                f"Bundles must be a non-empty list of resource dictionaries. {_EXAMPLE} ({at('placement_group')}: found {bundle!r})"
-            )
-        if not any(bundle.values()):
-            raise ValueError(
-                f"Bundles cannot be an empty dictionary or resources with only 0 values. Bundles: {bundles} ({at('placement_group')})"
-            )
-        if any(amount < 0 for amount in bundle.values()):
-            raise ValueError(
-                f"Bundles cannot have negative amounts of resources. Bundles: {bundles} ({at('placement_group')})"
-            )

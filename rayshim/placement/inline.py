@@ -1,5 +1,5 @@
-"""Inline placement: everything in the driver's process, each call run at the point of call. Each actor has its own random state and classes, as in
-a process of its own, and so have the tasks together."""
+"""Inline placement: all actors and tasks run in this process. Each actor has its own random state and classes, as in a process of its own, and
+so have all tasks together."""
 
 import os
 import weakref
@@ -8,11 +8,12 @@ from reactor import _core
 from reactor.runtime import worker
 from reactor.runtime.actor_states import FORGET, ActorStates
 from reactor.runtime.gpus import GpuShares
+from reactor.runtime.key_values import KeyValues
 from reactor.runtime.reservations import RELEASED, Reservations
 
 from rayshim.placement import num_threads
 from rayshim.placement.interface import Placement
-from rayshim.session import session
+from rayshim.session import folder, session
 from rayshim.session.facts import public
 
 
@@ -34,13 +35,16 @@ class Inline(Placement):
 
     name = "inline"
     others_run = False
+    own_process = False
 
     def __init__(self, control, settings, record=None):
         super().__init__(control, settings, record)
         self._actors = {}  # number -> _Actor
         self._named = {}  # (namespace, name) -> function that gives (link, ref of the ClassInfo), or None when the actor is gone
         self._gpus = GpuShares(int(settings["resources"].get("GPU", 0)))
+        self._shares = {}  # resource -> GpuShares, of other accelerators
         self._reservations = Reservations(_demand, _core.reply)
+        self._key_values = KeyValues()
         self._posted = {}
         self._outer_tasks = []  # with a seed: the random states of the tasks in which the running task is nested
 
@@ -59,6 +63,7 @@ class Inline(Placement):
                 gone = self._actors.pop(outer, None)
                 if gone is not None:
                     self._gpus.give(gone.gpus)
+                    self.give_shares(gone.facts["taken"])
 
         _core.set_hook("switched", switched)
         states.keep_threads()
@@ -71,6 +76,9 @@ class Inline(Placement):
         except Exception as error:
             session.current.broken = error
 
+    def end(self):
+        folder.remove(self.settings["session_pid"])
+
     # Actors
 
     def create(self, actor):
@@ -81,6 +89,7 @@ class Inline(Placement):
             info_ref = actor.info_ref
             living = (lambda: link) if facts["detached"] else weakref.ref(link)
             self._named[facts["namespace"], facts["name"]] = lambda: (living(), info_ref)
+        facts["taken"] = self.take_shares(facts["accelerators"])
         self._actors[link.actor] = _Actor(
             facts, self._gpus.take(facts["gpus"]), actor.creation if facts["max_restarts"] else None
         )
@@ -204,6 +213,15 @@ class Inline(Placement):
     def give_gpus(self, taken):
         self._gpus.give(taken)
 
+    def take_shares(self, amounts):
+        for name in amounts:
+            self._shares.setdefault(name, GpuShares(int(self.settings["resources"].get(name, 0))))
+        return {name: self._shares[name].take(amount) for name, amount in amounts.items()}
+
+    def give_shares(self, taken):
+        for name, shares in taken.items():
+            self._shares[name].give(shares)
+
     def reserve(self, key, facts, wanted, offered):
         self._reservations.add(key, facts, wanted, offered)
         self._reservations.advance()
@@ -241,6 +259,12 @@ class Inline(Placement):
 
     def posted(self, topic, timeout=None):
         return {key: value for key, value in self._posted.items() if key[0] == topic}
+
+    def key_value(self, what, namespace, key, *more):
+        return self._key_values.ask(what, namespace, key, *more)
+
+    def key_value_part(self, name, part):
+        self._key_values.part(name, part)
 
 
 def _demand(amounts):

@@ -1,4 +1,4 @@
-"""Async actors in inline placement: each call runs to its end at the point of call, in an event loop of the actor's own."""
+"""Async actors in inline placement: each call runs to its end inside `.remote()`, in the actor's own event loop."""
 
 import asyncio
 import functools
@@ -6,7 +6,7 @@ import inspect
 
 
 class ActorLoop:
-    """The event loop of one actor. Tasks that its methods leave behind go on while later calls run."""
+    """The event loop of one actor. Tasks that its methods leave running continue during later calls."""
 
     def __init__(self):
         self._loop = asyncio.new_event_loop()
@@ -39,13 +39,14 @@ class ActorLoop:
             @functools.wraps(method)
             def call(*args, **kwargs):
                 values = method(*args, **kwargs)
+                told = None
                 try:
                     while True:
                         try:
-                            value = self.run(values.__anext__())
+                            value = self.run(values.asend(told))
                         except StopAsyncIteration:
                             return
-                        yield value
+                        told = yield value
                 finally:
                     self.run(values.aclose())
 

@@ -20,6 +20,7 @@ class Placement:
 
     name = ""  # as `init(placement=)` has it
     others_run = True  # whether anything else happens while the running call waits
+    own_process = True  # whether an actor that is created here has this process to itself
     idle_title = "ray::IDLE"  # of a worker without an actor of its own, in `ps`
 
     def __init__(self, control, settings, record=None):
@@ -34,12 +35,17 @@ class Placement:
         """The session begins in this process: a kind that has several actors in it sets the core's hooks here. `enter()` gives the driver the
         runtime environment of the session, for a kind that runs calls there."""
 
+    def end(self):
+        """The session has ended in the driver."""
+
     # Actors
 
     def create(self, actor):
         """Decides who creates an actor (rayshim.calls.actor_class.NewActor), and where; its constructor call is sent afterwards. False: its name is taken."""
         facts, offset = actor.facts, actor.link.offset
         _core.hold(actor.info_ref.offset)  # the supervisor's, until it forgets the actor
+        if facts["detached"]:
+            _core.hold(offset)  # likewise, until it is dead: the caller may drop its handle at once
         if not facts["name"]:
             self.control.tell("actor", offset, facts)
             return True
@@ -101,7 +107,13 @@ class Placement:
             env = None
         else:
             env = frozen(env)
-        return (env, bool(gpus)) if env is not None or gpus else None
+        setting = (env, bool(gpus)) if env is not None or gpus else None
+        scope = self.settings.get("scope")
+        if scope is None:
+            return setting
+        from reactor.runtime.drivers import Setting
+
+        return Setting(setting, scope)  # as in Ray, drivers do not share workers
 
     def env_of_call(self, env):
         """The part of the runtime environment `env` that each call has to enter and leave, because its process is not born with it."""
@@ -137,6 +149,14 @@ class Placement:
     def give_gpus(self, taken):
         """Gives them back."""
         self.control.tell("gpus_back", taken)
+
+    def take_shares(self, amounts):
+        """Takes shares of other accelerators {resource: amount}: {resource: [(number, share)]}."""
+        return self.control.ask("shares", amounts) if amounts else {}
+
+    def give_shares(self, taken):
+        """Gives these back."""
+        self.control.tell("shares_back", taken)
 
     def reserve(self, key, facts, wanted, offered):
         """Sets resources aside for a placement group, as soon as they are free; see reactor.runtime.reservations."""
@@ -175,3 +195,11 @@ class Placement:
     def posted(self, topic, timeout=None):
         """{key: value} of what was posted on a topic."""
         return self.control.ask("posted", topic, timeout=timeout)
+
+    def key_value(self, what, namespace, key, *more):
+        """One operation of reactor.runtime.key_values.KeyValues, the table that all processes of the session share."""
+        return self.control.ask("kv", what, (namespace, key, *more))
+
+    def key_value_part(self, name, part):
+        """Sends a part of a value that is too large for one request; `put` with the same name takes them together."""
+        self.control.tell("kv_part", name, part)

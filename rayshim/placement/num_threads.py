@@ -1,5 +1,5 @@
-"""How many threads the numeric libraries use in a call. As in Ray, `OMP_NUM_THREADS` says it, and where the program has not set that
-variable it is the number of CPUs that the task or actor asks for, rounded down, at least 1."""
+"""The number of threads that numeric libraries use in a call. As in Ray, it is `OMP_NUM_THREADS`; if the program has not set this variable, it is
+the number of CPUs that the task or actor requests, rounded down, at least 1."""
 
 import os
 from contextlib import contextmanager

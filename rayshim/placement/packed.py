@@ -1,4 +1,4 @@
-"""Packed placement: many actors to a worker process."""
+"""Packed placement: many actors in each worker process."""
 
 import dis
 import inspect
@@ -17,28 +17,28 @@ _endless = weakref.WeakKeyDictionary()  # class -> whether one of its methods ca
 
 @dataclass(frozen=True)
 class packed:
-    """`init(placement=packed(n))`: n worker processes that host the actors, each many of them; "packed" is `packed()`.
+    """The value for `init(placement=packed(n))`: n worker processes, each with many actors. `placement="packed"` means `packed()`.
 
     Arguments:
-        workers: number of processes; default: the cores of the machine.
-        recording: path of what an earlier run of the program saved with `rayshim.graph().save(path)`. The actors are then
-            grouped by the time that their methods took and by what they sent each other, before the first is made
-            (`reactor.placement.group`), and an actor goes to its group's worker when it is made: the k-th of a class where the
-            k-th was put. Without one, and for actors that the recording does not know, an actor goes to the worker with the
-            fewest actors at that moment. An actor stays where it was put.
+        workers: number of worker processes; default: the cores of the machine.
+        recording: path of a file that an earlier run of the program saved with `rayshim.graph().save(path)`. The actors are then grouped by the
+            time of their methods and by the amount of data that they sent to each other (`reactor.placement.group`). The k-th actor of a class
+            goes to the group of the k-th actor in the recording. Without a recording, and for actors that are not in it, an actor goes to the
+            worker that has the fewest actors at that moment. Actors never move to another worker.
 
-    Results are those of the other placements. What the actors of one worker share is what a process has one of: module globals,
-    environment variables, the working directory, the process id and its end: when a worker dies its actors die with it, and
-    their errors name them all. `random`, `numpy.random` and `torch` are kept apart, those of a thread that an actor has started
-    itself excepted. One method runs at a time in a worker; one that waits for others' results or sleeps (`time.sleep`) lets its
-    neighbours run, as does one that is blocked in the system for some 2 ms, or has run for some 10 ms. (An operation of a native
-    library that sleeps for longer than that and draws random numbers afterwards, all without returning to Python, draws from the
-    state of whose method runs then.) Methods run in any of the worker's threads, so an actor with something bound to one thread, such as a connection of
-    sqlite3, should not be packed.
+    Results are the same as in other placements. The actors of one worker share its process: module globals, environment variables, the working
+    directory and the process id. When a worker dies, all its actors die, and their errors name all of them. The random states of `random`,
+    `numpy.random` and `torch` are separate for each actor, except in threads that an actor starts itself.
 
-    Threaded and async actors, those with concurrency groups, GPUs, two or more CPUs (and so threads of the numeric libraries), a runtime environment or a placement group of their own,
-    those that may be restarted, and those with a method that loops and has no `return` to come to (`while True`), or one that was
-    called in the recorded run and did not return in it, have a process each, as in isolated placement.
+    One method runs at a time in a worker. Another actor can run while a method waits for results or in `time.sleep`, after a method has been
+    blocked in a system call for about 2 ms, and after a method has run for about 10 ms. (One exception to the separate random states: if an
+    operation of a native library sleeps longer than that, and then draws random numbers without returning to Python in between, it uses the
+    state of the actor that runs at that time.) A method may run in any thread of the worker. So do not pack an actor that uses an object bound
+    to one thread, such as a connection of sqlite3.
+
+    These actors still get their own process, as in isolated placement: threaded and async actors; actors with concurrency groups, GPUs, two or
+    more CPUs, their own runtime environment, or a placement group; actors that may be restarted; actors with a method that cannot return
+    (`while True` without `return`), or with a method that was called in the recorded run and did not return.
     """
 
     workers: int | None = None
@@ -49,7 +49,7 @@ class packed:
             raise ValueError(f"packed(workers={self.workers!r}): must be a positive number of processes")
 
     def plan(self):
-        """The dict for reactor's supervisor: `workers`, and `groups`: lists of actors' names, by worker."""
+        """The dict for reactor's supervisor: `workers`, and `groups`: a list of actor names for each worker."""
         from reactor.placement import group, measured, unreturned
         from reactor.record import Recording
 
@@ -68,14 +68,28 @@ class packed:
 
 
 def shares(cls, info, at_once, facts, threads):
-    """Whether an actor may share a process: `cls`, its class, which may say no by `_own_process = True`; `info`, its ClassInfo;
-    `at_once`, whether it works at several calls at the same time or on streams ahead of their readers; `facts`, what is told of it; `threads`, how many it is given."""
-    needs_more = facts["gpus"] or threads > 1 or facts["max_restarts"] or facts["within"] or facts.get("env")
+    """Whether an actor may share a worker with others.
+
+    Arguments:
+        cls: its class, which can refuse with the attribute `_own_process = True`.
+        info: its ClassInfo.
+        at_once: whether it runs several calls at the same time, or generators ahead of their readers.
+        facts: the actor's facts.
+        threads: its number of threads for numeric libraries.
+    """
+    needs_more = (
+        facts["gpus"]
+        or facts["accelerators"]
+        or threads > 1
+        or facts["max_restarts"]
+        or facts["within"]
+        or facts.get("env")
+    )
     return not (at_once or needs_more or getattr(cls, "_own_process", False) or _may_go_on_for_ever(cls, info))
 
 
 def _may_go_on_for_ever(cls, info):
-    """Whether a method of the class cannot return. A function that wraps another is looked at inside."""
+    """Whether a method of the class cannot return. For a wrapper, the wrapped function is checked."""
     if cls not in _endless:
         functions = [inspect.unwrap(inspect.getattr_static(cls, name, None)) for name in info.methods]
         _endless[cls] = any(inspect.isfunction(function) and _cannot_return(function) for function in functions)
@@ -83,7 +97,7 @@ def _may_go_on_for_ever(cls, info):
 
 
 def _cannot_return(function):
-    """Whether it loops and has no `return`: the compiler leaves out one that nothing leads to."""
+    """Whether the function loops and has no `return`. The compiler removes a `return` that cannot be reached."""
     if inspect.isgeneratorfunction(function):
         return False
     steps = list(dis.get_instructions(function))
@@ -106,7 +120,7 @@ class Packed(Placement):
 
 
 class _Hosted:
-    """What a packed worker knows of one of its actors: its facts, how it is called in output."""
+    """One actor of a packed worker: its facts, and its label in output."""
 
     def __init__(self, facts):
         self.facts = facts
@@ -116,6 +130,7 @@ class _Hosted:
 class PackedWorker(Packed):
     """A worker of many actors."""
 
+    own_process = False
     idle_title = "ray::packed"
 
     def begin(self, enter):

@@ -1,16 +1,16 @@
-"""Where a task or actor is to run: values of the option `scheduling_strategy`."""
+"""The values of the option `scheduling_strategy`, which chooses where a task or actor runs."""
 
 from rayshim.errors.sites import at, calling
 from rayshim.session.ids import NodeID
 
 
 class PlacementGroupSchedulingStrategy:
-    """Inside a placement group.
+    """Run in a placement group.
 
     Arguments:
         placement_group: the group.
-        placement_group_bundle_index: number of the bundle; -1: any.
-        placement_group_capture_child_tasks: whether what it starts is in the group too; default: as where it was started.
+        placement_group_bundle_index: index of the bundle; -1: any bundle.
+        placement_group_capture_child_tasks: whether tasks and actors that it starts are in the group, too; default: the setting of the caller.
     """
 
     __module__ = "rayshim.util.scheduling_strategies"
@@ -22,7 +22,8 @@ class PlacementGroupSchedulingStrategy:
 
 
 class NodeAffinitySchedulingStrategy:
-    """On the node with this id (hex str or NodeID); `soft`: or on another. Here there is one node: another's id is waited for."""
+    """Run on the node with this id (hex str or NodeID). With `soft=True` another node may be used. Here there is only one node; a task that requires
+    another one fails."""
 
     __module__ = "rayshim.util.scheduling_strategies"
 
@@ -38,7 +39,7 @@ class NodeAffinitySchedulingStrategy:
         if not known:
             raise ValueError(
                 f"Invalid node_id '{self.node_id}'. Node ID must be a valid hex string. To get a list of all nodes and their IDs in "
-                f"your cluster, use ray.nodes(). ({at('NodeAffinitySchedulingStrategy')})"
+                f"your cluster, use ray.nodes(). See https://docs.ray.io/en/latest/ray-core/miscellaneous.html#node-information for more details. ({at('NodeAffinitySchedulingStrategy')})"
             )
         if _spill_on_unavailable and not soft:
             raise ValueError(
@@ -79,7 +80,7 @@ class In(_Values):
 
 
 class NotIn(_Values):
-    """The label has none of the values, or is not there."""
+    """The label has none of the values, or does not exist."""
 
     __module__ = "rayshim.util.scheduling_strategies"
 
@@ -88,7 +89,7 @@ class NotIn(_Values):
 
 
 class Exists:
-    """The label is there."""
+    """The label exists."""
 
     __module__ = "rayshim.util.scheduling_strategies"
 
@@ -100,7 +101,7 @@ class Exists:
 
 
 class DoesNotExist:
-    """The label is not there."""
+    """The label does not exist."""
 
     __module__ = "rayshim.util.scheduling_strategies"
 
@@ -124,9 +125,9 @@ class _LabelMatchExpression:
 
 
 class NodeLabelSchedulingStrategy:
-    """On a node whose labels are as said: `NodeLabelSchedulingStrategy({"region": In("us"), "gpu_type": Exists()})`.
+    """Run on a node with matching labels: `NodeLabelSchedulingStrategy({"region": In("us"), "gpu_type": Exists()})`.
 
-    `hard` must hold; `soft` is a preference, and has no effect where there is one node.
+    `hard` must match; `soft` is a preference, which has no effect with a single node.
     """
 
     __module__ = "rayshim.util.scheduling_strategies"
@@ -162,7 +163,7 @@ def _expressions(given, parameter):
 
 
 def selected(selector, labels):
-    """Whether labels fit the option `label_selector`: {label: "value", "!value", "in(a,b)" or "!in(a,b)"}."""
+    """Whether labels match the option `label_selector`: {label: "value", "!value", "in(a,b)" or "!in(a,b)"}."""
     return all(_fits(condition, labels.get(key)) for key, condition in selector.items())
 
 

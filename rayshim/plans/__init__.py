@@ -1,1 +1,1 @@
-"""From what the core has recorded to the report, the graph and the timeline."""
+"""Report, graph and timeline, made from the core's recording."""

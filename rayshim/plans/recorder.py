@@ -1,4 +1,4 @@
-"""From the core's record of the calls to the report and the graph that the user sees."""
+"""Converts the core's recording of the calls to the Report and the RecordedGraph for the user."""
 
 import os
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _PATIENCE = 1.0  # seconds that a busy worker is given to hand over its recordin
 
 
 def recording(session):
-    """The Recording of the whole run: the driver's segments first, then those of each worker that could be asked."""
+    """The Recording of the whole run: the driver's segments, then those of each worker that has answered."""
     actors = _actors(session)
     names = _names(session, actors)
     segments, successors, divergences = [], {}, []
@@ -38,7 +38,7 @@ def recording(session):
 
 @dataclass(frozen=True)
 class _Method:
-    """What the processes that ran a method or function say of it."""
+    """A method or function, as recorded by the processes that ran it."""
 
     calls: int
     seconds: float
@@ -47,7 +47,7 @@ class _Method:
 
 
 def _ran(recordings):
-    """{(actor number, 0 for a task; name): _Method}, over all processes: a function's tasks run in many."""
+    """{(actor number, 0 for a task; name): _Method}, over all processes, because tasks of one function run in many."""
     found = {}
     for data in recordings:
         for actor, name, calls, seconds, layout, size in data.get("ran", ()):
@@ -64,7 +64,7 @@ def _actors(session):
 
 
 def _names(session, actors=None):
-    """{actor number: "Class#k"}: k counts the class's actors in the order of their creation. `actors`: what the supervisor knows."""
+    """{actor number: "Class#k"}: k counts the actors of the class in the order of their creation. `actors`: the list of the supervisor."""
     classes = dict(session.made)
     actors = _actors(session) if actors is None else actors
     classes.update((a["number"], a["class_name"]) for a in actors)
@@ -76,7 +76,7 @@ def _names(session, actors=None):
 
 
 class _Trie:
-    """One process's record: operations as nodes that name their parent, segments as the nodes where they end."""
+    """The recording of one process as a trie: a node per operation, with its parent; a segment is given by the node where it ends."""
 
     def __init__(self, data, names, ran):
         self.nodes, self.raw_segments, self.names, self.ran = data["operations"], data["segments"], names, ran
@@ -106,7 +106,7 @@ class _Trie:
         )
 
     def _gets(self):
-        """Per segment the results that the get at its end has given: each operation knows how many segments later it was."""
+        """For each segment, the results that the `get` at its end has returned. Each operation records how many segments later its result was used."""
         found = [[] for _ in self.raw_segments]
         for k, (node, *_) in enumerate(self.raw_segments):
             for index, n in enumerate(self._path(node)):
@@ -144,7 +144,7 @@ class _Trie:
 
     def _operation(self, raw, k, path):
         target, method = self._target(raw)
-        count = 0 if raw["kind"] == _CREATE else raw["results"]  # nobody reads a constructor's result
+        count = 0 if raw["kind"] == _CREATE else raw["results"]  # the result of a constructor is never read
         results = (Result(*self._result(raw)),) * count
         process = raw["actor"] if raw["kind"] in (_CALL, _CREATE) else None
         if raw["kind"] == _PUT:
@@ -154,7 +154,7 @@ class _Trie:
         return Operation(target, method, _short(raw["site"]), tuple(self._sources(raw, k, path)), results, process)
 
     def _result(self, raw):
-        """(layout, bytes) of an operation's result: as its caller saw it, else as the process that made it did."""
+        """(layout, bytes) of an operation's result, as recorded by its caller, or else by the process that made it."""
         if raw["result"]:
             return raw["result"], raw["result_bytes"]
         method = self.ran.get((raw["actor"] if raw["kind"] == _CALL else 0, raw["name"]))
@@ -179,7 +179,7 @@ class _Trie:
             yield Source("put" if put else "operation", -back, op, layout=shown, bytes=size)
 
     def _made_by(self, k, path, back, op):
-        """The operation that made an argument, found along the segments that usually come before."""
+        """The operation that made an argument, searched in the segments that usually come before."""
         if back == _core.OLDER:
             return None
         for _ in range(back):
@@ -190,7 +190,7 @@ class _Trie:
         return self.nodes[path[op]] if 0 <= op < len(path) else None
 
     def divergences(self):
-        """Each place where what came was not what had been recorded first."""
+        """Yields a Divergence for each place where the program did something else than in the first recording."""
         children = {}
         for number, raw in enumerate(self.nodes):
             if raw["site"] != "?":
@@ -200,13 +200,13 @@ class _Trie:
         }
         for parent, numbers in children.items():
             if self.nodes[parent]["site"] == "?":
-                continue  # a root: a segment may begin with anything
+                continue  # a root: a segment may begin with any operation
             caller = self._caller_of(parent)
             first = self.nodes[numbers[0]]
             if parent in ends:
                 end, born, count, site = ends[parent]
-                if numbers[0] >= born:  # the segment ended here when it was recorded, later it went on
-                    yield self._divergence(caller, None, first, _ENDS[end], "the segment went on", site)
+                if numbers[0] >= born:  # the segment ended here in the recording, but continued later
+                    yield self._divergence(caller, None, first, _ENDS[end], "the segment was longer", site)
                     continue
                 yield Divergence(
                     caller,
@@ -214,7 +214,7 @@ class _Trie:
                     _ENDS[end],
                     _short(first["site"]),
                     site,
-                    "the segment ended earlier",
+                    "the segment was shorter",
                     count,
                 )
             for number in numbers[1:]:
@@ -245,21 +245,21 @@ class _Trie:
 
 def _difference(recorded, seen):
     if recorded["kind"] != seen["kind"]:
-        return "another kind of operation"
+        return "different kind of operation"
     for key, words in (
-        ("site", "another call site"),
-        ("name", "another method"),
-        ("target", "another actor or function"),
-        ("args", "another number of arguments"),
-        ("sources", "arguments from elsewhere"),
+        ("site", "different call site"),
+        ("name", "different method"),
+        ("target", "different actor or function"),
+        ("args", "different number of arguments"),
+        ("sources", "arguments come from different operations"),
     ):
         if recorded[key] != seen[key]:
             return words
-    return "other keywords or number of results"
+    return "different keywords or number of results"
 
 
 def _split(layout):
-    """The layouts of the arguments: split at the commas outside of brackets."""
+    """Splits the text of layouts at commas outside of brackets."""
     parts, depth, last = [], 0, 0
     for i, c in enumerate(layout):
         depth += (c in "([{") - (c in ")]}")
@@ -298,5 +298,5 @@ def graph(session):
     from rayshim.plans.reporting import RecordedGraph
 
     if not session.settings["recording"]:
-        raise RuntimeError("nothing is recorded: the session was started with init(replay_plans=False). Leave that out")
+        raise RuntimeError("graph(): this session records no calls, because of init(replay_plans=False). Leave it out")
     return RecordedGraph(recording(session))

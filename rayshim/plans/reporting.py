@@ -1,4 +1,4 @@
-"""What the user is shown of a run: its report and its recorded graph."""
+"""The classes that `rayshim.report()` and `rayshim.graph()` return."""
 
 import json
 from collections.abc import Mapping
@@ -23,13 +23,20 @@ _SHOWN = 20  # divergences in the printed table
 
 
 class Report:
-    """Counts of a run. Prints as a short table; `to_dict()` gives them.
+    """Counts of a run. `print` shows them as a short table; `to_dict()` returns them.
+
+    Keys of `to_dict()`:
+        segments, segment_runs: recorded segments (the calls of one caller between two waits), and how often they ran.
+        calls_total, calls_replayed: calls that were made, and those of them that followed a recording.
+        bytes_typed, bytes_pickled: bytes of arguments and results that were copied as raw data, and that were pickled.
+        wakes, sleeps: how often a process woke another one, and how often one went to sleep.
+        physical_answers: timeouts, kills, cancellations, deaths and calls in arrival order, which time decided and not the program.
+        divergences: the places where the program left a recorded segment, as Divergence objects.
+        arrivals: calls and places of `wait` served in arrival order although logical order was asked for, [{"what": str, "times": int}].
 
     Arguments:
-        data: a `reactor.record.Recording`, whose own counters go before what can be computed from its segments; or a mapping
-            with some of the keys `segments`, `segment_runs`, `calls_total`, `calls_replayed`, `physical_answers`, `bytes_typed`,
-            `bytes_pickled`, `wakes`, `sleeps` (int, 0 if left out), `divergences` (Divergence objects or their dicts) and `arrivals`, what was
-            served in the order of arrival although logical order was asked for ([{"what": str, "times": int}]).
+        data: a mapping with some of these keys (a missing count is 0), or a `reactor.record.Recording`. The counters of a recording are
+            used where it has them; the others are computed from its segments.
     """
 
     def __init__(self, data: Recording | Mapping):
@@ -38,7 +45,7 @@ class Report:
         unknown = set(data) - {*_COUNTS, "divergences", "arrivals"}
         if unknown:
             raise ValueError(
-                f"Report of {sorted(unknown)}: its keys are {', '.join(_COUNTS)}, divergences and arrivals"
+                f"Report: unknown keys {sorted(unknown)}. The keys are {', '.join(_COUNTS)}, divergences and arrivals"
             )
         self._counts = {name: int(data.get(name, 0)) for name in _COUNTS}
         self.arrivals = tuple(data.get("arrivals", ()))
@@ -55,7 +62,7 @@ class Report:
 
     @property
     def replayed_share(self):
-        """Share of the calls that were replayed, a float; 0 where there were none."""
+        """Share of the calls that were replayed, a float from 0 to 1; 0 if no call was made."""
         return self._counts["calls_replayed"] / (self._counts["calls_total"] or 1)
 
     def __str__(self):
@@ -66,22 +73,22 @@ class Report:
             ("segments recorded", f"{c['segments']:,}, run {c['segment_runs']:,} times"),
             ("calls", f"{c['calls_total']:,}"),
             ("  replayed", f"{c['calls_replayed']:,} ({self.replayed_share:.1%})"),
-            ("moved typed", size(c["bytes_typed"]) or "0 B"),
-            ("moved pickled", size(c["bytes_pickled"]) or "0 B"),
+            ("bytes copied raw", size(c["bytes_typed"]) or "0 B"),
+            ("bytes pickled", size(c["bytes_pickled"]) or "0 B"),
             (
                 "wake-ups, sleeps",
-                f"{c['wakes']:,}, {c['sleeps']:,} ({c['wakes'] / (c['segment_runs'] or 1):.2g} wake-ups a segment)",
+                f"{c['wakes']:,}, {c['sleeps']:,} ({c['wakes'] / (c['segment_runs'] or 1):.2g} wake-ups per segment)",
             ),
             ("physical answers", f"{c['physical_answers']:,}"),
             ("divergences", f"{sum(divergence.count for divergence in self.divergences):,}"),
         ]
-        rows += [("in order of arrival", f"{arrival['what']}") for arrival in self.arrivals]
+        rows += [("in arrival order", f"{arrival['what']}") for arrival in self.arrivals]
         width = max(len(name) for name, _ in rows)
         lines = [f"{name.ljust(width)}  {value}" for name, value in rows]
         shown = sorted(self.divergences, key=lambda divergence: -divergence.count)[:_SHOWN]
         lines += [f"  {divergence}" for divergence in shown]
         if len(self.divergences) > _SHOWN:
-            lines.append(f"  and {len(self.divergences) - _SHOWN:,} more places; see to_dict()")
+            lines.append(f"  and {len(self.divergences) - _SHOWN:,} more places; to_dict() has them all")
         return "\n".join(lines)
 
     def __repr__(self):
@@ -93,7 +100,7 @@ def _counted(recording):
     typed = pickled = 0
     for segment in recording.segments:
         for operation in segment.operations:
-            results = () if operation.is_put else operation.results  # what a put stores is its source
+            results = () if operation.is_put else operation.results  # the value of a put is its source
             for value in (*(s for s in operation.sources if s.kind == "value"), *results):
                 typed += value.bytes * segment.runs * value.typed
                 pickled += value.bytes * segment.runs * (not value.typed)
@@ -112,14 +119,14 @@ def _counted(recording):
 
 
 class RecordedGraph:
-    """The reactor graph of what was recorded, to look at.
+    """The graph of the recorded calls.
 
     Arguments:
         recording: a `reactor.record.Recording`.
         seconds: {qualified name of a method, such as "Env#3.step": seconds that it ran}, where measured.
-        wall: seconds of the whole; default: the time that the recording says its busiest caller spent.
+        wall: seconds of the whole run; default: the time of the busiest caller in the recording.
 
-    `fold` of each method: more than so many alike actors are drawn as one; None draws every actor.
+    The argument `fold` of its methods: if more than `fold` actors are alike, they are drawn as one; None draws every actor.
     """
 
     def __init__(self, recording, seconds=None, wall=None):
@@ -149,7 +156,7 @@ class RecordedGraph:
         return render(self.graph, self.timings, **fold)
 
     def html(self, path=None, title="rayshim graph", **fold):
-        """A page that needs no network, as text; written to `path` if given. Needs `pip install rayshim[graph]`."""
+        """An HTML page (str) that needs no network, also written to `path` if given. Needs `pip install rayshim[graph]`."""
         from reactor.draw.html import render
 
         page = render(self.graph, self.timings, title=title, **fold)
@@ -158,7 +165,7 @@ class RecordedGraph:
         return page
 
     def save(self, path):
-        """Writes the recording to `path` as JSON: what `rayshim.packed(recording=path)` places the actors of a later run by."""
+        """Writes the recording to `path` as JSON. `rayshim.packed(recording=path)` uses it to place the actors of a later run."""
         Path(path).write_text(json.dumps(self.recording.to_dict()), encoding="utf-8")
 
     def __str__(self):

@@ -1,4 +1,4 @@
-"""The timeline: what ran and waited when, for Perfetto and chrome://tracing."""
+"""The timeline of calls and waits, for Perfetto and chrome://tracing."""
 
 import json
 
@@ -10,14 +10,14 @@ _KINDS = (
     ("wait", "grey"),
     ("copy", "yellow"),
 )  # (category, colour)
-_PATIENCE = 1.0  # seconds that a busy worker is given to hand over its events
+_PATIENCE = 1.0  # seconds to wait for the events of a busy worker
 
 
 def timeline(session, filename=None):
-    """See `rayshim.timeline`. Times are microseconds of the machine's monotonic clock; a row per process and actor."""
+    """See `rayshim.timeline`. Times are microseconds of the machine's monotonic clock. Each process and actor has a row."""
     if not session.settings["trace"]:
         raise RuntimeError(
-            "no times were kept: start with init(trace=True) or `python -m rayshim --trace out.json script.py`"
+            "no times were recorded: start the session with init(trace=True) or `python -m rayshim --trace out.json script.py`"
         )
     from rayshim.plans.recorder import _names
 

@@ -1,1 +1,1 @@
-"""The session: what this process knows of its run, and the names and numbers of a run."""
+"""The session of this process: its state, ids, versions, environment, GPUs, and the name `ray`."""

@@ -1,18 +1,20 @@
-"""`import ray` means rayshim: the same module objects under both names, real Ray installed or not."""
+"""Makes `import ray` give rayshim: the same module objects under both names, whether real Ray is installed or not."""
 
 import os
 import sys
 
+from rayshim.session import libraries
+from rayshim.session.libraries import OVER
 from rayshim.session.version import RAY_VERSION
 
 OURS, THEIRS = "rayshim", "ray"
 
 
 def install():
-    """From now on `import ray`, `import ray.util`, `from ray.util import ActorPool` ... give rayshim's own modules.
+    """Makes `import ray`, `import ray.util`, `from ray.util import ActorPool` and so on import rayshim from now on.
 
     This holds in this process and in those that it starts with `multiprocessing`, by spawn and forkserver, too. What it starts by
-    another command (`subprocess`) is another program. Called in a driver, also after `init`, it holds in the workers, those that live
+    another command (`subprocess`) is another program, but under `python -m rayshim` (rayshim.session.commands). Called in a driver, also after `init`, it holds in the workers, those that live
     included; one that may have imported real Ray by then is told of in a RuntimeWarning. Submodules are loaded when first asked for.
     Calling it again changes nothing. Raises ImportError if real Ray has been imported in this process: its objects and ours cannot be mixed.
     """
@@ -25,6 +27,7 @@ def install():
         )
     if not is_installed():
         sys.meta_path.insert(0, _Finder())
+        sys.meta_path.append(_Through())
         sys.modules[OURS].__version__ = RAY_VERSION
         if any(name in sys.modules for name in _STARTERS):
             _pass_on()
@@ -37,12 +40,12 @@ def is_installed():
 
 
 def install_when_driver_does():
-    """In the workers of a driver that has not called `install` at `init`: each asks, when it imports `ray`, whether it has since."""
+    """For workers of a driver that had not called `install` before `init`: a worker that imports `ray` asks whether the driver has called it since."""
     sys.meta_path.insert(0, _Asking())
 
 
 class _Asking:
-    """Finds `ray` as _Finder does if the driver has called `install`, else leaves it to the other finders and lets the driver know."""
+    """Finds `ray` like _Finder if the driver has called `install`. Otherwise leaves it to the other finders, and notes that this worker has real Ray."""
 
     def find_spec(self, name, path=None, target=None):
         if name != THEIRS or is_installed():
@@ -81,8 +84,8 @@ def _tell_workers():
         import warnings
 
         warnings.warn(
-            f"rayshim.alias.install() after init(): `import ray` has been run before in {'worker' if len(late) == 1 else 'workers'} "
-            f"{', '.join(map(str, late))} (pid) and found real Ray there, which goes on to be `ray` in what runs there. Call "
+            f"rayshim.alias.install() was called after init(): the {'worker' if len(late) == 1 else 'workers'} "
+            f"{', '.join(map(str, late))} (pid) had already imported real Ray, and code that runs there keeps using it. Call "
             "rayshim.alias.install() before init(), or start the program with `python -m rayshim script.py`.",
             RuntimeWarning,
             stacklevel=3,
@@ -90,23 +93,43 @@ def _tell_workers():
 
 
 class _Finder:
-    """Finds `ray` and `ray.*`; the rest is left to the other finders."""
+    """Finds `ray` and `ray.*`, and leaves other names to the other finders."""
 
     def find_spec(self, name, path=None, target=None):
         if name in _STARTERS:
             _pass_on()
         if name != THEIRS and not name.startswith(THEIRS + "."):
             return None
-        ours = OURS + name[len(THEIRS) :]
-        if not _exists(ours):
-            raise ModuleNotFoundError(_missing(name, ours), name=name)
+        inner = name[len(THEIRS) :]
         from importlib.machinery import ModuleSpec
 
-        return ModuleSpec(name, _Loader(ours), origin=ours)
+        found = libraries.spec(inner[1:]) if libraries.preferred(inner[1:]) else None
+        if found is not None:
+            return found
+        for ours in (OURS + inner, OVER + inner):
+            if _exists(ours):
+                return ModuleSpec(name, _Loader(ours), origin=ours)
+        found = libraries.spec(inner[1:])
+        if found is None:
+            raise ModuleNotFoundError(_missing(name, OURS + inner), name=name)
+        return found
+
+
+class _Through:
+    """Finds `rayshim.rllib` where the program says `from ray import rllib`: `ray` is the module `rayshim`, which has no such part of its own,
+    but `ray.rllib` there is. The last finder, for what no other has found."""
+
+    def find_spec(self, name, path=None, target=None):
+        for ours in (OVER, OURS):
+            if name.startswith(ours + ".") and libraries.spec(name[len(ours) + 1 :]):
+                from importlib.machinery import ModuleSpec
+
+                return ModuleSpec(name, _Loader(THEIRS + name[len(ours) :]), origin=name)
+        return None
 
 
 class _Loader:
-    """Hands the import system the module that exists under our name."""
+    """Gives the import system the module of the same name in rayshim."""
 
     def __init__(self, ours):
         self.ours = ours
@@ -119,20 +142,29 @@ class _Loader:
         return module
 
     def exec_module(self, module):
-        module.__spec__ = self.spec  # the import system has just put the alias's spec there
+        module.__spec__ = self.spec  # the import system has just set the spec of the alias
+        # What a package has imported of its own: were it imported again under the alias, the import system would put the module in the place
+        # of a function of that name, as of ray.util.placement_group.
+        inside = self.ours + "."
+        for name in [name for name in sys.modules if name.startswith(inside)]:
+            if name.split(".")[1] not in _NOT_RAYS:
+                sys.modules.setdefault(THEIRS + name[len(OURS) :], sys.modules[name])
 
 
 def _exists(ours):
     if ours in sys.modules:
         return True
-    from importlib.util import find_spec
+    from importlib import import_module
 
-    try:
-        return find_spec(ours) is not None
-    except ModuleNotFoundError as error:
-        if error.name and ours.startswith(error.name):
-            return False
-        raise  # ours is there, but something that it imports is not
+    parent = ours.rpartition(".")[0]
+    if parent and not _exists(parent):
+        return False
+    path = getattr(import_module(parent), "__path__", None) if parent else None
+    if parent and path is None:
+        return False
+    return any(
+        finder.find_spec(ours, path) for finder in sys.meta_path if not isinstance(finder, (_Finder, _Asking, _Through))
+    )
 
 
 def _missing(name, ours):
@@ -154,14 +186,14 @@ def _missing(name, ours):
 _STARTERS = (
     "multiprocessing.popen_spawn_posix",
     "multiprocessing.forkserver",
-)  # each begins interpreters that are told what to run with -c
+)  # each starts interpreters with a program text, -c
 _IN_CHILD = (
     "import sys; sys.path.append({root!r}); from rayshim import alias; sys.path.remove({root!r}); alias.install(); "
 )
 
 
 def _pass_on():
-    """From now on the interpreters that `multiprocessing` starts here have the alias before they import anything of the program."""
+    """Makes the interpreters that `multiprocessing` starts install the alias before they import anything of the program."""
     from multiprocessing import util
 
     start = util.spawnv_passfds
@@ -200,4 +232,5 @@ _NOT_RAYS = (
     "journal",
     "errors",
     "session",
+    "jobs",
 )

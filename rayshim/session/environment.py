@@ -1,4 +1,4 @@
-"""A runtime environment as a key: the settings of a worker are compared by it."""
+"""Runtime environments as hashable keys, by which the settings of workers are compared."""
 
 
 def frozen(env):
@@ -12,5 +12,5 @@ def frozen(env):
 
 
 def thawed(key):
-    """The environment that `frozen` made a key of."""
+    """The environment from its key; the inverse of `frozen`."""
     return {k: dict(v) if k == "env_vars" else list(v) if k == "py_modules" else v for k, v in key}

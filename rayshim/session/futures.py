@@ -1,4 +1,4 @@
-"""`await ref` and `ref.future()`: one thread per process waits for all refs that somebody awaits."""
+"""`await ref` and `ref.future()`. One thread per process waits for all these refs."""
 
 import threading
 from concurrent.futures import Future
@@ -6,13 +6,13 @@ from concurrent.futures import Future
 from reactor import _core
 
 _lock = threading.Lock()
-_pending = []  # (refs, Future, what is done with it when one of them is) to be taken up by the thread
-_wake = None  # ref that the thread waits for besides; completed to wake it
+_pending = []  # (refs, Future, function that settles the Future when one of the refs is done), not yet seen by the thread
+_wake = None  # a further ref that the thread waits for; completing it wakes the thread
 _epoch = None
 
 
 def future(ref):
-    """A Future that gets the value of `ref`, or its error."""
+    """A concurrent.futures.Future with the value of `ref`, or its error."""
     made = Future()
     if _done((ref,)):
         _settle((ref,), made)
@@ -22,7 +22,7 @@ def future(ref):
 
 
 def any_done(refs):
-    """A Future that becomes None when one of `refs` is done, with a value or without."""
+    """A Future that becomes None when one of `refs` is done, whether it succeeded or failed."""
     made = Future()
     if _done(refs):
         made.set_result(None)

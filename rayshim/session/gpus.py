@@ -1,5 +1,5 @@
-"""Which GPUs a process sees. The runtime numbers those that it gives out from 0; where the program has set CUDA_VISIBLE_DEVICES, the
-number is a place in that list, as in Ray."""
+"""The GPUs that a process may use. The runtime numbers GPUs from 0. If the program has set CUDA_VISIBLE_DEVICES, the number is an index
+into that list, as in Ray."""
 
 import os
 from contextlib import contextmanager
@@ -8,14 +8,14 @@ VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 
 def visible():
-    """The GPUs that this process was told to use, as strings; None: all."""
+    """The GPUs in CUDA_VISIBLE_DEVICES, as strings; None if it is not set (all GPUs)."""
     value = os.environ.get(VARIABLE)
     return None if value is None else [] if value in ("", "NoDevFiles") else value.split(",")
 
 
 def names(gpus, told):
-    """The ids of the GPUs [(number, share)] where the process was `told` to use these (see `visible`). Where a runtime environment has
-    told a worker of fewer than its numbers need, all of them."""
+    """The ids of the GPUs [(number, share)]; `told` is the list of `visible()`. If a runtime environment has set a list that is too short for
+    the numbers, returns the whole list."""
     numbers = [number for number, _ in gpus]
     if told is None or not numbers:
         return numbers
@@ -23,7 +23,7 @@ def names(gpus, told):
 
 
 def show(ids):
-    """Has libraries in this process see the GPUs with these ids. Without any they see what they saw, unless the user wants it otherwise."""
+    """Sets CUDA_VISIBLE_DEVICES to these ids. Without ids it stays unchanged, unless RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO is set."""
     if (ids or _is_set("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO")) and not _is_set(
         "RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES"
     ):
@@ -32,7 +32,7 @@ def show(ids):
 
 @contextmanager
 def shown(ids):
-    """`show` for a while."""
+    """A context manager: `show`, restored at the end."""
     before = os.environ.get(VARIABLE)
     show(ids)
     try:

@@ -115,6 +115,12 @@ class WorkerID(UniqueID):
     __slots__ = ()
 
 
+class ClusterID(UniqueID):
+    """A cluster, here one session."""
+
+    __slots__ = ()
+
+
 class FunctionID(UniqueID):
     """A remote function."""
 
@@ -136,6 +142,8 @@ class JobID(BaseID):
     @classmethod
     def from_int(cls, value):
         """The job of that number. AssertionError (Ray's choice) above 2**32 - 1, OverflowError below 0."""
+        if value < 0:
+            raise OverflowError(f"can't convert negative value to uint32_t (JobID.from_int({value}) at {calling()})")
         if value > 0xFFFFFFFF:
             raise AssertionError(f"Maximum JobID integer is 2**32 - 1. (JobID.from_int({value}) at {calling()})")
         return cls(value.to_bytes(4, "little"))
@@ -154,6 +162,7 @@ class ActorID(BaseID):
     @classmethod
     def of(cls, job_id, parent_task_id, parent_task_counter):
         """The actor that task `parent_task_id` of `job_id` created as its operation number `parent_task_counter`."""
+        _of_types((job_id, JobID), (parent_task_id, TaskID))
         return cls(_digest(parent_task_id, parent_task_counter, 12) + job_id.binary())
 
     @property
@@ -171,26 +180,31 @@ class TaskID(BaseID):
     @classmethod
     def for_driver_task(cls, job_id):
         """The driver's own 'task'."""
+        _of_types((job_id, JobID))
         return cls(b"\xff" * 20 + job_id.binary())
 
     @classmethod
     def for_fake_task(cls, job_id):
         """A random task of this job, for an object that no task made."""
+        _of_types((job_id, JobID))
         return cls(urandom(20) + job_id.binary())
 
     @classmethod
     def for_actor_creation_task(cls, actor_id):
         """The constructor call of this actor."""
+        _of_types((actor_id, ActorID))
         return cls(b"\xff" * 8 + actor_id.binary())
 
     @classmethod
     def for_actor_task(cls, job_id, parent_task_id, parent_task_counter, actor_id):
         """The method call that `parent_task_id` made on `actor_id` as its operation number `parent_task_counter`."""
+        _of_types((job_id, JobID), (parent_task_id, TaskID), (actor_id, ActorID))
         return cls(_digest(parent_task_id, parent_task_counter, 8) + actor_id.binary())
 
     @classmethod
     def for_normal_task(cls, job_id, parent_task_id, parent_task_counter):
         """The function call that `parent_task_id` made as its operation number `parent_task_counter`."""
+        _of_types((job_id, JobID), (parent_task_id, TaskID))
         return cls(_digest(parent_task_id, parent_task_counter, 8) + b"\xff" * 12 + job_id.binary())
 
     def actor_id(self):
@@ -211,7 +225,15 @@ class PlacementGroupID(BaseID):
     @classmethod
     def of(cls, job_id):
         """A fresh placement group of this job."""
+        _of_types((job_id, JobID))
         return cls(urandom(14) + job_id.binary())
+
+
+def _of_types(*given):
+    """AssertionError, as in Ray, unless each id is of its class."""
+    for value, wanted in given:
+        if not isinstance(value, wanted):
+            raise AssertionError(f"a {wanted.__name__} is needed, not {value!r} (at {calling()})")
 
 
 def _digest(parent_task_id, counter, size):
@@ -226,6 +248,14 @@ def actor_id(number):
     return ActorID(number.to_bytes(12, "little") + b"\x01\x00\x00\x00")
 
 
+_job = 1
+
+
 def job_id():
-    """The JobID of every session here."""
-    return JobID.from_int(1)
+    """The JobID of the driver for which this process works: the number of the driver in its session."""
+    return JobID.from_int(_job)
+
+
+def set_job(number):
+    global _job
+    _job = number

@@ -1,4 +1,4 @@
-"""This process's part in a run: what `init` made, or what a worker was born with."""
+"""The state of this process's session: made by `init` in the driver, and at the start of a worker."""
 
 import atexit
 import functools
@@ -10,21 +10,22 @@ from reactor import _core
 
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.sites import qualified
+from rayshim.session import ids
 from rayshim.session.gpus import visible
 
-after_begin = []  # called with no arguments when this process has begun a session
-before_end = []  # called with no arguments before a driver's session ends
+after_begin = []  # functions without arguments, called when this process has started a session
+before_end = []  # functions without arguments, called before the driver's session ends
 current = None  # the Session, None before init and after shutdown
 start = stop = (
-    None  # rayshim.api.start sets them: `init`, for a program that uses the session without having started it, and `shutdown`
+    None  # rayshim.api.start sets them: `init`, for a program that uses rayshim without calling it, and `shutdown`
 )
 
-_changing = threading.RLock()  # held by the thread that begins or ends the session
+_changing = threading.RLock()  # held by the thread that starts or ends the session
 _change = None  # what that thread does: "init" or "shutdown"
-_exiting = False  # the program has ended: its sessions are for the main thread's own exit functions alone
+_exiting = False  # the program has ended: only exit functions of the main thread may start a session
 
 
-_EXPORTS = 256  # of one function, with different options
+_EXPORTS = 256  # most exports of one function, with different options
 _LARGEST_EXPORT = 95 << 20  # bytes of a function or class; Ray's FUNCTION_SIZE_ERROR_THRESHOLD
 
 
@@ -46,15 +47,15 @@ def _too_large(what, size):
 
 
 class Session:
-    """One run as one process sees it.
+    """The state of a session in one process.
 
     Attributes:
         driver: reactor's Driver; None in a worker.
         placement: rayshim.placement.interface.Placement, what depends on where actors and tasks run.
         control: sends requests to the supervisor; None where there is none.
-        settings: dict that every process of the run has: placement, namespace, seed, session and node names, ...
-        gpus: [(number, share)] that this worker may use; gpus_told: the list that the numbers are places in, see rayshim.session.gpus.
-        runtime_env: what this process was born with, and what it starts is born with too; in the driver the session's.
+        settings: dict that is the same in every process of the session: placement, namespace, seed, node id, and others.
+        gpus: [(number, share)] that this worker may use. gpus_told: the list into which the numbers are indices, see rayshim.session.gpus.
+        runtime_env: the runtime environment of this process, which tasks and actors that it starts inherit; in the driver that of the session.
     """
 
     def __init__(self, placement, driver=None, gpus=(), runtime_env=None):
@@ -62,7 +63,7 @@ class Session:
         self.control, self.settings = placement.control, placement.settings
         settings = self.settings
         self.runtime_env = settings["runtime_env"] if runtime_env is None else runtime_env
-        self.broken = None  # what went wrong when this process was given its runtime environment
+        self.broken = None  # the error when the runtime environment was applied to this process
         self.screen = None  # shows the workers' output, in the driver
         self.driver, self.gpus = driver, list(gpus)
         self.gpus_told = visible()
@@ -75,6 +76,7 @@ class Session:
         self.made = {}  # number of each actor made here (the first thousands) -> its class's name
         self.children = {}  # what makes actors here (see next_ordinal) -> how many it has made
         self.last_task = None  # the last task among those: of tasks no other is kept
+        self.shares = {}  # of other accelerators than GPUs, what the running task has: {resource: [(number, share)]}
         self.group = None  # in a task of a placement group: (uid of the task, whether it captures)
         self.reserved = set()  # keys of what rayshim.placement.demands has reserved for its own use
 
@@ -88,8 +90,8 @@ class Session:
         return self.settings["namespace"]
 
     def next_ordinal(self):
-        """What names the next actor created here: the same in every run of a program, in every placement (by arrival, an actor that a task
-        makes is named after its worker)."""
+        """The ordinal of the next actor that is created here, which is the same in every run of a program and in every placement. (In arrival order,
+        the ordinal of an actor created by a task depends on the task's worker.)"""
         tag = _core.running_tag()
         record = self.record
         if record:
@@ -100,12 +102,14 @@ class Session:
                 self.children.pop(self.last_task, None)
                 self.last_task = above
         else:
-            above = "" if self.driver is not None else f"task worker {_core.slot()}."
+            job = self.settings.get("job")
+            whose = f"driver {job}." if job else ""
+            above = whose if self.driver is not None else f"{whose}task worker {_core.slot()}."
         n = self.children[above] = self.children.get(above, -1) + 1
         return f"{above}{n}"
 
     def export(self, what, make, key=()):
-        """The ref of `make()` in the store, put there when the function or class `what` is first exported with `key` (hashable)."""
+        """The ref of `make()` in the store. It is stored at the first export of the function or class `what` with `key` (hashable)."""
         exports = self.exports.setdefault(what, {})
         ref = exports.get(key)
         if ref is None:
@@ -120,7 +124,7 @@ class Session:
         return ref
 
     def export_options(self, options):
-        """The ref of what a call asks for around its method, ((name, value), ...)."""
+        """The ref of a call's options, ((name, value), ...)."""
         ref = self.call_options.get(options)
         if ref is None:
             ref = _core.put_code((None, dict(options)))
@@ -128,12 +132,12 @@ class Session:
         return ref
 
     def imported(self, what, ref, key=()):
-        """The function or class `what` came from `ref`: who calls it here needs no export of its own."""
+        """Registers that the function or class `what` came from `ref`, so that calls from this process need no export."""
         self.exports.setdefault(what, {}).setdefault(key, ref)
 
     def demand(self, resources, within=None, setting=None, whose="a task"):
-        """Number of the resource demand {name: amount} of tasks whose workers are of this `setting`; `within`: key of the placement
-        group that offers them, or None; `whose`: the task, for the warning that there is too little."""
+        """The number of the resource demand {name: amount}, for tasks whose workers have this `setting`. `within`: key of the placement group that
+        offers the resources, or None; `whose`: name of the task, for the warning about missing resources."""
         key = (within, frozenset(resources.items()), setting)
         number = self.demands.get(key)
         if number is None:
@@ -147,14 +151,14 @@ class Session:
 
 
 def _keep(exports, key, ref):
-    """A program may name each call differently: only the last exports are kept."""
+    """Stores an export, and drops the oldest one if there are too many, because a program may give each call another name."""
     if len(exports) >= _EXPORTS:
         del exports[next(iter(exports))]
     exports[key] = ref
 
 
 def ensure():
-    """The session; starts one with the defaults if there is none, as Ray does on first use. Threads that come at once start one."""
+    """The session; starts one with the defaults if there is none, as Ray does on first use. Several threads at once start one session."""
     session = current
     if session is None:
         if _core.inside():  # pickling an argument, for instance; who ends the session waits for this thread
@@ -171,14 +175,14 @@ def ensure():
 def _start_default():
     if os.environ.get("RAY_ENABLE_AUTO_CONNECT") == "0":
         raise RaySystemError(
-            "Ray has not been started yet. You can start Ray with 'ray.init()'. (RAY_ENABLE_AUTO_CONNECT=0 forbids that it starts by itself)"
+            "Ray has not been started yet. You can start Ray with 'ray.init()'. (RAY_ENABLE_AUTO_CONNECT=0 turns the automatic start off)"
         )
     start()
     return current
 
 
 def changes(function):
-    """Decorator for `init` and `shutdown`: one thread at a time begins or ends the session; another one waits for it."""
+    """Decorator for `init` and `shutdown`: one thread at a time starts or ends the session; other threads wait."""
     name = function.__name__
 
     @functools.wraps(function)
@@ -187,11 +191,11 @@ def changes(function):
         with _changing:
             if _change is not None and name == "init":  # a destructor or a hook, in this same thread
                 raise RuntimeError(
-                    f"no session can be started here: this code is run by `{_change}`, which has not ended. Call init() after it"
+                    f"cannot start a session here: this code runs inside `{_change}`, which has not returned. Call init() after it"
                 )
             if _exiting and name == "init" and threading.current_thread() is not threading.main_thread():
                 raise RuntimeError(
-                    "no session can be started: the program is ending, and this thread still runs. Join the thread before the main thread ends"
+                    "cannot start a session: the program is ending, and the main thread has ended. Join this thread before the main thread ends"
                 )
             outer, _change = _change, name
             try:
@@ -203,15 +207,17 @@ def changes(function):
 
 
 def begin(session):
+    """Makes `session` the session of this process."""
     global current
     current = session
+    ids.set_job(session.settings.get("job", 1))
     for tell in after_begin:
         tell()
     return session
 
 
 def end():
-    """Forgets the session; what it owned outside this process is the caller's to end."""
+    """Forgets the session in this process. The caller ends its driver and its other processes."""
     global current
     session, current = current, None
     if session is not None:
@@ -221,7 +227,7 @@ def end():
 
 
 def _forget_after_fork():
-    """In a child that the program forks: the run is its parent's. Nothing is given back, nothing ended, and no call works."""
+    """In a child that the program forks: forgets the session, which belongs to the parent. Nothing is freed or ended, and no call works."""
     global current, _changing, _change
     _changing, _change = threading.RLock(), None  # the parent's thread that holds the other is not here
     if current is None:

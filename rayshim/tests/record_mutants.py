@@ -199,7 +199,7 @@ def replayed(path, expected):
     except rayshim.exceptions.ReplayError:
         return "told"
     except ValueError as error:
-        assert "no record of a run is there" in str(error), error
+        assert "this is not the journal of a run" in str(error), error
         return "no record"
     except rayshim.exceptions.RayTaskError as error:
         raise AssertionError(f"an error of ours: {error}") from error

@@ -75,7 +75,7 @@ def test_an_installed_ray_is_not_used(tmp_path, real_ray):
 def test_what_rayshim_lacks_is_said(tmp_path, real_ray):
     for name, listed in (
         ("only_in_ray", "exceptions"),
-        ("tune.schedulers", "exceptions"),
+        ("serve.schema", "exceptions"),
         ("util.nothing", "actor_pool"),
     ):
         code = INSTALL + (
@@ -221,6 +221,6 @@ def test_installing_after_init_reaches_workers(tmp_path, placement):
 def test_a_worker_that_has_imported_real_ray_is_told_of(tmp_path, real_ray):
     assert run(LATE.replace("PLACEMENT", "'isolated'"), tmp_path, real_ray).split("\n") == [
         "real",
-        "1 rayshim.alias.install() after init()",
+        "1 rayshim.alias.install() was called after init()",
         "['real', 'rayshim.util', 'rayshim.util']",
     ]

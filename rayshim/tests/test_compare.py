@@ -78,7 +78,7 @@ def alone(monkeypatch, program):
 def test_both_are_run_and_print_the_same(script, with_stand_in):
     done = with_stand_in(script("import ray, sys\nray.init()\nprint(sys.argv[1:], __name__)"), "--timeout", "3")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "printed the same, 1 lines" in done.stdout
+    assert "both printed the same 1 lines" in done.stdout
     for row in ("wall time", "start-up", "processor time", "peak proportional set size", "share of calls replayed"):
         assert row in done.stdout
 
@@ -87,13 +87,13 @@ def test_the_first_difference_is_shown_and_is_a_failure(script, with_stand_in):
     done = with_stand_in(script("import ray\nprint('same')\nprint(ray.__name__)"))
     assert done.returncode == 1
     shown = " ".join(done.stdout.split())
-    assert "PRINTED DIFFERENTLY, first in line 2 of the driver: Ray ray rayshim rayshim" in shown
+    assert "THE OUTPUT DIFFERS, first in line 2 of the driver: Ray ray rayshim rayshim" in shown
 
 
 def test_a_program_that_fails_is_a_failure_with_its_reason(script, with_stand_in):
     done = with_stand_in(script("import ray\nraise ValueError('no such thing')"))
     assert done.returncode == 1
-    assert "on Ray: the process ended with 1" in done.stdout and "ValueError: no such thing" in done.stdout
+    assert "on Ray: the process ended with exit status 1" in done.stdout and "ValueError: no such thing" in done.stdout
 
 
 def test_a_run_that_takes_too_long_is_ended(script, with_stand_in):

@@ -80,7 +80,7 @@ def test_a_truncated_file_is_named(copy):
     for rest in (lines[:-1], [*lines[:-1], lines[-1][:-3]]):
         file.write_bytes(b"".join(rest))
         assert (
-            f"{file}:{len(lines) - 1} is the last line, and the record's end says that there are {len(lines)}: the file is truncated"
+            f"{file}:{len(lines) - 1} is the last line, but the file should have {len(lines)} lines according to end.json: the file is truncated"
             in refused(copy)
         )
 
@@ -90,15 +90,15 @@ def test_a_missing_file_and_one_too_many_are_named(copy):
     file.rename(copy / "other.jsonl")
     assert f"{file} is missing" in refused(copy)
     shutil.copy(copy / "other.jsonl", file)
-    assert f"{copy / 'other.jsonl'} is not of this record" in refused(copy)
+    assert f"{copy / 'other.jsonl'} is not part of this journal" in refused(copy)
 
 
 def test_what_init_was_told_is_checked_too(copy):
     run = json.loads((copy / "run.json").read_text())
     (copy / "run.json").write_text(json.dumps({**run, "seed": run["seed"] + 1}))
-    assert f"{copy / 'run.json'} was changed: its checksum is another" in refused(copy)
+    assert f"{copy / 'run.json'} was changed: its checksum is wrong" in refused(copy)
     (copy / "run.json").write_text("[]")
-    assert f"{copy / 'run.json'} is no JSON object: []" in refused(copy)
+    assert f"{copy / 'run.json'} is not a JSON object: []" in refused(copy)
     (copy / "run.json").write_text("{")
     assert f"{copy / 'run.json'} is not JSON" in refused(copy)
 
@@ -112,14 +112,14 @@ def test_what_init_was_told_is_checked_too(copy):
         ({"began": [1], "actor": None}, r"it has no 'life'"),
         ({"asked": [], "n": 0, "kind": "wait", "site": "x", "answer": [0, 0]}, r"its 'answer' to 'wait' is \[0, 0\]"),
         ({"asked": [], "n": 0, "kind": "get", "site": "x", "answer": 7}, r"its 'answer' to 'get' is 7"),
-        ({"nothing": 1}, r"it is of no kind that there is"),
+        ({"nothing": 1}, r"its kind is unknown"),
     ],
     ids=lambda given: str(given)[:40],
 )
 def test_a_line_that_cannot_be_is_named(tmp_path, entry, fault):
     files.write_run(tmp_path, {"format": 5, "seed": 1, "ordering": "logical"})
     files.Writer(tmp_path / "0-1.jsonl").write(entry)
-    with pytest.raises(ReplayError, match=rf"0-1.jsonl:1 is no line of a record \({fault}"):
+    with pytest.raises(ReplayError, match=rf"0-1.jsonl:1 is not a line of a journal \({fault}"):
         list(files.lines(tmp_path))
 
 
@@ -186,8 +186,12 @@ def test_the_record_of_a_run_that_was_killed_is_replayed_to_its_end(tmp_path, wh
     assert again.stdout.split() == ["0", "1", "2", "3"], again.stderr
     assert again.returncode == 1
     last = again.stderr.strip().splitlines()[-1]
-    assert last.startswith("rayshim.exceptions.ReplayError: the record ends before what the program waits for")
-    assert f"The record ends at {tmp_path}/run/" in last and "; the recorded run was killed before it had ended" in last
+    assert last.startswith(
+        "rayshim.exceptions.ReplayError: the journal ends before the result that the program waits for"
+    )
+    assert (
+        f"The journal ends at {tmp_path}/run/" in last and "; the recorded run was killed before it had ended" in last
+    )
 
 
 def test_the_record_of_a_run_that_was_killed_ends_with_the_part_of_a_line(copy, recorded):

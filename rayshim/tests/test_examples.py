@@ -15,7 +15,7 @@ PRINTS = {
     "replay_a_run": [
         "replay computes the same: True",
         "another seed computes the same: False",
-        "the runs differ first at Scoreboard.enter",
+        "the first difference is at Scoreboard.enter",
     ],
     "compare_with_ray": ["200 rounds of 8 calls"],
 }

@@ -29,7 +29,7 @@ def start(monkeypatch):
 def filled():
     """Refs to small values that leave no room for another."""
     refs = []
-    with pytest.raises(MemoryError, match="no room in the shared heap: let go of refs and arrays"):
+    with pytest.raises(MemoryError, match="no room in the shared heap: delete refs and arrays"):
         while True:
             refs.append(rayshim.put(1))
     return refs

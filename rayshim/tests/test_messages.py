@@ -33,22 +33,22 @@ WRONG = {
     "class": (
         lambda ray: Env.remote(),
         TypeError,
-        "missing a required argument: 'size': {module}.Env.remote() at {here} was given 0 positional arguments, and {module}.Env takes (size)",
+        "missing a required argument: 'size': {module}.Env.remote() at {here} was given 0 positional arguments, but {module}.Env takes (size)",
     ),
     "method": (
         lambda ray: Env.remote(1).step.remote(1, 2),
         TypeError,
-        "too many positional arguments: {module}.Env.step.remote() at {here} was given 2 positional arguments, and {module}.Env.step takes (action, seed=…)",
+        "too many positional arguments: {module}.Env.step.remote() at {here} was given 2 positional arguments, but {module}.Env.step takes (action, seed=…)",
     ),
     "keyword": (
         lambda ray: render.remote(1, c=3),
         TypeError,
-        "got an unexpected keyword argument 'c': {module}.render.remote() at {here} was given 1 positional argument and c=, and {module}.render takes (a, b=…)",
+        "got an unexpected keyword argument 'c': {module}.render.remote() at {here} was given 1 positional argument and c=, but {module}.render takes (a, b=…)",
     ),
     "no method": (
         lambda ray: Env.remote(1).stop.remote(),
         AttributeError,
-        "'Env' object has no attribute 'stop' (at {here}; its methods are: step)",
+        "'ActorHandle' object has no attribute 'stop' (at {here}; the methods of Env are: step)",
     ),
     "method called": (
         lambda ray: Env.remote(1).step(1),
@@ -68,7 +68,7 @@ WRONG = {
     "get": (
         lambda ray: ray.get([3]),
         TypeError,
-        "Attempting to call `get` on the value 3, which is not an ray.ObjectRef. (get() at {here}: it takes what `.remote()` and `put` gave)",
+        "Attempting to call `get` on the value 3, which is not an ray.ObjectRef. (get() at {here}: pass refs from `.remote()` or `put`)",
     ),
     "wait": (
         lambda ray: ray.wait([ray.put(1)], num_returns=3),
@@ -118,11 +118,11 @@ def test_what_is_of_an_earlier_session():
     try:
         with pytest.raises(
             rayshim.exceptions.ActorHandleNotFoundError,
-            match=rf"Make the actor again after the new init\(\) \(used at {re.escape(__file__)}:\d+\)",
+            match=rf"Create the actor again after the new init\(\) \(used at {re.escape(__file__)}:\d+\)",
         ):
             env.step.remote(1)
         with pytest.raises(
-            ValueError, match=rf"\(get\(\) at {re.escape(__file__)}:\d+\) Make them again after the new init"
+            ValueError, match=rf"\(get\(\) at {re.escape(__file__)}:\d+\) Create them again after the new init"
         ):
             rayshim.get(ref)
     finally:
@@ -145,7 +145,7 @@ def test_what_asks_for_more_than_there_is_is_named(capfd):
         told,
     )
     assert re.search(
-        rf"the actor Env \(made at {re.escape(__file__)}:\d+\) asks for 999 of CPU, of which there are 2", told
+        rf"the actor Env \(created at {re.escape(__file__)}:\d+\) asks for 999 of CPU, of which there are 2", told
     )
 
 
@@ -305,25 +305,25 @@ AROUND = {
         lambda ray: render.options(runtime_env={"working_dir": "/no/such"}).remote(1),
         ValueError,
         "must be a directory on this machine",
-        "looked from",
+        "the current directory is",
     ),
     "environment, packages": (
         lambda ray: render.options(runtime_env={"conda": "other"}).remote(1),
         rayshim.exceptions.RuntimeEnvSetupError,
-        "would install or start something",
-        "Install it yourself, or leave it out",
+        "needs an installation or another service",
+        "Install it yourself and remove this field",
     ),
     "init, address": (
         lambda ray: (ray.shutdown(), ray.init(address="there")),
         ValueError,
         "Invalid address format: there",
-        "leave it out",
+        "host:port, ray://host:port, 'auto' or 'local'",
     ),
     "init, cluster": (
         lambda ray: (ray.shutdown(), ray.init(address="auto")),
         ConnectionError,
         "Could not find any running Ray instance",
-        "or run the program with real Ray",
+        "`rayshim start --head` starts one",
     ),
     "init, argument": (
         lambda ray: (ray.shutdown(), ray.init(num_cpu=1)),
@@ -377,7 +377,7 @@ AROUND = {
         lambda ray: _generator().send(1),
         NotImplementedError,
         "`gen.send` is not supported.",
-        "with next() or a loop",
+        "with next() or a for loop",
     ),
     "id": (lambda ray: rayshim.ActorID(b"1"), ValueError, "ID string needs to have length 16, got 1", "ActorID at"),
     "async task": (

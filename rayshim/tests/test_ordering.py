@@ -68,7 +68,7 @@ def unorderable():
 def test_what_cannot_be_ordered_is_ordered_by_arrival_or_refused(ordering):
     if ordering == "strict":
         with pytest.raises(
-            ray.exceptions.OrderingError, match=r"Counter\.add cannot be run.*holder.*may still call Counter"
+            ray.exceptions.OrderingError, match=r"Counter\.add cannot run in serial order.*holder.*may call Counter"
         ):
             unorderable()
     else:
@@ -81,10 +81,10 @@ def test_the_warning_names_who_was_held_back_and_for_whom():
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
     assert shown.returncode == 0, shown.stderr
     assert (
-        "Counter.add called by the driver is served in the order of arrival from now on, because calls made before it (holder) are"
+        "Counter.add called by the driver is now served in arrival order, because earlier calls (holder) are still running"
         in shown.stderr
     )
-    assert "served in the order of arrival in this run: Counter.add called by the driver." in shown.stderr
+    assert "served in arrival order in this run: Counter.add called by the driver." in shown.stderr
 
 
 def test_a_cycle_of_waits_is_an_error_that_names_both_and_where(session):

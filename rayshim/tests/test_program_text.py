@@ -59,4 +59,4 @@ def test_its_error_names_its_lines_as_python_does(run):
 
 def test_text_that_is_missing_is_asked_for():
     ran = subprocess.run([sys.executable, "-m", "rayshim", "-c"], capture_output=True, text=True, timeout=50)
-    assert ran.returncode == 2 and "which script?" in ran.stderr
+    assert ran.returncode == 2 and "no program given" in ran.stderr

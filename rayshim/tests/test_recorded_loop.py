@@ -311,6 +311,6 @@ def test_a_program_whose_coroutines_wait_less_often_is_told(tmp_path):
     outcome(awaiting, record=tmp_path / "run")
     Pace.awaits = 2
     with pytest.raises(
-        rayshim.exceptions.ReplayError, match="no longer matches its record: in the actor's event loop, "
+        rayshim.exceptions.ReplayError, match="no longer matches its journal: in the actor's event loop, "
     ):
         outcome(awaiting, replay=tmp_path / "run")

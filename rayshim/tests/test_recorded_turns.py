@@ -426,6 +426,6 @@ def test_a_program_whose_threads_wait_less_often_is_told(tmp_path):
     outcome(program, record=tmp_path / "run")
     Pace.rounds = 2
     with pytest.raises(
-        rayshim.exceptions.ReplayError, match="no longer matches its record: in the actor, .* its threads"
+        rayshim.exceptions.ReplayError, match="no longer matches its journal: in the actor, .* its threads"
     ):
         outcome(program, replay=tmp_path / "run")

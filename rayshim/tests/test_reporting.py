@@ -59,7 +59,7 @@ def test_prints_as_a_short_table():
 def test_what_was_served_by_arrival_is_listed():
     report = Report({"arrivals": [{"what": "Store.get called by the driver", "times": 2}]})
     assert report.to_dict()["arrivals"] == [{"what": "Store.get called by the driver", "times": 2}]
-    assert "in order of arrival" in str(report) and "Store.get called by the driver" in str(report)
+    assert "in arrival order" in str(report) and "Store.get called by the driver" in str(report)
 
 
 def test_a_run_without_calls():
@@ -72,7 +72,7 @@ def test_its_dict_makes_the_same_report_again():
 
 
 def test_an_unknown_count_is_refused():
-    with pytest.raises(ValueError, match=r"Report of \['replays'\]: its keys are segments"):
+    with pytest.raises(ValueError, match=r"unknown keys \['replays'\]\. The keys are segments"):
         Report({"replays": 1})
 
 

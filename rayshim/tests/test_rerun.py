@@ -284,7 +284,7 @@ def test_a_program_that_does_less_than_its_record_is_told(tmp_path):
     times = 2
     with pytest.raises(
         rayshim.exceptions.ReplayError,
-        match=r"no longer matches its record: here get at .*test_rerun.py:\d+; in the record nothing more",
+        match=r"no longer matches its journal: here get at .*test_rerun.py:\d+; in the journal this caller has no further operation",
     ):
         outcome(program, replay=tmp_path / "run")
 
@@ -306,7 +306,7 @@ def test_an_actor_whose_recorded_call_never_comes_says_so(tmp_path):
         ray.get(adder.remote(counter, 0))
         return ray.get(counter.add.remote(7))
 
-    with pytest.raises(rayshim.exceptions.ReplayError, match="no longer matches its record"):
+    with pytest.raises(rayshim.exceptions.ReplayError, match="no longer matches its journal"):
         outcome(program, replay=tmp_path / "run")
 
 
@@ -314,7 +314,7 @@ def test_wrong_records_are_refused(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(ValueError, match="not empty"):
         rayshim.init(record=tmp_path)
-    with pytest.raises(ValueError, match="no record of a run"):
+    with pytest.raises(ValueError, match="not the journal of a run"):
         rayshim.init(replay=tmp_path)
     with pytest.raises(ValueError, match="one of the two"):
         rayshim.init(record=tmp_path / "a", replay=tmp_path / "b")

@@ -1,9 +1,14 @@
-"""The part of `ray.util` that rayshim provides; each name is loaded from its module when first used."""
+"""The part of `ray.util` that rayshim provides. Most names are imported from their modules at first use."""
 
-from rayshim.util.placement_group import placement_group  # now: its module, imported later, would take the name
+from rayshim.util.placement_group import (
+    placement_group,
+)  # imported early: a later import of its module of the same name would replace the function
 
 _MODULES = {
     "ActorPool": "actor_pool",
+    "Deprecated": "annotations",
+    "DeveloperAPI": "annotations",
+    "PublicAPI": "annotations",
     "as_completed": "unordered",
     "deregister_serializer": "serialization",
     "disable_log_once_globally": "debug",
@@ -23,8 +28,23 @@ _MODULES = {
 
 _SUBMODULES = {
     name: name
-    for name in ("collective", "iter", "metrics", "multiprocessing", "queue", "scheduling_strategies", "state")
-} | {"pdb": "rpdb"}
+    for name in (
+        "accelerators",
+        "actor_group",
+        "actor_pool",
+        "annotations",
+        "client",
+        "collective",
+        "debug",
+        "iter",
+        "metrics",
+        "multiprocessing",
+        "queue",
+        "scheduling_strategies",
+        "state",
+        "timer",
+    )
+} | {"pdb": "rpdb", "ray_debugpy": "debugpy"}
 
 __all__ = [*_MODULES, placement_group.__name__]  # noqa: PLE0604
 

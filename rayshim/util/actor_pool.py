@@ -1,4 +1,4 @@
-"""A fixed set of actors that share a queue of work."""
+"""ActorPool: a set of actors that share a queue of work."""
 
 from rayshim import api
 from rayshim.errors.exceptions import ActorDiedError
@@ -6,10 +6,10 @@ from rayshim.errors.sites import at, calling
 
 
 class ActorPool:
-    """Gives each piece of work to an actor that is free, and the results back in order or as they come.
+    """Gives each piece of work to a free actor, and returns the results in order or as they become ready.
 
-    Takes the actors' handles. Work is `fn(actor, value)`, which makes a call and returns its ref (or the list of refs
-    of one call with several results). An actor that has died is not used again.
+    Takes a list of actor handles. Work is `fn(actor, value)`, which makes a call and returns its ref (or the list of refs of a call with
+    several results). An actor that has died is not used again.
 
         pool = ActorPool([Worker.remote(), Worker.remote()])
         squares = list(pool.map(lambda actor, v: actor.square.remote(v), range(4)))
@@ -24,7 +24,7 @@ class ActorPool:
         self._pending_submits = []
 
     def submit(self, fn, value):
-        """Starts `fn(actor, value)` on a free actor, or queues it until there is one."""
+        """Starts `fn(actor, value)` on a free actor, or queues it until an actor is free."""
         if not self._idle_actors:
             self._pending_submits.append((fn, value))
             return
@@ -35,9 +35,9 @@ class ActorPool:
         self._next_task_index += 1
 
     def map(self, fn, values):
-        """Submits all of `values` and returns an iterator over the results in their order.
+        """Submits all `values` and returns an iterator over the results, in the same order.
 
-        Results of earlier submissions that nobody asked for are dropped first.
+        Drops results of earlier submissions that have not been taken.
         """
         while self.has_next():
             try:
@@ -47,7 +47,7 @@ class ActorPool:
         return self._all_of(fn, values, self.get_next)
 
     def map_unordered(self, fn, values):
-        """As `map`, with the results in the order in which they become ready."""
+        """Like `map`, with the results in the order in which they become ready."""
         while self.has_next():
             try:
                 self.get_next_unordered(timeout=0.01)
@@ -66,19 +66,19 @@ class ActorPool:
         return results()
 
     def has_next(self):
-        """Whether there are results that nobody has got yet."""
+        """Whether there are results that have not been taken."""
         return bool(self._busy)
 
     def get_next(self, timeout=None, ignore_if_timedout=False):
         """The next result in the order of submission.
 
-        Waits up to `timeout` seconds (None: as long as it takes). Raises StopIteration if nothing is left, TimeoutError
-        if it is not ready in time (`ignore_if_timedout`: and gives up on it), ValueError if results were taken
-        out of order before, and what the work raised.
+        Waits up to `timeout` seconds (None: no limit). Raises StopIteration if no result is left, TimeoutError if the result is not ready in
+        time (with `ignore_if_timedout=True` this result is then dropped), ValueError if results were taken out of order before, and the
+        exception of the work if it failed.
         """
         if not self.has_next():
             raise StopIteration(
-                f"No more results to get (at {calling()}: all that was submitted has been taken; has_next() tells)"
+                f"No more results to get (at {calling()}: all submitted results have been taken; check has_next() first)"
             )
         if self._next_return_index >= self._next_task_index or self._next_return_index not in self._results:
             raise ValueError(
@@ -89,21 +89,21 @@ class ActorPool:
         timed_out = timeout is not None and not _ready([_key(result)], timeout)
         if timed_out and not ignore_if_timedout:
             raise TimeoutError(
-                f"Timed out waiting for result ({at('ActorPool.get_next')}: it was not there within {timeout:g} s, and can be asked for again)"
+                f"Timed out waiting for result ({at('ActorPool.get_next')}: it was not ready within {timeout:g} s; call get_next() again to wait longer)"
             )
         return self._take(_key(result), timed_out)
 
     def get_next_unordered(self, timeout=None, ignore_if_timedout=False):
-        """The next result to become ready; else as `get_next`. What is given up on is the oldest."""
+        """The next result that becomes ready; otherwise like `get_next`. With `ignore_if_timedout=True` the oldest work is dropped."""
         if not self.has_next():
             raise StopIteration(
-                f"No more results to get (at {calling()}: all that was submitted has been taken; has_next() tells)"
+                f"No more results to get (at {calling()}: all submitted results have been taken; check has_next() first)"
             )
         keys = list(self._busy)
         key = _ready(keys, timeout)
         if key is None and not ignore_if_timedout:
             raise TimeoutError(
-                f"Timed out waiting for result ({at('ActorPool.get_next_unordered')}: none of {len(keys)} was there within {timeout:g} s; ask again)"
+                f"Timed out waiting for result ({at('ActorPool.get_next_unordered')}: none of {len(keys)} was ready within {timeout:g} s; call it again to wait longer)"
             )
         return self._take(keys[0] if key is None else key, key is None)
 
@@ -137,15 +137,15 @@ class ActorPool:
             self.submit(*self._pending_submits.pop(0))
 
     def has_free(self):
-        """Whether an actor is idle and no work waits."""
+        """Whether an actor is idle and no work is queued."""
         return bool(self._idle_actors) and not self._pending_submits
 
     def pop_idle(self):
-        """Takes an idle actor out of the pool and returns it, or None."""
+        """Removes an idle actor from the pool and returns it; None if no actor is idle."""
         return self._idle_actors.pop() if self.has_free() else None
 
     def push(self, actor):
-        """Adds an actor. ValueError if the pool has it already."""
+        """Adds an actor. Raises ValueError if the pool already has it."""
         if actor in self._idle_actors or any(actor == busy for _, busy in self._busy.values()):
             raise ValueError(
                 f"Actor already belongs to current ActorPool ({at('ActorPool.push')}: {actor!r}; push each actor once)"
@@ -158,7 +158,7 @@ def _key(result):
 
 
 def _ready(keys, timeout):
-    """The first of these works that is ready within `timeout` seconds, or None. A call's results are ready together."""
+    """The first of these pieces of work that is ready within `timeout` seconds, or None. All results of a call are ready together."""
     by_ref = {(key[0] if isinstance(key, tuple) else key): key for key in keys}
     ready, _ = api.wait(list(by_ref), num_returns=1, timeout=timeout)
     return by_ref[ready[0]] if ready else None

@@ -1,14 +1,37 @@
-"""Marks for how stable an interface is."""
+"""Decorators that mark the stability of an interface."""
 
 import functools
 import inspect
 import warnings
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, TypeVar
 
 from rayshim.errors.sites import at, calling
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class AnnotationType(Enum):
+    """What an interface is marked as."""
+
+    PUBLIC_API = "PublicAPI"
+    DEVELOPER_API = "DeveloperAPI"
+    DEPRECATED = "Deprecated"
+    UNKNOWN = "Unknown"
+
+
+class AnnotationType(Enum):
+    """What an interface is marked as."""
+
+    PUBLIC_API = "PublicAPI"
+    DEVELOPER_API = "DeveloperAPI"
+    DEPRECATED = "Deprecated"
+    UNKNOWN = "Unknown"
+
 
 class RayDeprecationWarning(DeprecationWarning):
-    """Something deprecated was used."""
+    """The warning when a deprecated function or class is used."""
 
 
 def PublicAPI(*args, **kwargs):
@@ -20,18 +43,22 @@ def PublicAPI(*args, **kwargs):
         raise AssertionError(
             f"PublicAPI(stability={stability!r}): must be 'stable', 'beta' or 'alpha' (at {calling()})"
         )
-    return _marker("PublicAPI")
+    return _marker(AnnotationType.PUBLIC_API)
 
 
 def DeveloperAPI(*args, **kwargs):
     """Marks an interface for developers of libraries; it may change."""
-    return _marker("DeveloperAPI")(args[0]) if args and callable(args[0]) else _marker("DeveloperAPI")
+    return (
+        _marker(AnnotationType.DEVELOPER_API)(args[0])
+        if args and callable(args[0])
+        else _marker(AnnotationType.DEVELOPER_API)
+    )
 
 
 def Deprecated(*args, **kwargs):
-    """Marks what is deprecated: `@Deprecated` or `@Deprecated(message="use g", warning=True)`; with `warning` its use warns."""
+    """Marks a deprecated function or class: `@Deprecated` or `@Deprecated(message="use g", warning=True)`; with `warning=True` its use warns."""
     if len(args) == 1 and not kwargs and callable(args[0]):
-        return _marker("Deprecated")(args[0])
+        return _marker(AnnotationType.DEPRECATED)(args[0])
     if unknown := kwargs.keys() - {"message", "warning"}:
         raise ValueError(f"Unknown kwargs: {unknown} ({at('Deprecated')}: it takes message= and warning=)")
     return functools.partial(_deprecate, message=kwargs.get("message", ""), warn=kwargs.get("warning", False))
@@ -39,15 +66,31 @@ def Deprecated(*args, **kwargs):
 
 def _marker(kind):
     def mark(what):
-        what._annotated = what.__name__
-        what._annotated_type = kind
+        _mark_annotated(what, kind)
         return what
 
     return mark
 
 
+def _mark_annotated(obj, type=AnnotationType.UNKNOWN, api_group="Others"):
+    if hasattr(obj, "__name__"):
+        obj._annotated = obj.__name__
+        obj._annotated_type = type
+        obj._annotated_api_group = api_group
+
+
+def _is_annotated(obj):
+    """Whether `obj` itself is marked, not what it inherits from."""
+    return hasattr(obj, "_annotated") and obj._annotated == obj.__name__
+
+
+def _get_annotation_type(obj):
+    """The name of the mark of `obj`, or None."""
+    return obj._annotated_type.value if _is_annotated(obj) else None
+
+
 def _deprecate(what, message, warn):
-    _marker("Deprecated")(what)
+    _marker(AnnotationType.DEPRECATED)(what)
     if not warn:
         return what
     function = what.__init__ if inspect.isclass(what) else what

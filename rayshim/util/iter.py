@@ -1,4 +1,4 @@
-"""Iterators over many actors' items (`ray.util.iter`; deprecated in Ray, and still there).
+"""Parallel iterators over items in actors (`ray.util.iter`, which is deprecated in Ray, but still exists).
 
 from_range(4, num_shards=2).for_each(lambda x: x * x).gather_sync().take(4)   # [0, 4, 1, 9]
 """
@@ -26,14 +26,14 @@ __all__ = [
 
 
 def from_items(items, num_shards=2, repeat=False):
-    """A ParallelIterator over `items`, dealt out in turn to `num_shards` actors; `repeat`: over and over."""
+    """A ParallelIterator over `items`, distributed round-robin over `num_shards` actors. `repeat`: start again after the last item."""
     shards = [items[i::num_shards] for i in range(num_shards)]
     kind = type(items[0]).__name__ if items else "None"
     return from_iterators(shards, repeat, f"from_items[{kind}, {len(items)}, shards={num_shards}{_suffix(repeat)}]")
 
 
 def from_range(n, num_shards=2, repeat=False):
-    """A ParallelIterator over 0 to n - 1: each actor has a run of successive numbers, the last one the rest too."""
+    """A ParallelIterator over 0 to n - 1. Each actor has a range of successive numbers; the last one also has the rest."""
     size = n // num_shards
     ends = [i * size for i in range(num_shards)] + [n]
     shards = [range(*pair) for pair in itertools.pairwise(ends)]
@@ -41,8 +41,8 @@ def from_range(n, num_shards=2, repeat=False):
 
 
 def from_iterators(generators, repeat=False, name=None):
-    """A ParallelIterator with an actor for each of `generators`: iterables, or functions that return one (which, unlike a
-    generator, can be pickled)."""
+    """A ParallelIterator with an actor for each of `generators`. These are iterables, or functions that return one (a function can be pickled,
+    a generator cannot)."""
     worker = api.remote(ParallelIteratorWorker)
     actors = [worker.remote(generator, repeat) for generator in generators]
     return from_actors(actors, name or f"from_iterators[shards={len(actors)}{_suffix(repeat)}]")
@@ -58,7 +58,7 @@ def _suffix(repeat):
 
 
 class _ActorSet:
-    """Actors and the transformations that each is to make."""
+    """Actors and the transformations that each of them applies."""
 
     def __init__(self, actors, transforms):
         self.actors = actors
@@ -72,9 +72,9 @@ class _ActorSet:
 
 
 class ParallelIterator:
-    """Items that are held and transformed in actors, its shards. Picklable; a shard is to be read by one process.
+    """Items in several actors (shards), which also transform them. It can be pickled; only one process may read a shard.
 
-    To read it, gather it: `gather_sync`, `gather_async`, `batch_across_shards`, or one by one: `get_shard`.
+    To read the items, use `gather_sync`, `gather_async` or `batch_across_shards`, or `get_shard` for a single shard.
     """
 
     def __init__(self, actor_sets, name, parent_iterators):
@@ -181,7 +181,7 @@ class ParallelIterator:
         return LocalIterator(stream, SharedMetrics(), name=f"{self}.batch_across_shards()")
 
     def gather_async(self, batch_ms=0, num_async=1):
-        """The items as they become ready. `num_async` requests are under way to each actor; each brings what the actor makes in
+        """The items as they become ready. Each actor has `num_async` pending requests; a request returns the items that the actor makes within
         `batch_ms` milliseconds (0: one item)."""
         if num_async < 1:
             raise ValueError(
@@ -205,7 +205,7 @@ class ParallelIterator:
         return made
 
     def _started(self):
-        """All of its actors, ready to be asked for items."""
+        """All actors, after they have started their iterators."""
         for actor_set in self.actor_sets:
             actor_set.init_actors()
         return [actor for actor_set in self.actor_sets for actor in actor_set.actors]
@@ -307,7 +307,7 @@ def _without_ended(active, refs):
 
 
 def _as_they_come(actors, fetch, depth=1, timeout=None, came_from=lambda actor: None):
-    """The items of the batches `fetch(actor)`, with `depth` requests to each actor, until all are at their end."""
+    """The items of the batches `fetch(actor)`, with `depth` pending requests per actor, until all actors have no more items."""
     pending = {fetch(actor): actor for _ in range(depth) for actor in actors}
     while pending:
         refs = list(pending)

@@ -1,4 +1,4 @@
-"""Iterators over one stream of items, in this process."""
+"""LocalIterator: an iterator over one stream of items, in this process."""
 
 import collections
 import random
@@ -8,19 +8,19 @@ from rayshim import api
 from rayshim.errors.sites import at
 from rayshim.util.iter_metrics import SharedMetrics
 
-_GREEDY = 100  # items that a union takes at once from a parent of weight "*"
+_GREEDY = 100  # most items that a union takes at once from a parent with weight "*"
 
 
 class _NextValueNotReady(Exception):
-    """An item that says: nothing there within the timeout, ask again. Transformations pass it through."""
+    """An item that means: no item was ready within the timeout, ask again. Transformations pass it through."""
 
 
 class LocalIterator:
-    """A lazy chain of transformations over one stream. Picklable until it is first asked for an item, and to be read by one process.
+    """A lazy chain of transformations over one stream. It can be pickled before its first item is read; only one process may read it.
 
     Arguments:
-        base_iterator: function of a timeout (seconds or None) that returns the stream; with a timeout, the stream gives
-            _NextValueNotReady where an item is late.
+        base_iterator: function of a timeout (seconds or None) that returns the stream; with a timeout, the stream yields
+            _NextValueNotReady if an item is late.
         shared_metrics: the SharedMetrics of the chain.
         local_transforms: functions from iterator to iterator, applied in this order.
         timeout: for `base_iterator`.
@@ -69,7 +69,7 @@ class LocalIterator:
         )
 
     def _call(self, function, *args):
-        """`function(*args)`, which may ask for the metrics."""
+        """Calls `function(*args)`, which may call `get_metrics`."""
         self.thread_local.metrics = self.shared_metrics.get()
         return function(*args)
 
@@ -80,10 +80,10 @@ class LocalIterator:
         return self._then(lambda stream: iter(fn(stream)), ".transform()")
 
     def for_each(self, fn, max_concurrency=1, resources=None):
-        """`fn(item)` for each item; what gives _NextValueNotReady is called again with the same item.
+        """`fn(item)` for each item. If it returns _NextValueNotReady, it is called again with the same item.
 
-        With a `max_concurrency` other than 1 the calls are tasks with the options `resources`, that many at once (0: all),
-        and results come as they are ready.
+        With a `max_concurrency` other than 1, the calls are tasks with the options `resources`. At most `max_concurrency` of them run at the
+        same time (0: no limit), and results come as they become ready.
         """
         if max_concurrency == 1:
             stream = self._calls_here(fn)
@@ -118,7 +118,7 @@ class LocalIterator:
                     item = next(items)
                 except StopIteration:
                     return
-                due = not _late(item)  # not once more for an item that is merely late
+                due = not _late(item)  # an item that is only late is not counted again
                 yield item
 
         return stream
@@ -182,7 +182,7 @@ class LocalIterator:
         return made
 
     def zip_with_source_actor(self):
-        """(actor, item) for each item, after `gather_async`. ValueError on the way if the actor is not known."""
+        """(actor, item) for each item, directly after `gather_async`. Iterating raises ValueError if the actor is not known."""
 
         def pair(item):
             actor = LocalIterator.get_metrics().current_actor
@@ -199,7 +199,7 @@ class LocalIterator:
     # ---- several at once
 
     def duplicate(self, n):
-        """A list of `n` iterators over the same items. One that is ahead gives _NextValueNotReady until the others have caught up."""
+        """A list of `n` iterators over the same items. An iterator that is ahead yields _NextValueNotReady until the others have caught up."""
         if n < 2:
             raise ValueError(f"Number of copies must be >= 2 ({at('LocalIterator.duplicate')}: {n})")
         waiting = [collections.deque() for _ in range(n)]
@@ -230,8 +230,8 @@ class LocalIterator:
     def union(self, *others, deterministic=False, round_robin_weights=None):
         """The items of this iterator and of the others.
 
-        By default an item comes when it is ready. `deterministic`: in turn, one each. `round_robin_weights`: in turn, as many as
-        the iterator's weight (a fraction is a chance); "*" is as many as are ready.
+        By default, items come when they are ready. `deterministic=True`: one item of each iterator in turn. `round_robin_weights`: from each
+        iterator in turn, as many items as its weight (a fraction is a probability); "*" means all items that are ready.
         """
         for other in others:
             if not isinstance(other, LocalIterator):

@@ -1,4 +1,4 @@
-"""Figures that the operators of an iterator share."""
+"""Metrics that the operators of an iterator share."""
 
 from collections import defaultdict
 
@@ -6,10 +6,10 @@ from rayshim.util.timer import _Timer
 
 
 class MetricsContext:
-    """What `LocalIterator.get_metrics()` gives inside an iterator's functions.
+    """The result of `LocalIterator.get_metrics()` inside the functions of an iterator.
 
     Attributes:
-        counters: name -> number, 0 at first.
+        counters: name -> number, initially 0.
         timers: name -> timer of code blocks: `with metrics.timers["sample"]: ...`.
         info: dict for anything else.
         current_actor: the handle of the actor that made the current item; set by `gather_async`.
@@ -22,11 +22,11 @@ class MetricsContext:
         self.current_actor = None
 
     def save(self):
-        """The counters and the info as a picklable dict; timers are not kept."""
+        """The counters and the info as a picklable dict; without timers."""
         return {"counters": dict(self.counters), "info": dict(self.info), "timers": None}
 
     def restore(self, values):
-        """Takes over what `save` gave."""
+        """Sets the counters and the info from the result of `save`."""
         self.counters.clear()
         self.counters.update(values["counters"])
         self.timers.clear()
@@ -34,7 +34,7 @@ class MetricsContext:
 
 
 class SharedMetrics:
-    """A reference to a MetricsContext that can be redirected: a union's parents then all count into one."""
+    """A reference to a MetricsContext that can be changed, so that all parents of a union use the same one."""
 
     def __init__(self, metrics=None, parents=None):
         self.parents = parents or []

@@ -1,4 +1,4 @@
-"""The actors behind a parallel iterator."""
+"""The actors of a parallel iterator."""
 
 import collections
 import time
@@ -8,11 +8,11 @@ from rayshim.util.iter_metrics import SharedMetrics
 
 
 class ParallelIteratorWorker:
-    """Base class of an actor that holds one shard; `from_actors` takes actors of its subclasses, which must call this constructor.
+    """Base class of an actor that has one shard. `from_actors` takes actors of its subclasses, which must call this constructor.
 
     Arguments:
         item_generator: an iterable, or a function that returns one.
-        repeat: begin anew after its last item, for ever.
+        repeat: start again after the last item, for ever.
     """
 
     def __init__(self, item_generator, repeat):
@@ -34,7 +34,7 @@ class ParallelIteratorWorker:
         self.next_ith_buffer = None
 
     def par_iter_init(self, transforms):
-        """Begins to iterate: `transforms` are functions from LocalIterator to LocalIterator."""
+        """Starts the iteration. `transforms`: functions from LocalIterator to LocalIterator."""
         made = LocalIterator(lambda timeout: self.item_generator, SharedMetrics())
         for transform in transforms:
             made = transform(made)
@@ -51,7 +51,7 @@ class ParallelIteratorWorker:
         return _collect(self.par_iter_next, batch_ms)
 
     def par_iter_slice(self, step, start):
-        """The next of those items whose number modulo `step` is `start`. What lies between is kept for the other starts."""
+        """The next item whose number modulo `step` is `start`. Items in between are kept for the other values of `start`."""
         if self.local_it is None:
             raise AssertionError("must call par_iter_init() (before the first item is asked for)")
         if self.next_ith_buffer is None:
@@ -65,7 +65,7 @@ class ParallelIteratorWorker:
         return mine.popleft()
 
     def par_iter_slice_batch(self, step, start, batch_ms):
-        """As `par_iter_next_batch`, of `par_iter_slice`."""
+        """Like `par_iter_next_batch`, for the items of `par_iter_slice`."""
         return _collect(lambda: self.par_iter_slice(step, start), batch_ms)
 
 

@@ -1,6 +1,6 @@
-"""The program's own figures: counters, gauges, histograms, with tags. `prometheus_text()` shows those of all processes.
+"""The program's own metrics: counters, gauges and histograms, with tags. `prometheus_text()` shows those of all processes.
 
-Each process keeps its own and reports them about once a second; a killed one's last second may be missing.
+Each process reports its metrics about once per second; the last second of a killed process may be missing.
 """
 
 import bisect
@@ -19,14 +19,14 @@ _PERIOD = 1.0  # seconds between a process's reports
 _lock = threading.Lock()
 _series = {}  # (kind, name) -> {"description", "boundaries", "values": {tags as sorted tuple: number or [sum, counts...]}}
 _changed = set()  # keys of _series that were not reported yet
-_reporter = None  # thread of this process, started by its first figure
+_reporter = None  # thread of this process, started by its first metric
 _reporter_pid = None
 
 
 class Metric:
-    """Common to all figures: `name`, `description`, and `tag_keys`, the names of the tags that each value is recorded with.
+    """Base class of all metrics. `tag_keys` are the names of the tags with which each value is recorded.
 
-    A name that Prometheus does not allow gives a warning, and nothing is recorded.
+    If Prometheus does not allow the name, a warning is logged and no values are recorded.
     """
 
     def __init__(self, name, description="", tag_keys=None):
@@ -51,7 +51,7 @@ class Metric:
         self._default_tags = {}
 
     def set_default_tags(self, default_tags):
-        """Tags for values that are recorded without them; returns the metric."""
+        """Sets the tags for values that are recorded without these tags; returns the metric."""
         for key, value in default_tags.items():
             if key not in self._tag_keys:
                 raise ValueError(
@@ -124,13 +124,13 @@ class Gauge(Metric):
     """A number that is set."""
 
     def set(self, value, tags=None):
-        """Sets it; None is ignored."""
+        """Sets the value; None is ignored."""
         if value is not None:
             self._record(value, tags, lambda old: value)
 
 
 class Histogram(Metric):
-    """How many values fell between which of the `boundaries`, ascending positive numbers."""
+    """Counts values by intervals. `boundaries` are the ends of the intervals, ascending positive numbers."""
 
     def __init__(self, name, description="", boundaries=None, tag_keys=None):
         super().__init__(name, description, tag_keys)
@@ -184,7 +184,7 @@ def _report_for_ever():
 
 
 def report():
-    """Tells the supervisor what has changed in this process."""
+    """Sends the changed metrics of this process to the supervisor."""
     import os
 
     s = session.current
@@ -205,7 +205,7 @@ def _copy(series):
 
 
 def prometheus_text():
-    """The figures of all processes, up to the last second, in Prometheus's text format (str).
+    """The metrics of all processes, up to the last second, in Prometheus's text format (str).
 
     Counters and histograms are summed over the processes; a gauge has one line per process, with its `pid` as a tag.
     """

@@ -1,11 +1,11 @@
-"""Which actors have names."""
+"""`list_named_actors`."""
 
 from rayshim import api
 
 
 def list_named_actors(all_namespaces=False):
-    """The names (str) of the living named actors of this namespace.
+    """The names (str) of the living named actors in the session's namespace.
 
-    With `all_namespaces`, those of every namespace, each as {"name": str, "namespace": str}.
+    With `all_namespaces=True`, a list of {"name": str, "namespace": str} for all namespaces.
     """
     return api.list_named_actors(all_namespaces)

@@ -1,3 +1,3 @@
-"""Which address this machine has."""
+"""The network address of this machine."""
 
 from rayshim.errors.address import get_node_instance_id, get_node_ip_address  # noqa: F401

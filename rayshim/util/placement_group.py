@@ -11,3 +11,9 @@ from rayshim.placement.groups import (  # noqa: F401
     remove_placement_group,
     validate_placement_group,
 )
+
+
+def _valid_resource_shape(resources, bundle_specs):
+    """Whether {resource: amount} fits into one of the bundles."""
+    wanted = {name: amount for name, amount in resources.items() if name != "bundle"}
+    return any(all(bundle.get(name, 0) >= amount for name, amount in wanted.items()) for bundle in bundle_specs)

@@ -1,4 +1,4 @@
-"""A first-in-first-out queue between tasks and actors; it lies in an actor of its own."""
+"""Queue: a first-in-first-out queue for tasks and actors. An actor holds its items."""
 
 import asyncio
 import queue
@@ -10,22 +10,22 @@ from rayshim.session import session
 
 
 class Empty(queue.Empty):
-    """There is nothing (or not enough) to get."""
+    """The queue has no item, or too few items, to get."""
 
 
 class Full(queue.Full):
-    """There is no room to put."""
+    """The queue has no room for the items to put."""
 
 
 class Queue:
-    """A queue that any process may put into and get from; pass it on like a handle.
+    """A queue that all processes can use. It can be passed to tasks and actors like a handle.
 
     Arguments:
-        maxsize: how many items it holds at most; 0: any number.
-        actor_options: options of the actor that holds it, as {"num_cpus": 1}.
+        maxsize: most items in the queue; 0: no limit.
+        actor_options: options of the actor that holds the items, such as {"num_cpus": 1}.
 
-    With several producers or consumers waiting, nothing is promised about whose turn comes first. In inline placement nobody
-    else runs while a call waits: there, a call that would have to wait for ever raises RuntimeError.
+    If several producers or consumers wait, the order in which they continue is not defined. In inline placement no other code runs while a
+    call waits; there, a call that would wait for ever raises RuntimeError.
     """
 
     def __init__(self, maxsize=0, actor_options=None):
@@ -37,7 +37,7 @@ class Queue:
         return self.size()
 
     def size(self):
-        """How many items are in it."""
+        """The number of items in the queue."""
         return _get(self.actor.qsize.remote())
 
     def qsize(self):
@@ -50,12 +50,12 @@ class Queue:
         return _get(self.actor.full.remote())
 
     def put(self, item, block=True, timeout=None):
-        """Adds an item. If there is no room it waits up to `timeout` seconds (None: as long as it takes; `block=False`: not at
-        all) and then raises Full. ValueError for a negative timeout."""
+        """Adds an item. If the queue is full, waits up to `timeout` seconds (None: no limit; `block=False`: no wait), and then raises Full.
+        Raises ValueError for a negative timeout."""
         _get(self._put(item, block, timeout))
 
     async def put_async(self, item, block=True, timeout=None):
-        """As `put`, for a coroutine."""
+        """Like `put`, for coroutines."""
         await self._put(item, block, timeout)
 
     def _put(self, item, block, timeout):
@@ -65,11 +65,11 @@ class Queue:
         return self.actor.put.remote(item, timeout)
 
     def get(self, block=True, timeout=None):
-        """Takes the oldest item out and returns it; else as `put`, with Empty."""
+        """Removes the oldest item and returns it. If the queue is empty, waits like `put`, and then raises Empty."""
         return _get(self._take(block, timeout))
 
     async def get_async(self, block=True, timeout=None):
-        """As `get`, for a coroutine."""
+        """Like `get`, for coroutines."""
         return await self._take(block, timeout)
 
     def _take(self, block, timeout):
@@ -93,7 +93,7 @@ class Queue:
         return self.get(block=False)
 
     def get_nowait_batch(self, num_items):
-        """A list of the oldest `num_items`, or raises Empty and takes none."""
+        """Removes the oldest `num_items` items and returns them in a list, or raises Empty and removes none."""
         if not isinstance(num_items, int):
             raise TypeError(
                 f"Argument 'num_items' must be an int ({at('Queue.get_nowait_batch')}: got {type(num_items)})"
@@ -103,7 +103,7 @@ class Queue:
         return _get(self.actor.get_nowait_batch.remote(num_items))
 
     def shutdown(self, force=False, grace_period_s=5):
-        """Ends the queue's actor: with `force` at once, else after what it still has to do, for which it has `grace_period_s`."""
+        """Ends the queue's actor: with `force=True` at once, otherwise after its pending calls, but at the latest after `grace_period_s` seconds."""
         if self.actor is None:
             return
         if force or not api.wait([self.actor.__ray_terminate__.remote()], timeout=grace_period_s)[0]:
@@ -121,7 +121,7 @@ def _check(timeout):
 
 
 class _Held:
-    """What the queue's actor does without waiting."""
+    """The methods of the queue's actor that do not wait."""
 
     def __init__(self, maxsize):
         self.maxsize = maxsize
@@ -141,14 +141,14 @@ class _Held:
             self.queue.put_nowait(item)
         except asyncio.QueueFull:
             raise Full(
-                f"the queue has its {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize"
+                f"the queue is full, with {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize"
             ) from None
 
     def get_nowait(self):
         try:
             return self.queue.get_nowait()
         except asyncio.QueueEmpty:
-            raise Empty("the queue has no item: put one first, or wait longer") from None
+            raise Empty("the queue is empty: put an item first, or wait longer") from None
 
     def put_nowait_batch(self, items):
         if self.maxsize > 0 and len(items) + self.qsize() > self.maxsize:
@@ -172,23 +172,23 @@ class _QueueActor(_Held):
             await asyncio.wait_for(self.queue.put(item), timeout)
         except asyncio.TimeoutError:
             raise Full(
-                f"the queue has its {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize"
+                f"the queue is full, with {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize"
             ) from None
 
     async def get(self, timeout=None):
         try:
             return await asyncio.wait_for(self.queue.get(), timeout)
         except asyncio.TimeoutError:
-            raise Empty("the queue has no item: put one first, or wait longer") from None
+            raise Empty("the queue is empty: put an item first, or wait longer") from None
 
 
 class _SerialQueueActor(_Held):
-    """Inline placement: nothing happens while a call waits, so its time is up at once."""
+    """Inline placement: no other code runs while a call waits, so a wait ends at once with a timeout."""
 
     def put(self, item, timeout=None):
         if timeout is None and self.full():
             raise RuntimeError(
-                f"Queue.put: the queue has its {self.maxsize} items, and in inline placement nobody can take one out while this "
+                f"Queue.put: the queue is full, with {self.maxsize} items, and in inline placement nobody can take one out while this "
                 "call waits. Give a timeout, a larger maxsize, or use the isolated placement"
             )
         self.put_nowait(item)

@@ -1,4 +1,4 @@
-"""`ray.util.pdb`: the debugger in a task or actor, reached over a socket of this machine."""
+"""`ray.util.pdb`: the debugger for tasks and actors, over a local socket."""
 
 import pdb  # noqa: T100
 import socket
@@ -8,12 +8,14 @@ from rayshim.session import session
 
 
 class _RemotePdb(pdb.Pdb):
-    """Waits for one connection; the debugger talks to it."""
+    """A debugger that waits for one connection and uses it as its terminal."""
 
     def __init__(self):
         listener = socket.create_server(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-        print(f"rayshim debugger waits on port {port}. Connect with: nc 127.0.0.1 {port}", file=sys.stderr, flush=True)
+        print(
+            f"The rayshim debugger waits on port {port}. Connect with: nc 127.0.0.1 {port}", file=sys.stderr, flush=True
+        )
         connection, _ = listener.accept()
         listener.close()
         self._stream = connection.makefile("rw", encoding="utf-8", buffering=1)
@@ -30,17 +32,17 @@ class _RemotePdb(pdb.Pdb):
 
 
 def set_trace(breakpoint_uuid=None):
-    """Stops here. In the driver and in inline placement that is `pdb.set_trace()`; in a worker it waits until somebody connects
-    to the port that it prints."""
+    """Starts the debugger here. In the driver and in inline placement this is `pdb.set_trace()`. In a worker it prints a port, and waits until
+    somebody connects to it."""
     frame = sys._getframe(1)
     (_RemotePdb() if _in_worker() else pdb.Pdb()).set_trace(frame)
 
 
 def post_mortem():
-    """As `set_trace`, in the exception that is being handled."""
+    """Like `set_trace`, for the exception that is being handled."""
     _, _, trace = sys.exc_info()
     if trace is None:
-        raise ValueError("post_mortem: there is no exception being handled; call it in an except block")
+        raise ValueError("post_mortem(): no exception is being handled. Call it in an except block")
     debugger = _RemotePdb() if _in_worker() else pdb.Pdb()
     debugger.reset()
     debugger.interaction(None, trace)
@@ -48,3 +50,8 @@ def post_mortem():
 
 def _in_worker():
     return session.current is not None and session.current.driver is None
+
+
+def _is_ray_debugger_post_mortem_enabled():
+    """Whether RAY_DEBUG_POST_MORTEM asks for a debugger where a task fails: rayshim has none of that kind."""
+    return False

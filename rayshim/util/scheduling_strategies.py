@@ -9,3 +9,10 @@ from rayshim.placement.strategies import (  # noqa: F401
     NotIn,
     PlacementGroupSchedulingStrategy,
 )
+
+SchedulingStrategyT = (
+    str | PlacementGroupSchedulingStrategy | NodeAffinitySchedulingStrategy | NodeLabelSchedulingStrategy | None
+)
+"""What `scheduling_strategy=` takes; a str is "DEFAULT" or "SPREAD"."""
+
+LabelMatchExpressionsT = dict[str, In | NotIn | Exists | DoesNotExist]

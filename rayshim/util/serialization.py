@@ -1,8 +1,8 @@
-"""The user's own serializers."""
+"""Serializers that the program registers for its own classes."""
 
 
 def register_serializer(cls, *, serializer, deserializer):
-    """From now on instances of `cls` travel as `serializer(instance)`, and `deserializer` of that gives them back.
+    """Makes instances of `cls` be sent as `serializer(instance)`; the receiver applies `deserializer` to that.
 
     `deserializer` must itself be picklable.
     """
@@ -12,7 +12,17 @@ def register_serializer(cls, *, serializer, deserializer):
 
 
 def deregister_serializer(cls):
-    """Undoes `register_serializer(cls)`; nothing if there was none."""
+    """Removes the serializer of `cls`; does nothing if there is none."""
     from rayshim.api import serializers
 
     serializers.deregister_serializer(cls)
+
+
+class StandaloneSerializationContext:
+    """The same for libraries: what Ray hands to functions such as `ray.util.serialization_addons.apply`."""
+
+    def _register_cloudpickle_serializer(self, cls, custom_serializer, custom_deserializer):
+        register_serializer(cls, serializer=custom_serializer, deserializer=custom_deserializer)
+
+    def _unregister_cloudpickle_reducer(self, cls):
+        deregister_serializer(cls)

@@ -1,4 +1,4 @@
-"""Running figures of how long a code block takes."""
+"""A timer for code blocks, with running statistics."""
 
 import time
 from collections import deque
@@ -7,9 +7,9 @@ from rayshim.errors.sites import calling
 
 
 class _Timer:
-    """Times a block, `with timer: ...`; not for several threads.
+    """Measures a block, `with timer: ...`; only for one thread.
 
-    `count` is of all times; `mean`, `mean_units_processed` and `mean_throughput` (units per second) are of the last
+    `count` is the number of all measurements; `mean`, `mean_units_processed` and `mean_throughput` (units per second) are computed from the last
     `window_size` ones.
     """
 
@@ -23,7 +23,7 @@ class _Timer:
     def __enter__(self):
         if self._started is not None:
             raise AssertionError(
-                f"concurrent updates not supported (this timer is entered again at {calling()} before its block has ended; give each block its own)"
+                f"concurrent updates not supported (this timer is entered again at {calling()} before its block has ended; use one timer per block)"
             )
         self._started = time.time()
 

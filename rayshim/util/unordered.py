@@ -1,13 +1,13 @@
-"""Results as they come."""
+"""`as_completed` and `map_unordered`: results in the order in which they become ready."""
 
 from rayshim import api
 from rayshim.errors.sites import at, calling
 
 
 def as_completed(refs, *, chunk_size=10, yield_obj_refs=False, **kwargs):
-    """Yields the results of `refs` (or the refs themselves) as soon as `chunk_size` of those left are ready.
+    """Yields the results of `refs` (or the refs themselves) in chunks, whenever `chunk_size` of the remaining ones are ready.
 
-    `kwargs` go to `wait`. Raises ValueError for a chunk below 1 and for `num_returns`.
+    `kwargs` are passed to `wait`. Raises ValueError for a `chunk_size` below 1, and for `num_returns`.
     """
     _check(chunk_size, kwargs, "chunksize")
     while refs:
@@ -18,7 +18,7 @@ def as_completed(refs, *, chunk_size=10, yield_obj_refs=False, **kwargs):
 def map_unordered(fn, items, *, backpressure_size=100, chunk_size=10, yield_obj_refs=False, **kwargs):
     """Yields the results (or refs) of `fn.remote(item)` for each item, as they become ready.
 
-    At most `backpressure_size` calls are under way (None: all at once). Else as `as_completed`.
+    At most `backpressure_size` calls run at the same time (None: no limit). Otherwise like `as_completed`.
     """
     if backpressure_size is not None and backpressure_size <= 0:
         raise ValueError(

@@ -1,1 +1,1 @@
-"""What runs in a worker: making actors, running calls, errors on their way back."""
+"""The worker's side: creation of actors, running of calls, concurrency, context, environment, and errors on their way back."""

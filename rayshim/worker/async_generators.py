@@ -1,24 +1,34 @@
-"""What an async actor makes of a generator. Apart from rayshim.calls.generators because asyncio takes as long to import as all of rayshim."""
+"""Generators in async actors. A separate module, because importing asyncio takes as long as importing all of rayshim."""
 
 import asyncio
+import time
 
+from rayshim.calls.generators import StreamingGeneratorStats
 from rayshim.session.futures import any_done
 
-_CANCEL_SECONDS = 0.1  # a producer that waits for its consumer looks so often whether it was cancelled
+_CANCEL_SECONDS = 0.1  # interval at which a producer that waits for its consumer checks whether it was cancelled
 
 
 async def stream(values, completion, physically=None):
-    """Gives the values of a generator, async or plain, without blocking the event loop.
+    """Yields the values of a generator, async or plain, to the caller without blocking the event loop.
 
-    Arguments: physically, in a run that is recorded or replayed: awaits what looks at who reads the values (rayshim.journal.loop).
+    Arguments: physically: in a run with a journal, awaits the coroutines whose outcome depends on the reader (rayshim.journal.loop).
     """
     outside = physically or _as_it_is
-    if not hasattr(values, "__anext__"):
+    if not hasattr(values, "asend"):
         values = _in_turns(values)
     try:
         await outside(_let_on(completion))
-        async for value in values:
-            if await outside(_taken(completion, completion.item(value))):
+        told = None
+        while True:
+            try:
+                value = await values.asend(told)
+            except StopAsyncIteration:
+                return
+            before = time.perf_counter()
+            ticket = completion.item(value)
+            told = StreamingGeneratorStats(time.perf_counter() - before)
+            if await outside(_taken(completion, ticket)):
                 raise asyncio.CancelledError
     finally:
         await values.aclose()
@@ -29,7 +39,7 @@ async def _as_it_is(coroutine):
 
 
 async def _taken(completion, ticket):
-    """Waits until one more value may be made; gives whether nobody wants it."""
+    """Waits until the generator may yield one more value. Returns whether no reader wants it any more."""
     while ticket is not None and not ticket.done() and not completion.unwanted:
         await asyncio.wait([asyncio.wrap_future(any_done([ticket]))], timeout=_CANCEL_SECONDS)
     await _let_on(completion)
@@ -37,7 +47,7 @@ async def _taken(completion, ticket):
 
 
 async def _let_on(completion):
-    """Waits until the actor's values that nobody has read yet are few enough for one more."""
+    """Waits until the number of the actor's unread values allows one more."""
     while not completion.unwanted and (unread := completion.let_on()) is not None:
         if unread:
             await asyncio.wait([asyncio.wrap_future(any_done(unread))], timeout=_CANCEL_SECONDS)
@@ -46,6 +56,15 @@ async def _let_on(completion):
 
 
 async def _in_turns(values):
-    for value in values:
-        yield value
+    if hasattr(values, "__anext__"):  # an iterator without `asend`
+        async for value in values:
+            yield value
+        return
+    told, send = None, getattr(values, "send", None)
+    while True:
+        try:
+            value = next(values) if told is None or send is None else send(told)
+        except StopIteration:
+            return
+        told = yield value
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""An actor's methods as its worker calls them: those that every actor has, and what options ask for around a method."""
+"""The callables for an actor's methods in its worker: built-in methods, and methods with options such as retries."""
 
 from inspect import getattr_static, isgeneratorfunction
 
@@ -9,7 +9,7 @@ from rayshim.worker.retries import again, retried
 
 
 def bind(instance, name, options, plain=lambda method: method):
-    """The callable for method `name` of `instance`, whose `@ray.method` options are `options`; `plain` is put around it (inline placement)."""
+    """The callable for method `name` of `instance`. `options`: of its `@ray.method`; `plain`: a wrapper around the method (inline placement)."""
     if name == "__ray_ready__":
         return plain(lambda: True)
     if name == "__ray_call__":
@@ -23,13 +23,13 @@ def bind(instance, name, options, plain=lambda method: method):
     cls = type(instance)
     static = getattr_static(
         cls, name
-    )  # an attribute of the instance that has the method's name does not stand in its way
+    )  # looked up in the class, because the instance may have an attribute of the same name
     method = plain(static.__get__(instance, cls))
     return Configured(method, options) if options.get("retry_exceptions") else method
 
 
 class Configured:
-    """A method with what its options, or those of one call, ask for: a name, retries on exceptions, a concurrency group."""
+    """A method with the options of its decorator or of one call: a name, retries on exceptions, a concurrency group."""
 
     __slots__ = ("__name__", "__self__", "__title__", "_named_", "concurrency_group", "method", "retry")
 
@@ -41,7 +41,7 @@ class Configured:
         self.concurrency_group = options.get("concurrency_group")
         self._named_ = options.get("name")
         if self._named_:
-            self.__title__ = f"ray::{options['name']}"  # of the process while it runs
+            self.__title__ = f"ray::{options['name']}"  # title of the process while the method runs
         self.__name__ = self._named_ or getattr(method, "__name__", "")
         self.__self__ = getattr(method, "__self__", None)
 
@@ -61,13 +61,13 @@ class Configured:
 
 
 class _GraphStages:
-    """The actor's method that does the stages of all its graphs.
+    """The actor's built-in method that runs the stages of its compiled graphs.
 
-    `(None, stages, profile)` brings a graph, gives its key and whether the actor runs several calls at once; `(key, stage,
-    execution, *arguments)` runs a stage; `(key, None, None)` forgets the graph.
+    `(None, stages, profile)` adds a graph and returns its key and whether the actor runs several calls at once; `(key, stage,
+    execution, *arguments)` runs a stage; `(key, None, None)` removes the graph.
     """
 
-    in_order = True  # one after the other, whatever the actor's concurrency
+    in_order = True  # stages run one after the other, also in a concurrent actor
 
     def __init__(self, instance):
         self.__self__ = instance

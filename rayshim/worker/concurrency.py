@@ -1,7 +1,7 @@
 """Actors that run several calls at once: threaded (`max_concurrency`), async (any `async def` method), concurrency groups.
 
-The worker's main thread takes the calls off the channels and hands them on, each to its group: a pool of threads, or an event
-loop in a thread of its own. A Completion gives each result back.
+The worker's main thread takes the calls from the channels and passes each to its group: a pool of threads, or an event
+loop in its own thread. A Completion returns each result.
 """
 
 import functools
@@ -10,20 +10,21 @@ import threading
 
 from reactor import _core
 
+from rayshim.calls.class_info import SYSTEM_GROUP
 from rayshim.calls.concurrency import has_threads, no_room
 from rayshim.errors.exceptions import TaskCancelledError
 from rayshim.worker.threads import Threads, leave, running
 
-SYSTEM_GROUP = "_ray_system"  # every actor has it: a call put there goes past what the actor is busy with
 _GRAPH_GROUP = "_graph"  # the stages of compiled graphs, which run one after the other
-_ASYNC_LIMIT = 1000  # calls at once of an async actor, where max_concurrency does not say
+_ASYNC_LIMIT = 1000  # default of max_concurrency for an async actor
 _groups = {}  # name ("": default) -> Threads or _Loop, of this process's actor
-_group_of = []  # of each method, by index
+_group_of = []  # name of the group of each method, by index
 _in_work = {}  # uid of a call's result -> its _Call, until it is done
+_leaving = False  # the actor ends when those are done
 
 
 class _Watched(selectors.DefaultSelector):
-    """An event loop's selector. The core is told when all of an actor's groups are loops that wait with nothing to come by itself."""
+    """An event loop's selector. It tells the core when all groups of the actor are event loops that wait without a timeout."""
 
     waiting = set()  # noqa: RUF012
     replay = None  # rayshim.journal.loop.RecordedLoop, in a replay
@@ -50,12 +51,15 @@ class _Watched(selectors.DefaultSelector):
 
 
 def make(info, how, constructor, recorded=None):
-    """Makes the instance by `constructor()`, for an async class inside its event loop, where it may start tasks.
+    """Creates the instance by `constructor()`; for an async class inside its event loop, where it may start tasks.
 
-    Arguments: info, the ClassInfo; how, dict of the actor's options: concurrency (max_concurrency), groups ({name: limit}),
-    out_of_order (allow_out_of_order_execution); recorded, in a run that is recorded or replayed: (group, selector,
-    function that is called with a ReplayError) -> rayshim.journal.loop.RecordedLoop.
-    Returns (instance, whether its calls are to be handed on, the lane of each method: see reactor/_core/aside.h).
+    Arguments:
+        info: the ClassInfo.
+        how: dict of the actor's options: concurrency (max_concurrency), groups ({name: limit}),
+            out_of_order (allow_out_of_order_execution).
+        recorded: in a run with a journal: (group, selector, function to call with a ReplayError) -> rayshim.journal.loop.RecordedLoop.
+
+    Returns (instance, whether its calls are passed to groups, the lane of each method: see reactor/_core/aside.h).
     """
     limit, groups = how.get("concurrency"), how.get("groups") or {}
     if (how.get("streams_window") or 0) > 0:
@@ -95,8 +99,13 @@ def is_concurrent():
     return "" in _groups
 
 
+def has_loop():
+    """Whether it is an async actor."""
+    return isinstance(_groups.get(""), _Loop)
+
+
 def submit(actor, index, function, args, kwargs, completion):
-    """The core hands on a call of method number `index`."""
+    """Hook of the core: passes a call of method number `index` to its group."""
     in_order = getattr(function, "in_order", False)
     name = _GRAPH_GROUP if in_order else getattr(function, "concurrency_group", None) or _group_of[index]
     group = _groups.get(name)
@@ -118,7 +127,7 @@ def submit(actor, index, function, args, kwargs, completion):
 
 
 def _refuse(groups, error):
-    """Of their calls under way, and of all that come, that is the result."""
+    """Ends the running calls of these groups, and all later ones, with this error."""
     for group in groups:
         group.refused = error
     for call in list(_in_work.values()):
@@ -127,7 +136,7 @@ def _refuse(groups, error):
 
 
 def cancel(uid, children):
-    """The core tells that the call with this result is to be interrupted."""
+    """Hook of the core: interrupts the call with this result."""
     call = _in_work.get(uid)
     if call is not None:
         call.group.cancel(call)
@@ -141,14 +150,15 @@ class _Call:
         self.retry = getattr(function, "retry", ())
         self.method = getattr(function, "method", function)
         self.task = None
-        self.begun = False  # its method was called
-        self.cancelled = False  # its loop has come to that
+        self.leaves = False  # it has called exit_actor
+        self.begun = False  # whether its method was called
+        self.cancelled = False  # whether its loop has processed the cancellation
         self.tag = self.number = (
             None  # in a run that is recorded: its tag, and which of its actor's calls, or its loop's, it is
         )
 
     def values(self):
-        """What the call of a generator method gives, with its retries."""
+        """The values of a generator method's call, with its retries."""
         import inspect
 
         from rayshim.worker.retries import again, again_async
@@ -160,32 +170,54 @@ class _Call:
         return self.method(*self.args, **self.kwargs)
 
     def value(self, value):
+        if self.leaves:
+            return self.leave()
         _in_work.pop(self.uid, None)
         self.completion.value(value)
+        _leave_when_alone()
 
     def error(self, error):
+        if self.leaves:
+            return self.leave()
         _in_work.pop(self.uid, None)
         self.completion.error(error)
+        _leave_when_alone()
+
+    def leave(self):
+        """The actor ends with the calls that are at work beside this one, which has no result."""
+        global _leaving
+        _leaving = True
+        _core.leave_after_task()  # no more are begun
+        _in_work.pop(self.uid, None)
+        _leave_when_alone()
 
     def interrupted(self):
-        """It was cancelled while it ran: that is its result, whatever it made of it."""
+        """The call was cancelled while it ran: its result is TaskCancelledError, whatever the method returned."""
         from rayshim.worker.context import RuntimeContext
 
         _in_work.pop(self.uid, None)
         self.completion.interrupted(TaskCancelledError(RuntimeContext()._task_id()))
+        _leave_when_alone()
 
     def dropped(self, task):
-        """Its coroutine has ended, perhaps before its first step."""
+        """The call's coroutine has ended, possibly before its first step."""
         if self.uid in _in_work:
-            self.error(RuntimeError("the call was dropped"))
+            self.error(RuntimeError("the call has no result: its coroutine was destroyed before it ended"))
 
     def again(self, error):
-        """Whether to call once more after `error`."""
+        """Whether to retry the call after `error`."""
         return isinstance(error, self.retry) and self.completion.take_retry()
 
 
+def _leave_when_alone():
+    if _leaving and not _in_work:
+        from rayshim.worker.exit import ActorExit
+
+        leave(ActorExit(0))
+
+
 class _Loop:
-    refused = None  # the error that all its calls get from now on
+    refused = None  # if not None, the error that all its calls get
 
     def __init__(self, group, limit, recorded):
         import asyncio
@@ -208,7 +240,7 @@ class _Loop:
         leave(SystemExit("the actor's event loop was stopped"))
 
     def run(self, function):
-        """`function()` in the loop; waits for it."""
+        """Runs `function()` in the loop and returns its result."""
         import asyncio
 
         async def call():
@@ -223,7 +255,7 @@ class _Loop:
         self._in_loop("call", self._start, call)
 
     def _in_loop(self, kind, function, call):
-        """Has the loop call `function(call)`; `kind` names this in a record."""
+        """Makes the loop call `function(call)`; `kind` is the name of this event in a journal."""
         if self._recorded:
             self._loop.come(kind, call.number, function, call)
         else:
@@ -248,6 +280,8 @@ class _Loop:
             async with self._free:
                 value = await self._call(call)
         except SystemExit as error:
+            if call.leaves:
+                return call.leave()
             leave(error)
         except BaseException as error:
             self._interrupted(call) or call.error(error)
@@ -255,6 +289,8 @@ class _Loop:
             self._interrupted(call) or call.value(value)
 
     def _interrupted(self, call):
+        if call.leaves:
+            return False
         unwanted = lambda: call.completion.unwanted  # noqa: E731
         interrupted = call.begun and (self._loop.was_interrupted(call.tag, unwanted) if self._recorded else unwanted())
         if interrupted:
@@ -279,7 +315,7 @@ class _Loop:
 
 
 def _end_when_done():
-    """SIGTERM ends the process when the calls in work are done; none is begun any more."""
+    """Makes SIGTERM end the process after its running calls; no further call is started."""
     import signal
 
     signal.signal(signal.SIGTERM, lambda number, frame: _core.leave_after_task())

@@ -1,16 +1,20 @@
-"""The runtime context: who is asking."""
+"""The runtime context: facts about the calling driver, task or actor."""
 
 import os
+import sys
 
 from reactor import _core
 
 from rayshim.calls.handle import _handle_from
 from rayshim.calls.refs import _id_bytes
-from rayshim.calls.runtime_env import RuntimeEnv
-from rayshim.errors.sites import at, calling, module_of
+from rayshim.calls.runtime_env_object import RuntimeEnv
+from rayshim.errors.sites import at, calling, is_users, module_of
 from rayshim.placement import bundles
-from rayshim.session import gpus, session
-from rayshim.session.ids import PlacementGroupID, TaskID, actor_id, job_id
+from rayshim.session import accelerators, folder, gpus, session
+from rayshim.session.ids import ActorID, NodeID, PlacementGroupID, TaskID, WorkerID, actor_id, job_id
+
+#: The resources of the kinds of accelerators that Ray knows.
+ACCELERATORS = ("GPU", "TPU", "neuron_cores", "HPU", "NPU", "RBLN", "FURIOSA", "MBLT", "TTNPU")
 
 
 class RuntimeContext:
@@ -28,9 +32,32 @@ class RuntimeContext:
         return sha256(f"{session.current.settings['node']}/{_core.slot()}/{os.getpid()}".encode()).hexdigest()[:56]
 
     def get_task_id(self):
-        """The running task's, None in the driver."""
+        """The id of the running task; None in the driver."""
         task = self._task_id()
         return task and task.hex()
+
+    @property
+    def job_id(self):
+        """The JobID."""
+        return job_id()
+
+    @property
+    def node_id(self):
+        """The NodeID of this machine."""
+        return NodeID.from_hex(self.get_node_id())
+
+    @property
+    def task_id(self):
+        """The TaskID of the running task. AssertionError in the driver."""
+        _in_worker("task_id")
+        return self._task_id()
+
+    @property
+    def actor_id(self):
+        """The ActorID of the actor that asks, None outside of actors. AssertionError in the driver."""
+        _in_worker("actor_id")
+        number = self._number()
+        return actor_id(number) if number else None
 
     def _task_id(self):
         call = _handed_on()
@@ -40,18 +67,18 @@ class RuntimeContext:
         return TaskID(_id_bytes(uid)[:24])
 
     def get_task_name(self):
-        """The running call's `options(name=)`; else the name of the function, or of class and method. None in the driver."""
+        """The name of the running call: `options(name=)` if given, else `function` or `Class.method`. None in the driver."""
         function = _running_function()
         if function is None:
             return None
         return getattr(function, "_named_", None) or self._in_class(_name(function))
 
     def get_task_function_name(self):
-        """Module (of a script: its file's name), class and function of the running call. None in the driver."""
+        """Module (for the main script: name of its file), class and function of the running call. None in the driver."""
         function = _running_function()
         if function is None:
             return None
-        function = getattr(function, "_unnamed_", function)
+        function = _plain(function)
         facts = self._facts()
         module = _core.get_one(_core.ref_at(facts["info"]), None).file_module if facts else module_of(function)
         return f"{module}.{self._in_class(_name(function))}"
@@ -61,7 +88,7 @@ class RuntimeContext:
         return f"{facts['class_name']}.{name}" if facts else name
 
     def get_actor_id(self):
-        """The actor's, None outside of actors."""
+        """The id of the actor; None outside of actors."""
         number = self._number()
         if not number:
             return None
@@ -80,21 +107,29 @@ class RuntimeContext:
 
     @property
     def current_actor(self):
-        """The handle of the actor that asks. RuntimeError outside of actors."""
+        """The handle of the calling actor. Raises RuntimeError outside of actors."""
         facts = self._facts()
         if not facts:
             raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
-        link = _core.link_at(facts["offset"], True, weak=True)  # an actor does not keep itself alive
+        link = _core.link_at(
+            facts["offset"], True, weak=True
+        )  # weak: an actor's handle of itself does not keep it alive
         return _handle_from(link, _core.ref_at(facts["info"]))
 
     @property
     def was_current_actor_reconstructed(self):
+        """Whether this actor was restarted. AssertionError in the driver, RuntimeError in a task."""
+        _in_worker("was_current_actor_reconstructed")
         if not self._facts():
             raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
         return self._facts().get("restarts", 0) > 0
 
     def is_canceled(self):
-        """Whether somebody has cancelled the running call. RuntimeError in an async actor, whose calls get a CancelledError."""
+        """Whether somebody has cancelled the running call. RuntimeError in the driver, and in an async actor, whose calls get a CancelledError."""
+        if not _works():
+            raise RuntimeError(
+                f"This method is only available when the process is a worker. Current mode: 0 ({at('is_canceled')}: the driver runs no call)"
+            )
         call = _handed_on()
         if call is not None and call.task is not None:
             raise RuntimeError(
@@ -105,18 +140,22 @@ class RuntimeContext:
         return bool(call.completion.unwanted if call else _core.unwanted() or _core.cancel_wanted())
 
     def get_assigned_resources(self):
-        """{resource: amount} that the caller holds."""
+        """{resource: amount} that the caller holds. AssertionError in the driver."""
+        _in_worker("get_assigned_resources()")
         facts = self._facts()
         held = facts["demand"] if facts else _core.held_resources()
         return bundles.plain({k: v / _core.UNIT for k, v in held.items()})
 
     def get_accelerator_ids(self):
-        return {"GPU": [str(i) for i in gpu_ids()]}
+        """{accelerator's resource: ids, strings, of those that the caller may use}."""
+        facts = self._facts()
+        others = accelerators.numbers(facts.get("taken") if facts else session.current.shares)
+        return {**{name: [] for name in ACCELERATORS}, **others, "GPU": [str(i) for i in gpu_ids()]}
 
     get_resource_ids = get_accelerator_ids
 
     def get_placement_group_id(self):
-        """The hex id of the placement group that the caller is in, or None."""
+        """The hex id of the caller's placement group, or None."""
         here = bundles.current()
         return here and here[0]
 
@@ -138,7 +177,7 @@ class RuntimeContext:
 
     @property
     def runtime_env(self):
-        """The RuntimeEnv of the process that asks."""
+        """The RuntimeEnv of this process."""
         return RuntimeEnv(_validate=False, **session.current.runtime_env)
 
     @property
@@ -149,27 +188,17 @@ class RuntimeContext:
         return dict(session.current.settings["labels"])
 
     def get_session_name(self):
-        return f"session_{session.current.settings['driver']}"
+        """The session's name, "session_<date>_<time>_<driver's pid>"."""
+        return session.current.settings["session_name"]
 
     @property
-    def worker_id(self):
-        return self.get_worker_id()
+    def worker(self):
+        """The Worker that this process is."""
+        return global_worker
 
-    @property
-    def node_id(self):
-        return self.get_node_id()
-
-    @property
-    def job_id(self):
-        return self.get_job_id()
-
-    @property
-    def task_id(self):
-        return self.get_task_id()
-
-    @property
-    def actor_id(self):
-        return self.get_actor_id()
+    def get_temp_dir(self):
+        """The directory for files of sessions: `init(_temp_dir=)`, else RAY_TMPDIR, else the system's temporary one's "ray"."""
+        return session.current.settings["temp_dir"]
 
     def _number(self):
         s = session.current
@@ -179,8 +208,26 @@ class RuntimeContext:
         return session.current.record
 
     def get(self):
-        """The basic ids as a dict."""
-        return {"job_id": self.get_job_id(), "node_id": self.get_node_id(), "namespace": self.namespace}
+        """The ids as a dict of JobID, NodeID and, in a task, TaskID and ActorID, and the namespace."""
+        found = {"job_id": self.job_id, "node_id": self.node_id, "namespace": self.namespace}
+        if _works():
+            found["task_id"] = self._task_id()
+            if self.actor_id is not None:
+                found["actor_id"] = self.actor_id
+        return found
+
+
+def _works():
+    """Whether the caller is a task or an actor, not the driver."""
+    s = session.current
+    return s.driver is None or _handed_on() is not None or bool(_core.running()[0])
+
+
+def _in_worker(what):
+    if not _works():
+        raise AssertionError(
+            f"This method is only available when the process is a                 worker. Current mode: 0 ({what} at {calling()}: the driver is no task)"
+        )
 
 
 def _running_function():
@@ -193,12 +240,24 @@ def _running_function():
     return _core.running_callable() or object.__init__
 
 
+def _plain(function):
+    """The user's function, without what its options put around it."""
+    while hasattr(function, "_unnamed_") or hasattr(function, "__wrapped__") and not is_users(_file(function)):
+        function = function._unnamed_ if hasattr(function, "_unnamed_") else function.__wrapped__
+    return function
+
+
+def _file(function):
+    code = getattr(function, "__code__", None)
+    return code.co_filename if code else ""
+
+
 def _name(function):
     return getattr(function, "__name__", type(function).__name__)
 
 
 def _handed_on():
-    """The call that runs in this thread or coroutine of a threaded or async actor, else None."""
+    """The _Call that runs in this thread or coroutine of a threaded or async actor; otherwise None."""
     from rayshim.worker.threads import running
 
     return running.get(None)
@@ -210,3 +269,153 @@ def gpu_ids():
     if s is None:
         return []
     return gpus.names(s.placement.gpus(), s.gpus_told)
+
+
+SCRIPT_MODE, WORKER_MODE, LOCAL_MODE, SPILL_WORKER_MODE, RESTORE_WORKER_MODE = range(5)
+
+
+class _Client:
+    """`global_worker.gcs_client`."""
+
+    @property
+    def address(self):
+        return RuntimeContext().gcs_address
+
+
+class _CoreWorker:
+    """`global_worker.core_worker`."""
+
+    def current_actor_is_asyncio(self):
+        """Whether the caller is an async actor."""
+        concurrency = sys.modules.get("rayshim.worker.concurrency")
+        return bool(concurrency and concurrency.has_loop())
+
+    def get_actor_id(self):
+        """The ActorID, the nil one outside of actors."""
+        return ActorID.from_hex(RuntimeContext().get_actor_id() or "")
+
+    def get_worker_id(self):
+        """The WorkerID."""
+        return WorkerID.from_hex(RuntimeContext().get_worker_id())
+
+    def add_object_out_of_scope_callback(self, ref, callback):
+        """See rayshim.worker.out_of_scope.watch."""
+        from rayshim.worker.out_of_scope import watch
+
+        return watch(ref, callback)
+
+    def get_disable_job_level_lineage_reconstruction(self):
+        return False
+
+    def get_local_memory_store_bytes_used(self):
+        """Bytes of objects that lie in this process alone: none do, all are in the shared store."""
+        return 0
+
+
+class _Serialization:
+    """`global_worker.get_serialization_context()`."""
+
+    def _register_cloudpickle_reducer(self, cls, reducer):
+        """Has instances of `cls` pickled by `reducer`, which returns what `__reduce__` returns."""
+        import cloudpickle
+        from reactor import codec
+
+        cloudpickle.CloudPickler.dispatch_table[cls] = codec.reducers[cls] = reducer
+
+    def _unregister_cloudpickle_reducer(self, cls):
+        import cloudpickle
+        from reactor import codec
+
+        cloudpickle.CloudPickler.dispatch_table.pop(cls, None)
+        codec.reducers.pop(cls, None)
+
+    def serialize(self, value):
+        """An object with `total_bytes`, the size of the value in the store."""
+        from types import SimpleNamespace
+
+        from reactor import _core
+
+        return SimpleNamespace(total_bytes=_core.Ref.size.__get__(_core.put(value)))
+
+
+class _Node:
+    """`global_worker.node`: the session as Ray's files would have it."""
+
+    max_bytes = backup_count = 0  # of log files: none is rotated
+
+    @property
+    def session_name(self):
+        return RuntimeContext().get_session_name()
+
+    @property
+    def node_ip_address(self):
+        return "127.0.0.1"
+
+    @property
+    def cluster_id(self):
+        return session.current.settings["node"]
+
+    def get_session_dir_path(self):
+        """A folder for files of the session; it is made when first asked for, and removed at the end of the session."""
+        return folder.path()
+
+    def get_logs_dir_path(self):
+        """The one for logs in it."""
+        return os.path.join(folder.path(), "logs")
+
+
+class Worker:
+    """What this process is in the session."""
+
+    core_worker, gcs_client, node = _CoreWorker(), _Client(), _Node()
+
+    @property
+    def connected(self):
+        return session.current is not None
+
+    def get_serialization_context(self):
+        return _Serialization()
+
+    def check_connected(self):
+        """RaySystemError without a session."""
+        if session.current is None:
+            from rayshim.errors.exceptions import RaySystemError
+
+            raise RaySystemError("Ray has not been started yet. You can start Ray with 'ray.init()'.")
+
+    @property
+    def mode(self):
+        """SCRIPT_MODE in the driver, WORKER_MODE in a worker, None without a session."""
+        s = session.current
+        return None if s is None else SCRIPT_MODE if s.driver is not None else WORKER_MODE
+
+    @property
+    def current_job_id(self):
+        return RuntimeContext().job_id
+
+    @property
+    def current_node_id(self):
+        return RuntimeContext().node_id
+
+    @property
+    def current_task_id(self):
+        return TaskID.from_hex(RuntimeContext().get_task_id() or "")
+
+    @property
+    def actor_id(self):
+        return self.core_worker.get_actor_id()
+
+    @property
+    def worker_id(self):
+        return self.core_worker.get_worker_id().binary()
+
+    @property
+    def namespace(self):
+        return RuntimeContext().namespace
+
+    @property
+    def runtime_env(self):
+        return RuntimeContext().get_runtime_env_string()
+
+
+global_worker = Worker()

@@ -1,4 +1,4 @@
-"""What a worker makes of what lies in the store: actors of their classes, tasks of their functions."""
+"""Creates the instance of an actor in its worker, and loads exported functions."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ from rayshim.session.facts import public
 
 
 def cpus(facts):
-    """The threads of the actor with these facts; of a worker of many: 1."""
+    """The number of threads for the actor with these facts; 1 in a worker with many actors."""
     return (
         num_threads.of({name: amount / _core.UNIT for name, amount in bundles.plain(facts["demand"]).items()})
         if facts
@@ -24,8 +24,8 @@ def cpus(facts):
 
 
 def create(number, args, kwargs):
-    """Makes the instance of an actor; gives (list of its methods in ClassInfo's order, whether calls are handed on, their lanes, where
-    its digest begins)."""
+    """Hook of the core: creates the instance of an actor. Returns (list of its methods in ClassInfo's order, whether calls are passed to groups,
+    the lane of each method, start value of its digest)."""
     (cls_ref, facts, how), args = args[0], args[1:]
     s = session.current
     s.placement.prepare(number, facts, cpus(facts))
@@ -39,7 +39,9 @@ def create(number, args, kwargs):
     info = _core.get_one(_info_ref(facts), None)
     side = None
     if s.settings["kept"] and s.placement.others_run:
-        side = rerun.Side(facts, info.is_async, has_threads(how, info.is_async))  # before what it imports makes locks
+        side = rerun.Side(
+            facts, info.is_async, has_threads(how, info.is_async)
+        )  # before the modules of the actor create locks
     cls = _imported(cls_ref, f"actor with name {facts['class_name']}")
     s.imported(cls, cls_ref)
 
@@ -51,6 +53,10 @@ def create(number, args, kwargs):
     instance, handed_on, lanes, around = s.placement.construct(
         number, lambda: cls(*args, **kwargs), info.is_async, concurrently, _surrounded
     )
+    if s.placement.own_process and not {"__ray_shutdown__", "__del__"}.isdisjoint(dir(type(instance))):
+        from rayshim.worker.exit import remember
+
+        remember(instance)
     if type(instance).__repr__ is not object.__repr__:
         s.placement.show_as(number, instance)
     from rayshim.worker import builtin_methods
@@ -79,7 +85,7 @@ def _surrounded(env, own):
 
 
 def _name_in_every_run(facts):
-    """A number that names the actor among those of a run, whatever the timing and the placement: where its digest begins."""
+    """A number that identifies the actor independently of timing and placement; its digest starts with it."""
     import zlib
 
     ordinal = facts["ordinal"]
@@ -91,7 +97,7 @@ def _info_ref(facts):
 
 
 def create_failed(number, error_bytes, reason):
-    """The reason of death of an actor whose constructor raised (`error_bytes`) or that left by itself; number 0: a task left."""
+    """The reason of death of an actor whose constructor raised (`error_bytes`) or that ended itself. Number 0: a task ended its worker."""
     s = session.current
     facts = s.placement.facts(number)
     if error_bytes:
@@ -108,8 +114,8 @@ def create_failed(number, error_bytes, reason):
 
 
 def load_function(ref):
-    """The callable of an exported function, with what its options ask for around it; what a call asks for around its method
-    is exported with None for the function."""
+    """The callable of an exported function, with its options applied. The options of a method's call are exported with None in place of
+    the function."""
     if session.current.broken is not None:
         raise session.current.broken
     function, flags = _imported(ref, "remote function")
@@ -126,7 +132,7 @@ def load_function(ref):
 
 
 def _imported(ref, what):
-    """The exported class or function. RuntimeError, as in Ray, with the traceback if this process cannot import what it needs."""
+    """The exported class or function. As in Ray, raises RuntimeError with the traceback if this process cannot import its modules."""
     try:
         return _core.get_one(ref, None)
     except RaySystemError as error:

@@ -1,4 +1,4 @@
-"""A runtime environment where it is in force: in a worker from its birth, inline for the time of a call."""
+"""Applies a runtime environment: to a worker when it starts, and in inline placement during a call."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from rayshim.session import session
 
 
 def expanded(variables):
-    """`variables` with `$NAME` and `${NAME}` in their values replaced by what the process has; one after the other."""
+    """`variables` with `$NAME` and `${NAME}` in their values replaced by the process's environment variables, one variable after the other."""
     made = {}
     for name, value in variables.items():
         made[name] = _expand(value, {**os.environ, **made})
@@ -19,7 +19,7 @@ def expanded(variables):
 
 
 def enter(env):
-    """Gives this process, a fresh worker, the environment; the setup hook, which may raise anything, comes last."""
+    """Applies the environment to this process, a new worker. The setup hook runs last and may raise anything."""
     os.environ.update(expanded(env.get("env_vars") or {}))
     add_paths(env)
     if env.get("working_dir"):
@@ -34,7 +34,7 @@ def add_paths(env):
 
 
 def run_hook(env):
-    """Runs the setup hook, if there is one. RuntimeEnvSetupError with its traceback if it cannot be loaded or raises."""
+    """Runs the setup hook, if any. Raises RuntimeEnvSetupError with its traceback if the hook cannot be loaded or raises."""
     hook = env.get("worker_process_setup_hook")
     if hook is None:
         return
@@ -49,11 +49,11 @@ def run_hook(env):
 
 
 class Surroundings:
-    """For inline placement: a call's environment, for its time, in the one process there is."""
+    """For inline placement, a context manager: applies a call's environment to this process while the call runs."""
 
     def __init__(self, env):
         self.env = env
-        self.stack = []  # what there was before each call that runs now
+        self.stack = []  # the environments before each call that is running
 
     def around(self, function):
         import functools
@@ -74,7 +74,7 @@ class Surroundings:
             s.runtime_env,
         )
         self.stack.append(before)
-        s.runtime_env = self.env  # what the call starts inherits it
+        s.runtime_env = self.env  # calls made by this call inherit it
         os.environ.update(variables)
         if not threads.VARIABLES.isdisjoint(variables):
             threads.follow()

@@ -1,26 +1,54 @@
-"""How an actor ends itself."""
+"""`exit_actor`: an actor ends itself."""
 
 from reactor import _core
 
+from rayshim.errors.exceptions import AsyncioActorExit
 from rayshim.errors.sites import at
 from rayshim.session import session
+from rayshim.worker.threads import running
 
 
 class ActorExit(SystemExit):
-    """Raised by `exit_actor`; ends the actor's process without being an error."""
+    """Raised by `exit_actor`. It ends the actor's process and is not reported as an error."""
 
     intended = True
 
 
 def exit_actor():
-    """Ends the current actor. The running call, those that wait and all later ones get an ActorDiedError.
+    """Ends the actor that calls it. The running call, pending calls and later calls raise ActorDiedError in their callers.
 
     Raises TypeError outside of an actor.
     """
     _, number = _core.running()
     s = session.current
     if not number and not (s is not None and s.record):
+        mode = 0 if s is None or s.driver is not None and not _core.running()[0] else 1
         raise TypeError(
-            f"exit_actor API is called on a non-actor worker. ({at('exit_actor')}: call it in a method of an actor)"
+            f"exit_actor API is called on a non-actor worker, {mode}. Call this API inside an actor methodsif you'd like to exit the actor "
+            f"gracefully. ({at('exit_actor')}: call it in a method of an actor)"
         )
+    call = running.get(None)
+    if call is None:
+        _core.depart()  # at the end of this call, also if the method catches what is raised here
+        raise ActorExit(0)
+    call.leaves = True
+    if call.task is not None:
+        raise AsyncioActorExit  # SystemExit would end the event loop, and the calls beside this one
     raise ActorExit(0)
+
+
+def remember(instance):
+    """Has the process of this actor call, when it ends and not by a kill, its `__ray_shutdown__` before its exit functions, and its
+    destructor after them."""
+    from reactor.runtime import worker
+
+    cls = type(instance)
+    if hasattr(cls, "__ray_shutdown__"):
+        worker.before_exit.append(lambda: _discard(instance.__ray_shutdown__()))
+    if hasattr(cls, "__del__"):
+        worker.after_exit.append(lambda: cls.__del__(instance))
+
+
+def _discard(value):
+    if hasattr(value, "close"):  # a coroutine: as in Ray, nobody runs it
+        value.close()

@@ -1,4 +1,4 @@
-"""Errors in both directions: what a call raised as it is stored, and what is stored as it is raised."""
+"""Converts exceptions of calls to their stored form, and stored failures to the exceptions that `get` raises."""
 
 import os
 
@@ -16,7 +16,7 @@ def stale(what):
     if what == "actor handle":
         return exceptions.ActorHandleNotFoundError(
             "ActorHandle objects are not valid across Ray sessions: this one belongs to an earlier init() that has been shut down. "
-            f"Make the actor again after the new init() (used at {calling()})"
+            f"Create the actor again after the new init() (used at {calling()})"
         )
     return ValueError(
         f"An application is trying to access a Ray object whose owner is unknown: this {what} belongs to an earlier init() that has been "
@@ -38,10 +38,12 @@ def unpicklable(error, check, name):
 
 
 def failure(error, what, is_argument):
-    """The stored form of an exception that a call raised; `what` is the callable, None for a constructor."""
+    """Hook of the core: the stored form of an exception that a call raised. `what`: the callable, None for a constructor."""
     from rayshim.worker.context import RuntimeContext
 
-    if isinstance(error, KeyboardInterrupt):  # its own, or that of a cancelled call: the same to Ray
+    if isinstance(
+        error, KeyboardInterrupt
+    ):  # raised by the call itself or by its cancellation; Ray does not distinguish them
         return exceptions.TaskCancelledError(RuntimeContext()._task_id()).to_bytes()
     name, actor_repr, actor = _name_of(what)
     made = exceptions.make_task_error(
@@ -65,20 +67,20 @@ def _name_of(what):
 
 
 def error(state, value, ref):
-    """The exception to raise for a result that is not a value: `state`: _core.State."""
+    """Hook of the core: the exception to raise for a result that is not a value. `state`: _core.State."""
     made = _error(state, value, ref)
     return made.as_instanceof_cause() if isinstance(made, exceptions.RayTaskError) else made
 
 
 def lost(state, value):
-    """In any process: nobody has seen this failure, and nobody can any more."""
+    """Hook of the core: reports a failed call whose last ref is gone and whose result nobody asked for."""
     from rayshim.worker import unhandled
 
     unhandled.lost(_error(state, value, None))
 
 
 def lost_text(state, value):
-    """In the zygote: what the driver's user is told of such a failure, None: nothing."""
+    """In the zygote: the text of such a report for the driver's user; None: no report."""
     from rayshim.worker import unhandled
 
     return unhandled.told(_error(state, value, None))
@@ -97,7 +99,7 @@ def _error(state, value, ref):
 
 
 def loads(data, buffers):
-    """A value out of the store. What its unpickling raises becomes a RaySystemError, as in Ray."""
+    """Unpickles a value from the store. As in Ray, an exception in unpickling becomes a RaySystemError."""
     try:
         return codec.loads(data, buffers)
     except Exception as error:
@@ -109,9 +111,9 @@ def loads(data, buffers):
 
 def store_full(wanted, used, limit, disk):
     found = f"Failed to put an object of {wanted} bytes: the object store holds {used} of its {limit} bytes"
-    what_to_do = "Let go of refs and of arrays over old values, or give init(object_store_memory=) more"
+    what_to_do = "Delete refs and arrays that are no longer needed, or set a larger init(object_store_memory=)"
     if disk:
         return OutOfDiskError(
-            f"{found}, and the disk has no room for more. {what_to_do}, or init(object_spilling_directory=) another disk"
+            f"{found}, and the disk is full. {what_to_do}, or set init(object_spilling_directory=) to another disk"
         )
     return ObjectStoreFullError(f"{found}. {what_to_do}")

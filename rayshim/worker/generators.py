@@ -1,4 +1,4 @@
-"""What the worker makes of a generator whose values are gathered."""
+"""Generators with num_returns="dynamic", whose values are stored together."""
 
 from reactor import _core
 
@@ -7,7 +7,7 @@ from rayshim.worker.failures import failure
 
 
 def gather(values, function):
-    """In the worker: the value of a call with num_returns="dynamic" that returned `values`."""
+    """In the worker: the value of a call with num_returns="dynamic" that returned the generator `values`."""
     if not hasattr(values, "__next__"):
         raise ValueError(
             f'Functions with @ray.remote(num_returns="dynamic" must return a generator: {getattr(function, "__name__", function)} returned {values!r:.80}. '

@@ -1,20 +1,21 @@
-"""rayshim's hooks in the runtime (see reactor.runtime.plugin), and what a process of the run is given at its birth."""
+"""rayshim's plugin for the runtime (see reactor.runtime.plugin): sets the core's hooks and starts the session in each process."""
 
 import contextlib
 import os
 
 from reactor import _core
 
-from rayshim.calls.generators import ObjectRefGenerator
+from rayshim.calls.generators import ObjectRefGenerator, StreamingGeneratorStats
 from rayshim.errors.sites import OURS
 from rayshim.placement import kinds, num_threads
-from rayshim.session import gpus, session
+from rayshim.session import accelerators, folder, gpus, session
 from rayshim.session.environment import thawed
 from rayshim.session.facts import public
 from rayshim.worker import creation, failures
 from rayshim.worker.failures import lost_text  # noqa: F401  of the plugin, too
 
-_recorded = None  # in the zygote: path of the record
+_recorded = None  # in the zygote: path of the journal
+_session_pid = 0  # in the zygote: number of the process that started the session
 
 
 def install(settings, role):
@@ -41,6 +42,7 @@ def install(settings, role):
         ("store_full", failures.store_full),
         ("deferred", deferred),
         ("generator", ObjectRefGenerator),
+        ("yielded", lambda nanoseconds: StreamingGeneratorStats(nanoseconds / 1e9)),
         ("gather", generators.gather),
         ("stale", failures.stale),
         ("unpicklable", failures.unpicklable),
@@ -51,7 +53,8 @@ def install(settings, role):
     ):
         _core.set_hook(name, hook)
     if role == "zygote":
-        global _recorded
+        global _recorded, _session_pid
+        _session_pid = settings["session_pid"]
         _recorded = settings["kept"][0] if settings["kept"] and not settings["kept"][1] else None
         import socket  # noqa: F401  imported here once, not in each worker
 
@@ -62,9 +65,14 @@ def install(settings, role):
 
         if settings["kept"]:
             from rayshim.journal.threads import know_locks
-            from rayshim.worker import recorded_threads  # noqa: F401  the runtime's own locks are made before `know_locks`
+            from rayshim.worker import recorded_threads  # noqa: F401  creates the runtime's own locks before `know_locks`
 
             know_locks()
+
+
+def ended():
+    """In the zygote: the session's other processes have ended."""
+    folder.remove(_session_pid)
 
 
 def observe(placement):
@@ -82,7 +90,7 @@ def observe(placement):
 
 
 def begin(settings, record, own_gpus, setting):
-    """In a worker after its birth: the session, the environment, how it is interrupted."""
+    """In a new worker: starts the session, applies the environment, and sets the handler of interrupts."""
     import socket
 
     from reactor.runtime.control import Sender
@@ -92,7 +100,7 @@ def begin(settings, record, own_gpus, setting):
 
     own = (record or {}).get("env") if record else setting and setting[0]
     env = settings["runtime_env"] if own is None else thawed(own)
-    placement = kinds.in_worker(Sender(socket.socket(fileno=SEND_FD)), settings, record)
+    placement = kinds.in_worker(Sender(socket.socket(fileno=SEND_FD), settings.get("scope")), settings, record)
     s = session.begin(session.Session(placement, None, own_gpus or (), env))
     _core.set_titles(
         *(
@@ -105,7 +113,7 @@ def begin(settings, record, own_gpus, setting):
     from rayshim.worker import interrupts
 
     interrupts.listen()
-    _take_place_among_processes()
+    _take_place_among_processes(env.get("env_vars") or {})
     observe(placement)
     if settings["logging"] is not None:
         settings["logging"].apply()
@@ -116,18 +124,20 @@ def begin(settings, record, own_gpus, setting):
     os.environ["PYTHONBREAKPOINT"] = (
         "rayshim.util.rpdb.set_trace"  # breakpoint() waits for a connection; a worker has no terminal
     )
+    if record and record.get("taken"):
+        accelerators.show(record["taken"])
     s.gpus_told = gpus.visible()
     if s.gpus or "GPU" in settings["resources"]:
         gpus.show(gpus.names(s.gpus, s.gpus_told))
 
 
-def _take_place_among_processes():
-    """As in Ray: where memory runs out, the system kills workers before anything else; where there are fewer cores than running processes, the
-    driver goes on and the workers wait. A learner in the driver beside four actors that compute on 2 cores is 2.5 times slower without."""
+def _take_place_among_processes(variables):
+    """As in Ray, gives workers a high OOM score and niceness 15: when memory runs out, the system kills workers first; when there are fewer cores
+    than running processes, the driver goes first. Without it a learner in the driver beside four computing actors on 2 cores is 2.5 times slower."""
     with contextlib.suppress(OSError, ValueError), open("/proc/self/oom_score_adj", "w") as score:
         score.write(str(min(max(int(os.environ.get("RAY_worker_oom_score_adjustment") or 1000), 0), 1000)))
     with contextlib.suppress(OSError, ValueError):
-        os.nice(int(os.environ.get("RAY_worker_niceness") or 15))
+        os.nice(int(variables.get("RAY_worker_niceness") or os.environ.get("RAY_worker_niceness") or 15))
 
 
 def task_random(tag):
@@ -148,7 +158,7 @@ def begin_driver(s):
 
 
 def died(facts):
-    """The reason of a death as it is stored."""
+    """The stored form of the reason of a death."""
     if _recorded:
         from rayshim.journal import rerun
 

@@ -8,7 +8,7 @@ from rayshim.session import session
 
 
 def listen():
-    """In a worker: SIGINT interrupts the running call if it is the one to be cancelled, and is ignored otherwise."""
+    """In a worker: sets a handler by which SIGINT interrupts the running call if that call was cancelled; otherwise SIGINT is ignored."""
 
     def interrupted(number, frame):
         if _core.cancel_wanted():
@@ -17,4 +17,4 @@ def listen():
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupted)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # the program may have blocked it for itself
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # the program may have blocked it in the driver

@@ -1,4 +1,4 @@
-"""Threads of an actor whose run is recorded or done again."""
+"""Threads of a threaded actor in a run with a journal."""
 
 import threading
 import time
@@ -8,13 +8,13 @@ from reactor import _core
 from rayshim.journal.threads import Slot
 from rayshim.worker.threads import Threads
 
-_CANCEL_SECONDS = 0.1  # who waits for the reader of a stream looks so often whether it was cancelled
+_CANCEL_SECONDS = 0.1  # interval at which a generator that waits for its reader checks whether it was cancelled
 
 
 class RecordedThreads(Threads):
-    """Threads that take turns, in a run that is recorded or done again. Calls and cancellations come in where a turn ends."""
+    """Threads that take turns, in a run with a journal. Calls and cancellations arrive at the end of a turn."""
 
-    _calls = 0  # of all groups
+    _calls = 0  # number of calls, over all groups
 
     def __init__(self, turns, limit):
         super().__init__(limit)
@@ -72,7 +72,7 @@ class RecordedThreads(Threads):
 
 
 def _taken(completion, ticket):
-    """Waits until one more value of a stream may be made; gives whether nobody wants it."""
+    """Waits until the generator may yield one more value. Returns whether no reader wants it any more."""
     while ticket is not None and not ticket.done() and not completion.unwanted:
         _core.wait([ticket], 1, _CANCEL_SECONDS)
     return _let_on(completion)

@@ -1,29 +1,35 @@
-"""Calls that are run again after an exception: the options `retry_exceptions` and `max_task_retries`."""
+"""Retries of calls after an exception: the options `retry_exceptions` and `max_task_retries`."""
 
 
 def retried(which):
-    """What `retry_exceptions=which` means for an except clause."""
+    """The exception classes for an except clause, from `retry_exceptions=which`."""
     return () if not which else Exception if which is True else tuple(which)
 
 
 def again(function, args, kwargs, retry, take_retry):
-    """The values of a generator function; after an exception of `retry` it is called once more if `take_retry()`, and goes on where
-    it was."""
+    """The values of a generator function. After an exception of the classes `retry`, calls the function again if `take_retry()`, and continues after
+    the last value that was yielded."""
     given = 0
     while True:
+        values, place, told = function(*args, **kwargs), 0, None
         try:
-            for place, value in enumerate(function(*args, **kwargs)):
+            while True:
+                try:
+                    value = next(values) if told is None else values.send(told)
+                except StopIteration:
+                    return
+                told = None
                 if place == given:
                     given += 1
-                    yield value
-            return
+                    told = yield value
+                place += 1
         except retry:
             if not take_retry():
                 raise
 
 
 async def again_async(function, args, kwargs, retry, take_retry):
-    """As `again`, of an async generator function."""
+    """Like `again`, for an async generator function."""
     given = 0
     while True:
         try:

@@ -22,14 +22,14 @@ class OperationRecord:
 
 
 class _Failed:
-    """In place of a value: the error of the operation that should have made it."""
+    """Takes the place of a value whose operation failed; has the error."""
 
     def __init__(self, error, name):
         self.error, self.name = error, name
 
 
 class Graph:
-    """One compiled graph in one actor: its stages, and the values that stay here between them."""
+    """One compiled graph in one actor: its stages, and the values that stay in the actor between stages."""
 
     def __init__(self, instance, stages, profile):
         self._instance, self._stages, self._profile = instance, stages, profile
@@ -37,17 +37,19 @@ class Graph:
         self._slots = {}
 
     def run(self, number, execution, taken, named):
-        """Runs stage `number` with the arguments `taken` and gives its result, or the list of them.
+        """Runs stage `number` with the arguments `taken` and returns its result or list of results.
 
-        An operation's error is handed on to those that depend on it; it is raised here if it is the last operation's.
-        `named.__name__` then becomes its method's.
+        The error of an operation is passed to the operations that depend on it. If the last operation has an error, it is raised here, and
+        `named.__name__` becomes the name of its method.
         """
         if execution != self._execution:
             self._execution, self._slots = execution, {}
         stage, slots = self._stages[number], self._slots
         for slot, value in zip(stage.takes, taken):
             if slot is not None:
-                slots.setdefault(slot, value)  # what an earlier stage was given is shared, as one channel's value is
+                slots.setdefault(
+                    slot, value
+                )  # a value that an earlier stage got is shared, like the value of one channel
         for step in stage.steps:
             failed = self._step(step, slots)
         try:
@@ -61,7 +63,7 @@ class Graph:
         return given[0] if len(given) == 1 else given
 
     def _step(self, step, slots):
-        """Runs one operation and stores what it makes; gives its _Failed, or None."""
+        """Runs one operation and stores its results. Returns its _Failed, or None."""
         clock = [time.perf_counter()]
         arguments = [slots[what] if kind == "slot" else what for kind, what in step.arguments]
         made = next((a for a in arguments if type(a) is _Failed), None)

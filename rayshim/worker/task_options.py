@@ -1,4 +1,4 @@
-"""What a remote function's options ask of the worker around the function itself."""
+"""Applies the options of a remote function in its worker: GPUs, environment, retries, and others."""
 
 import functools
 from contextlib import contextmanager, nullcontext
@@ -7,17 +7,17 @@ from reactor import _core
 
 from rayshim.calls.signature import is_plain_generator
 from rayshim.placement import num_threads
-from rayshim.session import gpus, session
+from rayshim.session import accelerators, gpus, session
 from rayshim.session.environment import thawed
 from rayshim.worker import environment
 from rayshim.worker.retries import again
 
 
 def wrap(function, flags):
-    """`function` with `flags` (see rayshim.calls.function): GPUs taken for its time, its environment, retries on exceptions, its worker's
-    end after so many calls.
+    """`function` with the options `flags` (see rayshim.calls.function) applied: GPUs, environment and number of threads while it runs, retries on
+    exceptions, end of the worker after `max_calls`.
 
-    A generator function stays one; what is around it lasts until it ends.
+    A generator function stays one; its options apply until it ends.
     """
     if flags.get("name"):
         named = within(function, nullcontext)
@@ -32,6 +32,8 @@ def wrap(function, flags):
         function = within(function, functools.partial(num_threads.task, flags["threads"]))
     if flags.get("gpus"):
         function = within(function, functools.partial(_gpus, flags["gpus"]))
+    if flags.get("accelerators"):
+        function = within(function, functools.partial(_accelerators, dict(flags["accelerators"])))
     if flags.get("group"):
         function = within(function, functools.partial(_group, flags["group"]))
     if flags.get("max_calls"):
@@ -40,7 +42,7 @@ def wrap(function, flags):
 
 
 def within(function, scope):
-    """`function` with each call inside of `with scope()`."""
+    """`function`, with each call inside `with scope()`."""
     if is_plain_generator(function):
 
         @functools.wraps(function)
@@ -67,7 +69,7 @@ def _counted(calls, limit):
 
 
 def _retrying(function, which):
-    """The tries are those that the worker's death uses up too."""
+    """`function` with retries on exceptions. They count together with the retries after a worker's death."""
     kinds = Exception if which is True else tuple(which)
     if is_plain_generator(function):
         return _retrying_generator(function, kinds)
@@ -106,11 +108,23 @@ def _gpus(amount):
 
 
 @contextmanager
+def _accelerators(amounts):
+    s = session.current
+    before, s.shares = s.shares, s.placement.take_shares(amounts)
+    try:
+        with accelerators.shown(s.shares):
+            yield
+    finally:
+        s.placement.give_shares(s.shares)
+        s.shares = before
+
+
+@contextmanager
 def _group(group):
     s = session.current
     s.placement.enter_group(group[0])
     before, s.group = s.group, (_core.running()[0], group)
-    if group[1]:  # what it starts is in the group: what was exported without it does not count
+    if group[1]:  # calls made by the task are in the group, too: exports from outside the group do not apply
         for exported in list(s.exported):
             exported.forget()
     try:

@@ -1,18 +1,18 @@
-"""The threads of an actor that runs several calls at once."""
+"""The threads of a threaded actor."""
 
 import threading
 from collections import deque
 from contextvars import ContextVar
 
-_allocate_lock = threading.Lock  # Python's own: a run that is recorded puts others into `threading`
+_allocate_lock = threading.Lock  # Python's own; a run with a journal replaces it in `threading`
 running = ContextVar("running")  # the _Call of this thread or coroutine
 
 
 class Threads:
-    """`limit` threads. A call goes to a new thread while there are fewer, then to the one that has been idle longest: what a
-    call left in thread-local data is there for every later call of its thread, and calls that start together have each its own."""
+    """A pool of at most `limit` threads. A call goes to a new thread while there are fewer than `limit`, and then to the thread that has been idle
+    longest. Threads never end before the actor, so thread-local data stays for later calls of the same thread."""
 
-    refused = None  # as of _Loop
+    refused = None  # see _Loop
 
     def __init__(self, limit):
         from queue import SimpleQueue
@@ -51,6 +51,8 @@ class Threads:
             try:
                 value = self._value(call)
             except SystemExit as error:
+                if call.leaves:
+                    return call.leave()
                 leave(error)
             except BaseException as error:
                 if not call.completion.streaming and call.again(error):
@@ -68,7 +70,7 @@ class Threads:
         return call.method(*call.args, **call.kwargs)
 
     def _interrupted(self, call):
-        """Whether it was cancelled and got its result here; else the completion sees to that."""
+        """Whether the call was cancelled and this method has set its result; if not, the completion sets it."""
         return False
 
     def cancel(self, call):
@@ -76,7 +78,7 @@ class Threads:
             try:
                 self._waiting.remove(call)
             except ValueError:
-                return  # it runs: it can ask is_canceled(), and its result is that it was cancelled
+                return  # it is running: it can ask is_canceled(), and its result will be TaskCancelledError
         call.value(None)
 
 

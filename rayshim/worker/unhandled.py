@@ -1,4 +1,4 @@
-"""Failed calls whose result nobody asked for: the driver's user is told, as by Ray."""
+"""Reports failed calls whose result nobody asked for on the driver's stderr, as Ray does."""
 
 import os
 
@@ -6,11 +6,11 @@ from rayshim.errors.exceptions import RayTaskError, UnserializableException, Wor
 from rayshim.errors.logs import logger
 from rayshim.session import session
 
-_LONGEST = 100_000  # characters of a text that a worker sends; the socket takes no larger messages
+_LONGEST = 100_000  # most characters of a report from a worker; the socket takes no larger messages
 
 
 def lost(error):
-    """Nobody has seen this failure of a call, and the last ref to its result is gone. Of the same ones as in Ray the user is told."""
+    """Reports this failure of a call. The last ref to its result is gone, and nobody has asked for it."""
     text = told(error)
     s = session.current
     if text is None or s is None:
@@ -22,7 +22,7 @@ def lost(error):
 
 
 def told(error):
-    """What the user is told of `error`; None: nothing, as of cancelled calls and of those of dead actors."""
+    """The text that reports `error`; None if it is not reported, as for cancelled calls and calls of dead actors."""
     return (
         str(error)[:_LONGEST]
         if isinstance(error, (RayTaskError, UnserializableException, WorkerCrashedError))
@@ -31,6 +31,6 @@ def told(error):
 
 
 def report(text):
-    """In the driver."""
+    """In the driver: logs the report."""
     if "RAY_IGNORE_UNHANDLED_ERRORS" not in os.environ:
         logger.error("Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): %s", text)

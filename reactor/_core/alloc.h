@@ -43,7 +43,7 @@ namespace reactor {
 // The shared heap has no room for what an operation must have.
 struct NoRoom : std::bad_alloc {
   const char* what() const noexcept override {
-    return "no room in the shared heap: let go of refs and arrays that are no longer needed, or make fewer calls before their results are got";
+    return "no room in the shared heap: delete refs and arrays that are no longer needed, or make fewer calls before you get their results";
   }
 };
 

@@ -8,11 +8,10 @@
 //   futex_wait(word, seen)                      word += 1; futex_wake
 //   sleeping = 0
 //
-// Either the ringer sees sleeping == 1, or the sleeper's look at its condition comes after the publication (both
-// fences are in one total order), so no wake-up is lost. Bumping `word` before the system call covers a ringer
-// between the sleeper's look and its futex_wait: the kernel then refuses to sleep. A sleeper or a ringer that is
-// killed at any point leaves nothing held; but a ringer killed between exchange and futex_wake leaves a sleeper that
-// every ringer takes for woken, so the supervisor wakes everybody (wake, not ring) when a process died.
+// No wake-up is lost: either the ringer sees sleeping == 1, or the sleeper checks its condition after the publication, because both
+// fences are in one total order. If the ringer comes between the sleeper's check and its futex_wait, the increment of `word` makes
+// the kernel refuse to sleep. A sleeper or a ringer holds nothing when it is killed. But if a ringer is killed between exchange and
+// futex_wake, other ringers take its sleeper for woken. So the supervisor wakes all processes (wake, not ring) when a process has died.
 #pragma once
 #include "cores.h"
 
@@ -28,20 +27,23 @@ inline bool ring(Heap* heap, Bell* b) {
   return true;
 }
 
-// Wakes the sleeper, whatever the bell says of it.
+// Wakes the sleeper, whether the bell says that it sleeps or not.
 inline void wake(Bell* b) {
   b->word.fetch_add(1, memory_order_release);
   futex_wake(&b->word);
 }
 
-// How long to look before sleeping, and what earlier waits have taught. Looking pays only while nobody else could use the core; then it is
-// worth far more than the system calls that it saves, because a core that has slept is slow (cores.h). So the limit is a few times
-// what waking one costs. Who looked in vain does not look the next time, then the next 3, ... 63 times; so who waits for long pays 8 µs
-// a wait. Else a few sched_yield() do: the core goes to the others, and a process that is found awake saves its waker a system call and
-// itself a sleep and a wake-up. A yield that took long means that somebody computes: sleep at once, because a sleeper
-// that is rung gets its core sooner than one that waits for the end of a time slice. Among many awake processes
-// a yield takes long because each of them has its turn, so there it may (1,000 processes in a barrier: 3.5 µs a call instead of
-// 12, on 2 cores; none of this was seen to cost anything where the processes compute for 20 µs to 1.5 ms).
+// Decides how long a process polls before it sleeps, from the results of its earlier waits.
+//
+// Polling is useful only while no other process can use the core. Then it saves much more than system calls, because a core that has slept is
+// slow (cores.h). So the limit is a few times the cost of waking a core. After an unsuccessful poll, the next wait does not poll; after
+// further ones, the next 3, 7, ... 63 waits do not. So long waits cost 8 µs each.
+//
+// Without polling, a process calls sched_yield() a few times. Other processes then get the core, and if the process is still awake when its
+// result is ready, its waker saves a system call, and it saves a sleep and a wake-up itself. If a yield takes long, another process is
+// computing, and the process sleeps at once: a sleeper that is woken gets its core sooner than a process that waits for the end of a time
+// slice. If many processes are awake, a yield takes long because each of them runs in between, so the limit is higher then (1,000
+// processes in a barrier: 3.5 µs per call instead of 12, on 2 cores). With processes that compute for 20 µs to 1.5 ms, no cost was measured.
 class Spin {
  public:
   explicit Spin(Header* h, uint64_t limit_ns = kLimitNs) : limit_ns(limit_ns), header_(h) {}
@@ -51,7 +53,7 @@ class Spin {
     return false;
   }
   bool crowded() const { return header_->awake.load(memory_order_relaxed) > header_->cores; }
-  // Looks for a microsecond or two.
+  // Polls for a microsecond or two.
   template <class Ready>
   bool sees(Ready& ready) {
     for (int i = 0; i < 64; ++i) {
@@ -67,8 +69,8 @@ class Spin {
     penalty_ = penalty_ < 6 ? penalty_ + 1 : 6;
     skip_ = (1 << penalty_) - 1;
   }
-  // Whether to look for another core: for some time after each search it stays (kStayNs if it has moved, kSearchNs if there was none,
-  // kStayAwayNs where another program computed).
+  // Whether to search for another core. After each search, a process stays for some time on its core (kStayNs if it has moved, kSearchNs if
+  // there was no idle core, kStayAwayNs if another program computes).
   bool may_move(uint64_t now) const { return now > stay_until_; }
   void stay(uint64_t until) { stay_until_ = until; }
   static constexpr uint64_t kLimitNs = 500000;
@@ -90,7 +92,7 @@ class Spin {
   uint64_t stay_until_ = 0;
 };
 
-// Looks a while without sleeping; whether `ready()`. Of a process, by the rules of cores.h.
+// Polls and yields for a while without sleeping, by the rules of cores.h. Returns whether `ready()`. For the main thread of a process.
 template <class Ready>
 bool look(Heap* heap, Proc* self, Spin& spin, uint64_t deadline, Ready& ready) {
   uint64_t now = now_ns(), until = spin.allowed() ? now + spin.limit_ns : now;
@@ -137,7 +139,7 @@ bool look(Heap* heap, Proc* self, Spin& spin, uint64_t deadline, Ready& ready) {
   return ready();
 }
 
-// Of a thread that is not counted: only while there are cores for all processes that are awake.
+// The same for another thread, which is not counted in cores.h: it polls only while there are enough cores for all awake processes.
 template <class Ready>
 bool look_beside(Spin& spin, uint64_t deadline, Ready& ready) {
   const uint64_t start = now_ns();
@@ -165,10 +167,10 @@ bool look_beside(Spin& spin, uint64_t deadline, Ready& ready) {
 
 bool all_sleep(Heap* h, uint32_t me, bool loops);  // order.h
 
-// While some process holds a message back, one that goes to sleep looks whether it is the last: then nothing else can move.
-// True: it is itself one that holds back.
+// While some process holds a message (order.h), a process that goes to sleep checks whether all others sleep, too: then nothing else can
+// move. If so, it returns true if it holds a message itself, and otherwise rings the processes that hold one.
 inline bool last_to_sleep(Heap* heap, Proc* self) {
-  // With calls in other threads it may come to do more by itself.
+  // With calls in other threads, this process may continue without being rung.
   if (heap->header->held.load(memory_order_relaxed) == 0 || self->deferred.load(memory_order_seq_cst) || !all_sleep(heap, uint32_t(self - heap->procs), false)) return false;
   if (self->held.load(memory_order_relaxed)) return true;
   uint32_t high = heap->header->proc_high.load(memory_order_acquire);
@@ -203,7 +205,7 @@ int wait_on(Heap* heap, Bell* bell, Proc* self, Spin& spin, uint64_t deadline, R
       left = deadline - now;
     }
     if (self) has_none(heap->header, self);  // it was rung, perhaps, for something else
-    // Only from here on it is asleep for all_sleep(): it has looked, and who has something for it now rings.
+    // Only now all_sleep() counts it as asleep: it has checked its condition, and from now on a ringer sees sleeping == 1.
     if (self && self->awake.exchange(0, memory_order_seq_cst)) heap->header->awake.fetch_sub(1, memory_order_relaxed);
     if (self && last_to_sleep(heap, self) && bell->sleeping.load(memory_order_seq_cst)) {  // nobody who sleeps now has rung it before
       result = EDEADLK;

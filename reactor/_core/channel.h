@@ -63,7 +63,7 @@ inline Off new_channel(Heap* h, Allocator& a, uint32_t producer) {
   c->next = 0;
   c->producer = producer;
   const Proc& p = h->procs[producer];
-  c->mixed = producer != 0 && !(p.kind == ProcKind::Actor && p.inbox.load(memory_order_relaxed));
+  c->mixed = p.kind != ProcKind::Driver && !(p.kind == ProcKind::Actor && p.inbox.load(memory_order_relaxed));
   c->closed.store(ProducerState::Open, memory_order_relaxed);
   c->read = c->write = segment;
   return off;

@@ -100,7 +100,7 @@ void completion_dealloc(PyObject* self) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (ctx && c->epoch == epoch && !c->results->empty()) {  // whoever was to give the result has dropped it
     SavedError error;
-    PyErr_SetString(PyExc_RuntimeError, "the call was dropped unfinished: the actor's event loop or thread has ended");
+    PyErr_SetString(PyExc_RuntimeError, "the call has no result: the actor's event loop or thread ended before it");
     if (!unwanted(c->results->data(), uint32_t(c->results->size()))) store_failure(c->results->data(), uint32_t(c->results->size()), c->name);
     PyErr_Clear();
     completion_finish(c);

@@ -133,6 +133,8 @@ struct Context {
   uint32_t level = 0;                     // how many calls run here, one inside of the other; the driver's own are made at 0
   Tag here;                               // of the running call; the driver has none
   uint64_t issued = 0;                    // calls that the running call, or the driver, has made
+  const bool is_driver = proc->kind == ProcKind::Driver;
+  uint64_t roots = 0;                     // of a driver's own calls: those after this number (order.h)
   uint32_t holding = 0;                   // see hold_back
   uint32_t serves = 0;                    // the actor whose message is run or decoded
   Party caller = kDriverParty;            // of the calls that are made here; in a packed worker it is the running actor
@@ -183,6 +185,7 @@ struct Context {
   PyObject* running_callable = nullptr;
   Message* running_message = nullptr;     // null if it cannot be run again
   bool leave_after = false;               // this worker ends after the running calls
+  uint32_t departing = 0;                 // the actor that ends with its running call
   std::vector<std::pair<Object*, uint32_t>> failures;  // to be told, each with the journal's entry of its hold (failures.h)
   std::vector<std::pair<Off, uint64_t>> children;  // (result, uid) of tasks that the running task started
   uint16_t depth = 0;                     // of the running task in other tasks

@@ -1,25 +1,25 @@
-// Which cores have work, so that who waits knows what to do: look, give the core away, move, or sleep.
+// Counts which cores have work. From this, a waiting process decides whether to poll, yield its core, move to another core, or sleep.
 //
-// A core that has slept is slow: it takes 40 to 80 µs to wake on a virtual machine and computes at half its speed for some hundred
-// microseconds after (a step of CartPole: 9 µs, after a sleep of 100 µs 42 µs, the seven that follow 16 each). And the kernel
-// spreads processes over the cores only when they are woken, by which core is idle at that moment: who is queued behind another and has
-// run within the last half millisecond is not moved to a core that falls idle. So two workers may take turns on one core, while the
-// other has nothing to do, for as long as the program goes on. Hence, of the processes that wait on a core
+// There are two problems. First, a core that has slept is slow: on a virtual machine it takes 40 to 80 µs to wake, and computes at half its
+// speed for some hundred microseconds (a step of CartPole takes 9 µs; after a sleep of 100 µs it takes 42 µs, and each of the next seven steps
+// 16 µs). Second, the kernel moves processes to idle cores only when it wakes them. A process that waits behind another one, and has run within
+// the last half millisecond, is not moved to a core that becomes idle. So two workers may share one core while the other core is idle, for as
+// long as the program runs. Therefore, of the processes that wait on a core,
 //
-//   one looks, if nobody has work there when it begins (Core::looker), and yields often once somebody has;
-//   one that finds work there, or somebody who looks, moves to a core where neither is, if there is one and it has not tried just
-//   before; else it yields, and goes to sleep when yields come back at once though another has work (by its fair share the kernel
-//   still runs this one first; yielding does not change that, sleeping does).
+//   one polls, if no process has work there when it begins (Core::looker), and yields often as soon as a process has work;
+//   another one, or one that finds work there, moves to a core without work and without a polling process, if there is such a core and it
+//   has not searched just before. Otherwise it yields. If yields return at once although another process has work, it sleeps (by its
+//   fair share the kernel runs this process first; yielding does not change this, sleeping does).
 //
-// Who is rung has work from then on, not only when it has got its core.
+// A process that is rung counts as having work at once, before it has got its core.
 //
-// Counted are processes, not threads: one whose main thread sleeps elsewhere than on its bell (time.sleep) keeps its core's count, and
-// one whose main thread waits while others compute has none.
+// Processes are counted, not threads. A process whose main thread sleeps elsewhere than on its bell (time.sleep) still counts as having work;
+// one whose main thread waits while its other threads compute does not.
 //
-// All this is about speed alone, so nothing waits for what stands here, and accesses are relaxed but where it is said why not.
-// Proc::counted says in which core's `work` a process is counted; it is exchanged before the count is changed, so that a process and who rings it do not count twice.
-// Killed between the two, a process leaves a core's count one too high or too low; killed anywhere else, what it had is
-// given back by the supervisor (forget).
+// These counts affect only speed, and nothing waits for them. So accesses are relaxed, except where a comment gives a reason.
+// Proc::counted says in which core's `work` a process is counted. It is exchanged before the count changes, so that a process and its ringer do
+// not count it twice. If a process is killed between the two, the count of a core stays one too high or too low. If it is killed at any
+// other point, the supervisor corrects the counts (forget).
 #pragma once
 #include <sched.h>
 #include <cstring>
@@ -45,24 +45,24 @@ inline void has_none(Header* h, Proc* p) {
   if (uint32_t was = p->counted.exchange(0, memory_order_seq_cst)) h->core[was - 1].work.fetch_sub(1, memory_order_relaxed);
 }
 
-// By any process.
+// Called by any process.
 inline void is_rung(Header* h, Proc* p) {
   if (p->state.load(memory_order_relaxed) != ProcState::Live) return;
   uint32_t c = p->core.load(memory_order_relaxed), none = 0;
   if (!p->counted.compare_exchange_strong(none, c + 1, memory_order_seq_cst)) return;
   h->core[c].work.fetch_add(1, memory_order_relaxed);
-  // Died meanwhile: the supervisor marks it so before it takes back what the process had [seq_cst], so one of the two sees the other.
+  // If the process has died: the supervisor marks it as dead before it corrects the counts [seq_cst], so one of the two sees the other.
   if (p->state.load(memory_order_seq_cst) != ProcState::Live) has_none(h, p);
 }
 
 inline bool work_here(Header* h) { return h->core[this_core()].work.load(memory_order_relaxed) > 0; }
 
-// A process that waits and looks for it. It is the only one on its core.
+// A waiting process that polls. There is at most one on each core.
 class Looker {
  public:
   Looker(Heap* h, Proc* me) : header_(h->header), me_(me), slot_(uint32_t(me - h->procs)) {}
   ~Looker() { stop(); }
-  // Whether it may look now.
+  // Whether it may poll now.
   bool looks() {
     uint32_t c = this_core();
     if (at_ == c) return true;
@@ -75,7 +75,7 @@ class Looker {
     at_ = c;
     return true;
   }
-  // Somebody has work on this core after all: who was rung, or was moved here.
+  // Whether another process has work on this core by now, because it was rung or moved here.
   bool in_the_way() const { return header_->core[at_].work.load(memory_order_relaxed) > 0; }
 
  private:
@@ -90,9 +90,9 @@ class Looker {
   uint32_t at_ = kNowhere;
 };
 
-// The calling thread goes to a core where nobody of the run has work or looks: it is allowed that one alone, and then again what it was
-// allowed before. Who was allowed all is told so by a full mask, which later changes of the machine or of its container do not narrow.
-// A mask that somebody else has set meanwhile stays.
+// Moves the calling thread to a core on which no process of the run has work or polls. For this, it sets the thread's affinity to that core, and
+// then back to the affinity from before. If all cores were allowed, it sets a full mask, so that later changes of the machine or of its
+// container still apply. If another thread or process has set the affinity in between, it stays as it is.
 inline bool move_to_idle(Header* h) {
   cpu_set_t allowed, one;
   bool known = false;
@@ -114,7 +114,7 @@ inline bool move_to_idle(Header* h) {
   return false;
 }
 
-// Of a process that has died.
+// Corrects the counts for a process that has died.
 inline void forget(Header* h, Proc* p, uint32_t slot) {
   has_none(h, p);
   uint32_t its = slot + 1;

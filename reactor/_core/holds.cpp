@@ -28,7 +28,7 @@ struct Look {
     for (const OpenCall& x : open)
       if (strictly_before(x.tag(), t) && !ctx->order.relaxed(m->caller, x.party())) found.push_back(x.party());
     for (size_t k = 0; k < i; ++k)
-      if (!ctx->order.relaxed(m->caller, all[k].message->caller)) found.push_back(all[k].message->caller);
+      if (driver_of(all[k].message->stamp) == driver_of(m->stamp) && !ctx->order.relaxed(m->caller, all[k].message->caller)) found.push_back(all[k].message->caller);
     std::sort(found.begin(), found.end());
     found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;

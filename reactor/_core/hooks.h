@@ -27,6 +27,7 @@
   HOOK(deferred, Run, (uint32_t, uint32_t, PyObject*, PyObject*, PyObject*, PyObject*),                                                   \
        "(actor, method index, callable, args, kwargs, Completion): a call of a threaded or async actor begins")                           \
   HOOK(generator, Run, (Owned, Owned), "(completion's ref, first link's ref) -> what the caller of a streaming call gets")                \
+  HOOK(yielded, Run, (uint64_t), "(nanoseconds in which a streamed value was stored) -> what the generator's `yield` gives")               \
   HOOK(gather, Run, (PyObject*, PyObject*), "(what the call returned, callable) -> value of a dynamic call")                              \
   HOOK(unpicklable, Run, (PyObject*, PyObject*, PyObject*), "(exception of dumps, CallSpec::check or None, name) -> exception to raise "  \
        "for an argument")                                                                                                                 \

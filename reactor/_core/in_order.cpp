@@ -9,7 +9,7 @@ namespace {
 bool before(Message* a, Message* b) { return !b || compare(tag_of(a), tag_of(b)) < 0; }
 
 bool ancestor(TagView a, TagView b) {
-  return a.root == 0 || (a.root == b.root && a.depth <= b.depth && std::equal(a.tail, a.tail + a.depth, b.tail));
+  return (a.depth == 0 && a.root == roots_of(b.root)) || (a.root == b.root && a.depth <= b.depth && std::equal(a.tail, a.tail + a.depth, b.tail));
 }
 
 Candidate parked_front(const std::pair<const Tag, Batch>& entry) {
@@ -32,12 +32,15 @@ template <class Found> void each_head(Served& s, bool decides, Found found) {
   }
 }
 
-// The least message of all by its tag. `several`: it is not alone.
-Candidate least(Served& s, bool& several) {
+// The least message of all by its tag. `several`: it is not alone. `drivers`: more than one driver's calls have led to those that are there.
+Candidate least(Served& s, bool& several, bool& drivers) {
   Candidate best;
   size_t n = s.parked.size();
+  drivers = !s.parked.empty() && driver_of(s.parked.begin()->first.root) != driver_of(s.parked.rbegin()->first.root);
   each_head(s, true, [&](const Candidate& c) {
     ++n;
+    const uint64_t driver = driver_of(c.message->stamp);
+    if (driver != driver_of(best.message ? best.message->stamp : s.parked.empty() ? c.message->stamp : s.parked.begin()->first.root)) drivers = true;
     if (before(c.message, best.message)) best = c;
   });
   // The batches lie by their makers. All that a call's descendants have made lies behind what it made itself, and before the next.
@@ -50,12 +53,12 @@ Candidate least(Served& s, bool& several) {
   return best;
 }
 
-// Takes the messages out of their channels, but for the driver's: its own are in order. A process that runs one task after the other
+// Takes the messages out of their channels, but for a driver's: its own are in order. A process that runs one task after the other
 // may have sent what comes later first.
 bool park(Served& s) {
   bool any = false;
   for (auto& c : s.incoming) {
-    if (c->receiver.channel()->producer == 0) continue;
+    if (ctx->heap->procs[c->receiver.channel()->producer].kind == ProcKind::Driver) continue;
     c->last_seen.root = 0;
     c->last_seen.depth = 0;
     while (Message* m = c->receiver.peek()) {
@@ -121,8 +124,9 @@ Next go(Served& s, const Candidate& chosen) {
 // Whether one that is there and comes before `all[i]` must run first.
 bool behind_another(Served& s, const std::vector<Candidate>& all, size_t i) {
   if (s.by_arrival) return false;
+  const uint64_t driver = driver_of(all[i].message->stamp);
   for (size_t k = 0; k < i; ++k)
-    if (!ctx->order.relaxed(all[i].message->caller, all[k].message->caller)) return true;
+    if (driver_of(all[k].message->stamp) == driver && !ctx->order.relaxed(all[i].message->caller, all[k].message->caller)) return true;
   return false;
 }
 
@@ -140,8 +144,8 @@ Candidate first_to_come(Served& s) {
   return {};
 }
 
-Candidate choose(Served& s, const Candidate& least) {
-  if (s.by_arrival || ctx->order.any_relaxed()) return first_to_come(s);
+Candidate choose(Served& s, const Candidate& least, bool drivers) {
+  if (s.by_arrival || drivers || ctx->order.any_relaxed()) return first_to_come(s);
   bool may = arguments_ready(*least.awaiting, least.message) && ctx->order.may_start(s.actor, tag_of(least.message), least.message->caller);
   return may ? least : Candidate{};
 }
@@ -158,8 +162,8 @@ Candidate scripted(Served& s) {
 
 Next next_by_script(Served& s) {
   for (;;) {
-    bool several;
-    Candidate other = least(s, several);
+    bool several, drivers;
+    Candidate other = least(s, several, drivers);
     Candidate turn = scripted(s);  // after it: what has come since is not passed over
     if (turn.message && arguments_ready(*turn.awaiting, turn.message)) {
       ++s.played;
@@ -203,14 +207,14 @@ Next next_in_order(Served& s) {
     find_channels(s);
     if (s.hold.active) s.hold.seen = ctx->header->finished.load(memory_order_seq_cst);
     if (out_of_turn(s) && park(s)) looked_at = nullptr;
-    bool several;
-    Candidate first = least(s, several);
+    bool several, drivers;
+    Candidate first = least(s, several, drivers);
     if (!first.message) {
       end_hold(s);
       return {};
     }
     if (s.refuse) return go(s, first);
-    Candidate chosen = choose(s, first);
+    Candidate chosen = choose(s, first, drivers);
     if (chosen.message) {
       if (several && charge_waits(s, first, &chosen)) looked_at = nullptr;
       // The second time round: nothing has come in meanwhile that is before it.

@@ -8,8 +8,9 @@
 
 namespace reactor {
 
+// SmallView: the hold of an array over a value that has no pages of its own; View: of one that has.
 // Finished: a Task or Call whose results are settled; the message's holds are being given back (release_message), its block after them.
-enum class Entry : uint64_t { None = 0, Hold, Run, Block, Channel, Trying, Task, Weak, Call, View, Finished, Mask = 15 };
+enum class Entry : uint64_t { None = 0, Hold, Run, Block, Channel, Trying, Task, Weak, Call, View, Finished, SmallView, Mask = 15 };
 constexpr uint32_t kNoEntry = 0xffffffff;
 
 struct JournalChunk {
@@ -46,6 +47,16 @@ class Journal {
     if (i == kNoEntry) return;
     at(i).store(0, memory_order_release);
     free_.push_back(i);
+  }
+  // Clears all entries of this kind and calls `found` with the offset of each. For a process that leaves the run: nobody else uses the journal.
+  template <class Found> void clear_all(Entry tag, Found found) {
+    for (auto* c : chunks_)
+      for (auto& e : c->entry) {
+        const uint64_t v = e.load(memory_order_relaxed);
+        if (!v || Entry(v & uint64_t(Entry::Mask)) != tag) continue;
+        e.store(0, memory_order_release);
+        found(Off(v & ~uint64_t(Entry::Mask)));
+      }
   }
 
  private:

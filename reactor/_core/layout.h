@@ -1,14 +1,14 @@
-// What lies where in the shared heap, and the words every process agrees on.
+// The layout of the shared heap, and its structures, which all processes use.
 //
 //   offset 0      Header                     kHeaderPages of 64 KiB
-//                 page_state u32[pages]      who owns each 64 KiB page
+//                 page_state u32[pages]      the owner of each 64 KiB page
 //                 page_run   u32[pages]      length of the run that starts here; a slab page's owner
-//                 residence  Residence[pages] where the bytes of the value that starts here are (residence.h)
+//                 residence  Residence[pages] whether the value that starts here is in memory or on the disk (residence.h)
 //                 Proc[kMaxProcs]            one entry per process of the run
 //                 pages …                    slab pages and page runs (alloc.h)
 //
-// The heap is one memfd, mapped by the driver and inherited by every other process. Addresses differ between
-// processes, so shared structures name each other by offset (Off; 0 is "none").
+// The heap is one memfd, which the driver maps and every other process inherits. Addresses differ between processes, so
+// structures refer to each other by offset (Off; 0 means "none").
 #pragma once
 #include <array>
 #include <atomic>
@@ -32,10 +32,10 @@ constexpr uint32_t kMaxProcs = 16384;
 constexpr uint32_t kNoProc = 0xffffffff;
 constexpr uint32_t kMaxCores = 1024;  // beyond them two count as one
 constexpr int kClasses = 12;      // slab size classes, see alloc.h
-constexpr uint64_t kHeaderPages = 40;
+constexpr uint64_t kHeaderPages = 80;
 constexpr int kMaxResources = 4096;
 constexpr int kMaxDemands = 8192;  // distinct resource demands of tasks and actors
-constexpr int kMaxKinds = 16;     // of resources in one demand
+constexpr uint32_t kMaxParts = 1 << 18;  // of all demands
 constexpr int kCounters = 8;
 constexpr uint32_t kProcRotation = 1024;    // an entry is used again only after so many others, if there are as many
 constexpr uint64_t kEndedBytes = 16 << 20;  // of recordings of workers that have ended; more are not kept
@@ -47,8 +47,8 @@ constexpr int64_t kUnit = 10000;  // resources are counted in 1/10000, as Ray do
 
 inline uint64_t align_up(uint64_t n, uint64_t a) { return (n + a - 1) & ~(a - 1); }
 
-// A word to sleep on. `sleeping` is 1 from before the sleeper's last look at its condition until a ringer claims
-// the wake-up, so that of many ringers exactly one pays for the system call (bell.h).
+// A word on which a process sleeps. `sleeping` is 1 from before the sleeper's last check of its condition until a ringer takes over
+// the wake-up, so that only one of several ringers makes the system call (bell.h).
 struct Bell {
   atomic<uint32_t> word;
   atomic<uint32_t> sleeping;
@@ -60,8 +60,8 @@ enum class Digest : uint32_t { None = 0, Sampled, Full };  // see digest.h
 enum class Ordering : uint32_t { Arrival = 0, Logical, Strict };  // see order.h
 enum class ExitReason : uint32_t { Unknown = 0, Intended, CreationFailed, OutOfScope, IdlePool, SystemExit, Drained, Finished };
 
-// A pending object that a call must have to go on, told by the process that runs it once it has waited for a while. Who reads it may
-// see parts of two such, one after the other: it looks twice.
+// A pending object that a call waits for. The process that runs the call writes it after it has waited for a while. A reader may see parts of
+// two successive entries, so it reads twice.
 struct Wanted {
   atomic<Off> object;          // 0: not in use; stored last, and cleared before the ref is dropped
   atomic<uint32_t> by;         // the waiting call's process and place, as in Object::runner
@@ -120,13 +120,13 @@ struct alignas(64) Proc {
   }
 };
 
-// Of a run of pages that holds a value, see residence.h.
+// For each run of pages with a value: see residence.h.
 struct Residence {
   atomic<uint64_t> word;
   atomic<uint64_t> used;       // Header::large_puts at its last reading
 };
 
-// The supervisor tells a packed worker to host an actor, or to let it go (its inbox then says why).
+// A message of the supervisor to a packed worker: host an actor, or remove it (its inbox then has the reason).
 struct alignas(64) HostNote {
   Off next;
   Off actor;                   // Object
@@ -135,17 +135,22 @@ struct alignas(64) HostNote {
   uint32_t remove;
 };
 
-// What an ended worker has recorded; an encoded value follows.
+// The recording of an ended worker; an encoded value follows.
 struct alignas(64) EndedRecording {
   Off next;
   uint64_t size;               // of the value
 };
 
+// A resource that is asked for.
+struct Part {
+  int64_t amount;
+  int32_t index;
+};
+
 struct Demand {
   int32_t n;
   atomic<uint32_t> retired;    // nobody gets it any more: what it asks for was taken back
-  int32_t index[kMaxKinds];
-  int64_t amount[kMaxKinds];
+  uint32_t first;              // of its parts
   uint32_t setting = 0;        // what a worker must have been born with to run the task (see runtime/supervisor.py)
 };
 
@@ -214,15 +219,17 @@ struct Header {
   atomic<int64_t> resource_free[kMaxResources];
   atomic<uint32_t> demands;
   Demand demand[kMaxDemands];
+  uint32_t parts;                          // of the following that are in use
+  Part part[kMaxParts];
   atomic<uint32_t> pool[kPool];            // proc slot + 1 of each task worker
 };
 static_assert(sizeof(Header) <= kHeaderPages * kPage);
 
-// Object states. Only the process that moved Pending to Running may complete an object (or the supervisor, once
-// that process is dead), so a result has one writer.
+// Object states. Only the process that changed Pending to Running may complete an object (or the supervisor, after that process
+// has died), so a result has one writer.
 enum class State : uint32_t { Pending = 0, Running = 1, Value = 16, Error, Died, Cancelled };
 
-// The thing an object ref refers to: a call's result or a put value. Also the root of an actor (ActorBody).
+// The target of an object ref: the result of a call, or a put value. Also the root of an actor (ActorBody).
 struct alignas(64) Object {
   atomic<uint64_t> wait;     // bit 0: done; the rest: list of WaitNode (object.h)
   atomic<State> state;
@@ -254,21 +261,22 @@ constexpr uint16_t kRetiredCode = 1;   // Object::unwanted: who has put it there
 constexpr uint16_t kOpenCall = 0x8000; // on top of those: the first result of a call that is on a board (order.h)
 constexpr uint16_t kSeen = 0x4000;     // and: somebody has seen how the call ended, or nobody is to be told (failures.h)
 
-// Large arguments that several calls have in common are read copy-on-write: a program may write to what it got read-only, through
-// torch.from_numpy for example. Who reads them first and who gives them to a second call swap away Fresh; the other gives way, and
-// every later reading (of a call that is run again) is copy-on-write too. Shown: a result may show them (array_memory.h), for others to read.
+// Large arguments that several calls share are read copy-on-write, because a program can write to read-only arrays, for example through
+// torch.from_numpy. The first reader changes Fresh to ReadAsTheyLie, and a caller that shares the arguments with a second call changes Fresh
+// to InCommon; only one of the two succeeds. If the reader loses, it reads copy-on-write; if the caller loses, it stores a copy. Later reads (when a call
+// runs again) are copy-on-write, too. Shown: a result may refer to the arguments (array_memory.h), and others read them.
 enum ArgumentsUse : uint16_t { kFresh = 0, kReadAsTheyLie, kInCommon, kShown };
 
 enum class InboxState : uint32_t { Open = 0, Ending, Dead };
 
-// What the callers of an actor, and the actor itself, say of it for all to see; see order.h.
+// Flags of an actor that its callers and the actor itself set, and all processes read; see order.h.
 enum OrderFlag : uint32_t {
   kSeveral = 1,    // its handle was given to somebody: there may be several callers
   kOpenActor = 2, // it was given a handle or a ref: its calls may have further ones as consequences
   kPhysical = 4,  // it runs several calls at a time: its messages are taken as they come, and its calls hold nobody
 };
 
-// Where an actor's messages arrive: one channel per caller.
+// The inbox of an actor: its channels, one per caller.
 struct alignas(64) Inbox {
   atomic<Off> channels;      // list, pushed by callers
   atomic<uint32_t> proc;     // slot of the serving process, kNoProc until it starts
@@ -286,9 +294,9 @@ struct ActorBody {
   uint32_t weak;             // atomic: handles that do not keep the actor alive (those found by name)
 };
 
-// An encoded value (codec.h): header, then refs[deps + refs], buffers[], the stream, then the buffers, each
-// 64-byte aligned. The first `deps` refs are arguments to be replaced by their values. The last one is that of the arguments in which a
-// buffer of the value lies instead, if there is such a buffer (array_memory.h).
+// An encoded value (codec.h): header, then refs[deps + refs], buffers[], the stream, then the buffers, each 64-byte aligned. The first `deps`
+// refs are arguments, which are replaced by their values. If a buffer of the value is part of a call's arguments, the last ref refers to these
+// arguments (array_memory.h).
 struct ValueHeader {
   uint32_t stream;
   uint32_t deps;
@@ -313,15 +321,15 @@ constexpr uint8_t kStamped = 16;   // it tells when it was sent
 constexpr uint8_t kDynamic = 4;    // its result is the list of what its generator yields
 constexpr uint32_t kForever = 0xffffffff;
 
-// A cancel() of a call that runs, on its way to the process that runs it.
+// A cancel() of a running call, for the process that runs it.
 struct CancelNote {
   Off next;
   uint64_t uid;              // of the call's result
   uint32_t children;         // what it started is to be cancelled too
 };
 
-// A call on its way. In a channel it is followed by the further results' offsets, the arguments' value, the time at which it was sent (of an
-// actor that may have several callers) and its tag's tail; a task lies in a block of its own.
+// A call that has been sent. It is followed by the offsets of its further results, the value of its arguments, the time at which it was sent
+// (if the actor may have several callers), and the tail of its tag. A call of an actor is in a channel, a task in a separate block.
 constexpr Off kLetGo = 1;
 struct Message {
   uint32_t size;             // whole record

@@ -10,7 +10,7 @@ namespace reactor {
 namespace {
 
 PyObject* collected() {
-  Owned name(PyUnicode_FromString(ctx->slot == 0 ? "driver" : "worker"));
+  Owned name(PyUnicode_FromString(ctx->is_driver ? "driver" : "worker"));
   Owned data(ctx->recorder && !ctx->recorder->empty() ? ctx->recorder->data(name.get(), ctx->tick()) : PyDict_New());
   if (!data) return nullptr;
   Owned ran(PyList_New(0));
@@ -143,7 +143,7 @@ nb::list recordings(double timeout) {
   nb::list out;
   out.append(nb::make_tuple(ctx->slot, steal(recording_data())));
   if (ctx->inline_mode) return out;
-  if (ctx->slot == 0) fetch_ended();
+  if (ctx->is_driver) fetch_ended();
   for (auto& d : ctx->ended) out.append(nb::make_tuple(-1, nb::borrow(d.get())));
   static bool collecting = false;  // by another thread of this process; guarded by the GIL
   while (collecting) {

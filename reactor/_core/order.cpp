@@ -194,8 +194,9 @@ bool Order::may_start(uint32_t actor, TagView t, Party caller) {
       if (known < before_.size() && before_[known].first == off) same = before_[known++].second == version;
       now_.emplace_back(off, version);
       if (!same) {
-        // The driver's own later calls come after t; its board need not stand still.
-        again |= b->producer.load(memory_order_relaxed) != 0;
+        // A driver's own later calls come after t, and another driver's hold nothing; its board need not stand still.
+        const uint32_t p = b->producer.load(memory_order_relaxed);
+        again |= p == kNoProc || heap_->procs[p].kind != ProcKind::Driver;
         if (!scan(b, actor, t, caller)) return false;
       }
       off = b->next.load(memory_order_acquire);

@@ -30,6 +30,9 @@
 // Holding more than necessary costs time, never a deadlock: it waits for what comes before in the serial order only, and what
 // is first of all waits for nothing. What waits for something that comes later cannot be ordered; see Ordering.
 //
+// Several drivers in one session. Each has a range of roots of its own (kDriverBits), and no serial order is defined between what two of them
+// make: neither holds the other's messages, and an actor takes theirs in the order of arrival.
+//
 // The price. A caller is relaxed against a holder when waiting for it has cost too much (patience.h): x then holds t no more if the
 // caller of t is relaxed against x. A holder against which many callers are relaxed holds nobody any more.
 #pragma once
@@ -62,6 +65,9 @@ struct Tag {
     if (depth < kMaxTag) tail[depth++] = n;
   }
 };
+// The roots of the driver of this number are (number << kDriverBits) + 1, ...; that of a session's own driver is 0.
+constexpr uint32_t kDriverBits = 40;
+inline uint64_t driver_of(uint64_t root) { return root >> kDriverBits; }
 // Below 0: a is before b; an ancestor is before its descendants.
 inline int compare(TagView a, TagView b) {
   if (a.root != b.root) return a.root < b.root ? -1 : 1;
@@ -111,7 +117,7 @@ inline void extend(TagView caller, uint64_t number, uint32_t* to) {
 
 // x is before t and not its ancestor, for sure.
 inline bool strictly_before(TagView x, TagView t) {
-  if (x.root != t.root) return x.root < t.root;
+  if (x.root != t.root) return x.root < t.root && driver_of(x.root) == driver_of(t.root);
   uint32_t n = x.depth < t.depth ? x.depth : t.depth;
   for (uint32_t i = 0; i < n; ++i)
     if (x.tail[i] != t.tail[i]) return x.tail[i] < t.tail[i] && t.tail[i] < kHash;

@@ -80,8 +80,8 @@ struct Outgoing {
   void record(PyObject* name, uint64_t actor, PyObject* const* a);
   void number_it() {
     ++ctx->issued;
-    if (ctx->level == 0 && ctx->slot == 0) {
-      root = ctx->issued;
+    if (ctx->level == 0 && ctx->is_driver) {
+      root = ctx->roots + ctx->issued;
       return;
     }
     root = ctx->here.root;

@@ -200,7 +200,7 @@ void DeadProcess::settle_result(Off off, bool shown) {
 void DeadProcess::settle_entries() {
   // The block of a value that was just being stored goes with the object if that has it already.
   for (uint64_t v : entries_)
-    if (tag_of(v) == Entry::Hold)
+    if (tag_of(v) == Entry::Hold || tag_of(v) == Entry::SmallView)
       if (Off block = h_->at<Object>(off_of(v))->block) held_.insert(block);
   // The results of a call are shown one after the other while all are noted. (One that another call had stored is shown as well: it has run.)
   bool shown = false;
@@ -210,7 +210,8 @@ void DeadProcess::settle_entries() {
     Off off = off_of(v);
     switch (tag_of(v)) {
       case Entry::Run: settle_result(off, shown); break;
-      case Entry::Hold: drop_hold(ctx->local, h_->at<Object>(off)); break;
+      case Entry::Hold:
+      case Entry::SmallView: drop_hold(ctx->local, h_->at<Object>(off)); break;
       case Entry::View:
         unpin(residence_of(h_, h_->at<Object>(off)));
         drop_hold(ctx->local, h_->at<Object>(off));

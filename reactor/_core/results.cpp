@@ -38,18 +38,14 @@ void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* na
     o->state.store(State::Value, memory_order_relaxed);
     return;
   }
-  Owned fast(PySequence_Check(value) || PyIter_Check(value) ? PySequence_Fast(value, "") : nullptr);
-  if (!fast && PyErr_Occurred()) return store_failure(results, n, name);  // a generator that raised
-  if (!fast || PySequence_Fast_GET_SIZE(fast.get()) != Py_ssize_t(n)) {
-    PyErr_Clear();
-    if (fast)
-      PyErr_Format(PyExc_ValueError, "Task returned %zd objects, but num_returns=%u.", PySequence_Fast_GET_SIZE(fast.get()), n);
-    else
-      PyErr_Format(PyExc_ValueError, "Task returned %.100s, which is not a sequence, but num_returns=%u.", Py_TYPE(value)->tp_name, n);
+  Owned fast(PySequence_List(value));
+  if (!fast) return store_failure(results, n, name);  // it cannot be iterated, or is a generator that raised
+  if (PyList_GET_SIZE(fast.get()) != Py_ssize_t(n)) {
+    PyErr_Format(PyExc_ValueError, "Task returned %zd objects, but num_returns=%u.", PyList_GET_SIZE(fast.get()), n);
     fast.reset();
     return store_failure(results, n, name);
   }
-  for (uint32_t i = 0; i < n; ++i) store_results(results + i, 1, PySequence_Fast_GET_ITEM(fast.get(), i), name, nullptr);
+  for (uint32_t i = 0; i < n; ++i) store_results(results + i, 1, PyList_GET_ITEM(fast.get(), i), name, nullptr);
 }
 
 void store_gathered(const Off* results, PyObject* value, PyObject* name) {

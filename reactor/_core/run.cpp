@@ -295,6 +295,11 @@ void MessageRun::construct() {
 // Writes what came out into the results, which are completed in finish().
 void MessageRun::settle() {
   if (in_call_.discarded) {
+  } else if (ctx->departing && ctx->departing == actor_ && !handed_on_) {  // whatever the method has made of it
+    ctx->departing = 0;
+    value_.reset();
+    leaving_ = ExitReason::Intended;
+    settle_departure();
   } else if (!handed_on_ && !stream_ && kind_ == MessageKind::Call && unwanted(results_.data(), n_)) {
     PyErr_Clear();
   } else if (value_) {

@@ -1,4 +1,4 @@
-// What a worker knows of one inbox that it serves, and which of its messages runs next.
+// A worker's state for one inbox that it serves, and the choice of the next message.
 #pragma once
 #include <map>
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace reactor {
 
-// Of a message that others go before, or that nothing else keeps back but order.
+// Times of a message that waits because of order alone, or that later messages have overtaken.
 struct Queued {
   uint64_t since = 0;          // ns, when it was first seen so; 0: it was not
   uint64_t charged = 0;        // until when its wait is in somebody's account (patience.h)
@@ -28,7 +28,7 @@ struct Incoming {
   bool mixed = true;           // it has the messages of several tasks or actors, in the order in which these began
 };
 
-// A call that was taken out of its channel because it has to wait: those behind it may come before it.
+// A call that was taken out of its channel because it has to wait, while calls behind it may run before it.
 struct Parked {
   Kept kept;
   Awaiting awaiting;
@@ -36,7 +36,7 @@ struct Parked {
   Message* message() const { return ctx->heap->at<Message>(kept.block); }
 };
 
-// The parked calls that one call has made, by their numbers. Never empty.
+// The parked calls that were made by one call, in the order of their numbers. Never empty.
 struct Batch {
   std::vector<Parked> calls;
   size_t first = 0;            // those before it have run
@@ -49,7 +49,7 @@ struct Before {
   bool operator()(TagView a, TagView b) const { return compare(a, b) < 0; }
 };
 
-// While messages are there and none may start.
+// The state while there are messages, but none of them may start.
 struct Hold {
   bool active = false;
   Tag of;                            // the message that waits, also while others run
@@ -79,7 +79,7 @@ struct Served {
   size_t played = 0;
 };
 
-// What runs next: the head of a channel, a call that was set aside (its place), or the first of a parked batch.
+// The next call to run: the head of a channel, a call that was set aside (its index), or the first call of a parked batch.
 struct Next {
   Incoming* head = nullptr;
   long aside = -1;
@@ -87,7 +87,7 @@ struct Next {
   explicit operator bool() const { return head || aside >= 0 || parked; }
 };
 
-// A message that could be the next one: the first that its caller has there.
+// A message that could be the next one: the first message of its caller.
 struct Candidate {
   Message* message = nullptr;
   Awaiting* awaiting = nullptr;
@@ -96,27 +96,29 @@ struct Candidate {
 };
 
 inline TagView tag_of(Message* m) { return {m->stamp, m->tail(), m->depth}; }
-// The tag of the call that made it.
-inline TagView maker_of(Message* m) { return {m->depth ? m->stamp : 0, m->tail(), m->depth ? last_number(m->tail(), m->depth) : 0}; }
+inline uint64_t roots_of(uint64_t root) { return driver_of(root) << kDriverBits; }
+// The tag of the call that made it; of a driver's own, the tag before its first.
+inline TagView maker_of(Message* m) { return {m->depth ? m->stamp : roots_of(m->stamp), m->tail(), m->depth ? last_number(m->tail(), m->depth) : 0}; }
 
 void find_channels(Served& s);           // those that callers have opened since
 
-// The least message by its tag, once nothing can come before it any more; nothing while it has to wait. See order.h.
+// The message with the smallest tag, if no message with a smaller tag can arrive any more; otherwise none. See order.h.
 Next next_in_order(Served& s);
 std::vector<Candidate> candidates(Served& s, size_t most, bool decides);  // by their tags; decides: the next is chosen among them
 Kept take_parked(Served& s, const Next& next);
 bool order_ready(const Served& s);       // for the wait loop, without the GIL: another look is worth while
 uint64_t held_until(const Served& s);    // when to look whether it must be given up
-// It is time; or, `alone`, everybody else sleeps. `busy`: this process itself runs a call.
+// Checks whether the hold must end, because its time has come or (`alone`) because all other processes sleep. `busy`: this process runs a call.
 void look_at_hold(Served& s, bool alone, bool busy = false);
 std::vector<Kept> forget_parked(Served& s);  // the inbox is served no more
 void actor_was_given(Served& s);
 void add_to_script(Served& s, PyObject* tags);
 
-// Of holds.cpp.
+// Defined in holds.cpp.
 void begin_hold(Served& s);
 void end_hold(Served& s);
-// Nothing may run, or (`chosen`) others go before: charges the wait of those that order keeps back. True: some are relaxed now.
+// Adds the waiting time of messages that order keeps back to the accounts of their callers, when no message may run, or (`chosen`) another
+// one runs before them. Returns whether some pairs are relaxed now.
 bool charge_waits(Served& s, const Candidate& first, const Candidate* chosen);
 void charge_held(Served& s, const Candidate& chosen);  // it has waited, and runs now
 inline bool in_order(const Served& s) {

@@ -65,7 +65,7 @@ Mapping* Mapping::open(Heap* h, Off block) {
   uint64_t size = align_up(value_end(h->at<ValueHeader>(block)), memory_page());
   int file = h->spill_file();
   if (file < 0) {
-    PyErr_SetString(PyExc_OSError, "reading a value that was moved to the disk: the program has closed the spill file's descriptor, which is not its own");
+    PyErr_SetString(PyExc_OSError, "cannot read a value that was moved to the disk: the program has closed the file descriptor of the spill file, which it had not opened");
     return nullptr;
   }
   if (size >= kMapped) {

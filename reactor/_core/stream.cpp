@@ -221,21 +221,34 @@ bool Stream::drain(PyObject* generator) {
     return false;
   }
   uint32_t mine = epoch;
+  const bool sends = hooks.yielded && PyGen_CheckExact(generator);
+  Owned told;  // what the generator's last `yield` is to give
   for (;;) {
     if (unwanted()) {
       PyErr_SetNone(PyExc_KeyboardInterrupt);
       return false;
     }
     if (!wait_to_be_let_on()) return false;
-    Owned value(PyIter_Next(generator));
+    PyObject* next = nullptr;
+    if (sends && told) {
+      if (PyIter_Send(generator, told.get(), &next) == PYGEN_RETURN) Py_CLEAR(next);
+    } else {
+      next = PyIter_Next(generator);
+    }
+    Owned value(next);
     if (epoch != mine) {
       value.reset();
       PyErr_SetString(PyExc_RuntimeError, "the runtime was shut down while a generator was running");
       return false;
     }
     if (!value) return !PyErr_Occurred();
+    const uint64_t before = sends ? now_ns() : 0;
     if (!item(value.get())) return false;
     value.reset();
+    if (sends) {
+      told = hooks.yielded(now_ns() - before);
+      if (!told) return false;
+    }
     if (Owned gated = gate()) {
       auto* ticket = reinterpret_cast<PyRef*>(gated.get());
       int e;

@@ -131,20 +131,23 @@ Off claim_task(Heap* h, uint32_t me, TaskQueue* q, Note note, Strike strike) {
 // Resources. Taken by compare-and-swap, one after the other, with give-back on failure: no lock.
 inline void give_resources(Header* hdr, uint32_t demand) {
   const Demand& d = hdr->demand[demand];
-  for (int i = 0; i < d.n; ++i) hdr->resource_free[d.index[i]].fetch_add(d.amount[i], memory_order_acq_rel);
+  const Part* parts = hdr->part + d.first;
+  for (int i = 0; i < d.n; ++i) hdr->resource_free[parts[i].index].fetch_add(parts[i].amount, memory_order_acq_rel);
 }
 // The part of a demand that a waiting task lends out and takes back, whatever is free: CPUs, by whatever name.
 inline void give_cpus(Header* hdr, uint32_t demand, int sign = 1) {
   const Demand& d = hdr->demand[demand];
+  const Part* parts = hdr->part + d.first;
   for (int i = 0; i < d.n; ++i)
-    if (hdr->resource_lent[d.index[i]]) hdr->resource_free[d.index[i]].fetch_add(sign * d.amount[i], memory_order_acq_rel);
+    if (hdr->resource_lent[parts[i].index]) hdr->resource_free[parts[i].index].fetch_add(sign * parts[i].amount, memory_order_acq_rel);
 }
 inline void take_cpus_anyway(Header* hdr, uint32_t demand) { give_cpus(hdr, demand, -1); }
 inline bool can_take(Header* hdr, uint32_t demand) {
   const Demand& d = hdr->demand[demand];
+  const Part* parts = hdr->part + d.first;
   if (d.retired.load(memory_order_acquire)) return false;
   for (int i = 0; i < d.n; ++i)
-    if (hdr->resource_free[d.index[i]].load(memory_order_acquire) < d.amount[i]) return false;
+    if (hdr->resource_free[parts[i].index].load(memory_order_acquire) < parts[i].amount) return false;
   return true;
 }
 // Failing on a later kind gives back the earlier ones, which others may have missed meanwhile: `disturbed` is then set,
@@ -152,14 +155,15 @@ inline bool can_take(Header* hdr, uint32_t demand) {
 inline bool take_resources(Header* hdr, uint32_t demand, bool* disturbed = nullptr) {
   if (!can_take(hdr, demand)) return false;
   const Demand& d = hdr->demand[demand];
+  const Part* parts = hdr->part + d.first;
   for (int i = 0; i < d.n; ++i) {
-    atomic<int64_t>& free = hdr->resource_free[d.index[i]];
+    atomic<int64_t>& free = hdr->resource_free[parts[i].index];
     int64_t have = free.load(memory_order_acquire);
     bool got = false;
-    while (have >= d.amount[i] && !(got = free.compare_exchange_weak(have, have - d.amount[i], memory_order_acq_rel))) {}
+    while (have >= parts[i].amount && !(got = free.compare_exchange_weak(have, have - parts[i].amount, memory_order_acq_rel))) {}
     if (!got) {
       if (disturbed && i > 0) *disturbed = true;
-      while (i-- > 0) hdr->resource_free[d.index[i]].fetch_add(d.amount[i], memory_order_acq_rel);
+      while (i-- > 0) hdr->resource_free[parts[i].index].fetch_add(parts[i].amount, memory_order_acq_rel);
       return false;
     }
   }

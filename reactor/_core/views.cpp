@@ -106,7 +106,7 @@ PyObject* new_view(Object* o, uint8_t* data, uint64_t size, Mapping* mapping, bo
   v->pinned = !mapping && in_run(o);
   if (mapping) mapping->take();
   if (v->pinned) pin_again(residence_of(ctx->heap, o));
-  v->note = ctx->local.journal.add(ctx->heap->off(o), v->pinned ? Entry::View : Entry::Hold);
+  v->note = ctx->local.journal.add(ctx->heap->off(o), v->pinned ? Entry::View : Entry::SmallView);
   return reinterpret_cast<PyObject*>(v);
 }
 

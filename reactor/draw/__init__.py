@@ -1,1 +1,1 @@
-"""A reactor graph as text, Mermaid, DOT or an HTML page: a module each, with `render(graph, timings=None) -> str`."""
+"""Drawings of a reactor graph: text, Mermaid, DOT and HTML. Each format is a module with `render(graph, timings=None) -> str`."""

@@ -1,4 +1,4 @@
-"""A reactor graph as one HTML page that needs no network: laid out by Graphviz, panned and zoomed in the browser."""
+"""A reactor graph as one HTML page that needs no network. Graphviz makes the layout; the browser can pan and zoom."""
 
 import re
 from html import escape
@@ -31,7 +31,7 @@ def _svg(text):
     except ImportError as error:
         raise ImportError(
             "The HTML page of a graph is laid out by pygraphviz, which is not installed: pip install rayshim[graph]. "
-            "text(), mermaid() and dot() do without it",
+            "text(), mermaid() and dot() do not need it",
             name="pygraphviz",
         ) from error
     drawn = pygraphviz.AGraph(string=text).draw(format="svg", prog="dot").decode()

@@ -1,4 +1,4 @@
-"""A reactor graph in Mermaid's flowchart language: what GitHub and many editors draw."""
+"""A reactor graph in Mermaid's flowchart language, which GitHub and many editors can draw."""
 
 from reactor.draw.picture import FOLD, picture
 from reactor.draw.text import delay_text

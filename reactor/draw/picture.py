@@ -1,4 +1,4 @@
-"""What every drawing shows: the graph's reactions as nodes in groups, arrows between them, alike reactors folded into one."""
+"""The common content of all drawings: reactions as nodes in groups, and arrows between them; similar reactors are drawn as one."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass

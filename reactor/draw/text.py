@@ -1,4 +1,4 @@
-"""A reactor graph as plain text: level by level, each reaction with what it sends."""
+"""A reactor graph as plain text: level by level, each reaction with the values that it sends."""
 
 from collections import defaultdict
 

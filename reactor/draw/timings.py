@@ -1,4 +1,4 @@
-"""How often and how long each reaction ran, and where: what the drawings show beside the graph."""
+"""Measurements for the drawings: how often, how long and in which worker each reaction ran."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ from reactor.recorded import activity
 
 @dataclass(frozen=True)
 class Timings:
-    """Timings by qualified name of the reaction, over `wall` seconds (0: not known); `workers`: {reactor: number of its worker},
-    of those that share a process."""
+    """Timings by qualified name of the reaction, for a run of `wall` seconds (0: unknown). `workers`: {reactor: number of its worker}, for reactors
+    that share a process."""
 
     wall: float = 0.0
     reactions: dict[str, Timing] = field(default_factory=dict)
@@ -18,11 +18,11 @@ class Timings:
 
     @classmethod
     def from_recording(cls, recording, seconds=None, wall=None):
-        """What a recording tells: calls of every reaction and the time that it ran, the callers' own time.
+        """The Timings of a recording: calls and time of each reaction, and the callers' own time.
 
         Arguments:
-            seconds: {qualified name: seconds that it ran}, where the recording does not know or knows it less well.
-            wall: seconds of the whole; default: the time of the caller that spent the most.
+            seconds: {qualified name: seconds that it ran}, which override those of the recording.
+            wall: seconds of the whole run; default: the time of the busiest caller.
         """
         runs, spent = activity(recording)
         by_caller = Counter()

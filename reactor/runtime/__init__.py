@@ -1,1 +1,1 @@
-"""The runtime's three kinds of processes: driver, zygote (which is also the supervisor), worker."""
+"""The three kinds of processes of the runtime: driver, zygote (which is also the supervisor), worker."""

@@ -1,4 +1,4 @@
-"""What each of several actors in one process has of its own, as if it had a process of its own."""
+"""Separate state for several actors in one process: random state, classes sent by value, and numbers of threads."""
 
 import os
 import random
@@ -15,7 +15,7 @@ FORGET, FRESH = -1, -2
 
 
 class _Module(NamedTuple):
-    """One generator: how to find it, exchange it where its memory is not known, and begin it as its import does."""
+    """One random generator: how to find it, how to exchange its state if its address is unknown, and how to reset it to its state after import."""
 
     name: str
     loaded: Callable
@@ -26,7 +26,7 @@ class _Module(NamedTuple):
 
 
 def _generators():
-    """The global generators whose states are kept apart."""
+    """The global random generators whose states are separate for each actor."""
     m = sys.modules
     return [
         _Module("random", lambda: True, random_memory.of_random, random.getstate, random.setstate, random.seed),
@@ -50,8 +50,8 @@ def _generators():
 
 
 def _is_there(name):
-    """Whether a module is imported, to its end. This is asked in a thread that may have been stopped amid an import: nothing may be
-    imported by the question, as some modules do that are asked for an attribute (importlib then loses what the thread waits for)."""
+    """Whether a module is completely imported. This runs in a thread that may have been stopped inside an import, so the check itself must not import
+    anything. (Some modules import others when an attribute is read; importlib then loses track of the thread's import.)"""
     return name in sys.modules and not _being_imported(name)
 
 
@@ -59,14 +59,13 @@ def _being_imported(name):
     return getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False)
 
 
-# Where cloudpickle has the classes that came by value: an actor's own, so that a class attribute is no other actor's.
+# cloudpickle's table of classes sent by value. Each actor has its own, so that actors do not share class attributes.
 _CLASSES = "_DYNAMIC_CLASS_TRACKER_BY_ID"
 
 
 class ActorStates:
-    """Keeps `random`, `numpy.random` and `torch`, and the classes that came by value, apart for the actors of one process. The
-    core exchanges what it can (reactor/_core/actor_states.h) and calls this for the rest. `current`: who has its turn; actors
-    made later are then born with all that it has imported. 0: nobody."""
+    """Separate states of `random`, `numpy.random`, `torch`, and of classes sent by value, for the actors of one process. The core exchanges the states
+    whose addresses are known (reactor/_core/actor_states.h), and calls this class for the others. `current`: the running actor, 0: none."""
 
     def __init__(self, current=0):
         import numpy.random  # noqa: F401  else imported when it is first used
@@ -85,8 +84,8 @@ class ActorStates:
             _core.exchange_variable(vars(cloudpickle), _CLASSES, weakref.WeakValueDictionary)
 
     def keep_threads(self):
-        """From now on each actor has its own numbers of threads, and its own value of the variable that says them. (In inline placement:
-        elsewhere a method may run in another thread each time, of which some libraries keep the number.)"""
+        """From now on, each actor has its own numbers of threads for numeric libraries, and its own value of the environment variable. Only for inline
+        placement: in packed placement a method may run in another thread each time, and some libraries store the number per thread."""
         self._threads = set()
         _core.exchange_environment(os.environ._data, os.environ.encodekey(threads.OPENMP))
         self._find_libraries()
@@ -102,8 +101,8 @@ class ActorStates:
                 _core.exchange_threads(get, put, min(library.most, library.default()))
 
     def switched(self, outer, inner):
-        """The core's hook. Actor `inner` has its turn after `outer` (0: nobody), or `outer` is gone (FORGET), or has its turn and no
-        state yet of something that was imported meanwhile (FRESH)."""
+        """Hook of the core: actor `inner` runs after `outer` (0: none). With FORGET, actor `outer` has ended. With FRESH, actor `outer` runs and has no
+        state yet for a generator that was imported since."""
         if inner == FORGET:
             for name in self._known.pop(outer, ()):
                 self._saved.pop((outer, name), None)
@@ -121,14 +120,14 @@ class ActorStates:
                 self._begin(inner)
 
     def seed(self, actor, seed, tag):
-        """The actor, whose turn it is, begins: what this process was born with is seeded as in a process of the actor's own, what was
-        imported later begins as it does at its import."""
+        """Initializes the states of a new, running actor. Generators that the process had from its start are seeded as in a process of the actor's own;
+        generators that were imported later get their state after import."""
         reseed(seed, tag)
         self._known[actor] = {module.name for module in self._found} if self._born is None else set(self._born)
         self._begin(actor)
 
     def read(self, current):
-        """What `write` takes: the states of all generators as they are now, while `current` has its turn."""
+        """The current states of all generators, for `write`, while actor `current` runs."""
         self._find(current)
         return [(module, module.read()) for module in self._found]
 
@@ -144,7 +143,7 @@ class ActorStates:
                 known.add(module.name)
 
     def _find(self, current):
-        """What was imported since the last look was imported by the actor `current`, or before all."""
+        """Searches for generators that were imported since the last search, by the actor `current` or before the first actor."""
         for module in [module for module in self._missing if module.loaded()]:
             self._missing.remove(module)
             self._found.append(module)

@@ -33,12 +33,12 @@ class Births:
         if self._killed >= _LIMIT:
             if self._killed == _LIMIT:
                 self._tell(
-                    f"task workers are killed (signal {os.WTERMSIG(status)}) before they can run anything; the tasks wait, and others "
-                    "are started. If nobody kills them, the machine may be out of memory"
+                    f"task workers are killed (signal {os.WTERMSIG(status)}) before they can run anything; the tasks wait, and new workers "
+                    "are started. If no program kills them, the machine may be out of memory"
                 )
             return KILLED
         if self._stillborn >= _LIMIT:
-            self._tell("task workers die before they can run anything; see their output. The tasks that wait fail")
+            self._tell("task workers die before they can run anything; see their output. All waiting tasks fail")
             self._stillborn = 0
             return STILLBORN
         return LIVES

@@ -1,7 +1,7 @@
-"""Messages to the supervisor: who sends what, and how they look on the socket.
+"""Messages to the supervisor, and their format on the socket.
 
-One datagram each. The core's own are a byte and an offset; the others a pickled tuple whose first item names the request. A
-request that wants an answer carries the offset of an object that the supervisor completes (`ask`).
+Each message is one datagram. A message of the core is a byte and an offset. Other messages are a pickled tuple whose first item is the name of the
+request. A request with an answer contains the offset of an object that the supervisor completes (`ask`).
 """
 
 import os
@@ -16,13 +16,14 @@ LARGEST = 128 * 1024  # bytes of one message
 
 
 class Sender:
-    """This process's end towards the supervisor. Thread-safe: a datagram is sent whole."""
+    """This process's end towards the supervisor. Thread-safe: a datagram is sent whole. `scope`: where a session has several drivers, the
+    one of this process (see reactor.runtime.drivers)."""
 
-    def __init__(self, socket):
-        self._socket = socket
+    def __init__(self, socket, scope=None):
+        self._socket, self._scope = socket, scope
 
     def tell(self, request, *arguments):
-        data = pickle.dumps((request, *arguments))
+        data = pickle.dumps((request, *arguments) if self._scope is None else ("for", self._scope, request, *arguments))
         if len(data) > LARGEST:
             raise ValueError(f"{request}: {len(data)} bytes are too many for a control message (at most {LARGEST})")
         error = _core.send_message(self._socket.fileno(), data)
@@ -32,7 +33,7 @@ class Sender:
             )
 
     def ask(self, request, *arguments, timeout=None):
-        """Sends, and waits for the answer. Raises what the supervisor answered with, TimeoutError when the time is up."""
+        """Sends a request and returns its answer. Raises the exception that the supervisor answered, or TimeoutError after `timeout` seconds."""
         ref, offset = _core.request()
         self.tell(request, *arguments, offset)
         ok_and_value = _core.get([ref], timeout)

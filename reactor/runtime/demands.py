@@ -12,23 +12,22 @@ class Demands:
         self._numbers = {(frozenset({("CPU", _core.UNIT)}), None): 0, (frozenset(), None): 1}
         self._index = {name: i for i, name in enumerate(_core.resources())}
         self.settings = [None]  # what task workers are born with, by number; the demands of tasks name one
+        self.unused = set()  # settings of drivers that have ended
         self.reservations = Reservations(lambda wanted: self.number(wanted, "a placement group"), _core.reply)
 
     def number(self, resources, whose, within=None, setting=None):
         """Number of the demand {name: amount in 1/10000}, `within` the reservation of that key. Tells the driver once if it can
         never be met."""
-        if setting not in self.settings:
-            self.settings.append(setting)
-        number = self.settings.index(setting)
+        place = self._place(setting)
         if within is not None:
-            return self.reservations.demand_within(within, resources, number)
+            return self.reservations.demand_within(within, resources, place)
         amounts = frozenset((k, v) for k, v in resources.items() if v)
         key = (amounts, setting)
         if key not in self._numbers:
             for name in resources:
                 if name not in self._index:
                     self._index[name] = _core.register_resource(name, 0)
-            self._numbers[key] = _core.demand([(self._index[k], v) for k, v in sorted(amounts)], number)
+            self._numbers[key] = _core.demand([(self._index[k], v) for k, v in sorted(amounts)], place)
             there = _core.resources()
             lacking = [
                 f"{v / _core.UNIT:g} of {k}, of which there are {there[k][0] / _core.UNIT:g}"
@@ -40,3 +39,17 @@ class Demands:
                     f"{whose} asks for {'; '.join(lacking)}: it will wait for ever. Ask for less, or start with more (init(num_cpus=, num_gpus=, resources=))"
                 )
         return self._numbers[key]
+
+    def _place(self, setting):
+        """The place of a setting among all; a new one takes that of an unused one, because demands name it and there is room for few."""
+        if setting in self.settings:
+            return self.settings.index(setting)
+        for place, old in enumerate(self.settings):
+            if old in self.unused:
+                self.unused.discard(old)
+                self.settings[place] = setting
+                for amounts, of in [key for key in self._numbers if key[1] == old]:
+                    self._numbers[amounts, setting] = self._numbers.pop((amounts, of))
+                return place
+        self.settings.append(setting)
+        return len(self.settings) - 1

@@ -1,4 +1,4 @@
-"""Processes that workers have started and left behind: found through /proc, and ended."""
+"""Finds the processes that workers have started and left behind, through /proc, and ends them."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The driver's side of a run: starts the zygote, hands on workers' output, ends everything."""
+"""The driver's side of a run: starts the zygote, shows the workers' output, and ends everything."""
 
 import contextlib
 import fcntl
@@ -14,7 +14,7 @@ import time
 from reactor import _core, codec
 from reactor.runtime import descendants, output
 from reactor.runtime.control import Sender
-from reactor.runtime.descriptors import CONTROL_FD, FIRST_FREE_FD, HEAP_FD, LINE_FD, SEND_FD, SPILL_FD
+from reactor.runtime.descriptors import CONTROL_FD, FIRST_FREE_FD, HEAP_FD, LINE_FD, LISTEN_FD, SEND_FD, SPILL_FD
 
 PATIENCE = 0.1, 0.1  # seconds, and share of the time, that a caller may be blocked because of order
 # The interpreter puts the current directory first on the path of such a program: nothing may be imported from there. This package's
@@ -31,26 +31,28 @@ class Driver:
     """One run: shared heap, zygote, workers. Made by `start`, ended by `stop`.
 
     Arguments:
-        cpus: int or float, what tasks and actors may use at once.
+        cpus: int or float, number of CPUs that tasks and actors may use at the same time.
         resources: {name: amount}, further resources.
-        store_limit: bytes that large values may take together.
-        plugin: name of the module that gives the hooks of this layer's user (see reactor.runtime.plugin).
+        store_limit: most bytes of all large values together.
+        plugin: name of the module with the functions of the higher layer (see reactor.runtime.plugin).
         settings: dict for the plugin, sent to every worker; picklable.
         preload: names of modules that the zygote imports before the first fork.
-        variables: {name: value} of environment variables that the workers have if the program has not set them.
-        show: called with (stream, label, pid, line) for each line that a worker printed; stream is 1 or 2. None: not shown. May
-            be set as an attribute until the first actor or task is made. So may `lost`: called with a text for each failed call
-            whose result nobody has seen and nobody can ask for any more, as the plugin's `lost_text` has it.
-        ordering: "logical" (an actor's messages in the order of the program's serial run), "strict" (the same, and an error where that
-            cannot be) or "arrival"; see _core/order.h.
-        patience: (seconds, share of the time) that a caller may be blocked, in logical order, by each of those that keep it waiting.
-        digesting: what calls add to the digest (_core/digest.h): 0 nothing, 1 large buffers sampled, 2 everything.
-        keeping: calls are told to the hooks makes, made, result, began, executed and ended.
-        inline: everything in this process, no zygote, each call run at the point of call.
-        spilling: where large values go that do not fit: a dict of `directory`, a path; `note`, bytes after which the user is
-            told, then at each doubling, 0 for never; `note_text`, added to that line. None: a full store is an error.
-        packed: {"workers": number of processes, "groups": names of the actors that share each, "alone": of those that
-            share none} for packed workers (see reactor.runtime.hosting); None: a process per actor.
+        variables: {name: value} of environment variables for workers, unless the program has set them.
+        show: called with (stream, label, pid, line) for each line that a worker prints; stream is 1 or 2. None: the output is not shown. It may
+            be set as an attribute until the first actor or task is made. So may `lost`, which is called with a text (from the plugin's
+            `lost_text`) for each failed call whose last ref is gone and whose result nobody asked for.
+        ordering: "logical" (an actor runs its calls in the order of the program's serial run), "strict" (the same, and an error if this is
+            impossible) or "arrival"; see _core/order.h.
+        patience: (seconds, share of the time): the budget for which logical order may block a caller, for each call that it waits for.
+        digesting: the part of calls that the digest covers (_core/digest.h): 0 nothing, 1 large buffers sampled, 2 everything.
+        keeping: whether calls are reported to the hooks makes, made, result, began, executed and ended.
+        inline: everything in this process, without a zygote; each call runs to its end where it is made.
+        spilling: where large values go if the store is full: a dict of `directory`, a path; `note`, bytes after which the user gets a message,
+            then at each doubling, 0 for never; `note_text`, added to that message. None: a full store is an error.
+        packed: {"workers": number of processes, "groups": for each process the names of its actors, "alone": names of the actors with their own
+            process} for packed workers (see reactor.runtime.hosting); None: a process per actor.
+        listening: a socket on which drivers come to this session, which then makes no calls of its own (see reactor.runtime.drivers);
+            about: a dict that those are told.
     """
 
     def __init__(
@@ -71,6 +73,8 @@ class Driver:
         digesting=0,
         keeping=False,
         packed=None,
+        listening=None,
+        about=None,
     ):
         self.cpus = cpus
         self.resources = {"CPU": cpus, **resources}
@@ -86,6 +90,7 @@ class Driver:
         self.keeping = keeping
         self.spilling = spilling
         self.packed = packed
+        self.listening, self.about = listening, about
         self.zygote = None
         self.control = None
         self._line = self._socket = None
@@ -111,6 +116,7 @@ class Driver:
             patience=self.patience,
             digesting=self.digesting,
             keeping=self.keeping,
+            head=self.listening is not None,
         )
         for name, amount in self.resources.items():
             _core.register_resource(name, round(amount * _core.UNIT), name == "CPU")
@@ -131,8 +137,8 @@ class Driver:
                 self._line.sendall(_framed(self._config()))
             except ConnectionError as error:
                 raise RuntimeError(
-                    f"init: the process that starts the workers (pid {self.zygote}) has ended before it was told what to run ({error.strerror}). Somebody "
-                    "has killed it, or Python cannot start there: see what it wrote on stderr, then call init() again"
+                    f"init: the process that starts the workers (pid {self.zygote}) ended before it was ready ({error.strerror}). It was killed, "
+                    "or Python could not start in it: see its output on stderr, then call init() again"
                 ) from None
             thread = threading.Thread(target=self._read_line, name="reactor-output", daemon=True)
             thread.start()
@@ -145,12 +151,13 @@ class Driver:
         return {
             "path": list(sys.path),
             "own_path": _path_without_the_programs(),
-            "cwd": _current_directory(),
+            "cwd": current_directory(),
             "plugin": self.plugin,
             "settings": self.settings,
             "preload": self.preload,
             "spilling": self.spilling,
             "packed": self.packed,
+            "drivers": self.about if self.listening is not None else None,
             "parent": os.getpid(),
             # The kernel's "parent died" signal follows the thread that spawned, so only the main thread's counts.
             "die_with_parent": threading.current_thread() is threading.main_thread(),
@@ -161,6 +168,7 @@ class Driver:
         program = _PROGRAM.format(root=_ROOT) + " " * 160
         pairs = [(heap, HEAP_FD), (control, CONTROL_FD), (send, SEND_FD), (line, LINE_FD)]
         pairs += [(spill, SPILL_FD)] if spill >= 0 else []
+        pairs += [(self.listening.fileno(), LISTEN_FD)] if self.listening is not None else []
         # The driver's own flags (-O, -W, -X, -I) stay the driver's, as in Ray; PYTHONOPTIMIZE and the like hold for the workers too.
         argv = [sys.executable, "-c", program]
         copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD) for fd, _ in pairs]
@@ -196,13 +204,17 @@ class Driver:
             descendants.end(lambda: descendants.in_session(self.zygote))
 
     def forget(self):
-        """In a forked child: lets go of the descriptors, and of nothing else."""
+        """In a forked child: closes the descriptors, and ends nothing."""
         if self.zygote is not None:
             self._line.close()
             self._socket.close()
 
+    def wait(self):
+        """Until the run's other processes have ended."""
+        self._thread.join()
+
     def stop(self):
-        """Ends every process of the run and lets go of its memory. Arrays that the program still has stay valid."""
+        """Ends every process of the run and frees its memory. Arrays that the program still has stay valid."""
         self._stopping = True
         if self.zygote is not None:
             try:
@@ -222,8 +234,8 @@ class Driver:
 
 
 def _wait_for_end(pid):
-    """Waits for the zygote; after 10 s it is ended the hard way (its workers die with it). What the workers have started ends with it;
-    if it was killed, this is left to do."""
+    """Waits until the zygote has ended; kills it after 10 s, and its workers die with it. The zygote ends the processes that workers have started; if
+    it was killed, this function does."""
     deadline = time.monotonic() + 10
     pause = 0.0005
     while True:
@@ -244,7 +256,7 @@ def _wait_for_end(pid):
 
 @contextlib.contextmanager
 def _standard_descriptors_taken():
-    """A program may have closed its standard input, output or error. What is opened meanwhile is then not taken for one of them."""
+    """A context manager that occupies closed standard descriptors (0 to 2), so that files opened inside the block do not get their numbers."""
     taken = []
     try:
         while not taken or taken[-1] <= 2:
@@ -255,8 +267,8 @@ def _standard_descriptors_taken():
             os.close(fd)
 
 
-def _current_directory():
-    """None: it has been removed; the workers inherit it as it is."""
+def current_directory():
+    """The current directory; None if it has been removed (the workers then inherit it as it is)."""
     try:
         return os.getcwd()
     except OSError:
@@ -264,11 +276,11 @@ def _current_directory():
 
 
 def _path_without_the_programs():
-    """`sys.path` without the directories of the program's own modules, and with the standard library's first: what the runtime's processes
-    import for themselves, the program may have a module of the same name as."""
+    """`sys.path` without the directories of the program's own modules, and with the standard library first, for the imports of the runtime itself:
+    the program may have modules with the same names."""
     main = getattr(sys.modules.get("__main__"), "__file__", None)
     library = os.path.dirname(os.__file__)
-    programs = {"", ".", _current_directory()}
+    programs = {"", ".", current_directory()}
     if main:
         directory = os.path.dirname(os.path.realpath(main))
         # Under `python -m doctest` or `-m cProfile` the main module is a library's.
@@ -283,13 +295,13 @@ def _path_without_the_programs():
 
 
 def _heap_capacity(store_limit):
-    """Address space, not memory: what the store may hold, and as much again for queues and for values on the disk, at least
+    """Bytes of address space (not memory) for the heap: the limit of the store, and the same again for queues and for values on the disk, at least
     256 GiB."""
     return max(256 << 30, 1 << (4 * int(store_limit) - 1).bit_length())
 
 
 def _spill_file(directory):
-    """Descriptor of a file without a name in `directory`, which is made if need be: it ends with the last process that has it."""
+    """Descriptor of a file without a name in `directory`, which is created if it does not exist. The file ends with the last process that has it open."""
     try:
         os.makedirs(directory, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
@@ -297,14 +309,14 @@ def _spill_file(directory):
     except OSError as error:
         raise type(error)(
             error.errno,
-            f"init: no file for values beyond object_store_memory can be made there ({error.strerror}). Give init(object_spilling_directory=) "
-            "or RAY_TMPDIR a directory that can be written to",
+            f"init: cannot create the spill file, which takes values beyond object_store_memory ({error.strerror}). Set "
+            "init(object_spilling_directory=) or RAY_TMPDIR to a writable directory",
             directory,
         ) from None
 
 
 def _check_limits(capacity):
-    """RuntimeError if a limit of this process is below the heap's capacity in bytes."""
+    """Raises RuntimeError if a limit of this process is below the heap's capacity in bytes."""
     # Not by the module `resource`: a program may have one of its own beside it.
     with open("/proc/self/limits") as file:
         limits = {line[:26].strip(): line[26:].split()[0] for line in file}
@@ -315,8 +327,8 @@ def _check_limits(capacity):
         limit = limits.get(row, "unlimited")
         if limit != "unlimited" and int(limit) < capacity:
             raise RuntimeError(
-                f"init: the limit on {name} of this process is {limit} bytes (ulimit {option}), and the shared memory needs addresses for {capacity}; "
-                f"of memory it takes what is used. Raise the limit: `ulimit {option} unlimited`"
+                f"init: this process has a limit of {limit} bytes on {name} (ulimit {option}), but the shared memory reserves {capacity} bytes of "
+                f"addresses (it takes memory only for what it stores). Raise the limit: `ulimit {option} unlimited`"
             )
 
 

@@ -1,14 +1,14 @@
-"""Which GPUs are whose."""
+"""Assignment of GPUs to tasks and actors."""
 
 
 class GpuShares:
-    """The machine's GPUs, numbered from 0, given out whole or in shares of one."""
+    """The machine's GPUs, numbered from 0, assigned as whole GPUs or as shares of one."""
 
     def __init__(self, count):
         self._free = {gpu: 1.0 for gpu in range(int(count))}
 
     def take(self, amount):
-        """[(number, share)] that make up `amount`: whole ones, and one share for a fraction. Fewer if there are no more."""
+        """[(number, share)] with the sum `amount`: whole GPUs, and one share for a fraction. Fewer if there are not enough."""
         taken = []
         while amount > 1e-9:
             share = min(1.0, amount)

@@ -1,4 +1,4 @@
-"""The packed workers of a run as the supervisor sees them: which actor is on which."""
+"""The supervisor's assignment of actors to packed workers."""
 
 from collections import Counter
 
@@ -7,8 +7,8 @@ from reactor.placement import least_loaded
 
 
 class Hosting:
-    """Arguments: plan, {"workers": number of processes, "groups": lists of actors' names by worker, "alone": names of actors that share
-    with nobody}; start, (number) -> Worker or None."""
+    """Arguments: plan, {"workers": number of processes, "groups": lists of actors' names by worker, "alone": names of actors with their own
+    process}; start, (number) -> Worker or None."""
 
     def __init__(self, plan, start):
         self._start = start
@@ -18,16 +18,16 @@ class Hosting:
         self._made = Counter()  # by class
 
     def name(self, facts):
-        """What the plan calls a new actor: "Env#3" is the fourth of its class."""
+        """The name of a new actor in the plan: "Env#3" is the fourth actor of its class."""
         self._made[facts["class_name"]] += 1
         return f"{facts['class_name']}#{self._made[facts['class_name']] - 1}"
 
     def shares(self, actor):
-        """Whether an actor is to be on a packed worker."""
+        """Whether an actor should run on a packed worker."""
         return actor.facts.get("shares") and actor.facts["label"] not in self._alone
 
     def put(self, actor):
-        """Puts an actor on a worker; False: no process could be started."""
+        """Assigns an actor to a worker. Returns False if no process could be started."""
         counts = [len(w.hosted) if w is not None else 0 for w in self._workers]
         k = self._planned.get(actor.facts["label"], -1)
         k = k if k >= 0 else least_loaded(counts)
@@ -45,17 +45,17 @@ class Hosting:
         return True
 
     def remove(self, actor, reason):
-        """Has the actor's worker let it go; `reason`: ref of why."""
+        """Tells the actor's worker to remove it; `reason`: ref of the reason."""
         _core.set_death_reason(actor.offset, reason)
         _core.tell_host(actor.worker.slot, actor.offset, actor.place, None)
 
     def left(self, actor):
-        """It is on no worker any more."""
+        """Called when the actor is not on a worker any more."""
         del actor.worker.hosted[actor.place]
         actor.worker = None
 
     def died(self, w):
-        """A worker is gone; another is started when an actor comes. Gives its actors."""
+        """Called when a worker has died; a new one is started for the next actor. Returns its actors."""
         self._workers = [None if other is w else other for other in self._workers]
         actors = list(w.hosted.values())
         for actor in actors:

@@ -1,4 +1,4 @@
-"""What workers print, on its way to the driver.
+"""The output of workers, on its way to the driver.
 
 Each worker's stdout and stderr are pipes to the zygote, which cuts them into lines and sends frames to the driver.
 """
@@ -6,7 +6,7 @@ Each worker's stdout and stderr are pipes to the zygote, which cuts them into li
 import struct
 
 _FRAME = struct.Struct("<BIHI")  # stream (1, 2 or LOST), pid, length of label, length of line
-LOST = 3  # in the place of the stream: the text is of a failed call whose result nobody has seen
+LOST = 3  # in place of the stream number: the line reports a failed call whose result nobody asked for
 LONGEST = 1 << 20  # bytes of a line
 LABEL = b"\x1e:label:"  # a worker's line with this start renames it; see reactor.runtime.worker
 
@@ -52,8 +52,8 @@ class FrameReader:
 class LineCutter:
     """Cuts one pipe's bytes into lines; follows the labels in it."""
 
-    def __init__(self, stream, label, pid):
-        self.stream, self.label, self.pid = stream, label, pid
+    def __init__(self, stream, label, pid, scope=None):
+        self.stream, self.label, self.pid, self.scope = stream, label, pid, scope
         self._parts, self._size = [], 0  # of a line that has no end yet
         self._begun = False  # the line's beginning has been shown already
 

@@ -1,12 +1,13 @@
-"""What the layer above gives to a run: a module with these functions. This one is the plainest: values go as they are.
+"""The functions that a higher layer provides for a run, in a module. This module is the simplest one: it passes values unchanged.
 
     install(settings, role)       set the core's hooks (hooks.h) in this process; role: driver, zygote, actor, packed, task
-    begin(settings, facts, gpus, setting)  in a worker, after the fork; facts is what the creator told of the actor, None: task
-                                  worker; setting is what its tasks asked for when their demand was registered, None: nothing
-    lost_text(state, value)       in the zygote: what the driver is told of a failed call whose result nobody has seen, None: nothing
+    begin(settings, facts, gpus, setting)  in a worker, after the fork; facts: the actor's facts from its creator, None: task
+                                  worker; setting: given when the demand of its tasks was registered, None: nothing
+    ended()                       in the zygote: the session's other processes have ended
+    lost_text(state, value)       in the zygote: the report of a failed call whose result nobody asked for, None: no report
     died(facts)                   in the zygote: the value stored as the reason of a death (see reactor.runtime.supervisor)
 
-An actor is made by `link.create((cls, *args), kwargs)`; its methods are the public ones in alphabetical order.
+An actor is created by `link.create((cls, *args), kwargs)`; its methods are the public ones in alphabetical order.
 """
 
 from reactor import _core
@@ -14,7 +15,7 @@ from reactor.runtime import worker
 
 
 class Died(RuntimeError):
-    """The process that was to give a result is dead; the argument is the dict of facts."""
+    """The process that computed a result has died; the argument is the dict of facts."""
 
 
 def install(settings, role):
@@ -36,6 +37,10 @@ def begin(settings, facts, gpus, setting):
 
 def died(facts):
     return facts
+
+
+def ended():
+    pass
 
 
 def lost_text(state, value):

@@ -1,10 +1,10 @@
-"""Modules that workers have from birth."""
+"""Imports modules in the zygote, before workers are forked."""
 
 import sys
 
 
 def preload(names):
-    """Imports modules so that workers have them from birth. One that fails to import will fail where it is used."""
+    """Imports modules, so that forked workers have them. If an import fails here, it fails again where the module is used."""
     import importlib
 
     for name in names:

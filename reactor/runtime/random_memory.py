@@ -1,9 +1,8 @@
-"""Where in this process's memory the states of `random`, `numpy.random` and `torch` lie.
+"""Finds the addresses of the states of `random`, `numpy.random` and `torch` in this process.
 
-A process that has several actors exchanges them whenever another has its turn. Through the modules' own functions that takes some 50 µs,
-many times what a small call takes; as memory, a fifth of a microsecond. The places are not documented: each is found by giving
-the generator a known state and looking for that in its object. What is not found, in a version that keeps its state otherwise,
-is exchanged through the module's functions.
+A process with several actors exchanges these states whenever another actor runs. With the functions of the modules this takes about 50 µs, much more
+than a small call; with direct memory access it takes 0.2 µs. The addresses are not documented. Each is found by setting a known state and searching
+for it in the memory of the generator. If a state is not found, because a version stores it differently, the functions of the module are used.
 """
 
 import os

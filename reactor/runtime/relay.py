@@ -22,28 +22,32 @@ class Relay:
         self._outgoing, self._size = deque(), 0
         self._pipes = {}  # descriptor -> (LineCutter, the worker's set of descriptors)
         self._full = []  # descriptors of pipes that are not read because the driver does not read
+        self.drivers = None  # reactor.runtime.drivers.Drivers, where there may be others than the one at `line`
+        self.scope = None  # of whoever asks for what is done now (see there)
         self.open, self._open_until = False, 0.0  # some worker has printed the beginning of a line; when it is shown
 
-    def watch(self, pipes, label, pid):
+    def watch(self, pipes, label, pid, scope=None):
         """Reads a worker's stdout and stderr from now on. Gives the set of those that have not ended."""
         living = set(pipes)
         for stream, fd in enumerate(pipes, 1):
-            self._pipes[fd] = output.LineCutter(stream, label, pid), living
+            self._pipes[fd] = output.LineCutter(stream, label, pid, scope), living
             self.poll.register(fd, select.EPOLLIN)
         return living
 
     def read(self, fd):
-        """Takes in what a pipe has."""
+        """Takes in what a pipe has. False: this is no pipe of a worker."""
         cutter, living = self._pipes.get(fd, (None, None))
-        if cutter is not None and self._size >= _LIMIT and fd not in self._full:
+        if cutter is None:
+            return False
+        if self._size >= _LIMIT and fd not in self._full:
             self.poll.unregister(fd)
             self._full.append(fd)
-        while cutter is not None and self._size < _LIMIT:
+        while self._size < _LIMIT:
             try:
                 data = os.read(fd, 1 << 16)
             except BlockingIOError:
                 break
-            self.send(cutter.feed(data) if data else cutter.end())
+            self.send(cutter.feed(data) if data else cutter.end(), cutter.scope)
             if data and cutter.open and not self.open:
                 self.open, self._open_until = True, monotonic() + OPEN_SECONDS
             if not data:
@@ -54,20 +58,24 @@ class Relay:
                 del self._pipes[fd]
                 os.close(fd)
                 living.discard(fd)
-                return
+                break
+        return True
 
     def show_open(self):
         """Sends the beginnings of lines whose time is up."""
         if self.open and monotonic() > self._open_until:
             self.open = False
             for cutter, _ in self._pipes.values():
-                self.send(cutter.end() if cutter.open else [])
+                self.send(cutter.end() if cutter.open else [], cutter.scope)
 
     def tell(self, text):
         """A line for the driver's user."""
-        self.send([output.frame(2, "runtime", os.getpid(), text.encode())])
+        self.send([output.frame(2, "runtime", os.getpid(), text.encode())], self.scope)
 
-    def send(self, frames):
+    def send(self, frames, scope=None):
+        """Sends frames to the driver of this scope."""
+        if self.drivers and self.drivers.send(scope, frames):
+            return
         for f in frames:
             self._outgoing.append(f)
             self._size += len(f)

@@ -4,6 +4,7 @@ import os
 
 from reactor import _core
 from reactor.runtime import output
+from reactor.runtime.gpus import GpuShares
 
 BURIED = 1000  # dead actors of which something is still known
 
@@ -33,6 +34,12 @@ class Requests:
     def on_posted(self, topic, reply):
         """{key: value} of the keys that begin with `topic`."""
         _core.reply(reply, (True, {key: value for key, value in self.posted.items() if key[0] == topic}))
+
+    def on_kv_part(self, name, data):
+        self.key_values.part(name, data)
+
+    def on_kv(self, what, arguments, reply):
+        _core.reply(reply, (True, self.key_values.ask(what, *arguments)))
 
     def on_release(self, key, reply):
         self._release(key)
@@ -87,7 +94,9 @@ class Requests:
     def on_lost(self, text):
         """A call has failed, and nobody has seen it or can any more: `text` is for the driver's user; None: no need to tell."""
         if text is not None:
-            self.relay.send([output.frame(output.LOST, "", os.getpid(), text.encode(errors="replace"))])
+            self.relay.send(
+                [output.frame(output.LOST, "", os.getpid(), text.encode(errors="replace"))], self.relay.scope
+            )
 
     def on_signal(self, slot, number):
         for w in self.workers.values():
@@ -105,6 +114,23 @@ class Requests:
 
     def on_gpus_back(self, amounts):
         self.gpus.give(amounts)
+
+    def on_shares(self, amounts, reply):
+        _core.reply(reply, (True, self._take_shares(amounts)))
+
+    def on_shares_back(self, taken):
+        self._give_shares(taken)
+
+    def _take_shares(self, amounts):
+        """{resource: [(number, share)]} for {resource: amount}."""
+        for name in amounts:
+            if name not in self.accelerators:
+                self.accelerators[name] = GpuShares(_core.resources().get(name, (0,))[0] // _core.UNIT)
+        return {name: self.accelerators[name].take(amount) for name, amount in amounts.items()}
+
+    def _give_shares(self, taken):
+        for name, shares in taken.items():
+            self.accelerators[name].give(shares)
 
     def _told(self, a):
         return {

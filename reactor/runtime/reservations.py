@@ -1,7 +1,7 @@
-"""Reservations: amounts taken from the machine's resources and offered under names of their own, until they are given back.
+"""Reservations: amounts that are taken from the machine's resources and offered under other names until they are released.
 
-What asks for the offered names runs inside the reservation. Nothing of it runs before all of it could be taken, and when it ends,
-so does what runs in it. Used by the supervisor, and by the driver itself where everything is in one process.
+Tasks and actors that request the offered names run inside the reservation. None of them runs before all amounts could be taken, and all of them
+end when the reservation ends. Used by the supervisor, and by the driver if everything is in one process.
 """
 
 from reactor import _core
@@ -10,9 +10,9 @@ PENDING, MADE, RELEASED = "PENDING", "MADE", "RELEASED"
 
 
 class Reservation:
-    """`wanted` and `offered`: {resource: amount in 1/10000}; `facts`: the creator's dict, handed out by `table`.
+    """`wanted` and `offered`: {resource: amount in 1/10000}; `facts`: the creator's dict, which `table` returns.
 
-    Among the facts: "possible", False if this machine can never make it; "owner", pid of the process with which it ends, or None.
+    The facts include "possible", False if this machine can never fulfil it, and "owner", pid of the process with which it ends, or None.
     """
 
     def __init__(self, key, facts, wanted, offered):
@@ -39,8 +39,8 @@ class Reservations:
             r.index[name] = _core.register_resource(name, 0, name.startswith("CPU_"))
 
     def demand_within(self, key, amounts, setting=0):
-        """Number of the demand {offered name: amount}; after the reservation's release, of one that nobody gets. `setting` is the
-        number of what its task workers are born with."""
+        """Number of the demand {offered name: amount}. After the release of the reservation, this demand is never fulfilled. `setting`: number of the
+        setting of its task workers."""
         r = self.all[key]
         wanted = (frozenset(amounts.items()), setting)
         number = r.demands.get(wanted)
@@ -58,11 +58,11 @@ class Reservations:
         return next((r.key for r in self.all.values() if r.state == RELEASED and number in r.demands.values()), None)
 
     def open(self):
-        """How many wait for something to come free: to be made, or, released, to be given back."""
+        """The number of reservations that wait for resources: to be made, or, after their release, to be given back."""
         return sum(r.state == PENDING or r.state == RELEASED and not r.settled for r in self.all.values())
 
     def advance(self):
-        """Makes those that can be made now, and gives back what nobody uses any more. To be called when resources came free."""
+        """Makes the reservations that are possible now, and gives back amounts that are not used any more. Called when resources became free."""
         for r in list(self.all.values()):
             if r.state == RELEASED and not r.settled:
                 self._settle(r)
@@ -74,7 +74,7 @@ class Reservations:
                 self._answer(r)
 
     def when_decided(self, key, made, released, is_error, where):
-        """Replies `made` when the reservation is made, `released` when it is released (or is not known)."""
+        """Replies `made` when the reservation is made, or `released` when it is released or unknown."""
         r = self.all.get(key)
         if r is None:
             self._reply(where, released, is_error)
@@ -84,7 +84,7 @@ class Reservations:
             self._answer(r)
 
     def release(self, key):
-        """Ends it: nothing more starts in it. Returns it if something may still be running in it, else None."""
+        """Ends the reservation: nothing more starts in it. Returns it if something may still run in it, else None."""
         r = self.all.get(key)
         if r is None or r.state == RELEASED:
             return None

@@ -1,4 +1,4 @@
-"""Random state of workers. A forked worker that drew the zygote's numbers would be a silent wrong result."""
+"""Seeds the random state of workers. Otherwise all forked workers would draw the same numbers, which would be a silent error."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ import sys
 def reseed(seed, tag):
     """Seeds `random`, and numpy's and torch's global generators where they are loaded, for the worker named `tag` (str).
 
-    With `seed` None from the operating system, else from the two: the same seed and tag give the same draws.
+    If `seed` is None, the state comes from the operating system. Otherwise it depends only on `seed` and `tag`.
     """
     import random
 

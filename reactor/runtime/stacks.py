@@ -1,5 +1,5 @@
-"""What a process is doing, for somebody outside: on a signal it writes its Python stacks into an anonymous file of its own, which
-the asker, of the same user, reads through /proc. Nothing lies on a disk, and a stuck process answers too."""
+"""The Python stacks of another process. On a signal, the process writes its stacks into an anonymous file in memory, which another process of the
+same user reads through /proc. No file on a disk is used, and a stuck process answers, too."""
 
 import faulthandler
 import os
@@ -11,13 +11,13 @@ _NAME = "reactor-stacks"
 
 
 def offer():
-    """In a worker: from now on it answers. Called once, after the fork."""
+    """Makes this worker answer such requests. Called once, after the fork."""
     fd = os.memfd_create(_NAME, os.MFD_CLOEXEC)
     faulthandler.register(SIGNAL, file=fd, all_threads=True, chain=False)
 
 
 def ask(pid, seconds=2.0):
-    """The stacks of process `pid` as text, most recent call first; None if it does not offer them or does not answer in time."""
+    """The stacks of process `pid` as text, most recent call first; None if the process does not answer in time."""
     path = _file(pid)
     if path is None:
         return None

@@ -1,6 +1,6 @@
-"""The supervisor: starts workers when resources allow, notices their deaths, keeps the actors' names.
+"""The supervisor: starts workers when resources are free, handles their deaths, and stores the actors' names.
 
-One thread, one poll loop over: control messages, children's deaths, workers' output, the driver's end.
+It has one thread with one poll loop over control messages, deaths of children, output of workers, and the end of the driver.
 """
 
 import contextlib
@@ -15,6 +15,7 @@ from reactor.runtime import control, descendants, worker
 from reactor.runtime.births import KILLED, STILLBORN, Births
 from reactor.runtime.demands import Demands
 from reactor.runtime.gpus import GpuShares
+from reactor.runtime.key_values import KeyValues
 from reactor.runtime.preloading import preload
 from reactor.runtime.processes import Actor, Groups, Worker, fork
 from reactor.runtime.relay import OPEN_SECONDS, Relay
@@ -42,8 +43,10 @@ class Supervisor(Requests):
         self.waiting = []  # actors without resources
         self.demands = Demands(self.relay.tell)
         self.reservations = self.demands.reservations
+        self.key_values = KeyValues()
         self.posted = {}  # what processes tell of themselves, for all to read: tuple -> value
         self.gpus = GpuShares(_core.resources().get("GPU", (0,))[0] // _core.UNIT)
+        self.accelerators = {}  # resource -> GpuShares, of those that tasks and actors use by their numbers
         self.tasks_started = 0
         self.stopping = False
         self.retry_spawn = False
@@ -56,6 +59,11 @@ class Supervisor(Requests):
         self.groups = Groups()
         self.orphaned = False  # the driver has died
         self.unread = deque()  # control messages that were taken in while there was no room for one of its own
+        self.drivers = None
+        if config["drivers"]:
+            from reactor.runtime.drivers import Drivers
+
+            self.drivers = self.relay.drivers = Drivers(self, config["drivers"])
 
     def run(self):
         wake_read, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -93,8 +101,10 @@ class Supervisor(Requests):
                         self._end_all(flush=False)
                     else:
                         self.relay.flush()
-                else:
-                    self.relay.read(fd)
+                elif not self.relay.read(fd) and self.drivers:
+                    self.drivers.take(fd, event)
+            if self.drivers and self.drivers.ending:
+                self.drivers.settle()
         self._end_all(flush=True)
 
     # ---- requests
@@ -118,6 +128,20 @@ class Supervisor(Requests):
                 return
             self._do(request, *arguments)
         _core.set_answering(bool(self.unread))
+
+    def read_all(self):
+        """Does all that has been asked for by now."""
+        self._take_in()
+        while self.unread and not self.stopping:
+            self._read_control()
+
+    def on_for(self, scope, request, *arguments):
+        """A request of a process of this scope."""
+        self.relay.scope = scope
+        try:
+            self._do(request, *arguments)
+        finally:
+            self.relay.scope = None
 
     def _do(self, request, *arguments):
         if isinstance(request, int):
@@ -169,9 +193,9 @@ class Supervisor(Requests):
         self.actors[offset] = actor
         if key:
             self.names[key] = actor
-        if facts.get("detached"):
-            _core.hold(offset)
-        if gone := self.reservations.retired(actor.demand):
+        if self.drivers and not facts.get("detached") and self.drivers.is_over(facts["scope"]):
+            self._kill_unstarted(actor, "its owner has died.")
+        elif gone := self.reservations.retired(actor.demand):
             self._refuse_actor(actor, gone)
         else:
             self.waiting.append(actor)
@@ -206,8 +230,7 @@ class Supervisor(Requests):
         if exit_reason != worker.OUT_OF_SCOPE or actor.killed:
             self._kill_made_by(None, actor.facts["number"])
         self._died(actor)
-        if self.waiting or self.reservations.open():
-            self._start_waiting()
+        self.start_waiting()
 
     # ---- starting
 
@@ -233,23 +256,30 @@ class Supervisor(Requests):
             if not self.hosting.put(actor):
                 _core.give_resources(actor.demand)
                 self._kill_unstarted(
-                    actor, "no process could be started for it: the machine's limit on processes is reached"
+                    actor, "no process could be started for it, because the machine's limit on processes is reached"
                 )
             return
         slot = _core.new_proc(ACTOR, _core.inbox_at(actor.offset))
         if slot >= 0:
             _core.set_proc_demand(slot, actor.demand)
             actor.gpus = self.gpus.take(actor.facts.get("gpus", 0))
+            if actor.facts.get("accelerators"):
+                actor.facts["taken"] = self._take_shares(actor.facts["accelerators"])
             actor.worker = self._fork(slot, actor, actor.facts["class_name"])
             actor.pid = actor.worker.pid if actor.worker else 0
         if actor.worker is None:
             _core.give_resources(actor.demand)
             self._kill_unstarted(
-                actor, "no process could be started for it: the machine's limit on processes is reached"
+                actor, "no process could be started for it, because the machine's limit on processes is reached"
             )
 
     def _start_task_worker(self, setting):
         started = None
+        born_with = self.demands.settings[setting]
+        if self.drivers and born_with is not None and self.drivers.is_over(born_with.scope):
+            self.drivers.fail_tasks(setting)
+            self._answer_spawn()
+            return
         if sum(w.runs_tasks for w in self.workers.values()) < _POOL_LIMIT:
             slot = _core.new_proc(TASK_WORKER, 0, setting)
             if slot >= 0:
@@ -267,13 +297,19 @@ class Supervisor(Requests):
     def _fork(self, slot, actor, label, setting=0, birth=None):
         facts = actor.facts if actor else None if birth is None else worker.HOST
         birth = birth or (self.tasks_started if actor is None else actor.facts["ordinal"])
-        made = fork(slot, facts, actor and actor.gpus, self.demands.settings[setting], birth, self.config, self.plugin)
+        born_with, config = self.demands.settings[setting], self.config
+        if self.drivers:
+            config = self.drivers.config(facts, born_with)
+            born_with = born_with and born_with.of
+        made = fork(slot, facts, actor and actor.gpus, born_with, birth, config, self.plugin)
         if made is None:
             _core.free_proc(slot)
             return None
         pid, pipes = made
         self.tasks_started += facts is None
-        w = self.workers[pid] = Worker(slot, pid, actor, setting, self.relay.watch(pipes, label, pid))
+        w = self.workers[pid] = Worker(
+            slot, pid, actor, setting, self.relay.watch(pipes, label, pid, config["settings"].get("scope"))
+        )
         return w
 
     # ---- ending
@@ -334,12 +370,12 @@ class Supervisor(Requests):
         elif w.hosted is None:
             w.actor.worker = None
             self.gpus.give(w.actor.gpus)
+            self._give_shares(w.actor.facts.pop("taken", {}))
             if anew:
                 self._make_anew(w.actor)
             else:
                 self._died(w.actor)
-        if self.waiting or self.reservations.open():
-            self._start_waiting()
+        self.start_waiting()
 
     def _task_worker_died(self, w, info, facts):
         verdict = self.births.judge(info["executed"] or info["exit_reason"], facts["status"])
@@ -371,12 +407,21 @@ class Supervisor(Requests):
             made = actor.facts["creator"] == pid if number is None else actor.facts.get("maker") == number
             if not made or actor.facts.get("detached") or actor.dead or actor.killed:
                 continue
-            actor.killed = "its owner has died."
-            if actor.worker is None:
-                self.waiting.remove(actor)
-                self._kill_unstarted(actor, actor.killed)
-            else:
-                self._end_actor(actor)
+            self.kill_made(actor)
+
+    def kill_made(self, actor):
+        """Ends an actor whose owner has ended."""
+        actor.killed = "its owner has died."
+        if actor.worker is None:
+            self.waiting.remove(actor)
+            self._kill_unstarted(actor, actor.killed)
+        else:
+            self._end_actor(actor)
+
+    def start_waiting(self):
+        """Resources have come free."""
+        if self.waiting or self.reservations.open():
+            self._start_waiting()
 
     # ---- reservations that end
 
@@ -439,6 +484,8 @@ class Supervisor(Requests):
         self._answer_waiters(actor)
         if actor.facts.get("detached"):
             _core.drop(actor.offset)
+        if self.drivers:
+            self.drivers.actor_died(actor.facts)
         self._forget(actor)
 
     def _kill_unstarted(self, actor, why):
@@ -485,6 +532,7 @@ class Supervisor(Requests):
                 return False
 
         descendants.end(lambda: descendants.of(os.getpid()), reap)
+        self.plugin.ended()
 
 
 def _has_reply(handler, arguments):

@@ -1,7 +1,7 @@
-"""How many threads the numeric libraries of this process use.
+"""Sets the number of threads of the numeric libraries in this process.
 
-A library reads its environment variable when it is loaded. A worker is forked from a process that has loaded some already, and a task
-worker runs tasks with different numbers of CPUs: what the variables say then has to be told to the libraries.
+A library reads its environment variable only when it is loaded. But a worker is forked from a process that has already loaded some libraries, and a
+task worker runs tasks with different numbers of CPUs. So this module passes the values of the variables to the loaded libraries.
 """
 
 import os
@@ -16,8 +16,8 @@ VARIABLES = frozenset((OPENMP, "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOTO_
 
 
 class _Kind(NamedTuple):
-    """Libraries whose file name begins with `file`, a regular expression: the names under which they may have their two functions,
-    the variables that they read, the strongest first, and how many threads they take at most (a function)."""
+    """A kind of libraries, whose file names begin with `file`, a regular expression: possible names of their two functions, the variables that they
+    read (the strongest first), and a function that returns their most threads."""
 
     file: str
     get: tuple
@@ -27,8 +27,8 @@ class _Kind(NamedTuple):
 
 
 class Library(NamedTuple):
-    """A loaded library: its variables, the most threads that it takes, and C functions that get and set their number (of OpenMP
-    that is the calling thread's number), with their addresses."""
+    """A loaded library: its variables, its most threads, and its C functions that get and set the number of threads (for OpenMP: the number of the
+    calling thread), with their addresses."""
 
     variables: tuple
     most: int
@@ -37,7 +37,7 @@ class Library(NamedTuple):
     addresses: tuple
 
     def told(self):
-        """The number of threads that the environment asks for; None: it says nothing."""
+        """The number of threads in the environment variables; None if none of them is set."""
         for name in self.variables:
             value = _environ.get(os.fsencode(name))  # os.environ.get() takes ten times as long for what is not there
             if value is not None and (value := value.split(b",")[0].strip()).isdigit() and int(value):
@@ -45,23 +45,23 @@ class Library(NamedTuple):
         return None
 
     def default(self):
-        """The number without such a variable."""
+        """The number of threads if no variable is set."""
         return min(self.most, _cores())
 
 
 def follow():
-    """Has each loaded library use as many threads as the environment says, as if it were loaded now."""
+    """Sets the number of threads of each loaded library from the environment variables, as if it were loaded now."""
     for library in libraries():
         library.set(library.told() or library.default())
 
 
 def variables():
-    """What the environment says now, to be compared."""
+    """The current values of the environment variables, for comparisons."""
     return {name: os.environ.get(name) for name in VARIABLES}
 
 
 def libraries():
-    """The loaded libraries as Library, torch last: it sets what is below it."""
+    """The loaded libraries as Library. torch is the last one, because it sets the libraries that it uses."""
     global _known
     if _known is None or _known[0] != len(sys.modules):
         paths = _loaded()
@@ -81,7 +81,7 @@ def _cores():
 
 @cache
 def _physical_cores():
-    """The number of cores that this process may use; hardware threads of one core count once, as MKL does it."""
+    """The number of physical cores that this process may use, as MKL counts them."""
     cores = set()
     for cpu in os.sched_getaffinity(0):
         try:

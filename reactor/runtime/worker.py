@@ -1,4 +1,4 @@
-"""A worker, from its birth by fork to its end."""
+"""The main function of a worker, from the fork to its end."""
 
 import _thread
 import faulthandler
@@ -18,18 +18,27 @@ from reactor.runtime.seeding import reseed
 # ExitReason in the core
 _, INTENDED, CREATION_FAILED, OUT_OF_SCOPE, IDLE, SYSTEM_EXIT, DRAINED, FINISHED = _core.ExitReason
 HOST = {}  # the facts of a worker that hosts many actors
-LASTING = (INTENDED, CREATION_FAILED, OUT_OF_SCOPE, FINISHED)  # an actor that ended so is not made anew
-_IDLE_SECONDS = 10.0  # a task worker without work for so long ends if there are more of them than CPUs
+LASTING = (
+    INTENDED,
+    CREATION_FAILED,
+    OUT_OF_SCOPE,
+    FINISHED,
+)  # an actor that ended for one of these reasons is not restarted
+_IDLE_SECONDS = 10.0  # an idle task worker ends after this time if there are more task workers than CPUs
+
+
+before_exit = []  # called when the process ends in an orderly way, before its exit functions
+after_exit = []  # called after them
 
 
 def follow(label):
-    """What this process prints from now on is shown under what `label()` gives at that moment, if it gives something."""
+    """From now on, shows output of this process under the label that `label()` returns at that moment, if it returns one."""
     for stream in _streams:
         stream.label_now = label
 
 
 class _Text(io.TextIOWrapper):
-    """Standard output or error as text. A line that is not at its end yet is written out when the running call is."""
+    """Standard output or error as text. An unfinished line is written when the running call ends."""
 
     def write(self, text):
         written = super().write(text)
@@ -42,7 +51,7 @@ _streams = []  # standard output and error, raw
 
 
 def rename(label):
-    """What this process prints from now on is shown under `label`."""
+    """From now on, shows output of this process under `label`."""
     flush()
     for stream in _streams:
         stream.rename(label)
@@ -57,10 +66,10 @@ def flush():
 
 
 class _Stream(io.FileIO):
-    """Standard output or error of a worker; tells whose lines follow, in a task worker when the running function changes."""
+    """Standard output or error of a worker. In a task worker, it writes a new label when the running function changes."""
 
     label = None
-    in_line = False  # what was written last has no newline yet
+    in_line = False  # whether the last text did not end with a newline
     label_now = None
 
     def rename(self, label):
@@ -85,15 +94,22 @@ class _Stream(io.FileIO):
 def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
     """Runs the worker in this process, which was just forked; never returns.
 
-    Arguments: parent, the pid that forked it; slot, the process's entry in the heap; facts, the actor's (None: task worker, HOST: one that hosts many actors); gpus, [(id, share)] it may use;
-    setting, what a task worker's tasks asked for (None: nothing); birth, what distinguishes it for seeding; pipes, descriptors for stdout and stderr; config and plugin, as the zygote's.
+    Arguments:
+        parent: pid of the zygote.
+        slot: the process's entry in the heap.
+        facts: the actor's facts; None: a task worker; HOST: a packed worker.
+        gpus: [(id, share)] that it may use.
+        setting: the setting of a task worker's tasks; None: the default.
+        birth: distinguishes this worker from others for seeding.
+        pipes: descriptors for stdout and stderr.
+        config, plugin: those of the zygote.
     """
     status = 1
     try:
-        os.setpgid(0, 0)  # what it starts belongs to its group, and ends with it
+        os.setpgid(0, 0)  # processes that it starts belong to its group, and end with it
         _core.die_with_parent()
         if os.getppid() != parent:
-            os._exit(0)  # it ended before the line above, and an orphan's new parent need not be process 1
+            os._exit(0)  # the parent ended before the line above; an orphan's new parent need not be process 1
         os.setpgid(
             0, 0
         )  # a signal that the program sends to its process group is for what it has started, not for other workers
@@ -116,13 +132,17 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
         _core.attach_worker(slot, SEND_FD)
         if role == "packed":
             _core.begin_packed()
-        faulthandler.enable()  # a crash in native code shows its Python stack
+        faulthandler.enable()  # shows the Python stack of a crash in native code
         stacks.offer()
+        if config["drivers"]:  # the zygote has the paths of none of them
+            sys.path[:] = config["path"]
+            if config["cwd"] is not None:
+                os.chdir(config["cwd"])
         reseed(config["settings"].get("seed"), f"{role} {birth}")
         _core.set_hook("exit_kind", exit_kind)
         _core.set_hook("flush", flush)
         plugin.install(config["settings"], role)
-        if role != "packed":  # the other actors of a packed worker must not be interrupted for one's sake
+        if role != "packed":  # an interrupt for one actor of a packed worker would hit the others, too
             signal.signal(signal.SIGTERM, _Terminated())
             _core.wake_on_signal(signal.SIGTERM)
         plugin.begin(config["settings"], facts, gpus, setting)
@@ -144,7 +164,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
 
 
 def _host():
-    """Serves the actors that this process hosts, in as many threads as their waits need; never returns."""
+    """Serves the actors of this packed worker, in as many threads as their waits need; never returns."""
     sender = control.Sender(socket.socket(fileno=os.dup(SEND_FD)))
     _core.set_hook("left", lambda offset, reason: sender.tell("left", offset, reason))
     time.sleep = _sleep_beside(time.sleep)
@@ -155,7 +175,7 @@ def _host():
 
 
 def _sleep_beside(sleep):
-    """`time.sleep` in a packed worker: the other actors run meanwhile, at once."""
+    """`time.sleep` for a packed worker: the other actors run during the sleep."""
 
     @functools.wraps(sleep)
     def beside(seconds, /):
@@ -165,7 +185,7 @@ def _sleep_beside(sleep):
 
 
 class _Terminated:
-    """Handler of SIGTERM: raises SystemExit in the running call, so that its `finally` blocks run; without one the process ends here."""
+    """Handler of SIGTERM: raises SystemExit in the running call, so that its `finally` blocks run. If no call runs, it ends the process."""
 
     def __init__(self):
         self.pid = os.getpid()
@@ -182,13 +202,13 @@ class _Terminated:
 
 
 def _is_child_of_multiprocessing():
-    """Whether this process, forked by a worker, has `multiprocessing`'s own frame around what it runs."""
+    """Whether `multiprocessing` runs the code of this process, which a worker has forked."""
     process = sys.modules.get("multiprocessing.process")
     return process is not None and process.parent_process() is not None
 
 
 def _end_by(number):
-    """Ends the process after its exit functions, by the signal itself, which its callers are then told of."""
+    """Ends the process by the signal itself, after its exit functions. So the error of its calls names the signal."""
     _run_exit_functions()
     _die_of(number)
 
@@ -200,7 +220,8 @@ def _die_of(number):
 
 
 def exit_kind(error, reason):
-    """The core's question: with `reason` 0, whether the exception `error` ends the process (0: no); else: leave now."""
+    """Hook of the core. With `reason` 0: returns the ExitReason if the exception `error` ends the process, else 0. With another `reason`: ends the
+    process now."""
     if reason:
         leave(reason)
     if getattr(error, "signal", None) and isinstance(error, SystemExit):
@@ -211,7 +232,7 @@ def exit_kind(error, reason):
 
 
 def _end_processes_of_multiprocessing():
-    """Its exit function would wait for them; they end with this worker in any case."""
+    """Ends the children of `multiprocessing`, because its exit function would wait for them; they end with this worker in any case."""
     multiprocessing = sys.modules.get("multiprocessing")
     if multiprocessing is None:
         return
@@ -225,12 +246,25 @@ def _end_processes_of_multiprocessing():
 
 
 def leave(reason):
-    """Ends the process in an orderly way."""
+    """Ends the process after its exit functions and the flush of its output."""
     _core.set_exit_reason(reason)
     if reason in (INTENDED, OUT_OF_SCOPE, SYSTEM_EXIT, FINISHED, DRAINED):
+        if reason != DRAINED:
+            _tell(before_exit)
         _run_exit_functions()
+        _tell(after_exit)
     flush()
     os._exit(0)
+
+
+def _tell(functions):
+    for function in functions:
+        try:
+            function()
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
 
 
 def _run_exit_functions():

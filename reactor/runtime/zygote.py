@@ -1,7 +1,7 @@
-"""The zygote: a fresh interpreter that imports the heavy packages once and forks a worker per actor.
+"""The zygote: a new interpreter that imports the heavy packages once and forks the workers.
 
-It is the parent of all workers, so it is also their supervisor (reactor.runtime.supervisor). It has one thread, which makes
-forking safe. Started by reactor.runtime.driver with its descriptors at fixed numbers.
+As the parent of all workers it is also their supervisor (reactor.runtime.supervisor). It has only one thread, so that forking is safe.
+reactor.runtime.driver starts it, with its descriptors at fixed numbers.
 """
 
 import gc
@@ -13,7 +13,7 @@ import sys
 
 def main():
     from reactor import _core
-    from reactor.runtime.descriptors import ALL, CONTROL_FD, HEAP_FD, LINE_FD, SEND_FD, SPILL_FD
+    from reactor.runtime.descriptors import ALL, CONTROL_FD, HEAP_FD, LINE_FD, SEND_FD, SOME, SPILL_FD
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's; it decides what ends
     null = os.open(os.devnull, os.O_RDWR)
@@ -26,9 +26,8 @@ def main():
     if config["die_with_parent"]:
         _core.die_with_parent(signal.SIGTERM)
     _core.adopt_orphans()
-    for fd in ALL:
-        if fd != SPILL_FD or config["spilling"]:
-            os.set_inheritable(fd, False)  # what a worker starts must not keep the run's memory
+    for fd in (*ALL, *(fd for name, fd in SOME.items() if config[name])):
+        os.set_inheritable(fd, False)  # what a worker starts must not keep the run's memory
     sys.path[:] = config["own_path"]
     if config["cwd"] is not None:
         os.chdir(config["cwd"])

@@ -1,1 +1,1 @@
-"""Runs of programs compared: processes that are started, watched and measured from outside (Linux)."""
+"""`rayshim compare`: starts programs as processes, and measures them from outside (Linux)."""

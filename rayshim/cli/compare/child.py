@@ -1,4 +1,4 @@
-"""A measured process as others see it: started, listened to, and gone with all its descendants."""
+"""A measured process: its start, its events, and its end with all its descendants."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import uuid
 
 from rayshim.cli.compare.processes import MARKER, ProcessTree, adopt_orphans
 
-# The monotonic clock when the process was started, for those that time their own start-up.
+# The monotonic clock at the start of the process, for programs that measure their own start-up time.
 STARTED = "RAYSHIM_BENCHMARK_STARTED"
 
 POLL_SECONDS = 0.1
@@ -18,15 +18,14 @@ LEAVING_SECONDS = 10.0
 
 
 class Child:
-    """`python *arguments`, which appends its events to the file `out` (a Path), a line of JSON each.
+    """A process `python *arguments`, which appends its events to the file `out` (a Path), one line of JSON each.
 
-    `environment` is all of its environment but for two variables that are added, `cwd` its directory. What it prints
-    goes to `out` with the suffix .log; with `stdout`, a Path, its standard output goes there instead.
+    `environment` is its environment, to which two variables are added; `cwd` its directory. Its output goes to `out` with the suffix .log;
+    with `stdout`, a Path, its standard output goes there instead.
 
-    A context manager. On leaving, the process and what belongs to it get LEAVING_SECONDS to end by themselves
-    and are then killed; `killed` says how many that were after a good end. After a timeout they are killed at
-    once.
-    The processor time of `tree` is complete after leaving.
+    A context manager. At the end of the block, the process and its descendants have LEAVING_SECONDS to end by themselves, and are then
+    killed; `killed` is the number of killed processes after a successful end. After a timeout they are killed at once.
+    The processor time of `tree` is complete after the block.
     """
 
     def __init__(self, arguments, environment, out, cwd=None, stdout=None):
@@ -49,7 +48,7 @@ class Child:
                 start_new_session=True,
             )
         self.tree = ProcessTree(self._process.pid, run)
-        # A thread that waits knows the moment of the end, which polling does not.
+        # A waiting thread knows the exact moment of the end; polling does not.
         self._over = threading.Event()
         threading.Thread(target=self._wait, daemon=True).start()
 
@@ -62,16 +61,16 @@ class Child:
 
     @property
     def status(self):
-        """The exit status once it has ended, negative for a signal."""
+        """The exit status after the end of the process, negative for a signal."""
         return self._process.returncode
 
     def __enter__(self):
         return self
 
     def events(self, timeout):
-        """Each event, and one called "over" when the process has ended or said nothing for `timeout` seconds.
+        """Yields each event, and an event "over" when the process has ended or has written no event for `timeout` seconds.
 
-        "over" has a `reason`, None if the process ended well.
+        "over" has a `reason`, which is None if the process succeeded.
         """
         with open(self._out) as out:
             partial, heard = "", time.monotonic()
@@ -91,11 +90,11 @@ class Child:
                 self._over.wait(POLL_SECONDS)
 
     def _last_words(self):
-        lines = self.log().splitlines() or ["it printed nothing"]
-        return f"the process ended with {self._process.returncode}: {lines[-1].strip()[-200:]}"
+        lines = self.log().splitlines() or ["(no output)"]
+        return f"the process ended with exit status {self._process.returncode}: {lines[-1].strip()[-200:]}"
 
     def log(self):
-        """What the process has printed so far; without its standard output if that goes elsewhere."""
+        """The output of the process so far, without its standard output if that goes elsewhere."""
         return self._log.read_text(errors="replace").strip()
 
     def __exit__(self, kind, error, traceback):

@@ -10,7 +10,7 @@ from rayshim.cli.compare import costs
 from rayshim.cli.compare.figures import FIGURES, table
 from rayshim.cli.compare.output import first_difference
 
-# Authentication, usage statistics and log deduplication cost Ray time and rayshim has none of them; the accelerator
+# Turn off authentication, usage statistics and log deduplication, which cost Ray time and do not exist in rayshim. The accelerator
 # variable only silences a warning.
 RAY_ENVIRONMENT = {
     "RAY_AUTH_MODE": "disabled",
@@ -18,7 +18,7 @@ RAY_ENVIRONMENT = {
     "RAY_DEDUP_LOGS": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
-# What both sides print may depend on the order of sets. Nothing else is made equal: each side runs as its user will meet it.
+# The output may depend on the order of sets, so both sides get the same hash seed. Everything else stays as users have it.
 SAME_HASHES = {"PYTHONHASHSEED": "0"}
 
 _LAUNCH = Path(__file__).with_name("launch.py")
@@ -32,7 +32,7 @@ _CALLS = [
 def run(side, program, timeout):
     """Runs a program (its path and arguments, or "-m", a module's name and arguments) on "ray" or "rayshim".
 
-    Returns a dict: the figures' keys, and `calls`, `printed`, `reason` (None if it ended well), `log`, `left_behind`.
+    Returns a dict with the keys of the figures, and `calls`, `printed`, `reason` (None if it succeeded), `log`, `left_behind`.
     """
     calls = {"calls": 0, "replayed": 0}
 
@@ -62,15 +62,15 @@ def run(side, program, timeout):
 
 
 def compare(program, timeout, console):
-    """Runs the program on both, prints the table and what differs to a rich Console, and returns the exit status.
+    """Runs the program on both, prints the table and the differences to a rich Console, and returns the exit status.
 
-    0: both ended well and printed the same; without real Ray, rayshim ended well. 1: otherwise.
+    0: both succeeded and printed the same; or, without real Ray, rayshim succeeded. 1: otherwise.
     """
     sides = ["ray", "rayshim"]
     if find_spec("ray") is None:
         sides.remove("ray")
         console.print(
-            f"real Ray is not installed for {sys.executable}; rayshim runs alone (pip install ray)", style="yellow"
+            f"real Ray is not installed for {sys.executable}; running only on rayshim (pip install ray)", style="yellow"
         )
     runs = {}
     for side in sides:
@@ -104,10 +104,10 @@ def _tell_difference(runs, console):
     difference = first_difference(*(done["printed"] for done in runs.values()))
     if difference is None:
         lines = len(runs["rayshim"]["printed"].splitlines())
-        console.print(f"printed the same, {lines} lines" if lines else "both printed nothing", style="green")
+        console.print(f"both printed the same {lines} lines" if lines else "both printed nothing", style="green")
         return 0
     where, *lines = difference
-    console.print(f"PRINTED DIFFERENTLY, first in {where}:", style="bold red", markup=False)
+    console.print(f"THE OUTPUT DIFFERS, first in {where}:", style="bold red", markup=False)
     for side, line in zip(runs, lines, strict=True):
         console.print(f"  {_TITLES[side]:7}  {'(nothing)' if line is None else line}", markup=False, highlight=False)
     return 1

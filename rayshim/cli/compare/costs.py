@@ -1,4 +1,4 @@
-"""What a whole run of a program cost: time, processor time, memory, of all its processes together."""
+"""The cost of a whole run of a program: time, processor time and memory of all its processes together."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from rayshim.cli.compare.processes import Sampler
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one run. Seconds, and bytes of proportional set size; times are from the start of the process.
+    """The cost of one run, in seconds (from the start of the process) and bytes of proportional set size.
 
-    `ready` is the moment of the event "ready" (the start-up), None if there was none. `reason` says why the run did not
-    end well, None if it did; `left_behind` is the number of processes that had to be killed after its end.
+    `ready`: time of the event "ready", which ends the start-up; None without this event. `reason`: why the run failed, None if it
+    succeeded. `left_behind`: number of processes that had to be killed after its end.
     """
 
     wall: float
@@ -25,15 +25,15 @@ class Cost:
 
 
 def run(arguments, environment, out, patience, listen=lambda event: None, cwd=None, stdout=None):
-    """Runs `python *arguments` to its end and gives its Cost.
+    """Runs `python *arguments` to its end and returns its Cost.
 
     Arguments:
-        arguments, environment, out, cwd, stdout: as of `Child`.
-        patience: seconds that it may say nothing.
-        listen: told of each event that the process appends to `out`, but for the last.
+        arguments, environment, out, cwd, stdout: see `Child`.
+        patience: most seconds between two events.
+        listen: called with each event that the process appends to `out`, except the last.
 
-    The event "ready", with the monotonic clock then as "clock", ends the start-up; memory is read then, and when an event
-    has `"look": true`.
+    The event "ready" has the time of the monotonic clock as "clock", and ends the start-up. Memory is read at this event, and at events
+    with `"look": true`.
     """
     ready = reason = None
     with Child(arguments, environment, out, cwd=cwd, stdout=stdout) as child, Sampler(child.tree) as sampler:

@@ -1,6 +1,6 @@
-"""The table of two runs of one program beside each other."""
+"""The table that compares two runs of one program."""
 
-# Title, key, the value in its unit, and whether more of it is better.
+# Title, key, function that gives the value as text, and whether more is better.
 FIGURES = [
     ("wall time", "wall", lambda value: f"{value:.2f} s", False),
     ("start-up", "start_up", lambda value: f"{value:.2f} s", False),
@@ -10,7 +10,7 @@ FIGURES = [
 
 
 def table(titles, runs, figures, title):
-    """A rich Table: a row per figure, a column per run, and for two of them how many times better the second is.
+    """A rich Table: a row per figure, a column per run, and, for two runs, a column that says how many times better the second is.
 
     `runs` are dicts with the figures' keys; a value that is None or missing shows as "-".
     """

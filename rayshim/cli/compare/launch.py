@@ -1,9 +1,9 @@
-"""Runs a program as `python SCRIPT ARGS` would, with real Ray or with rayshim as its `ray`, and tells what it sees.
+"""Runs a program like `python SCRIPT ARGS`, with real Ray or with rayshim as its `ray`, and writes events about it to a file.
 
     python launch.py (ray | rayshim) OUT (SCRIPT | -m MODULE) [ARGS...]
 
-Appended to OUT, a line of JSON each: "ready" with the monotonic clock when `init` has returned, and at the end of each session
-of rayshim's "session" with its `calls` and how many of them were `replayed`. Nothing of rayshim is imported beside real Ray.
+It appends events to OUT, one line of JSON each: "ready", with the time of the monotonic clock when `init` has returned, and at the end of each
+session of rayshim "session", with the number of its `calls` and of those that were `replayed`. With real Ray, it imports nothing of rayshim.
 """
 
 import functools
@@ -15,7 +15,7 @@ import time
 
 def main():
     side, out, *program = sys.argv[1:]
-    # As Python has it for the program; now it is the directory of this file.
+    # The program's own entry, as Python sets it; until now it is the directory of this file.
     sys.path[0] = os.getcwd() if program[0] == "-m" else os.path.dirname(os.path.realpath(program[0]))
 
     def tell(**event):

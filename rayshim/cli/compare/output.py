@@ -1,17 +1,17 @@
-"""Whether two runs printed the same."""
+"""Compares the output of two runs."""
 
 import re
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-# What Ray and rayshim put before a worker's line: "(Actor pid=12, ip=10.0.0.1) ", the address only for another node.
+# The prefix of a worker's line on Ray and rayshim: "(Actor pid=12, ip=10.0.0.1) ", with the address only for another node.
 _WORKER = re.compile(r"^\((\S+|\S+ \S+) pid=\d+[^)]*\) ")
 
 
 def first_difference(one, other):
-    """Where what two runs printed (str) first differs: (what, a line or None, the other or None); None if it does not.
+    """The first difference between the output (str) of two runs: (what, a line or None, the other line or None); None if there is no difference.
 
-    The driver's lines are compared in their order. Workers' lines arrive when they arrive, so of those it is compared
-    whether the same ones came, whoever printed them when.
+    The driver's lines are compared in order. The order of workers' lines depends on timing, so these are compared as a multiset, whichever
+    worker printed them.
     """
     ours, theirs = _split(one), _split(other)
     for number in range(max(len(ours[0]), len(theirs[0]))):
@@ -28,7 +28,7 @@ def first_difference(one, other):
 
 
 def _split(text):
-    """(the driver's lines, the workers' without their numbers)."""
+    """(lines of the driver, lines of the workers without their process ids)."""
     driver, workers = [], []
     for line in _COLOUR.sub("", text).splitlines():
         if _WORKER.match(line):

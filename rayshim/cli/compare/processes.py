@@ -1,8 +1,8 @@
-"""The processes of one run: who they are, what processor time and memory they used (Linux, /proc).
+"""Finds the processes of one run, and their processor time and memory (Linux, /proc).
 
-A runtime's processes may leave their parent (Ray's do when the driver dies) and may overwrite their
-environment (process titles do), so a process belongs to the run when any of these says so: it carries the
-run's marker in its environment, it is in the session of the run's root, its parent belongs, or it once did.
+A runtime's processes may leave their parent (Ray's do when the driver dies) and may overwrite their environment (by setting a process
+title). So a process belongs to the run if one of these is true: its environment has the marker of the run, it is in the session of the
+run's first process, its parent belongs to the run, or it belonged to the run before.
 """
 
 import ctypes
@@ -21,9 +21,9 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 class _Process:
     pid: int
     parent: int
-    start: int  # ticks since boot, which tells a reused pid from the old one
+    start: int  # ticks since boot; distinguishes a process from an earlier one with the same pid
     own: int = 0  # ticks, user and system
-    reaped: int = 0  # ticks of the children that it waited for, theirs included
+    reaped: int = 0  # ticks of the children that it waited for, including their children
     alive: bool = True
 
 
@@ -42,16 +42,16 @@ def _has_marker(pid, marker):
 
 
 def adopt_orphans():
-    """Become the parent of all descendants whose own parent ends.
+    """Makes this process the parent of all descendants whose own parent ends.
 
-    Then they stay as zombies, with their final times, until a ProcessTree here has seen them.
+    So they stay as zombies, with their final times, until a ProcessTree of this process has seen them.
     """
     PR_SET_CHILD_SUBREAPER = 36
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def proportional_set_size(pid):
-    """Bytes of `pid`'s memory, each shared page divided by the number of processes that map it; 0 if gone."""
+    """Bytes of `pid`'s memory, each shared page divided by the number of processes that map it; 0 if the process has ended."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             for line in file:
@@ -63,20 +63,20 @@ def proportional_set_size(pid):
 
 
 class ProcessTree:
-    """All processes of the run with `root` as its first process and session leader, dead ones included."""
+    """All processes of the run whose first process and session leader is `root`, including ended ones."""
 
     def __init__(self, root, marker):
         self._root = root
         self._marker = f"{MARKER}={marker}".encode()
         self._members = {}
         self._strangers = set()
-        self._departed = 0  # ticks of members whose pid was given to another process since
+        self._departed = 0  # ticks of ended members whose pid now belongs to another process
 
     def scan(self):
-        """Look again who is there; returns the living members' pids."""
+        """Searches for the processes again; returns the pids of the living members."""
         present = {int(name) for name in os.listdir("/proc") if name.isdigit()}
         self._strangers &= present
-        # Roughly in order of age, so that a parent is met before its children.
+        # Roughly in order of age, so that a parent comes before its children.
         for pid in sorted(present - self._strangers):
             try:
                 running = self._look_at(pid)
@@ -89,7 +89,7 @@ class ProcessTree:
         return [pid for pid, process in self._members.items() if process.alive]
 
     def _look_at(self, pid):
-        """Note a process's times if it is a member; returns whether it runs, which a zombie does not."""
+        """Updates the times of a process if it is a member. Returns whether it runs; a zombie does not."""
         fields = _stat(pid)
         parent, session, start = int(fields[1]), int(fields[3]), int(fields[19])
         known = self._members.get(pid)
@@ -118,11 +118,11 @@ class ProcessTree:
         return running
 
     def memory(self, without=()):
-        """Proportional set size in bytes of all living members but `without`."""
+        """Proportional set size in bytes of all living members except `without`."""
         return sum(proportional_set_size(pid) for pid in self.scan() if pid not in without)
 
     def settle_root(self, seconds):
-        """Tell what the kernel charged for the root and the children that it waited for, once it is gone."""
+        """Sets the processor time of the ended root and the children that it waited for, from the kernel's account."""
         root = self._members.get(self._root)
         if root is not None:
             root.reaped = max(root.reaped, round(seconds * _TICKS_PER_SECOND) - root.own)
@@ -130,9 +130,8 @@ class ProcessTree:
     def cpu_seconds(self):
         """Processor time of all members so far.
 
-        A dead child's time is known twice, from the last scan that saw it and, if its parent waited for it,
-        in the parent's account; either may lack something, so the larger counts. What is missed is the time
-        after the last scan of a process that nobody waited for.
+        There are two values for an ended child: from the last scan that saw it, and from the account of its parent, if the parent waited for
+        it. Both may be incomplete, so the larger one counts. The time after the last scan is missed for a process that no parent waited for.
         """
         children = {pid: [] for pid in self._members}
         tops = []
@@ -151,7 +150,7 @@ class ProcessTree:
         return (self._departed + sum(map(total, tops))) / _TICKS_PER_SECOND
 
     def end(self, patience):
-        """Give the members `patience` seconds to go by themselves, then kill them. Returns how many were killed."""
+        """Waits up to `patience` seconds until the members have ended, then kills the rest. Returns the number of killed processes."""
         deadline = time.monotonic() + patience
         while (left := self.scan()) and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -168,7 +167,7 @@ class ProcessTree:
 
 
 class Periodic:
-    """A context manager that calls its `tick` every `period` seconds, in a thread of its own."""
+    """A context manager that calls its `tick` every `period` seconds, in its own thread."""
 
     def __init__(self, period):
         self._period = period
@@ -189,11 +188,11 @@ class Periodic:
 
 
 class Sampler(Periodic):
-    """Watches a tree from a thread of its own: processor time often, memory rarely.
+    """Reads the processor time of a tree often, and its memory rarely, in its own thread.
 
-    Reading the memory of a tree makes the kernel walk its page tables, tens of milliseconds for Ray's, which
-    disturbs what is measured; so after each reading the sampler rests long, unless `look` asks for one.
-    A context manager; nobody else may scan the tree inside.
+    To read the memory of a tree, the kernel walks its page tables. For Ray this takes tens of milliseconds, which disturbs the measurement.
+    So the sampler waits for a long time after each reading, unless `look` asks for one. A context manager; no other thread may scan the
+    tree inside the block.
     """
 
     CPU_PERIOD = 0.1
@@ -207,7 +206,7 @@ class Sampler(Periodic):
         self._memory_due = 0.0
 
     def look(self):
-        """Read the memory at the next sample: something has just been built."""
+        """Asks for a reading of the memory at the next sample, for example after the program has created its data."""
         self._memory_due = 0.0
 
     def tick(self):

@@ -1,4 +1,4 @@
-"""How values travel between the actors of a compiled graph. Here always through shared memory; these are the names that say so."""
+"""Ray's names for the channels between actors of a compiled graph. Here values always go through shared memory."""
 
 from rayshim.experimental.channel.communicator import Communicator
 from rayshim.experimental.channel.cpu_communicator import CPUCommunicator

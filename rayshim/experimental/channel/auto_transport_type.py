@@ -1,4 +1,4 @@
-"""The type hint that leaves the choice, where Ray has it."""
+"""AutoTransportType, in the module where Ray has it."""
 
 from rayshim.experimental.channel.type_hints import AutoTransportType
 

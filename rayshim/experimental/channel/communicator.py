@@ -4,8 +4,7 @@ from abc import ABC, abstractmethod
 
 
 class Communicator(ABC):
-    """What a program derives its own communicators from. A compiled graph asks it which actors belong to it, and no more: the
-    tensors themselves go through shared memory."""
+    """Base class for a program's own communicators. A compiled graph only asks for its actors; the tensors go through shared memory."""
 
     @abstractmethod
     def get_actor_handles(self):

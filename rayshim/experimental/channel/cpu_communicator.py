@@ -17,7 +17,7 @@ class CPUCommunicator(Communicator):
         return self._world_size
 
     def get_rank(self, actor):
-        """The actor's place in the group. ValueError if it is not of it."""
+        """The actor's index in the group. Raises ValueError if the actor is not in the group."""
         if actor not in self._actor_handles:
             raise ValueError(
                 f"Actor is not in the CPUCommunicator group. ({at('get_rank')}: {actor!r}, of {len(self._actor_handles)} actors)"

@@ -1,4 +1,4 @@
-"""The type hint for tensors, where Ray has it."""
+"""TorchTensorType, in the module where Ray has it."""
 
 from rayshim.experimental.channel.type_hints import TorchTensorType
 

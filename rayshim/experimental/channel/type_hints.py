@@ -1,4 +1,4 @@
-"""Type hints of a graph's nodes: kept and checked; the values travel the same way whatever they say."""
+"""Type hints of a graph's nodes. They are checked, but have no effect on the transport of values."""
 
 from rayshim.errors.sites import at
 from rayshim.experimental.channel.communicator import Communicator
@@ -6,7 +6,7 @@ from rayshim.experimental.util.types import Device
 
 
 class ChannelOutputType:
-    """How a node's result travels, as the program says it."""
+    """Base class of hints for the transport of a node's result."""
 
     def requires_accelerator(self):
         return False
@@ -16,7 +16,7 @@ class ChannelOutputType:
 
 
 class TorchTensorType(ChannelOutputType):
-    """The node gives torch tensors. ValueError for an unknown transport, or for an accelerator's with the device "cpu"."""
+    """The result of the node contains torch tensors. Raises ValueError for an unknown transport, or for "accelerator" with the device "cpu"."""
 
     AUTO, CPU, ACCELERATOR = "auto", "cpu", "accelerator"
 
@@ -42,14 +42,14 @@ class TorchTensorType(ChannelOutputType):
 
 
 class AutoTransportType(ChannelOutputType):
-    """The node gives tensors, and how they travel is chosen by where they are."""
+    """The result of the node contains tensors, whose transport depends on their devices."""
 
     def __init__(self, device=Device.DEFAULT, _static_shape=False, _direct_return=False):
         self.device, self.static_shape, self.direct_return = device, _static_shape, _direct_return
 
 
 def tensor_hint(transport, device, static_shape, direct_return):
-    """The hint for `with_tensor_transport`'s arguments; ValueError for what it does not accept."""
+    """The hint for the arguments of `with_tensor_transport`. Raises ValueError for wrong arguments."""
     try:
         device = Device(device)
     except ValueError:

@@ -1,4 +1,4 @@
-"""allgather, allreduce and reducescatter over the nodes of a graph, one node of each actor."""
+"""allgather, allreduce and reducescatter over nodes of a graph, one node per actor."""
 
 from rayshim.dag.collective_node import bind
 from rayshim.errors.sites import calling
@@ -6,22 +6,21 @@ from rayshim.experimental.util.types import AllGatherOp, AllReduceOp, ReduceOp, 
 
 
 class AllGatherWrapper:
-    """`allgather.bind(nodes)`: each actor has the tensors of all of them, one after the other along the first dimension."""
+    """`allgather.bind(nodes)`: each actor gets the tensors of all actors, concatenated along the first dimension."""
 
     def bind(self, input_nodes, transport=None):
         return bind(_flat(input_nodes), AllGatherOp(), "allgather", transport)
 
 
 class AllReduceWrapper:
-    """`allreduce.bind(nodes)`: each actor has the reduction of all tensors. Lists of nodes, one list per tensor, are reduced in one
-    operation."""
+    """`allreduce.bind(nodes)`: each actor gets the reduction of all tensors. A list of lists, one list per tensor, is reduced in one operation."""
 
     def bind(self, input_nodes, op=ReduceOp.SUM, transport=None):
         return bind(input_nodes, AllReduceOp(_checked(op)), f"allreduce.{op}", transport)
 
 
 class ReduceScatterWrapper:
-    """`reducescatter.bind(nodes)`: each actor has its part, along the first dimension, of the reduction of all tensors."""
+    """`reducescatter.bind(nodes)`: each actor gets its part, along the first dimension, of the reduction of all tensors."""
 
     def bind(self, input_nodes, op=ReduceOp.SUM, transport=None):
         return bind(_flat(input_nodes), ReduceScatterOp(_checked(op)), f"reducescatter.{op}", transport)

@@ -1,4 +1,4 @@
-"""Devices, and the operations of collective communication."""
+"""Devices, and operations of collective communication."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -15,7 +15,7 @@ class Device(Enum):
 
 
 class ReduceOp(Enum):
-    """How tensors become one."""
+    """A reduction of several tensors to one."""
 
     SUM = 0
     PRODUCT = 1
@@ -27,7 +27,7 @@ class ReduceOp(Enum):
         return self.name.lower()
 
     def of(self, tensors):
-        """The reduction of a list of tensors of one shape, in the order of the list. ValueError for different shapes."""
+        """The reduction of a list of tensors of one shape, in the order of the list. Raises ValueError for different shapes."""
         import torch
 
         if len({t.shape for t in tensors}) > 1:
@@ -46,7 +46,7 @@ class ReduceOp(Enum):
 
 
 class _CollectiveOp:
-    """A collective operation; `apply(tensors, rank)` gives what the actor `rank` has of it."""
+    """A collective operation; `apply(tensors, rank)` returns the result of the actor with this rank."""
 
 
 @dataclass(frozen=True)

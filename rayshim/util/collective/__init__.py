@@ -1,4 +1,4 @@
-"""Collective operations between actors: allreduce, broadcast, send and the like, on CPU tensors by torch's gloo."""
+"""Collective operations between actors: allreduce, broadcast, send and others, for CPU tensors, with torch's gloo."""
 
 from rayshim.util.collective.collective import (
     allgather,

@@ -1,4 +1,4 @@
-"""The collective calls. They are for actors and tasks; a process can be in several groups, each with a name."""
+"""The functions of `ray.util.collective`, for actors and tasks. A process can be in several groups, which have names."""
 
 import threading
 
@@ -9,12 +9,12 @@ from rayshim.util.collective.collective_group.torch_gloo_collective_group import
 
 _TIMEOUT_MS = 30000
 _backends = {"GLOO": TorchGLOOGroup}
-_groups = {}  # (what tells this process's actor and run from others, name) -> group
+_groups = {}  # (identifier of this process's actor and run, name) -> group
 _locks = {}  # the same key -> the lock of who joins or leaves: members that share a process wait for each other
 
 
 def register_collective_backend(name, group_cls):
-    """Makes a class derived from BaseGroup known as the backend `name`. ValueError if it is known already."""
+    """Registers a class derived from BaseGroup as the backend `name`. Raises ValueError if the name is already registered."""
     from rayshim.util.collective.collective_group.base_collective_group import BaseGroup
 
     if name.upper() in _backends:
@@ -29,7 +29,7 @@ def register_collective_backend(name, group_cls):
 
 
 def is_backend_available(backend):
-    """Whether groups with this backend ("NCCL", "GLOO", ...) can be made here."""
+    """Whether groups with this backend ("NCCL", "GLOO", ...) can be created here."""
     known = _backends.get(backend.upper())
     return known is not None and bool(known.check_backend_availability())
 
@@ -60,7 +60,7 @@ def _backend(name):
 
 
 def init_collective_group(world_size, rank, backend=types.Backend.NCCL, group_name="default", gloo_timeout=_TIMEOUT_MS):
-    """Makes the calling actor or task rank `rank` of a group of `world_size`; waits for the others, `gloo_timeout` ms at most."""
+    """Makes the calling actor or task rank `rank` of a group of `world_size` members. Waits for the others, at most `gloo_timeout` ms."""
     _check_inside()
     if not group_name:
         raise ValueError(f"group_name '{group_name}' needs to be a string. ({at('init_collective_group')})")
@@ -79,7 +79,7 @@ def init_collective_group(world_size, rank, backend=types.Backend.NCCL, group_na
 def create_collective_group(
     actors, world_size, ranks, backend=types.Backend.NCCL, group_name="default", gloo_timeout=_TIMEOUT_MS
 ):
-    """Declares actors to be a group; each joins at its first collective call. `ranks` has the rank of each actor."""
+    """Declares a group of actors. Each actor joins at its first collective call. `ranks`: the rank of each actor."""
     if _declared(group_name) is not None:
         raise RuntimeError(
             f"Trying to initialize a group twice. ({at('create_collective_group')}: '{group_name}' is declared already; give another group_name)"
@@ -109,7 +109,7 @@ def create_collective_group(
 
 
 def destroy_collective_group(group_name="default"):
-    """The calling actor leaves the group."""
+    """Removes the calling actor from the group."""
     _check_inside()
     with _joining(group_name):
         group = _groups.pop(_key(group_name), None)
@@ -132,14 +132,14 @@ def get_rank(group_name="default"):
 
 
 def get_collective_group_size(group_name="default"):
-    """How many are in the group, -1 if the caller is not in it."""
+    """The number of members of the group; -1 if the caller is not in the group."""
     _check_inside()
     group = _groups.get(_key(group_name))
     return -1 if group is None else group.world_size
 
 
 def get_group_handle(group_name="default"):
-    """The caller's group; joins it if it was declared. RuntimeError if there is none."""
+    """The caller's group; joins it if it was declared. Raises RuntimeError if there is no such group."""
     _check_inside()
     with _joining(group_name):
         group = _groups.get(_key(group_name))
@@ -197,31 +197,31 @@ def _check_inside():
 
 
 def allreduce(tensor, group_name="default", op=types.ReduceOp.SUM):
-    """Every rank's tensor becomes the reduction of all of them."""
+    """Sets the tensor of every rank to the reduction of all tensors."""
     _check_tensor(tensor)
     get_group_handle(group_name).allreduce([tensor], types.AllReduceOptions(reduceOp=op))
 
 
 def barrier(group_name="default"):
-    """Waits until every rank is here."""
+    """Waits until every rank has called it."""
     get_group_handle(group_name).barrier(types.BarrierOptions())
 
 
 def reduce(tensor, dst_rank=0, group_name="default", op=types.ReduceOp.SUM):
-    """The tensor of rank `dst_rank` becomes the reduction of all; the others stay."""
+    """Sets the tensor of rank `dst_rank` to the reduction of all tensors; the others stay unchanged."""
     _check_tensor(tensor)
     group = _with_rank(group_name, dst_rank)
     group.reduce([tensor], types.ReduceOptions(reduceOp=op, root_rank=dst_rank))
 
 
 def broadcast(tensor, src_rank=0, group_name="default"):
-    """Every rank's tensor becomes that of `src_rank`."""
+    """Sets the tensor of every rank to that of `src_rank`."""
     _check_tensor(tensor)
     _with_rank(group_name, src_rank).broadcast([tensor], types.BroadcastOptions(root_rank=src_rank))
 
 
 def allgather(tensor_list, tensor, group_name="default"):
-    """`tensor_list`, one for each rank, becomes all the ranks' `tensor`."""
+    """Writes the `tensor` of each rank into `tensor_list`, which has one tensor per rank."""
     _check_tensor(tensor)
     _check_tensors(tensor_list)
     group = get_group_handle(group_name)
@@ -233,7 +233,7 @@ def allgather(tensor_list, tensor, group_name="default"):
 
 
 def reducescatter(tensor, tensor_list, group_name="default", op=types.ReduceOp.SUM):
-    """`tensor` becomes the reduction of the entries for this rank in all the ranks' `tensor_list`."""
+    """Sets `tensor` to the reduction of this rank's entries in the `tensor_list` of all ranks."""
     _check_tensor(tensor)
     _check_tensors(tensor_list)
     group = get_group_handle(group_name)
@@ -256,7 +256,7 @@ def send(tensor, dst_rank, group_name="default"):
 
 
 def recv(tensor, src_rank, group_name="default"):
-    """The tensor becomes the one that rank `src_rank` sends."""
+    """Receives into `tensor` the tensor that rank `src_rank` sends."""
     _check_tensor(tensor)
     group = _with_rank(group_name, src_rank)
     if src_rank == group.rank:

@@ -1,4 +1,4 @@
-"""The calls over several GPUs of one process. They need NCCL, which rayshim does not provide: each raises RuntimeError."""
+"""Collective calls over several GPUs of one process. They need NCCL, which rayshim does not provide, and raise RuntimeError."""
 
 from rayshim.errors.sites import calling
 

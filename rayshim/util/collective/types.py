@@ -1,4 +1,4 @@
-"""What the collective calls are told: backends, reductions, and the options that a group's methods get."""
+"""Types for collective calls: backends, reductions, and the options for methods of a group."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,7 +10,7 @@ unset_timeout_ms = timedelta(milliseconds=-1)
 
 
 class Backend:
-    """Names of backends; `Backend("torch_gloo")` is GLOO too. ValueError for an unknown one."""
+    """Names of backends; `Backend("torch_gloo")` is GLOO, too. Raises ValueError for an unknown name."""
 
     NCCL = "NCCL"
     GLOO = "GLOO"

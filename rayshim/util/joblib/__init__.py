@@ -1,8 +1,8 @@
-"""joblib's `Parallel` on actors: `register_ray()`, then `with joblib.parallel_backend("ray"): ...`."""
+"""A backend for joblib's `Parallel` that uses actors: `register_ray()`, then `with joblib.parallel_backend("ray"): ...`."""
 
 
 def register_ray():
-    """Makes the backend "ray" known to joblib. ImportError without joblib."""
+    """Registers the backend "ray" in joblib. Raises ImportError without joblib."""
     from joblib.parallel import register_parallel_backend
 
     from rayshim.util.joblib.ray_backend import RayBackend

@@ -1,4 +1,4 @@
-"""The backend "ray" of joblib."""
+"""The backend "ray" for joblib."""
 
 import copy
 import sys
@@ -12,11 +12,11 @@ from rayshim.calls.refs import ObjectRef
 from rayshim.session import session
 from rayshim.util.multiprocessing.pool import Pool
 
-_SMALL = 100  # bytes; what is smaller travels with each batch
+_SMALL = 100  # bytes; smaller arguments are sent with each batch
 
 
 class RayBackend(MultiprocessingBackend):
-    """Runs joblib's batches in a pool of actors. `ray_remote_args`: the actors' options, here or in `Parallel(...)`, which wins."""
+    """Runs joblib's batches in a pool of actors. `ray_remote_args`: options of the actors; those in `Parallel(...)` override those here."""
 
     def __init__(self, nesting_level=None, inner_max_num_threads=None, ray_remote_args=None, **backend_arguments):
         self.ray_remote_args = ray_remote_args
@@ -25,7 +25,7 @@ class RayBackend(MultiprocessingBackend):
     def configure(
         self, n_jobs=1, parallel=None, prefer=None, require=None, ray_remote_args=None, **memmapping_arguments
     ):
-        """Starts the pool, returns its size. The arguments for joblib's memory maps have no use: large values are shared anyway."""
+        """Starts the pool and returns its size. The arguments for joblib's memory maps have no effect, because large values are always shared."""
         n_jobs = self.effective_n_jobs(n_jobs)
         if n_jobs == 1:
             raise FallbackToBackend(SequentialBackend(nesting_level=self.nesting_level))
@@ -35,7 +35,7 @@ class RayBackend(MultiprocessingBackend):
         return n_jobs
 
     def effective_n_jobs(self, n_jobs):
-        """How many jobs run at once: for -1, as many as the session has CPUs."""
+        """The number of jobs that run at the same time; -1 means the CPUs of the session."""
         allowed = super().effective_n_jobs(n_jobs)
         if n_jobs != -1:
             return allowed
@@ -44,14 +44,14 @@ class RayBackend(MultiprocessingBackend):
 
 
 class _SharingPool(Pool):
-    """Puts each large argument into the object store once, however many batches it is in."""
+    """Puts each large argument into the object store only once, even if it is in several batches."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self._registry = []  # (argument, its ref)
 
     def apply_async(self, func, args=None, kwargs=None, callback=None, error_callback=None):
-        batch = getattr(func, "func", func)  # joblib wraps a batch to bring its traceback home
+        batch = getattr(func, "func", func)  # joblib wraps a batch to transfer its traceback
         if isinstance(batch, BatchedCalls):
             shared = _SharedCalls([self._share(item) for item in batch.items], batch)
             func = shared if func is batch else _rewrapped(func, shared)
@@ -83,7 +83,7 @@ def _rewrapped(wrapper, func):
 
 
 class _SharedCalls:
-    """joblib's BatchedCalls, some of whose arguments are refs."""
+    """joblib's BatchedCalls, with refs in place of some arguments."""
 
     def __init__(self, items, batch):
         self.items, self.backend, self.n_jobs = items, batch._backend, batch._n_jobs

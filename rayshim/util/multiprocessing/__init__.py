@@ -1,4 +1,4 @@
-"""`multiprocessing.Pool`, with actors for processes."""
+"""`multiprocessing.Pool` with actors instead of processes."""
 
 from multiprocessing import JoinableQueue, TimeoutError
 

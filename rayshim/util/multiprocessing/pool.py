@@ -26,7 +26,9 @@ __all__ = [
 class PoolActor:
     """One process of a pool."""
 
-    _own_process = True  # in packed placement too: a pool's functions may end it, and its environment is its own
+    _own_process = (
+        True  # also in packed placement, because the functions of a pool may end the process or change its environment
+    )
 
     def __init__(self, initializer=None, initargs=None):
         if initializer:
@@ -46,17 +48,17 @@ class PoolActor:
 
 
 class Pool:
-    """Runs functions in a fixed number of actors, the way `multiprocessing.Pool` does.
+    """Runs functions in a fixed number of actors, like `multiprocessing.Pool`.
 
     Arguments:
-        processes: number of actors; default: the CPUs of the session (of the machine, where none is running: one is started).
-        initializer, initargs: function that each actor calls first, and its arguments.
-        maxtasksperchild: batches after which an actor is replaced by a new one.
-        context: accepted; has no meaning here.
+        processes: number of actors; default: the CPUs of the session. If no session is running, one is started.
+        initializer, initargs: a function that each actor calls first, and its arguments.
+        maxtasksperchild: number of batches after which an actor is replaced by a new one.
+        context: accepted, but without effect.
         ray_address: None or "local".
         ray_remote_args: options of the actors.
 
-    Raises ValueError for no or more processes than there are CPUs.
+    Raises ValueError if `processes` is below 1 or above the number of CPUs.
     """
 
     def __init__(
@@ -70,9 +72,7 @@ class Pool:
         ray_remote_args=None,
     ):
         if context:
-            warnings.warn(
-                "Pool(context=) has no meaning for actors; see rayshim.init for how workers are started", stacklevel=2
-            )
+            warnings.warn("Pool(context=) has no effect: the workers of actors are always forked", stacklevel=2)
         if not api.is_initialized():
             api.init(address=ray_address, num_cpus=processes)
         cpus = int(api.cluster_resources().get("CPU", 0))
@@ -96,11 +96,11 @@ class Pool:
 
     @property
     def size(self):
-        """How many actors it has."""
+        """The number of actors."""
         return len(self._actors)
 
     def submit_next(self, func, batch):
-        """Gives the batch, a list of (args, kwargs), to the actor whose turn it is; returns the ref of the list of results."""
+        """Sends the batch, a list of (args, kwargs), to the next actor in turn. Returns the ref of the list of results."""
         self._last = (self._last + 1) % self.size
         return self._submit(self._last, func, batch)
 
@@ -119,39 +119,39 @@ class Pool:
     # ---- calls
 
     def apply(self, func, args=None, kwargs=None):
-        """`func(*args, **kwargs)` in one of the actors."""
+        """Runs `func(*args, **kwargs)` in one of the actors and returns its result."""
         return self.apply_async(func, args, kwargs).get()
 
     def apply_async(self, func, args=None, kwargs=None, callback=None, error_callback=None):
-        """As `apply`, returning an AsyncResult at once. Of the callbacks, which run in a thread, one gets the result, the other
-        the exception."""
+        """Like `apply`, but returns an AsyncResult at once. `callback` is called with the result, or `error_callback` with the exception, in a
+        thread."""
         self._check_running()
         return AsyncResult([self.submit_next(func, [(args, kwargs)])], callback, error_callback, single_result=True)
 
     def map(self, func, iterable, chunksize=None):
-        """The list of `func(item)` of each item. `chunksize` items travel together."""
+        """The list of `func(item)` for each item. Items are sent in batches of `chunksize`."""
         return self.map_async(func, iterable, chunksize).get()
 
     def map_async(self, func, iterable, chunksize=None, callback=None, error_callback=None):
-        """As `map`, returning an AsyncResult at once; the callbacks get the list, or the first error in it."""
+        """Like `map`, but returns an AsyncResult at once. `callback` is called with the list, or `error_callback` with its first error."""
         calls = [((item,), {}) for item in iterable]
         return self._run(func, calls, chunksize, callback, error_callback)
 
     def starmap(self, func, iterable, chunksize=None):
-        """As `map`, with each item the tuple of arguments of one call."""
+        """Like `map`, but each item is the tuple of arguments of one call."""
         return self._run(func, [(args, {}) for args in iterable], chunksize).get()
 
     def starmap_async(self, func, iterable, callback=None, error_callback=None):
-        """As `starmap`, returning an AsyncResult at once."""
+        """Like `starmap`, but returns an AsyncResult at once."""
         return self._run(func, [(args, {}) for args in iterable], None, callback, error_callback)
 
     def imap(self, func, iterable, chunksize=1):
-        """An iterator over the results, in order; batches are sent out as results are taken."""
+        """An iterator over the results, in order. Taking a result sends the next batch."""
         self._check_running()
         return OrderedIMapIterator(self, func, iterable, chunksize=chunksize)
 
     def imap_unordered(self, func, iterable, chunksize=1):
-        """As `imap`, in the order in which results become ready."""
+        """Like `imap`, in the order in which results become ready."""
         self._check_running()
         return UnorderedIMapIterator(self, func, iterable, chunksize=chunksize)
 
@@ -163,7 +163,7 @@ class Pool:
         return AsyncResult(refs, callback, error_callback)
 
     def chunksize_for(self, n):
-        """Size of the batches of `n` items: four batches to an actor."""
+        """The size of batches for `n` items: four batches per actor."""
         return -(-n // (self.size * 4))
 
     def _check_running(self):
@@ -180,20 +180,20 @@ class Pool:
         self.terminate()
 
     def close(self):
-        """No more work is accepted; each actor ends when it has done its part."""
+        """Accepts no more work; each actor ends after its remaining work."""
         if not self._closed:
             self._closed = True
             for actor in self._actors:
                 self._end(actor)
 
     def terminate(self):
-        """Ends the actors at once, whatever they are doing."""
+        """Ends the actors at once, even if they are working."""
         self.close()
         for actor in self._actors:
             api.kill(actor)
 
     def join(self):
-        """Waits until the actors of a closed pool have ended. ValueError if it is not closed."""
+        """Waits until the actors of a closed pool have ended. Raises ValueError if the pool is not closed."""
         if not self._closed:
             raise ValueError(f"Pool is still running ({at('join')}: call close() or terminate() first)")
         if self._ending:

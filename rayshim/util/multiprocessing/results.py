@@ -1,4 +1,4 @@
-"""What a Pool's calls give: results to come, one by one or together."""
+"""The results of a Pool's calls: AsyncResult and iterators."""
 
 import collections.abc
 import itertools
@@ -11,14 +11,14 @@ from rayshim.errors.sites import at
 
 
 class PoolTaskError(Exception):
-    """Stands for the result of a function that raised; `underlying` is what it raised."""
+    """Takes the place of the result of a function that raised; `underlying` is its exception."""
 
     def __init__(self, underlying):
         self.underlying = underlying
 
 
 class AsyncResult:
-    """The results to come of one call of the pool. `refs` are those of its batches, in order."""
+    """The future results of one call of the pool. `refs`: refs of its batches, in order."""
 
     def __init__(self, refs, callback=None, error_callback=None, single_result=False):
         self._refs = refs
@@ -44,7 +44,7 @@ class AsyncResult:
         return [result for ref in self._refs for result in batch_of(ref)]
 
     def wait(self, timeout=None):
-        """Returns when the results are there and the callbacks have been called, or after `timeout` seconds."""
+        """Waits until the results are ready and the callbacks have returned, at most `timeout` seconds."""
         if self._thread is None:
             _wait(self._refs, timeout)
         elif self._thread is not threading.current_thread():
@@ -65,13 +65,13 @@ class AsyncResult:
         return _wait(self._refs, 0)
 
     def ready(self):
-        """Whether the results are there and the callbacks have been called."""
+        """Whether the results are ready and the callbacks have returned."""
         if self._thread is not None:
             return not self._thread.is_alive()
         return self._there()
 
     def successful(self):
-        """Whether no function raised. ValueError before the results are there."""
+        """Whether no function raised an exception. Raises ValueError if the results are not ready."""
         if not self.ready():
             raise ValueError(f"{self!r} not ready ({at('successful')}: call wait() or get() first)")
         return not any(isinstance(result, Exception) for result in self._results())
@@ -83,7 +83,7 @@ def _wait(refs, timeout):
 
 
 def batch_of(ref):
-    """The list of results of a batch; where its actor died, that error is its one result."""
+    """The list of results of a batch. If its actor died, this error is the only result."""
     try:
         return api.get(ref)
     except RayError as error:
@@ -91,9 +91,9 @@ def batch_of(ref):
 
 
 class IMapIterator:
-    """Results one by one. As many batches are under way as the pool has actors; taking a result starts the next one.
+    """An iterator over results. As many batches run as the pool has actors; taking a result starts the next batch.
 
-    As in Ray, what a function raised is given as a PoolTaskError in the place of its result.
+    As in Ray, if a function raised an exception, its result is a PoolTaskError.
     """
 
     def __init__(self, pool, func, iterable, chunksize=None):
@@ -124,7 +124,7 @@ class IMapIterator:
         return self.next()
 
     def next(self, timeout=None):
-        """The next result. TimeoutError if it is not there within `timeout` seconds, StopIteration after the last."""
+        """The next result. Raises TimeoutError if it is not ready within `timeout` seconds, StopIteration after the last."""
         while not self._ready:
             if not self._under_way:
                 raise StopIteration

@@ -1,10 +1,11 @@
-"""What there is in the session: actors, calls, nodes, workers, placement groups. Objects and logs are not listed."""
+"""The state API: lists the actors, ended calls, nodes, workers and placement groups of the session. It does not list objects and logs."""
 
 from rayshim.util.state.api import (
     get_actor,
     get_job,
     get_node,
     get_placement_group,
+    get_task,
     get_worker,
     list_actors,
     list_jobs,
@@ -21,6 +22,7 @@ __all__ = [
     "get_job",
     "get_node",
     "get_placement_group",
+    "get_task",
     "get_worker",
     "list_actors",
     "list_jobs",

@@ -1,5 +1,5 @@
-"""The state API: what there is in the session. Of Ray's arguments, `address`, `timeout`, `raise_on_missing_output` and `_explain`
-are accepted and have no meaning in one process's own session."""
+"""The functions of the state API. Ray's arguments `address`, `timeout`, `raise_on_missing_output` and `_explain` are accepted and have no
+effect."""
 
 from collections import Counter
 
@@ -15,9 +15,9 @@ def _listing(source, doc):
         return _select(source, filters, limit, detail)
 
     listing.__doc__ = (
-        f"{doc}\n\n    Arguments: filters, list of (field, '=' or '!=', value), all of which must hold; limit, the most that is "
-        "listed; detail,\n    whether the fields of lesser interest are filled. Raises ValueError for another comparison or an "
-        "unknown field.\n    "
+        f"{doc}\n\n    Arguments:\n        filters: list of (field, '=' or '!=', value); a record must match all of them.\n"
+        "        limit: most records in the list.\n        detail: whether to fill in all fields.\n\n"
+        "    Raises ValueError for another comparison or an unknown field.\n    "
     )
     return listing
 
@@ -43,15 +43,16 @@ def _same(have, wanted):
     return str(have).lower() == str(wanted).lower()
 
 
-list_actors = _listing(sources.actors, "ActorState of the actors, the last dead ones included.")
+list_actors = _listing(sources.actors, "A list with the ActorState of each actor, including recently ended ones.")
 list_tasks = _listing(
-    sources.tasks, "TaskState of the ended calls; RayStateApiException unless the session keeps them (`trace=True`)."
+    sources.tasks,
+    "A list with the TaskState of each ended call. Raises RayStateApiException unless the session has `trace=True`.",
 )
-list_nodes = _listing(sources.nodes, "NodeState of this machine.")
-list_jobs = _listing(sources.jobs, "JobState of this program.")
-list_workers = _listing(sources.workers, "WorkerState of the driver and the living workers.")
+list_nodes = _listing(sources.nodes, "A list with the NodeState of this machine.")
+list_jobs = _listing(sources.jobs, "A list with the JobState of this program.")
+list_workers = _listing(sources.workers, "A list with the WorkerState of the driver and of each living worker.")
 list_placement_groups = _listing(
-    sources.placement_groups, "PlacementGroupState of the placement groups, removed ones included."
+    sources.placement_groups, "A list with the PlacementGroupState of each placement group, including removed ones."
 )
 
 
@@ -65,23 +66,28 @@ def _getting(source, key, doc):
 
 
 get_actor = _getting(
-    sources.actors, "actor_id", "The ActorState, with details, of the actor with this hex id, or None."
+    sources.actors,
+    "actor_id",
+    "The ActorState of the actor with this hex id, with details; None if there is no such actor.",
 )
-get_node = _getting(sources.nodes, "node_id", "The NodeState of this hex id, or None.")
-get_job = _getting(sources.jobs, "job_id", "The JobState of this hex id, or None.")
-get_worker = _getting(sources.workers, "worker_id", "The WorkerState of this hex id, or None.")
+get_node = _getting(sources.nodes, "node_id", "The NodeState with this hex id, or None.")
+get_job = _getting(sources.jobs, "job_id", "The JobState with this hex id, or None.")
+get_worker = _getting(sources.workers, "worker_id", "The WorkerState with this hex id, or None.")
+get_task = _getting(
+    sources.tasks, "task_id", "The TaskState of the ended call with this hex id, or None; else as `list_tasks`."
+)
 get_placement_group = _getting(
-    sources.placement_groups, "placement_group_id", "The PlacementGroupState, with details, of this hex id, or None."
+    sources.placement_groups, "placement_group_id", "The PlacementGroupState with this hex id, with details, or None."
 )
 
 
 def summarize_actors(address=None, timeout=30, raise_on_missing_output=True, _explain=False):
-    """How many actors there are in which state, by class, as a dict."""
+    """The number of actors in each state, by class, as a dict."""
     return {"cluster": _summary(list_actors(limit=None), "class_name", "total_actors")}
 
 
 def summarize_tasks(address=None, timeout=30, raise_on_missing_output=True, _explain=False):
-    """How many calls there were, by function, as a dict; else as `list_tasks`."""
+    """The number of ended calls, by function, as a dict; see `list_tasks`."""
     found = list_tasks(limit=None)
     actor_tasks = sum(task.type == "ACTOR_TASK" for task in found)
     return {

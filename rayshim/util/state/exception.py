@@ -1,2 +1,2 @@
 class RayStateApiException(Exception):
-    """What was asked about the session's state cannot be told."""
+    """The session does not have the requested information about its state."""

@@ -1,11 +1,11 @@
-"""What the state API lists. Fields below `DETAIL` in a class's list are None unless `detail=True`."""
+"""The records that the state API lists. Fields after `DETAIL` in a class are None unless `detail=True`."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import ClassVar
 
 
 class Record:
-    """A dataclass whose fields can be had by key too."""
+    """A dataclass whose fields can also be read by key."""
 
     DETAIL: ClassVar[tuple] = ()
 
@@ -26,7 +26,7 @@ class Record:
         return {f.name for f in fields(cls)}
 
     def brief(self):
-        """The same without the details."""
+        """This record without its details."""
         return type(self)(**{**{name: getattr(self, name) for name in self.columns()}, **dict.fromkeys(self.DETAIL)})
 
 

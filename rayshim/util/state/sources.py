@@ -1,4 +1,4 @@
-"""Where the records of the state API come from."""
+"""Collects the records of the state API from the supervisor and the recordings."""
 
 import os
 import sys
@@ -41,7 +41,7 @@ def tasks():
     s = session.current
     if not s.settings["trace"]:
         raise RayStateApiException(
-            "list_tasks: ended calls are not kept. Start with init(trace=True), or use rayshim.report()"
+            "list_tasks: this session does not keep ended calls. Start it with init(trace=True), or use rayshim.report()"
         )
     from rayshim.plans.tracing import timeline
 

@@ -14,7 +14,10 @@ nb::dict held_resources() {
   uint32_t held = ctx->proc->demand.load();
   if (!held) return d;
   const Demand& demand = ctx->header->demand[held - 1];
-  for (int i = 0; i < demand.n; ++i) d[ctx->header->resource_name[demand.index[i]]] = demand.amount[i];
+  for (int i = 0; i < demand.n; ++i) {
+    const Part& part = ctx->header->part[demand.first + i];
+    d[ctx->header->resource_name[part.index]] = part.amount;
+  }
   return d;
 }
 
@@ -61,14 +64,15 @@ nb::dict resources() {
 // Number of a new demand {resource index: amount}.
 uint32_t demand(std::vector<std::tuple<int32_t, int64_t>> parts, uint32_t setting) {
   Header* h = ctx->header;
-  if (parts.size() > size_t(kMaxKinds)) throw nb::value_error("a task can ask for 16 kinds of resources at most");
+  if (h->parts + parts.size() > kMaxParts) throw nb::value_error("too many kinds of resources in all demands together");
   uint32_t n = h->demands.load();
   if (n == kMaxDemands) throw nb::value_error("too many different resource demands");
   Demand& d = h->demand[n];
   d.n = int32_t(parts.size());
   d.setting = setting;
   if (setting > h->settings.load()) h->settings.store(setting);
-  for (size_t i = 0; i < parts.size(); ++i) std::tie(d.index[i], d.amount[i]) = parts[i];
+  d.first = h->parts;
+  for (auto [index, amount] : parts) h->part[h->parts++] = {amount, index};
   h->demands.store(n + 1, memory_order_release);
   return n;
 }

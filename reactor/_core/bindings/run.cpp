@@ -32,13 +32,13 @@ void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int 
   p->state.store(ProcState::Live, memory_order_release);
 }
 
-// `patience`: (seconds, share), see patience.h; infinite seconds: order may cost anything.
+// `patience`: (seconds, share), see patience.h; infinite seconds: order may cost anything. `head`: this process makes no calls; drivers come later.
 int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, int spill, int64_t spill_note, int ordering,
-           std::pair<double, double> patience, int digesting, bool keeping) {
+           std::pair<double, double> patience, int digesting, bool keeping, bool head) {
   Heap* h = Heap::create(capacity, store_limit, cores);
   if (!h->give_back(h->page_at(0), kPage) &&
-      PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "init: this kernel takes no memory back from the object store (%s): the run keeps the most that it has ever "
-                       "used, also of values that were moved to the disk. Give init(object_store_memory=) less than there is", strerror(errno)) != 0) {
+      PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "init: this kernel cannot take memory back from the object store (%s): the session keeps the largest amount of memory that it has "
+                       "used, even after values were moved to the disk. Set init(object_store_memory=) below the available memory", strerror(errno)) != 0) {
     delete h;
     throw nb::python_error();
   }
@@ -49,7 +49,7 @@ int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, 
   h->header->patience_share = patience.second;
   h->header->digesting = Digest(digesting);
   h->header->keeping = keeping;
-  h->procs[0].kind = ProcKind::Driver;
+  h->procs[0].kind = head ? ProcKind::Supervisor : ProcKind::Driver;
   h->procs[1].kind = ProcKind::Supervisor;
   h->header->proc_high.store(2);
   open_context(h, 0, false, inline_mode, -1);
@@ -73,22 +73,37 @@ void wait_until_others_are_outside() {
   }
 }
 
-// Leaves the run; refs and handles of it become stale, arrays over its memory stay valid.
-void close_context() {
-  if (!ctx || ctx->closing) return;
+// A driver that came to the session from outside: others go on. What its arrays lie over stays held until the process ends, all else is given back.
+void leave_to_others() {
+  Context* c = ctx;
+  c->local.failure_unseen = nullptr;  // nobody is left to be told
+  c->local.journal.clear_all(Entry::Hold, [&](Off off) { drop_hold(c->local, c->heap->at<Object>(off)); });
+  c->local.journal.clear_all(Entry::Weak, [&](Off off) { drop_weak(c->local, c->heap->at<Object>(off)); });
+  c->local.journal.clear_all(Entry::Channel, [&](Off off) { c->heap->at<Channel>(off)->closed.store(ProducerState::Closed, memory_order_release); });
+  if (c->proc->awake.exchange(0)) c->header->awake.fetch_sub(1);
+  has_none(c->header, c->proc);
+  c->proc->bell.sleeping.store(1);
+}
+
+// Leaves the run; refs and handles of it become stale, arrays over its memory stay valid. Returns whether there are such arrays.
+bool close_context() {
+  if (!ctx || ctx->closing) return false;
   wait_until_others_are_outside();
+  if (ctx->is_driver && ctx->slot != 0) leave_to_others();
   if (ctx->inline_mode) end_inline();
   Context* old = ctx;
   ctx = nullptr;
   ++epoch;
   for (auto& [id, entry] : old->actors) entry.methods.reset();
   std::exchange(old->functions, {}).clear();
+  const bool shown = old->heap->users > 1 || lends_from(old->heap);
   Context::release(old);
   forget_channels();
   // The next run in this process may be another plugin's.
   hooks.each([](const char*, AnyHook& hook, Hooks::Until until) {
     if (until == Hooks::Until::Run) hook.set(nullptr);
   });
+  return shown;
 }
 
 // In a process that was forked: forget the parent's context without giving anything back.
@@ -113,6 +128,14 @@ void attach_supervisor(int fd, int control, int spill) {
   Heap* h = Heap::attach(fd);
   h->take_spill_file(spill);
   open_context(h, 1, false, false, control);
+}
+
+// In the driver of this number of a session that was there before; `slot` is its entry, and what it holds is noted there as a worker's.
+void attach_driver(int fd, uint32_t slot, int control, int spill, uint64_t number) {
+  Heap* h = Heap::attach(fd);
+  h->take_spill_file(spill);
+  open_context(h, slot, true, false, control);
+  ctx->roots = number << kDriverBits;
 }
 
 // In a freshly forked worker: the heap is mapped already.
@@ -164,7 +187,8 @@ void abort_run() {
 
 void bind_run(nb::module_& m) {
   m.def("create", &create, nb::arg("capacity"), nb::arg("store_limit"), nb::arg("cores"), nb::arg("inline_mode"), nb::arg("spill") = -1,
-        nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("patience") = std::pair(0.1, 0.1), nb::arg("digesting") = 0, nb::arg("keeping") = false);
+        nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("patience") = std::pair(0.1, 0.1), nb::arg("digesting") = 0, nb::arg("keeping") = false,
+        nb::arg("head") = false);
   m.def("close", &close_context);
   m.def("detach", &leave_to_parent);
   m.def("attached", [] { return ctx != nullptr; });
@@ -174,6 +198,7 @@ void bind_run(nb::module_& m) {
   m.def("logical", [] { return ctx && ctx->logical; });
   m.def("set_control", [](int fd) { ctx->heap->control = fd; });
   m.def("attach_supervisor", &attach_supervisor, nb::arg("fd"), nb::arg("control"), nb::arg("spill") = -1);
+  m.def("attach_driver", &attach_driver, nb::arg("fd"), nb::arg("slot"), nb::arg("control"), nb::arg("spill"), nb::arg("number"));
   m.def("attach_worker", &attach_worker, nb::arg("slot"), nb::arg("control"));
   m.def("set_hook", &set_hook, nb::arg("name"), nb::arg("function").none());
   m.def("abort", &abort_run);

@@ -109,6 +109,12 @@ bool hold_if_held(uint64_t off) {
   return false;
 }
 
+// Whether anything holds the object `uid`, which lay there. The place may be another object's since.
+bool is_held(uint64_t off, uint64_t uid) {
+  auto* o = ctx->heap->at<Object>(off);
+  return o->uid == uid && o->holds.load() > 0;
+}
+
 }  // namespace
 
 void bind_values(nb::module_& m) {
@@ -122,6 +128,7 @@ void bind_values(nb::module_& m) {
   m.def("ref_at", &ref_at, nb::arg("offset"), nb::call_guard<Using>());
   m.def("hold", [](uint64_t off) { take_hold(ctx->heap->at<Object>(off)); }, nb::arg("offset"), nb::call_guard<Using>());
   m.def("hold_if_held", &hold_if_held, nb::arg("offset"));
+  m.def("is_held", &is_held, nb::arg("offset"), nb::arg("uid"), nb::call_guard<Using>());
   m.def("drop", [](uint64_t off) { drop_hold(ctx->local, ctx->heap->at<Object>(off)); }, nb::arg("offset"), nb::call_guard<Using>());
   m.def("export_ref", &export_ref, nb::arg("ref"), nb::call_guard<Using>());
   m.def("import_ref", &import_ref, nb::arg("index"));

@@ -27,6 +27,7 @@ bool workers_busy() {
   need_ctx();
   for (uint32_t i = 2; i < ctx->header->proc_high.load(); ++i) {
     Proc& p = ctx->heap->procs[i];
+    if (p.kind == ProcKind::Driver) continue;
     ProcState state = p.state.load();
     if (state == ProcState::Starting || (state == ProcState::Live && p.awake.load())) return true;
   }

@@ -100,6 +100,8 @@ inline void tags() {
   TagView a{5, one, 0}, a1{5, one, 1}, a12{5, one, 2}, a13{5, two, 2}, b{6, one, 0};
   CHECK(compare(a, a1) < 0 && compare(a1, a12) < 0 && compare(a12, a13) < 0 && compare(a13, b) < 0 && compare(a12, a12) == 0);
   CHECK(!strictly_before(a, a12) && !strictly_before(a1, a13) && strictly_before(a12, a13) && strictly_before(a13, b) && !strictly_before(b, a));
+  TagView other{(1ull << kDriverBits) + 5, one, 0};  // another driver's: neither holds the other
+  CHECK(!strictly_before(a, other) && !strictly_before(other, a) && compare(a, other) < 0);
 }
 
 // Tags of calls whose number needs two words, and of calls nested deeper than a tag has room for.

@@ -65,6 +65,7 @@ struct World {
   std::unique_ptr<Local> process(bool journaled = false) {
     uint32_t slot = next_slot.fetch_add(1);
     CHECK(slot < kMaxProcs);
+    heap->procs[slot].kind = ProcKind::Pool;
     return std::make_unique<Local>(heap.get(), slot, journaled);
   }
 

@@ -1,13 +1,13 @@
-"""What a backend's group must do."""
+"""BaseGroup, the base class for the groups of a backend."""
 
 from abc import ABC, abstractmethod
 
 
 class BaseGroup(ABC):
-    """One process's part in a group; derive from it for a backend of your own, see `register_collective_backend`.
+    """One process's part in a group. Derive your own backend from it; see `register_collective_backend`.
 
-    Each method takes the tensor, or the list of tensors, inside a list of one, and an object of `types`' options; results are
-    written into the tensors.
+    Each method takes a list with one element, the tensor or the list of tensors, and an options object of `types`. Results are written into the
+    tensors.
     """
 
     def __init__(self, world_size, rank, group_name):
@@ -26,7 +26,7 @@ class BaseGroup(ABC):
         return self._group_name
 
     def destroy_group(self):
-        """Lets go of its connections."""
+        """Closes the group's connections."""
 
     @classmethod
     @abstractmethod
@@ -36,7 +36,7 @@ class BaseGroup(ABC):
     @classmethod
     @abstractmethod
     def check_backend_availability(cls):
-        """Whether it can be used in this process."""
+        """Whether the backend can be used in this process."""
 
     @abstractmethod
     def allreduce(self, tensor, allreduce_options): ...

@@ -1,4 +1,4 @@
-"""The backend GLOO: torch's process group over loopback sockets."""
+"""The backend GLOO: torch's process group over local sockets."""
 
 import os
 import time
@@ -13,7 +13,7 @@ _HOST = "127.0.0.1"
 
 
 class TorchGLOOGroup(BaseGroup):
-    """Raises TimeoutError if the group is not complete within `gloo_timeout` milliseconds."""
+    """A group of the backend GLOO. Raises TimeoutError if not all members have joined within `gloo_timeout` milliseconds."""
 
     def __init__(self, world_size, rank, group_name, gloo_timeout=None):
         import torch.distributed as dist
@@ -33,7 +33,7 @@ class TorchGLOOGroup(BaseGroup):
         self._group = dist.ProcessGroupGloo(self._store, rank, world_size, options)
 
     def _meet(self, dist, s, timeout):
-        """The store over which the group's members find each other: rank 0 opens it and tells the supervisor its port."""
+        """The store by which the members find each other. Rank 0 opens it and registers its port with the supervisor."""
         key = ("collective", self.group_name, "port")
         if self.rank == 0:
             store = dist.TCPStore(_HOST, 0, is_master=True, wait_for_workers=False, timeout=timeout)
@@ -46,7 +46,7 @@ class TorchGLOOGroup(BaseGroup):
                 return dist.TCPStore(_HOST, port, is_master=False, wait_for_workers=False, timeout=timeout)
             if time.monotonic() > deadline:
                 raise TimeoutError(
-                    f"rank {self.rank} of the collective group '{self.group_name}' did not meet rank 0 within "
+                    f"rank {self.rank} of the collective group '{self.group_name}' could not connect to rank 0 within "
                     f"{timeout.total_seconds():g} s: every rank must call init_collective_group or an operation of the group (at {calling()})"
                 )
             time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""The syntax of labels, which choose a machine. There is one machine here and it has none, so they are checked and no more."""
+"""The syntax of label selectors, which choose a machine on Ray. As there is only one machine here, they are only checked."""
 
 import re
 
@@ -12,7 +12,7 @@ _RULE = (
 
 
 def wrong_selector(selector):
-    """What is wrong with {label: condition}, or None. A condition is "value", "!value", "in(a, b)" or "!in(a, b)"."""
+    """The error message for a wrong {label: condition}, or None. A condition is "value", "!value", "in(a, b)" or "!in(a, b)"."""
     for key, condition in (selector or {}).items():
         prefix, slash, name = key.rpartition("/")
         if slash and (len(prefix) > 253 or not re.fullmatch(_PREFIX, prefix)):
@@ -28,7 +28,7 @@ def wrong_selector(selector):
 
 
 def wrong_fallback(strategy):
-    """What is wrong with a list of {"label_selector": ...}, or None."""
+    """The error message for a wrong list of {"label_selector": ...}, or None."""
     for option in strategy or ():
         if not isinstance(option, dict):
             return f"Each element of fallback_strategy must be a dict, got {option!r}."

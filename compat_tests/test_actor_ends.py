@@ -1,0 +1,252 @@
+"""How actors end: what of their own is run then, and what their callers get."""
+
+import asyncio
+import atexit
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.needs_own_processes
+
+
+@pytest.fixture
+def notes(tmp_path):
+    """What actors wrote down, by `notes.write`, as a sorted list; `seen(n)` waits for n of them."""
+    return Notes(str(tmp_path / "notes"))
+
+
+class Notes:
+    def __init__(self, path):
+        self.path = path
+
+    def write(self, text):
+        with open(self.path, "a") as file:
+            file.write(text + "\n")
+
+    def seen(self, count, seconds=20):
+        deadline = time.monotonic() + seconds
+        while True:
+            found = Path(self.path).read_text().split() if os.path.exists(self.path) else []
+            if len(found) >= count or time.monotonic() > deadline:
+                return sorted(found)
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def Leaver(ray, notes):
+    class Leaver:
+        def __init__(self):
+            atexit.register(notes.write, "atexit")
+
+        def __ray_shutdown__(self):
+            notes.write("shutdown")
+
+        def __del__(self):
+            notes.write("del")
+
+        def here(self):
+            return True
+
+        def exit(self):
+            ray.actor.exit_actor()
+
+        def exit_in_try(self):
+            try:
+                ray.actor.exit_actor()
+            except Exception:
+                return "caught"
+
+        def exit_in_bare_try(self):
+            try:
+                ray.actor.exit_actor()
+            except BaseException:
+                return "caught"
+
+        def exit_in_finally(self):
+            try:
+                ray.actor.exit_actor()
+            finally:
+                notes.write("finally")
+
+        def sys_exit(self, code):
+            sys.exit(code)
+
+        def os_exit(self):
+            os._exit(0)
+
+        def sleep(self, seconds):
+            time.sleep(seconds)
+            return seconds
+
+    return ray.remote(Leaver)
+
+
+def died(ray, ref):
+    with pytest.raises(ray.exceptions.ActorDiedError) as caught:
+        ray.get(ref, timeout=30)
+    return str(caught.value)
+
+
+ALL = ["atexit", "del", "shutdown"]
+
+
+def test_an_actor_without_handles_runs_its_shutdown_exit_functions_and_destructor(ray, Leaver, notes):
+    actor = Leaver.remote()
+    assert ray.get(actor.here.remote())
+    del actor
+    assert notes.seen(3) == ALL
+
+
+@pytest.mark.parametrize("method, arguments, seen", [
+    ("exit", (), ALL),
+    ("exit_in_try", (), ALL),
+    ("exit_in_bare_try", (), ALL),
+    ("exit_in_finally", (), sorted([*ALL, "finally"])),
+    ("sys_exit", (0,), ALL),
+    ("sys_exit", (1,), ALL),
+    ("__ray_terminate__", (), ALL),
+])
+def test_an_actor_that_leaves_runs_its_shutdown_exit_functions_and_destructor(ray, Leaver, notes, method, arguments, seen):
+    actor = Leaver.remote()
+    ray.get(actor.here.remote())
+    died(ray, getattr(actor, method).remote(*arguments))
+    assert notes.seen(len(seen)) == seen
+    died(ray, actor.here.remote())
+
+
+@pytest.mark.parametrize("end", ["kill", "os._exit"])
+def test_an_actor_that_is_ended_at_once_runs_none_of_them(ray, Leaver, notes, end):
+    actor = Leaver.remote()
+    ray.get(actor.here.remote())
+    if end == "kill":
+        ray.kill(actor)
+    else:
+        died(ray, actor.os_exit.remote())
+    died(ray, actor.here.remote())
+    assert notes.seen(1, seconds=0.5) == []
+
+
+def test_the_reason_of_the_death_says_whether_it_was_intended(ray, Leaver):
+    actor = Leaver.remote()
+    told = died(ray, actor.exit.remote())
+    assert "INTENDED_USER_EXIT" in told and "exit_actor() is called." in told
+    actor = Leaver.remote()
+    assert "SYSTEM_ERROR" in died(ray, actor.sys_exit.remote(1))
+
+
+def test_calls_queued_behind_exit_actor_fail_and_those_before_it_do_not(ray, Leaver):
+    actor = Leaver.remote()
+    before, last, *behind = actor.sleep.remote(0.1), actor.exit.remote(), actor.here.remote(), actor.here.remote()
+    assert ray.get(before) == 0.1
+    for ref in [last, *behind]:
+        died(ray, ref)
+
+
+def test_exit_actor_is_for_good_whatever_max_restarts_says(ray, Leaver):
+    actor = Leaver.options(max_restarts=-1, max_task_retries=-1).remote()
+    died(ray, actor.exit.remote())
+    died(ray, actor.here.remote())
+
+
+def test_an_error_in_the_shutdown_keeps_no_actor_alive(ray, notes):
+    @ray.remote
+    class Bad:
+        def __ray_shutdown__(self):
+            notes.write("shutdown")
+            raise ValueError("bad end")
+
+        def here(self):
+            return True
+
+    bad = Bad.remote()
+    ray.get(bad.here.remote())
+    bad.__ray_terminate__.remote()
+    died(ray, bad.here.remote())
+    assert notes.seen(1) == ["shutdown"]
+
+
+@pytest.fixture
+def Async(ray):
+    class Async:
+        async def here(self):
+            return True
+
+        async def exit(self):
+            ray.actor.exit_actor()
+
+        async def exit_deep(self):
+            async def outer():
+                await inner()
+
+            async def inner():
+                ray.actor.exit_actor()
+
+            await outer()
+
+        async def exit_gathered(self):
+            async def inner():
+                ray.actor.exit_actor()
+
+            return await asyncio.gather(inner(), return_exceptions=True)
+
+        async def exit_in_task(self):
+            async def inner():
+                ray.actor.exit_actor()
+
+            return await asyncio.create_task(inner())
+
+        async def exit_caught(self):
+            try:
+                ray.actor.exit_actor()
+            except Exception:
+                return "caught"
+
+        def exit_plain(self):
+            ray.actor.exit_actor()
+
+        async def sleep(self, seconds):
+            await asyncio.sleep(seconds)
+            return seconds
+
+    return ray.remote(Async)
+
+
+@pytest.mark.parametrize("method", ["exit", "exit_deep", "exit_gathered", "exit_in_task", "exit_caught", "exit_plain"])
+def test_exit_actor_ends_an_async_actor_from_whatever_coroutine(ray, Async, method):
+    actor = Async.remote()
+    ray.get(actor.here.remote())
+    died(ray, getattr(actor, method).remote())
+    died(ray, actor.here.remote())
+
+
+def test_calls_at_work_in_an_async_actor_end_before_it_leaves(ray, Async):
+    actor = Async.remote()
+    ray.get(actor.here.remote())
+    at_work = actor.sleep.remote(0.5)
+    time.sleep(0.1)
+    died(ray, actor.exit.remote())
+    assert ray.get(at_work) == 0.5
+
+
+def test_calls_at_work_in_a_threaded_actor_end_before_it_leaves(ray, Leaver, notes):
+    actor = Leaver.options(max_concurrency=2).remote()
+    ray.get(actor.here.remote())
+    at_work = actor.sleep.remote(0.5)
+    time.sleep(0.1)
+    died(ray, actor.exit.remote())
+    assert ray.get(at_work) == 0.5
+    assert "shutdown" in notes.seen(3)
+
+
+def test_exit_actor_outside_of_an_actor_is_a_type_error(ray):
+    @ray.remote
+    def leave():
+        ray.actor.exit_actor()
+
+    with pytest.raises(TypeError, match="exit_actor API is called on a non-actor worker, 0"):
+        ray.actor.exit_actor()
+    with pytest.raises(TypeError, match="exit_actor API is called on a non-actor worker, 1"):
+        ray.get(leave.remote())

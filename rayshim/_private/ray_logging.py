@@ -1,0 +1,8 @@
+"""`ray._private.ray_logging`: how workers' lines are merged, as the environment says (see rayshim.api.worker_lines)."""
+
+import os
+import re
+
+RAY_DEDUP_LOGS = os.environ.get("RAY_DEDUP_LOGS", "1") != "0"
+RAY_DEDUP_LOGS_AGG_WINDOW_S = int(os.environ.get("RAY_DEDUP_LOGS_AGG_WINDOW_S", "5"))
+NUMBERS = re.compile(r"(\d+|0x[0-9a-fA-F]+)")

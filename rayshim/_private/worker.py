@@ -1,0 +1,79 @@
+"""`ray._private.worker`: the functions of the top level, and `global_worker`, what this process is in the session."""
+
+import sys
+from typing import Generic, TypeVar
+
+from rayshim.api import cancel, get, get_actor, get_gpu_ids, init, is_initialized, kill, put, remote, shutdown, wait
+from rayshim.calls.refs import ObjectRef
+from rayshim.errors.logs import logger
+from rayshim.session import session
+from rayshim.worker.context import (  # noqa: F401
+    LOCAL_MODE,
+    RESTORE_WORKER_MODE,
+    SCRIPT_MODE,
+    SPILL_WORKER_MODE,
+    WORKER_MODE,
+    Worker,
+    global_worker,
+)
+
+R = TypeVar("R")
+blocking_get_inside_async_warned = False  # of Ray's warning; rayshim does not warn
+_post_init_hooks = []  # functions without arguments, called at the end of `init`
+
+
+class RemoteFunctionNoArgs(Generic[R]):
+    """For annotations: a remote function without parameters whose result is an R."""
+
+
+def _mode():
+    return global_worker.mode
+
+
+def _run_hooks():
+    if global_worker.mode == SCRIPT_MODE:
+        for hook in _post_init_hooks:
+            hook()
+
+
+session.after_begin.append(_run_hooks)
+
+
+def __getattr__(name):
+    if name == "_global_node":  # of a session that this process has started, as in Ray
+        return Worker.node if session.current is not None else None
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def print_worker_logs(data, print_file, ignore_prefix=False):
+    """Prints the lines of a dict such as {"pid": 7, "actor_name": "A", "lines": [...]}, each with its origin, as workers' lines are shown."""
+    who = data.get("actor_name") or data.get("task_name")
+    origin = "" if ignore_prefix else f"({f'{who} ' if who else ''}pid={data.get('pid')}) "
+    for line in data["lines"]:
+        print(f"{origin}{line}", file=print_file, flush=True)
+
+
+def print_to_stdstream(data, ignore_prefix=False):
+    """The same on standard output, or on standard error where `data["is_err"]`."""
+    print_worker_logs(data, sys.stderr if data["is_err"] else sys.stdout, ignore_prefix)
+
+
+__all__ = [
+    "ObjectRef",
+    "Worker",
+    "cancel",
+    "get",
+    "get_actor",
+    "get_gpu_ids",
+    "global_worker",
+    "init",
+    "is_initialized",
+    "kill",
+    "logger",
+    "print_to_stdstream",
+    "print_worker_logs",
+    "put",
+    "remote",
+    "shutdown",
+    "wait",
+]

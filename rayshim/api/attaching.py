@@ -1,0 +1,163 @@
+"""`init` with an address: this program becomes one of the drivers of a session that runs already."""
+
+import os
+import sys
+import time
+from dataclasses import dataclass
+
+from rayshim.errors.sites import at, calling
+from rayshim.placement import kinds
+from rayshim.session import heads
+
+
+@dataclass
+class Asked:
+    """What `init` was asked for.
+
+    Attributes:
+        address: as it was given.
+        of_session: {name: value} of the arguments that belong to a session, None where nothing was said; `of_driver`: those of one driver.
+        how: what the program's logger and its workers' lines are to be like, as rayshim.api.beginning takes it.
+        accepted: Ray's other arguments.
+        serial: everything is to run in this process.
+    """
+
+    address: object
+    of_session: dict
+    of_driver: dict
+    how: dict
+    accepted: dict
+    serial: bool
+
+    def begin(self, recording, tracing):
+        """Attaches this program to what it asks for. Gives the Session, or what real Ray's `init` gives; None: a session of its own is wanted.
+
+        Raises ValueError for what is no address or cannot be had there, ConnectionError where nothing runs.
+        """
+        head = self._head()
+        if head is None:
+            return None
+        given = {name: value for name, value in self.of_session.items() if value is not None}
+        if isinstance(head, str):
+            from rayshim.api import on_ray
+
+            on_ray.refuse_own(given)
+            rest = {**self.of_driver, **self.how, **self.accepted}
+            return on_ray.begin(head, {**given, **{name: value for name, value in rest.items() if value is not None}})
+        from rayshim.api import arguments, beginning
+
+        check(head, given, self.accepted)
+        arguments.check_names(self.accepted)
+        config = arguments.logging(self.of_driver["logging_config"], self.of_driver["job_config"])
+        if self.how["configure_logging"]:
+            from rayshim.errors import logs
+
+            logs.configure(self.how["logging_level"], self.how["logging_format"])
+        driver, settings = self._attach(head, config, recording, tracing)
+        return beginning.begin(driver, settings, kinds.kind(settings["placement"]), logging_config=config, **self.how)
+
+    def _head(self):
+        """The facts of the head that is meant (see rayshim.session.heads), the address (str) of a real Ray cluster, or None."""
+        address, directory = self.address, self.accepted.get("_temp_dir")
+        if address in (None, "", "auto"):
+            address = os.environ.get("RAY_ADDRESS") or address or None
+        if address is None:
+            return None if self.serial else heads.find("auto", directory)
+        if address == "local":
+            return None
+        if not isinstance(address, str) or not (address == "auto" or ":" in address):
+            raise ValueError(
+                f"Invalid address format: {address} ({at('init')}: host:port, ray://host:port, 'auto' or 'local')"
+            )
+        found = heads.find(address, directory)
+        if found is None:
+            from rayshim.api import on_ray
+
+            found = on_ray.cluster_at(address, directory)
+            if found is None:
+                _refuse(address)
+        if self.serial:
+            raise ValueError(
+                f"init(address={address!r}) at {calling()}: inline placement is this one process, which cannot be part of another session. "
+                "Leave the address out, or the placement"
+            )
+        return found
+
+    def _attach(self, facts, logging_config, recording, tracing):
+        """A started reactor.runtime.attached.Attached, and the settings of the session as this driver has it."""
+        from reactor.runtime.attached import Attached
+
+        from rayshim.api import arguments
+        from rayshim.calls.actor_class import slow_imports
+        from rayshim.errors.logs import logger
+
+        logger.info("Connecting to existing Ray cluster at address: %s...", facts["address"])
+        job_config, namespace = self.of_driver["job_config"], self.of_driver["namespace"]
+        env = arguments.environment(self.of_driver["runtime_env"], job_config, self.accepted.get("_skip_env_hook"))
+        connection = heads.connect(facts, self.accepted.get("_temp_dir"))
+        if connection is None:
+            _refuse(facts["address"])
+        own = {
+            "namespace": namespace
+            or (job_config.ray_namespace if job_config is not None else None)
+            or os.urandom(16).hex(),
+            "lifetime": arguments.lifetime(job_config),
+            "alias": "rayshim.session.alias" in sys.modules and sys.modules["rayshim.session.alias"].is_installed(),
+            "runtime_env": env,
+            "logging": logging_config,
+            "driver": os.getpid(),
+            "recording": recording,
+            "trace": tracing,
+        }
+        submission = arguments.injected().get("metadata", {}).get("job_submission_id")
+        about = {
+            "submission_id": submission,
+            "remember": submission,  # of jobs it can be asked who their driver was
+            "entrypoint": " ".join(sys.orig_argv),
+            "started": time.time(),
+        }
+        driver = Attached(connection, own, slow_imports(), about)
+        driver.start()
+        logger.info("Connected to Ray cluster.")
+        return driver, {**driver.settings, "address": facts["address"], "dashboard": driver.facts.get("dashboard", "")}
+
+
+def _refuse(address):
+    if address == "auto":
+        raise ConnectionError(
+            f"{heads.NOT_FOUND} ({at('init')}: `rayshim start --head` starts one; without an address init starts a session of its own)"
+        )
+    raise ConnectionError(
+        f"Failed to connect to Ray cluster at {address} ({at('init')}: no session of this user on this machine has that address. "
+        "`rayshim status` shows those that run, `rayshim start --head` starts one)"
+    )
+
+
+def check(facts, given, accepted):
+    """ValueError for arguments of `init` that are the session's, which is there already. `given`: {name: value} of those that are not None."""
+    their = "When connecting to an existing cluster, "
+    if "num_cpus" in given or "num_gpus" in given:
+        raise ValueError(f"{their}num_cpus and num_gpus must not be provided. ({_where(facts)})")
+    for name in ("resources", "labels", "object_store_memory"):
+        if name in given:
+            raise ValueError(f"{their}{name} must not be provided. ({_where(facts)})")
+    if accepted.get("_system_config"):
+        raise ValueError(f"{their}_system_config must not be provided. ({_where(facts)})")
+    if accepted.get("_enable_object_reconstruction"):
+        raise ValueError(f"{their}_enable_object_reconstruction must not be provided. ({_where(facts)})")
+    if accepted.get("_node_name") is not None:
+        raise ValueError(f"_node_name cannot be configured when connecting to an existing cluster. ({_where(facts)})")
+    for name in ("ordering", "placement"):
+        if name in given and given[name] != facts[name]:
+            raise ValueError(
+                f"init({name}={given[name]!r}): the session that runs at {facts['address']} has {name} {facts[name]!r}. ({_where(facts)})"
+            )
+    for name in ("patience", "seed", "record", "replay"):
+        if name in given:
+            raise ValueError(f"init({name}=): that is for a session of the program's own. ({_where(facts)})")
+
+
+def _where(facts):
+    return (
+        f"{at('init')}: it attaches to the session at {facts['address']}; init(address='local') starts one of its own"
+    )

@@ -1,0 +1,31 @@
+"""From a runtime that has been started to a session in this process."""
+
+
+def begin(driver, settings, kind, *, configure_logging, logging_level, logging_format, logging_config, log_to_driver):
+    """Makes the Session of a started `driver` (reactor's) and gives it. What it raises leaves the driver stopped. `kind`: of placement."""
+    from rayshim.api import arguments, termination, worker_lines
+    from rayshim.errors import logs
+    from rayshim.ordering import deadlock
+    from rayshim.session import session
+    from rayshim.worker import hooks, unhandled
+
+    if configure_logging:
+        try:
+            logs.configure(logging_level, logging_format)
+        except BaseException:
+            driver.stop()
+            raise
+    screen = worker_lines.Screen(plain=logging_config is not None) if arguments.shows_output(log_to_driver) else None
+    driver.show = screen and screen.show
+    driver.lost = unhandled.report
+    hooks.install(settings, "driver")
+    placement = kind(driver.control, settings)
+    hooks.observe(placement)
+    made = session.begin(session.Session(placement, driver))
+    made.screen = screen
+    deadlock.offer_picture()
+    termination.begin()
+    if logging_config is not None:
+        logging_config.apply()
+    hooks.begin_driver(made)
+    return made

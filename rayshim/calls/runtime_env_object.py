@@ -1,0 +1,224 @@
+"""`RuntimeEnv` and `RuntimeEnvConfig`: runtime environments as objects."""
+
+from rayshim.calls.runtime_env import checked
+from rayshim.errors.sites import calling
+
+
+class RuntimeEnvConfig(dict):
+    """Ray's settings of how an environment is made; nothing here needs them. TypeError and ValueError for wrong ones."""
+
+    __module__ = "rayshim.runtime_env"
+    known_fields = {"setup_timeout_seconds", "eager_install", "log_files"}  # noqa: RUF012  Ray's
+
+    def __init__(self, setup_timeout_seconds=600, eager_install=True, log_files=None):
+        if not isinstance(setup_timeout_seconds, int):
+            raise TypeError(
+                f"setup_timeout_seconds must be of type int, got: {type(setup_timeout_seconds)} (at {calling()})"
+            )
+        if setup_timeout_seconds <= 0 and setup_timeout_seconds != -1:
+            raise ValueError(
+                f"setup_timeout_seconds must be greater than zero or equals to -1, got: {setup_timeout_seconds} (at {calling()})"
+            )
+        if not isinstance(eager_install, bool):
+            raise TypeError(f"eager_install must be a boolean. got {type(eager_install)} (at {calling()})")
+        if not isinstance(log_files, (list, type(None))):
+            raise TypeError(
+                f"log_files must be a list of strings or None, got {log_files} with type {type(log_files)}. (at {calling()})"
+            )
+        if not all(isinstance(name, str) for name in log_files or ()):
+            raise TypeError(f"Each item in log_files must be a string. (at {calling()})")
+        super().__init__(
+            setup_timeout_seconds=setup_timeout_seconds, eager_install=eager_install, log_files=log_files or []
+        )
+
+    @staticmethod
+    def parse_and_validate_runtime_env_config(config):
+        """The RuntimeEnvConfig of a dict, or the one that is given. TypeError for anything else."""
+        if isinstance(config, RuntimeEnvConfig):
+            return config
+        if not isinstance(config, dict):
+            raise TypeError(
+                f"runtime_env['config'] must be of type dict or RuntimeEnvConfig, got: {type(config)} (at {calling()})"
+            )
+        return RuntimeEnvConfig(**{name: config[name] for name in config if name in RuntimeEnvConfig.known_fields})
+
+    @classmethod
+    def default_config(cls):
+        """One with the defaults."""
+        return cls()
+
+    def to_dict(self):
+        return dict(self)
+
+
+class RuntimeEnv(dict):
+    """A runtime environment as a dict of its fields; those that are None are left out. Raises what `checked` raises."""
+
+    __module__ = "rayshim.runtime_env"
+    known_fields = {  # noqa: RUF012  Ray's
+        "py_modules",
+        "java_jars",
+        "working_dir",
+        "conda",
+        "pip",
+        "uv",
+        "container",
+        "excludes",
+        "env_vars",
+        "_ray_release",
+        "_ray_commit",
+        "_inject_current_ray",
+        "config",
+        "worker_process_setup_hook",
+        "_nsight",
+        "_rocprof_sys",
+        "image_uri",
+    }
+    extensions_fields = {"_ray_release", "_ray_commit", "_inject_current_ray"}  # noqa: RUF012  Ray's
+
+    def __init__(
+        self,
+        *,
+        py_modules=None,
+        py_executable=None,
+        working_dir=None,
+        pip=None,
+        conda=None,
+        container=None,
+        env_vars=None,
+        worker_process_setup_hook=None,
+        nsight=None,
+        rocprof_sys=None,
+        config=None,
+        _validate=True,
+        image_uri=None,
+        uv=None,
+        **kwargs,
+    ):
+        if config is not None:
+            config = RuntimeEnvConfig.parse_and_validate_runtime_env_config(config)
+        fields = {
+            "py_modules": py_modules,
+            "py_executable": py_executable,
+            "working_dir": working_dir,
+            "pip": pip,
+            "conda": conda,
+            "container": container,
+            "env_vars": env_vars,
+            "worker_process_setup_hook": worker_process_setup_hook,
+            "_nsight": nsight,
+            "_rocprof_sys": rocprof_sys,
+            "config": config,
+            "image_uri": image_uri,
+            "uv": uv,
+            **kwargs,
+        }
+        fields = {name: value for name, value in fields.items() if value is not None}
+        if _validate:
+            fields = {**fields, **checked(fields, "RuntimeEnv", in_use=False)}
+        super().__init__(fields)
+
+    def __setitem__(self, key, value):
+        if key not in self.known_fields and not key.startswith("_") and key not in self:
+            raise ValueError(
+                f"unknown field {key!r} in runtime_env. The fields are {', '.join(sorted(self.known_fields))} (at {calling()})"
+            )
+        super().__setitem__(
+            key, checked({key: value}, "RuntimeEnv", in_use=False).get(key, value) if value is not None else None
+        )
+
+    def set(self, name, value):
+        """Sets the field; raises what the constructor raises."""
+        self[name] = value
+
+    def get(self, name, default=None, data_class=None):
+        """The field, or `default`; with `data_class` as an object of it."""
+        found = super().get(name, default)
+        return data_class(**found) if data_class is not None and isinstance(found, dict) else found
+
+    def to_dict(self):
+        return dict(self)
+
+    def serialize(self):
+        """As JSON text."""
+        import json
+
+        return json.dumps(self, sort_keys=True)
+
+    @classmethod
+    def deserialize(cls, serialized_runtime_env):
+        """The RuntimeEnv of such a text."""
+        import json
+
+        fields = json.loads(serialized_runtime_env)
+        for name in ("nsight", "rocprof_sys"):
+            if f"_{name}" in fields:
+                fields[name] = fields.pop(f"_{name}")
+        return cls(_validate=False, **fields)
+
+    def env_vars(self):
+        return self.get("env_vars", {})
+
+    def working_dir(self):
+        return self.get("working_dir")
+
+    def has_working_dir(self):
+        return "working_dir" in self
+
+    def working_dir_uri(self):
+        return self.get("working_dir")
+
+    def py_modules(self):
+        return list(self.get("py_modules", []))
+
+    def py_modules_uris(self):
+        return self.py_modules()
+
+    def py_executable(self):
+        return self.get("py_executable")
+
+    def nsight(self):
+        return self.get("_nsight")
+
+    def rocprof_sys(self):
+        return self.get("_rocprof_sys")
+
+    def java_jars(self):
+        return list(self.get("java_jars", []))
+
+    def image_uri(self):
+        return self.get("image_uri")
+
+    def get_extension(self, key):
+        """An extension's value. ValueError for what is none."""
+        if key not in self.extensions_fields:
+            raise ValueError(f"Extension key must be one of {self.extensions_fields}, got: {key} (at {calling()})")
+        return self.get(key)
+
+    def has_pip(self):
+        return bool(self.get("pip"))
+
+    def has_uv(self):
+        return bool(self.get("uv"))
+
+    def has_conda(self):
+        return bool(self.get("conda"))
+
+    def conda_env_name(self):
+        """The environment's name; None if there is none, or it is given by its contents."""
+        found = self.get("conda")
+        return found if isinstance(found, str) else None
+
+    def pip_config(self):
+        found = self.get("pip")
+        return found if isinstance(found, dict) else {"packages": list(found)} if found else {}
+
+    def uv_config(self):
+        found = self.get("uv")
+        return found if isinstance(found, dict) else {"packages": list(found)} if found else {}
+
+    def has_py_container(self):
+        return bool(self.get("container"))
+
+    def py_container_image(self):
+        return self.get("container", {}).get("image")

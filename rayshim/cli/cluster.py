@@ -1,0 +1,314 @@
+"""`rayshim start` and `rayshim stop`: sessions that outlive their drivers."""
+
+import os
+import signal
+import sys
+import time
+
+from rayshim.session import heads
+
+_STARTS_SECONDS = 60
+_DEFAULT_PORT = 6379
+
+
+def start(argv):
+    """Starts a head; 0 once it runs. With `--block` it runs in this process until it is told to end."""
+    wanted = _start_parser().parse_args(argv)
+    options, error = _options(wanted)
+    if error is None and not wanted.head:
+        error = _no_head(wanted)
+    if error is not None:
+        print(f"rayshim start: {error}", file=sys.stderr)
+        return 1
+    read, write = os.pipe()
+    if options["block"]:
+        return _blocked(options, read, write)
+    import json
+    import subprocess
+
+    from rayshim.cli import head
+
+    program = f"import sys; sys.path[0] = {_root()!r}; from rayshim.cli.head import main; main()"
+    null = subprocess.DEVNULL
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, head.OPTIONS: json.dumps([options, write])},
+        stdin=null, stdout=null, stderr=null, pass_fds=[write], start_new_session=True,
+    )  # fmt: skip
+    os.close(write)
+    told = _told(read)
+    if "error" in told:
+        process.wait()
+        print(f"rayshim start: {told['error']}", file=sys.stderr)
+        return 1
+    told.update(_jobs(options, told))
+    _print_started(told)
+    return 0
+
+
+def _jobs(options, told):
+    """Has the session serve jobs, if it is to and can; the server's facts."""
+    from importlib.util import find_spec
+
+    if not options["include_dashboard"] or find_spec("aiohttp") is None:
+        return {}
+    from rayshim import api
+    from rayshim.jobs import server
+    from rayshim.session import commands
+
+    api.init(told["address"], _temp_dir=options["temp_dir"], log_to_driver=False, configure_logging=False)
+    try:
+        variables = {**os.environ, **commands.variables(os.environ)}
+        place = options["dashboard_host"], options["dashboard_port"]
+        return server.begin(told["address"], options["temp_dir"], *place, variables)
+    finally:
+        api.shutdown()
+
+
+def _blocked(options, read, write):
+    import json
+    import subprocess
+    import threading
+
+    from rayshim.cli import head
+
+    def begin_jobs():
+        told = _told(read)
+        if "error" not in told:  # this process has the session itself and cannot be a driver of it
+            program = "import sys, json; sys.path[0] = {!r}; from rayshim.cli.cluster import _jobs; json.dump(_jobs(*json.loads(sys.argv[1])), sys.stdout)"
+            made = subprocess.run(
+                [sys.executable, "-c", program.format(_root()), json.dumps([options, told])], stdout=subprocess.PIPE
+            )
+            told.update(json.loads(made.stdout or "{}"))
+        _print_started(told)
+
+    thread = threading.Thread(target=begin_jobs)
+    thread.start()
+    status = head.run(options, write)
+    thread.join()
+    return status
+
+
+def _root():
+    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def _told(read):
+    """What the head says of itself when it is ready, or {"error": text}."""
+    import json
+    import select
+
+    with open(read, "rb") as file:
+        if not select.select([file], [], [], _STARTS_SECONDS)[0]:
+            return {"error": f"the session did not start within {_STARTS_SECONDS} s"}
+        data = file.read()
+    return json.loads(data) if data else {"error": "the process of the session has ended before it was ready"}
+
+
+def _print_started(told):
+    if "error" in told:
+        print(f"rayshim start: {told['error']}", file=sys.stderr)
+        return
+    print(f"Local node IP: {told['address'].rpartition(':')[0]}")
+    print("\n--------------------\nRay runtime started.\n--------------------\n")
+    print("Next steps\n  To connect to this session:\n    import rayshim as ray\n    ray.init()\n")
+    if told.get("dashboard"):
+        print(
+            f"  To submit a job:\n    RAY_ADDRESS='http://{told['dashboard']}' rayshim job submit --working-dir . -- python my_script.py\n"
+        )
+    print(f"  Its address is {told['address']}\n\n  To end it:\n    rayshim stop")
+    sys.stdout.flush()
+
+
+def _no_head(wanted):
+    if wanted.address:
+        return (
+            f"--address={wanted.address}: a session is on one machine, and no other can join it. For several machines use real Ray: "
+            "`ray start`, and init(address=...)"
+        )
+    return "--head is needed: a session is on one machine, and this starts it"
+
+
+def _options(wanted):
+    """(options as rayshim.cli.head takes them, None), or (None, what is wrong)."""
+
+    options = {
+        name: getattr(wanted, name)
+        for name in (
+            "num_cpus",
+            "num_gpus",
+            "object_store_memory",
+            "ordering",
+            "patience",
+            "temp_dir",
+            "block",
+            "include_dashboard",
+        )
+    }
+    for name in ("resources", "labels", "system_config"):
+        try:
+            options[name] = _mapping(getattr(wanted, name))
+        except ValueError:
+            return (
+                None,
+                f"--{name.replace('_', '-')}: must be a JSON object such as '{{\"name\": 1}}', not {getattr(wanted, name)!r}",
+            )
+    options["node_ip_address"] = wanted.node_ip_address or heads.own_address()
+    options["client_port"] = wanted.ray_client_server_port or 10001
+    options["dashboard_port"] = wanted.dashboard_port
+    options["dashboard_host"] = wanted.dashboard_host
+    there = {facts["port"]: facts for facts in heads.running(wanted.temp_dir)}
+    port = _DEFAULT_PORT if wanted.port is None else wanted.port
+    if port == 0:
+        port = next(p for p in range(_DEFAULT_PORT + 1, 1 << 16) if p not in there)
+    elif port in there:
+        at = there[port]["address"]
+        return None, (
+            f"Ray is trying to start at {options['node_ip_address']}:{port}, but is already running at {at}. Please specify a different port "
+            "using the `--port` flag, or end that one with `rayshim stop`"
+        )
+    options["port"] = port
+    return options, None
+
+
+def _mapping(text):
+    import json
+
+    if not text:
+        return {}
+    if "=" in text and not text.lstrip().startswith("{"):
+        return dict(pair.split("=", 1) for pair in text.split(","))
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError(text)
+    return value
+
+
+def stop(argv):
+    """Ends all heads of this user."""
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        prog="rayshim stop",
+        description="Ends the sessions that `rayshim start --head` has started, with all that runs in them.",
+    )
+    parser.add_argument("-f", "--force", action="store_true", help="kill them at once")
+    parser.add_argument(
+        "-g",
+        "--grace-period",
+        type=float,
+        default=16,
+        metavar="SECONDS",
+        help="after which those that have not ended are killed",
+    )
+    parser.add_argument("--temp-dir", help="of the sessions, if they were started with one")
+    wanted = parser.parse_args(argv)
+    found = heads.running(wanted.temp_dir)
+    if not found:
+        print("Did not find any active Ray processes.")
+        return 0
+    for facts in found:
+        _signal(facts["pid"], signal.SIGKILL if wanted.force else signal.SIGTERM)
+    deadline = time.monotonic() + wanted.grace_period
+    killed = wanted.force
+    pids = [pid for facts in found for pid in (facts["pid"], facts["supervisor"])]
+    while any(_lives(pid) for pid in pids):
+        if time.monotonic() > deadline and not killed:
+            killed = True
+            for facts in found:
+                _signal(facts["pid"], signal.SIGKILL)
+        if time.monotonic() > deadline + 10:
+            print(
+                f"rayshim stop: {len(found)} sessions do not end: pids {', '.join(str(p) for p in pids if _lives(p))}",
+                file=sys.stderr,
+            )
+            return 1
+        time.sleep(0.01)
+    print(f"Stopped all {len(found)} Ray processes.")
+    return 0
+
+
+def _signal(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass  # it has just ended
+
+
+def _lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+#: Options of Ray's that have no meaning on one machine; they are accepted, and the second ones take a value.
+_FLAGS = (
+    "--disable-usage-stats",
+    "--no-monitor",
+    "--autoscaling-config",
+    "--enable-object-reconstruction",
+    "--no-redirect-output",
+    "--verbose",
+    "-v",
+)
+_VALUES = (
+    "--node-manager-port", "--object-manager-port", "--gcs-server-port", "--min-worker-port", "--max-worker-port", "--worker-port-list",
+    "--dashboard-agent-listen-port", "--dashboard-agent-grpc-port", "--dashboard-grpc-port", "--runtime-env-agent-port",
+    "--metrics-export-port", "--plasma-directory", "--storage", "--log-style", "--log-color", "--node-name", "--memory", "--redis-password",
+    "--redis-username", "--tracing-startup-hook", "--ray-debugger-external",
+)  # fmt: skip
+
+
+def _start_parser():
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        prog="rayshim start",
+        description=(
+            "Starts a session that outlives this command and every driver: `init()` and `init(address=...)` attach to it, `rayshim stop` ends it. "
+            "Other options of `ray start` are accepted and have no meaning on one machine."
+        ),
+        epilog="example:\n  rayshim start --head --num-cpus 8\n  python -m rayshim train.py\n  rayshim stop",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--head", action="store_true", help="start a session (there is no other kind of start)")
+    parser.add_argument("--address", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--port",
+        type=int,
+        help=f"names the session: its address is HOST:PORT. Default {_DEFAULT_PORT}; 0: one that is free",
+    )
+    parser.add_argument("--num-cpus", type=float, help="what tasks and actors may use at once; default: the machine's")
+    parser.add_argument("--num-gpus", type=float, help="likewise")
+    parser.add_argument("--resources", default="", metavar="JSON", help="further resources, such as '{\"lamp\": 2}'")
+    parser.add_argument("--labels", default="", help="labels of the machine: key1=val1,key2=val2")
+    parser.add_argument("--object-store-memory", type=int, metavar="BYTES", help="that large values may take together")
+    parser.add_argument(
+        "--block", action="store_true", help="stay until it ends, and show what workers print whose driver is gone"
+    )
+    parser.add_argument(
+        "--temp-dir", help="sessions of another directory are not found by `init()`; default: RAY_TMPDIR"
+    )
+    parser.add_argument("--ordering", help="as init(ordering=)")
+    parser.add_argument("--patience", help="as init(patience=)")
+    parser.add_argument("--node-ip-address", help="the host of its address")
+    parser.add_argument(
+        "--include-dashboard",
+        type=lambda text: text.lower() not in ("0", "false", "no"),
+        default=True,
+        metavar="BOOL",
+        help="whether jobs can be submitted; default: if aiohttp is installed",
+    )
+    parser.add_argument("--dashboard-host", default="127.0.0.1", help="must be this machine's own")
+    parser.add_argument("--dashboard-port", type=int, default=8265, help="where jobs are submitted")
+    parser.add_argument(
+        "--ray-client-server-port", type=int, help="ray://HOST:PORT means this session too; default 10001"
+    )
+    parser.add_argument("--system-config", default="", help="as init(_system_config=)")
+    for name in _FLAGS:
+        parser.add_argument(name, action="store_true", help=argparse.SUPPRESS)
+    for name in _VALUES:
+        parser.add_argument(name, help=argparse.SUPPRESS)
+    return parser

@@ -1,0 +1,132 @@
+"""`rayshim start --head`: a session without a driver of its own, in a process that outlives the command."""
+
+import os
+import signal
+import sys
+import time
+
+from rayshim.session import heads
+
+OPTIONS = "RAYSHIM_HEAD"
+
+
+def run(options, ready):
+    """Runs the session of these options (dict) in this process until it is told to end. `ready`: descriptor on which its facts, or an error, are
+    told as JSON once it runs."""
+    import json
+
+    try:
+        driver, told = _started(options)
+    except Exception as error:
+        driver, told = None, {"error": f"{type(error).__name__}: {error}"}
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
+    os.write(ready, json.dumps(told).encode())
+    os.close(ready)
+    if driver is None:
+        return 1
+    try:
+        driver.wait()
+    except _Ended:
+        pass
+    driver.stop()
+    return 0
+
+
+class _Ended(BaseException):
+    """Somebody has told this process to end."""
+
+
+def _end(number, frame):
+    signal.signal(number, signal.SIG_IGN)
+    raise _Ended
+
+
+def _started(options):
+    from reactor.runtime.driver import Driver
+
+    from rayshim.api import arguments
+    from rayshim.placement import num_threads
+    from rayshim.session.version import RAY_VERSION, VERSION
+    from rayshim.worker import hooks
+
+    directory = options["temp_dir"]
+    accepted = {"_temp_dir": directory, "_system_config": options["system_config"]}
+    given = (options["num_cpus"], options["num_gpus"], options["object_store_memory"])
+    arguments.check(*given, options["resources"], options["labels"], None, "isolated", {})
+    amounts, store = arguments.amounts(
+        options["num_cpus"], options["num_gpus"], options["resources"], options["object_store_memory"]
+    )
+    order, patience = arguments.check_order(options["ordering"]), arguments.budget(options["patience"])
+    node = os.urandom(28).hex()
+    listener = heads.listen(directory)
+    number = int(listener.getsockname().split(b"-")[1])
+    about = {
+        "address": f"{options['node_ip_address']}:{options['port']}",
+        "port": options["port"],
+        "client_port": options["client_port"],
+        "number": number,
+        "pid": os.getpid(),
+        "started": time.time(),
+        "ordering": order,
+        "placement": "isolated",
+        "version": VERSION,
+        "ray_version": RAY_VERSION,
+        "python": list(sys.version_info[:3]),
+        "resources": amounts,
+    }
+    settings = {
+        "namespace": os.urandom(16).hex(),
+        "session_name": arguments.session_name(),
+        "session_pid": os.getpid(),
+        "temp_dir": arguments.temp_dir(accepted),
+        "lifetime": "non_detached",
+        "placement": "isolated",
+        "seed": None,
+        "ordering": order,
+        "digest": True,
+        "kept": None,
+        "node": node,
+        "labels": arguments.node_labels(options["labels"], node),
+        "alias": False,
+        "runtime_env": {},
+        "threads_said": num_threads.said_by_program(),
+        "logging": None,
+        "resources": amounts,
+        "driver": os.getpid(),
+        "recording": True,
+        "trace": False,
+        "address": about["address"],
+    }
+    driver = Driver(
+        variables=num_threads.VARIABLES,
+        cpus=amounts["CPU"],
+        resources={name: amount for name, amount in amounts.items() if name != "CPU"},
+        store_limit=store,
+        plugin="rayshim.worker.hooks",
+        settings=settings,
+        preload=["numpy"],
+        ordering=order,
+        patience=patience,
+        digesting=1,
+        spilling=arguments.spilling(None, accepted),
+        listening=listener,
+        about=about,
+    )
+    driver.start()
+    hooks.install(settings, "driver")
+    listener.close()
+    if options["block"]:
+        driver.show = _show
+    return driver, about
+
+
+def _show(stream, label, pid, line):
+    print(f"({label} pid={pid}) {line}", file=sys.stdout if stream == 1 else sys.stderr, flush=True)
+
+
+def main():
+    """The process of a head. A variable of its environment has its options, and the number of the descriptor on which it tells that it is ready."""
+    import json
+
+    sys.exit(run(*json.loads(os.environ.pop(OPTIONS))))

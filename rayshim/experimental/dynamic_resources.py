@@ -1,0 +1,9 @@
+"""`ray.experimental.dynamic_resources`."""
+
+
+def set_resource(resource_name, capacity, node_id=None):
+    """Raises DeprecationWarning, as in Ray."""
+    raise DeprecationWarning(
+        "Dynamic custom resources are deprecated. Consider using placement groups instead (docs.ray.io/en/master/placement-group.html). You "
+        "can also specify resources at Ray start time with the 'resources' field in the cluster autoscaler."
+    )

@@ -1,0 +1,51 @@
+"""Ray's internal key-value store: bytes by key and namespace, for all processes of the session. Source: ray.experimental.internal_kv."""
+
+from rayshim.session import key_values, session
+
+
+def _bytes(text):
+    return text.encode() if isinstance(text, str) else text
+
+
+def _checked(key, namespace):
+    key = _bytes(key)
+    if not isinstance(key, bytes):
+        raise TypeError(f"a key of the internal key-value store is bytes or str, not {type(key).__name__}: {key!r}")
+    return _bytes(namespace), key
+
+
+def _internal_kv_initialized():
+    """Whether there is a session."""
+    return session.current is not None
+
+
+def _internal_kv_get(key, *, namespace=None):
+    """The value (bytes) of `key`, or None."""
+    return key_values.ask("get", *_checked(key, namespace))
+
+
+def _internal_kv_exists(key, *, namespace=None):
+    return key_values.ask("exists", *_checked(key, namespace))
+
+
+def _internal_kv_put(key, value, overwrite=True, *, namespace=None):
+    """Stores `value` (bytes or str) and returns whether the key had a value before, which is kept unless `overwrite`."""
+    value = _bytes(value)
+    if not isinstance(value, bytes):
+        raise TypeError(f"a value of the internal key-value store is bytes or str, not {type(value).__name__}")
+    return key_values.put(*_checked(key, namespace), value, overwrite)
+
+
+def _internal_kv_del(key, *, del_by_prefix=False, namespace=None):
+    """Deletes a key, or all that begin with it; returns how many there were."""
+    return key_values.ask("delete", *_checked(key, namespace), del_by_prefix)
+
+
+def _internal_kv_list(prefix, *, namespace=None):
+    """The keys (bytes) that begin with `prefix`."""
+    return key_values.ask("list", *_checked(prefix, namespace))
+
+
+def internal_kv_get_gcs_client():
+    """There is no such client: the store is the session's."""
+    return

@@ -1,0 +1,5 @@
+"""`ray.internal`."""
+
+from rayshim.api.values import free
+
+__all__ = ["free"]

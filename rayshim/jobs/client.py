@@ -1,0 +1,193 @@
+"""`JobSubmissionClient`: submits jobs to a session's server and asks about them."""
+
+import copy
+import json
+import os
+
+from rayshim.errors.sites import at, calling
+from rayshim.jobs.types import JobDetails
+from rayshim.session import heads
+
+_NO_AIOHTTP = "jobs need the package aiohttp: pip install 'rayshim[jobs]'"
+
+
+class JobSubmissionClient:
+    """Talks to the server of jobs at `address`: "http://host:port", the session's own address, "auto", or (default) what the environment
+    variables RAY_API_SERVER_ADDRESS and RAY_ADDRESS name, else the session that was started last on this machine.
+
+    Arguments: headers, dict that is sent along; metadata, of every job that is submitted; the rest as Ray's, without meaning here.
+    ConnectionError: nothing answers there. RuntimeError: the server refuses. TypeError for arguments of a wrong type.
+    """
+
+    __module__ = "rayshim.job_submission"
+
+    def __init__(
+        self,
+        address=None,
+        create_cluster_if_needed=False,
+        cookies=None,
+        metadata=None,
+        headers=None,
+        verify=True,
+        **kwargs,
+    ):
+        if address is not None and not isinstance(address, str):
+            raise TypeError(f"address must be a string, got {type(address)}")
+        if not isinstance(create_cluster_if_needed, bool):
+            raise TypeError(f"create_cluster_if_needed must be a bool, got {type(create_cluster_if_needed)}")
+        for name, value in (("cookies", cookies), ("metadata", metadata), ("headers", headers)):
+            if value is not None and not isinstance(value, dict):
+                raise TypeError(f"{name} must be a dict, got {type(value)}")
+        if not isinstance(verify, (str, bool)):
+            raise TypeError(f"verify must be a str or bool, got {type(verify)}")
+        self._address, token = _found(address)
+        self._headers = {**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})}
+        self._metadata = metadata or {}
+        self._version = json.loads(self._ask("GET", "/api/version"))["version"]
+
+    def get_address(self):
+        """The server's URL."""
+        return self._address
+
+    def get_version(self):
+        """The version of the server's API."""
+        return self._version
+
+    def submit_job(
+        self,
+        *,
+        entrypoint,
+        job_id=None,
+        runtime_env=None,
+        metadata=None,
+        submission_id=None,
+        entrypoint_num_cpus=None,
+        entrypoint_num_gpus=None,
+        entrypoint_memory=None,
+        entrypoint_resources=None,
+        entrypoint_label_selector=None,
+    ):
+        """Has the server run the shell command `entrypoint` and gives the job's id at once.
+
+        Arguments:
+            submission_id: the id; default: a random one. `job_id` is its older name.
+            runtime_env: "working_dir", a directory in which the command runs, "env_vars", "py_modules"; the job's `init` has them too.
+            metadata: {str: str} kept with the job.
+            entrypoint_num_cpus, entrypoint_num_gpus, entrypoint_memory, entrypoint_resources: what the command itself holds while it runs.
+            entrypoint_label_selector: accepted; there is one machine.
+
+        RuntimeError: the id is taken. ValueError for a runtime environment that cannot be had here.
+        """
+        env = copy.deepcopy(dict(runtime_env or {}))
+        hook = env.get("worker_process_setup_hook")
+        if hook and not isinstance(hook, str):
+            raise ValueError(
+                f"Invalid type {type(hook)} for `worker_process_setup_hook`. When a job submission API is used, `worker_process_setup_hook` "
+                f"only allows a string type (module name). ({at('submit_job')})"
+            )
+        from rayshim.calls.runtime_env import checked
+
+        asked = {
+            "entrypoint": entrypoint,
+            "submission_id": submission_id or job_id,
+            "runtime_env": checked(env, "submit_job"),
+            "metadata": {**self._metadata, **(metadata or {})},
+            "entrypoint_num_cpus": entrypoint_num_cpus,
+            "entrypoint_num_gpus": entrypoint_num_gpus,
+            "entrypoint_memory": entrypoint_memory,
+            "entrypoint_resources": entrypoint_resources,
+        }
+        data = {name: value for name, value in asked.items() if value is not None}
+        return json.loads(self._ask("POST", "/api/jobs/", data))["submission_id"]
+
+    def stop_job(self, job_id):
+        """Asks a job to end: SIGTERM, after 3 seconds SIGKILL. Whether it was running. RuntimeError if there is no such job."""
+        return json.loads(self._ask("POST", f"/api/jobs/{job_id}/stop"))["stopped"]
+
+    def delete_job(self, job_id):
+        """Forgets a job that is over. RuntimeError if it is not, or if there is no such job."""
+        return json.loads(self._ask("DELETE", f"/api/jobs/{job_id}"))["deleted"]
+
+    def get_job_info(self, job_id):
+        """The job's JobDetails. RuntimeError if there is no such job."""
+        return JobDetails(**json.loads(self._ask("GET", f"/api/jobs/{job_id}")))
+
+    def list_jobs(self):
+        """The JobDetails of all jobs, and of the drivers that have attached by themselves and live."""
+        return [JobDetails(**details) for details in json.loads(self._ask("GET", "/api/jobs/"))]
+
+    def get_job_status(self, job_id):
+        """The job's JobStatus. RuntimeError if there is no such job."""
+        return self.get_job_info(job_id).status
+
+    def get_job_logs(self, job_id):
+        """All that the job has printed so far. RuntimeError if there is no such job."""
+        return json.loads(self._ask("GET", f"/api/jobs/{job_id}/logs"))["logs"]
+
+    async def tail_job_logs(self, job_id):
+        """Yields what the job prints, as it comes, until it is over. RuntimeError if there is no such job, or the server ends before."""
+        try:
+            import aiohttp
+        except ModuleNotFoundError:
+            raise RuntimeError(_NO_AIOHTTP) from None
+        async with aiohttp.ClientSession(headers=self._headers) as web:
+            try:
+                lines = await web.ws_connect(f"{self._address}/api/jobs/{job_id}/logs/tail", max_msg_size=0)
+            except aiohttp.WSServerHandshakeError as error:
+                raise RuntimeError(f"Request failed with status code {error.status}: {error.message}.") from None
+            while True:
+                message = await lines.receive()
+                if message.type == aiohttp.WSMsgType.TEXT:
+                    yield message.data
+                elif message.type == aiohttp.WSMsgType.CLOSED:
+                    if lines.close_code == aiohttp.WSCloseCode.ABNORMAL_CLOSURE:
+                        raise RuntimeError(
+                            f"the connection to {self._address} was closed while job {job_id} was running"
+                        )
+                    return
+                elif message.type == aiohttp.WSMsgType.ERROR:
+                    raise RuntimeError(f"WebSocket error for job {job_id}: {lines.exception()}")
+
+    def _ask(self, method, path, data=None):
+        """The text of the answer. RuntimeError if it is an error."""
+        import http.client
+        from urllib.parse import urlsplit
+
+        url = urlsplit(self._address)
+        made = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+        connection = made(url.hostname, url.port)
+        try:
+            body = None if data is None else json.dumps(data)
+            connection.request(method, path, body, {"Content-Type": "application/json", **self._headers})
+            answer = connection.getresponse()
+            text = answer.read().decode(errors="replace")
+        except OSError as error:
+            raise ConnectionError(
+                f"Failed to connect to Ray at address: {self._address}. ({error}, at {calling()})"
+            ) from None
+        finally:
+            connection.close()
+        if answer.status != 200:
+            raise RuntimeError(f"Request failed with status code {answer.status}: {text}.")
+        return text
+
+
+def _found(address):
+    """(URL of the server, its token or None)"""
+    address = address or os.environ.get("RAY_API_SERVER_ADDRESS") or os.environ.get("RAY_ADDRESS") or "auto"
+    there = heads.running()
+    if address.startswith(("http://", "https://")):
+        url = address.rstrip("/")
+        place = url.partition("://")[2].rpartition(":")
+        found = [f for f in there if f.get("dashboard", "").rpartition(":")[2] == place[2] and heads.is_here(place[0])]
+    else:
+        head = heads.find(address)
+        found = [head] if head and head.get("dashboard") else []
+        if head and not found:
+            raise ConnectionError(
+                f"the session at {head['address']} has no server of jobs: {_NO_AIOHTTP}, then start it again"
+            )
+        if not found and (address == "auto" or "://" in address):
+            raise ConnectionError(f"{heads.NOT_FOUND} ({at('JobSubmissionClient')}: `rayshim start --head` starts one)")
+        url = f"http://{found[0]['dashboard']}" if found else f"http://{address}"
+    return url, found[0]["token"] if found else os.environ.get("RAY_AUTH_TOKEN")

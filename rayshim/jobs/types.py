@@ -1,0 +1,169 @@
+"""What is known of a job, in Ray's words."""
+
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+
+class JobStatus(str, Enum):
+    """The state of a job."""
+
+    __module__ = "rayshim.job_submission"
+
+    PENDING = "PENDING"  #: it has not started yet
+    RUNNING = "RUNNING"
+    STOPPED = "STOPPED"  #: by `stop_job`
+    SUCCEEDED = "SUCCEEDED"  #: its command has ended with exit code 0
+    FAILED = "FAILED"
+
+    def __str__(self):
+        return self.value
+
+    def is_terminal(self):
+        """Whether it is over."""
+        return self in (JobStatus.STOPPED, JobStatus.SUCCEEDED, JobStatus.FAILED)
+
+
+class JobErrorType(str, Enum):
+    """Why a job has failed."""
+
+    __module__ = "rayshim.job_submission"
+
+    RUNTIME_ENV_SETUP_FAILURE = "RUNTIME_ENV_SETUP_FAILURE"
+    JOB_SUPERVISOR_ACTOR_START_TIMEOUT = "JOB_SUPERVISOR_ACTOR_START_TIMEOUT"
+    JOB_SUPERVISOR_ACTOR_START_FAILURE = "JOB_SUPERVISOR_ACTOR_START_FAILURE"
+    JOB_SUPERVISOR_ACTOR_UNSCHEDULABLE = "JOB_SUPERVISOR_ACTOR_UNSCHEDULABLE"
+    JOB_SUPERVISOR_ACTOR_UNKNOWN_FAILURE = "JOB_SUPERVISOR_ACTOR_UNKNOWN_FAILURE"
+    JOB_SUPERVISOR_ACTOR_DIED = "JOB_SUPERVISOR_ACTOR_DIED"
+    JOB_ENTRYPOINT_COMMAND_START_ERROR = "JOB_ENTRYPOINT_COMMAND_START_ERROR"
+    JOB_ENTRYPOINT_COMMAND_ERROR = "JOB_ENTRYPOINT_COMMAND_ERROR"
+
+
+class JobType(str, Enum):
+    """SUBMISSION: by `submit_job`; DRIVER: a program that has attached by itself."""
+
+    __module__ = "rayshim.job_submission"
+
+    SUBMISSION = "SUBMISSION"
+    DRIVER = "DRIVER"
+
+
+_MESSAGES = {
+    JobStatus.PENDING: "Job has not started yet.",
+    JobStatus.RUNNING: "Job is currently running.",
+    JobStatus.STOPPED: "Job was intentionally stopped.",
+    JobStatus.SUCCEEDED: "Job finished successfully.",
+    JobStatus.FAILED: "Job failed.",
+}
+
+
+@dataclass
+class JobInfo:
+    """A submitted job. Times are milliseconds since 1970."""
+
+    __module__ = "rayshim.job_submission"
+
+    status: JobStatus
+    entrypoint: str
+    message: str | None = None
+    error_type: JobErrorType | None = None
+    start_time: int | None = None
+    end_time: int | None = None
+    metadata: dict | None = None
+    runtime_env: dict | None = None
+    entrypoint_num_cpus: float | None = None
+    entrypoint_num_gpus: float | None = None
+    entrypoint_memory: int | None = None
+    entrypoint_resources: dict | None = None
+    driver_agent_http_address: str | None = None
+    driver_node_id: str | None = None
+    driver_exit_code: int | None = None
+
+    def __post_init__(self):
+        self.status = JobStatus(self.status)
+        if self.message is None:
+            self.message = _MESSAGES[self.status]
+            if self.status == JobStatus.PENDING:
+                self.message += self._waits_for()
+
+    def _waits_for(self):
+        asked = (
+            self.entrypoint_num_cpus,
+            self.entrypoint_num_gpus,
+            self.entrypoint_memory,
+            self.entrypoint_resources,
+        )
+        resources = " It may be waiting for resources (CPUs, GPUs, memory, custom resources) to become available."
+        return (resources if any(asked) else "") + (
+            " It may be waiting for the runtime environment to be set up." if self.runtime_env else ""
+        )
+
+    def to_json(self):
+        """A dict for JSON, in which `runtime_env_json` is the text of the runtime environment."""
+        import json
+
+        made = asdict(self)
+        made["status"] = str(self.status)
+        made["error_type"] = self.error_type and self.error_type.value
+        env = made.pop("runtime_env")
+        if env is not None:
+            made["runtime_env_json"] = json.dumps(env)
+        return made
+
+    @classmethod
+    def from_json(cls, json_dict):
+        """The job of such a dict."""
+        import json
+
+        made = dict(json_dict)
+        env = made.pop("runtime_env_json", None)
+        if env is not None:
+            made["runtime_env"] = json.loads(env)
+        if made.get("error_type"):
+            made["error_type"] = JobErrorType(made["error_type"])
+        return cls(**made)
+
+
+@dataclass
+class DriverInfo:
+    """The program that a job runs, once it has attached to the session."""
+
+    __module__ = "rayshim.job_submission"
+
+    id: str
+    node_ip_address: str
+    pid: str
+
+
+@dataclass
+class JobDetails:
+    """A job, submitted or a driver that came by itself. Times are milliseconds since 1970."""
+
+    __module__ = "rayshim.job_submission"
+
+    type: JobType
+    status: JobStatus
+    entrypoint: str
+    job_id: str | None = None
+    submission_id: str | None = None
+    driver_info: DriverInfo | None = None
+    message: str | None = None
+    error_type: str | None = None
+    start_time: int | None = None
+    end_time: int | None = None
+    metadata: dict[str, str] | None = None
+    runtime_env: dict[str, Any] | None = None
+    driver_agent_http_address: str | None = None
+    driver_node_id: str | None = None
+    driver_exit_code: int | None = None
+
+    def __post_init__(self):
+        self.type, self.status = JobType(self.type), JobStatus(self.status)
+        if isinstance(self.driver_info, dict):
+            self.driver_info = DriverInfo(**self.driver_info)
+
+    def model_dump(self):
+        """As a dict; `dict` is the same."""
+        return asdict(self)
+
+    dict = model_dump

@@ -1,0 +1,1 @@
+"""Ray's autoscaler: there is none here."""

@@ -1,0 +1,1 @@
+"""Ray's protocol classes, which its libraries import, come from its package."""

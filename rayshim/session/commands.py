@@ -1,0 +1,23 @@
+"""What a program finds that another one starts as a command: `ray` and `import ray` mean rayshim there too.
+
+A directory with the command `ray` comes first on PATH, one with a module `ray` first on PYTHONPATH.
+"""
+
+import os
+import sys
+
+_ROOT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "as_ray")
+
+
+def variables(environment):
+    """{name: value} of the variables that have to be set for that, with what `environment` has for them."""
+    return {
+        "RAYSHIM_PYTHON": sys.executable,
+        "PATH": _before(os.path.join(_ROOT, "bin"), environment.get("PATH", os.defpath)),
+        "PYTHONPATH": _before(os.path.join(_ROOT, "path"), environment.get("PYTHONPATH", "")),
+    }
+
+
+def _before(directory, paths):
+    rest = [path for path in paths.split(os.pathsep) if path and path != directory]
+    return os.pathsep.join([directory, *rest])

@@ -1,0 +1,39 @@
+"""The session's folder, for libraries that write logs and results of their own: made when first asked for, gone with the session."""
+
+import os
+
+from rayshim.session import session
+
+
+def path():
+    """The folder of the running session, the same in each of its processes."""
+    made = _name(session.current.settings["session_pid"])
+    if not os.path.isdir(made):
+        _remove_stale()
+        os.makedirs(os.path.join(made, "logs"), mode=0o700, exist_ok=True)
+    return made
+
+
+def remove(pid):
+    """At the end of the session that the process with this number started."""
+    if os.path.isdir(_name(pid)):
+        import shutil
+
+        shutil.rmtree(_name(pid), ignore_errors=True)
+
+
+def _parent():
+    return os.path.join(os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp", f"rayshim-{os.getuid()}")
+
+
+def _name(pid):
+    return os.path.join(_parent(), f"session_{pid}")
+
+
+def _remove_stale():
+    """Removes folders of sessions of which all processes were killed at once."""
+    os.makedirs(_parent(), mode=0o700, exist_ok=True)
+    for name in os.listdir(_parent()):
+        pid = name.removeprefix("session_")
+        if pid.isdigit() and not os.path.exists(f"/proc/{pid}"):
+            remove(pid)

@@ -1,0 +1,76 @@
+"""Libraries of the installed Ray package (RLlib, Tune, Train, Data) that run on rayshim.
+
+They are pure Python on top of Ray's core, and are taken from the package as they are. The core is rayshim: nothing of the package's own core is
+ever loaded. `rayshim/over/` has the few modules that stand for internals of Ray which the libraries import.
+"""
+
+import os
+from functools import cache
+
+from rayshim.session.version import RAY_VERSION
+
+OVER = "rayshim.over"
+_WHOLE = "rllib tune air train data widgets _common experimental.state core.generated"
+_PRIVATE = "ray_constants utils dict log accelerators thirdparty event client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils"
+_UTIL = "debug tpu common spark dask serialization_addons"
+_OTHERS = (
+    "autoscaler._private.cli_logger dashboard.modules.metrics.dashboards dashboard.modules.job.pydantic_models "
+    "dashboard.modules.job.common"
+)
+ALLOWED = frozenset(
+    (
+        *_WHOLE.split(),
+        *(f"_private.{name}" for name in _PRIVATE.split()),
+        *(f"util.{name}" for name in _UTIL.split()),
+        *_OTHERS.split(),
+    )
+)
+
+
+def allowed(name):
+    """Whether the module `name`, without its leading "ray.", may come from the installed package."""
+    parts = name.split(".")
+    return any(".".join(parts[:n]) in ALLOWED for n in range(1, len(parts) + 1))
+
+
+def preferred(name):
+    """Whether the package's module is taken even where rayshim has one of that name, with fewer names in it."""
+    return name.startswith("_private.accelerators")
+
+
+def spec(name):
+    """How the module `name`, without its leading "ray.", is loaded from the installed package, or None.
+
+    Raises ImportError if the package is of another release.
+    """
+    if not allowed(name) or (root := _root()) is None:
+        return None
+    from importlib.machinery import ModuleSpec
+    from importlib.util import spec_from_file_location
+
+    path = os.path.join(root, *name.split("."))
+    if not os.path.isdir(path):
+        return spec_from_file_location(f"ray.{name}", path + ".py") if os.path.exists(path + ".py") else None
+    inside = os.path.join(path, "__init__.py")
+    if os.path.exists(inside):
+        return spec_from_file_location(f"ray.{name}", inside, submodule_search_locations=[path])
+    namespace = ModuleSpec(f"ray.{name}", None, is_package=True)
+    namespace.submodule_search_locations = [path]
+    return namespace
+
+
+@cache
+def _root():
+    """The folder of the installed package; None: there is none."""
+    from importlib import metadata
+
+    try:
+        found = metadata.distribution("ray")
+    except metadata.PackageNotFoundError:
+        return None
+    if found.version != RAY_VERSION:
+        raise ImportError(
+            f"rayshim runs the libraries of Ray {RAY_VERSION}, and Ray {found.version} is installed here. "
+            f"Install the release that it runs: pip install 'ray[rllib,tune,train,data]=={RAY_VERSION}'."
+        )
+    return str(found.locate_file("ray"))

@@ -1,0 +1,211 @@
+"""RLlib, Tune, Train and Data of the installed Ray package run on rayshim, and nothing of Ray's own core is loaded for them."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+
+import pytest
+
+from rayshim.session import libraries
+from rayshim.session.version import RAY_VERSION
+
+try:
+    installed = distribution("ray").version == RAY_VERSION
+except PackageNotFoundError:
+    installed = False
+pytestmark = [
+    pytest.mark.timeout(400),
+    pytest.mark.skipif(not installed or find_spec("tree") is None, reason="Ray's libraries are not installed"),
+]
+
+
+def run(program, tmp_path, *arguments, first=()):
+    (tmp_path / "program.py").write_text(program)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "rayshim", "program.py", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, first), *filter(None, sys.path)])},
+        capture_output=True,
+        text=True,
+        timeout=380,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+IMPORT_ALL = """
+import importlib, json, os, sys
+import ray
+from rayshim.session import libraries
+
+root, missing = libraries._root(), {}
+for library in ("rllib", "tune", "air", "train", "data"):
+    for folder, _, files in os.walk(os.path.join(root, library)):
+        inside = os.path.relpath(folder, root).split(os.sep)
+        if not {"tests", "examples", "tuned_examples", "thirdparty"} & set(inside):
+            for file in files:
+                if file.endswith(".py"):
+                    name = ".".join(["ray", *inside, file[:-3]]).removesuffix(".__init__")
+                    try:
+                        importlib.import_module(name)
+                    except ImportError as error:
+                        missing[name] = error.name or ""
+                    except (ValueError, DeprecationWarning):
+                        pass  # the module says that it is deprecated
+with open("/proc/self/maps") as maps:
+    core = "_raylet.so" in maps.read()
+files = {file for module in list(sys.modules.values()) if (file := getattr(module, "__file__", None) or "").startswith(root + os.sep)}
+taken = [os.path.relpath(file, root)[:-3].replace(os.sep, ".").removesuffix(".__init__") for file in files]
+print(json.dumps([missing, taken, core, ray.__file__, ray.__name__]))
+"""
+
+
+def test_every_module_is_imported_and_none_of_the_packages_core(tmp_path):
+    missing, taken, core, file, name = json.loads(run(IMPORT_ALL, tmp_path).splitlines()[-1])
+    assert len(taken) > 700
+    assert not [module for module in taken if not libraries.allowed(module)]
+    assert not core and name == "rayshim" and "rayshim" in file
+    of_ray = {module for module, what in missing.items() if what.split(".")[0] in ("ray", "rayshim", "")}
+    assert of_ray <= {
+        "ray.rllib.conftest",
+        "ray.tune.utils.release_test_util",
+        "ray.tune.utils.mock",
+        "ray.rllib.env.wrappers.open_spiel",
+        "ray.data.llm",
+    } | {
+        module
+        for module in of_ray
+        if "lightning" in module or "horovod" in module or "keras" in module or "tensorflow" in module
+    }
+
+
+def test_another_release_of_the_package_is_refused_by_name(tmp_path):
+    other = tmp_path / "site"
+    (other / "ray").mkdir(parents=True)
+    (other / "ray-2.9.0.dist-info").mkdir()
+    (other / "ray-2.9.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: ray\nVersion: 2.9.0\n")
+    told = run("try:\n    import ray.tune\nexcept ImportError as error:\n    print(error)\n", tmp_path, first=[other])
+    assert f"Ray {RAY_VERSION}" in told and "Ray 2.9.0 is installed" in told and "pip install" in told
+
+
+def test_a_folder_named_ray_beside_the_script_is_not_taken(tmp_path):
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "__init__.py").write_text("raise SystemExit('the wrong one')")
+    assert run("from ray import tune\nimport ray.train\nprint(tune.__name__)", tmp_path) == "ray.tune\n"
+
+
+PPO = """
+import sys
+import ray
+from ray.rllib.algorithms.ppo import PPOConfig
+
+if __name__ == "__main__":
+    ray.init(num_cpus=4, placement=sys.argv[1])
+    algorithm = (
+        PPOConfig()
+        .environment("CartPole-v1")
+        .env_runners(num_env_runners=2)
+        .debugging(seed=1)
+        .training(train_batch_size_per_learner=400, minibatch_size=128, num_epochs=2)
+        .build_algo()
+    )
+    for _ in range(2):
+        result = algorithm.train()
+        print("return", result["env_runners"]["episode_return_mean"], result["env_runners"]["num_env_steps_sampled_lifetime"])
+    algorithm.stop()
+"""
+
+
+def test_ppo_learns_the_same_in_processes_of_its_own_and_packed(tmp_path):
+    isolated, packed = (
+        [line for line in run(PPO, tmp_path, placement).splitlines() if line.startswith("return")]
+        for placement in ("isolated", "packed")
+    )
+    assert len(isolated) == 2 and isolated == packed
+
+
+TUNER = """
+import ray
+from ray import tune
+
+def objective(config):
+    for step in range(3):
+        tune.report({"score": config["x"] * step})
+
+if __name__ == "__main__":
+    ray.init(num_cpus=2)
+    results = tune.Tuner(objective, param_space={"x": tune.grid_search([1, 5, 3])}).fit()
+    print("best", results.get_best_result("score", "max").config, len(results), not results.errors)
+"""
+
+
+def test_tuner_runs_its_trials(tmp_path):
+    assert run(TUNER, tmp_path).splitlines()[-1] == "best {'x': 5} 3 True"
+
+
+TRAINER = """
+import ray.train
+from ray.train import RunConfig, ScalingConfig
+from ray.train.torch import TorchTrainer
+
+def loop(config):
+    import torch
+
+    torch.manual_seed(0)
+    model = ray.train.torch.prepare_model(torch.nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    x = torch.arange(8.0).reshape(4, 2) + ray.train.get_context().get_world_rank()
+    loss = ((model(x) - 1) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+    weights = [float(w) for w in next(model.parameters()).flatten()]
+    with open(f"{config['folder']}/{ray.train.get_context().get_world_rank()}", "w") as file:
+        file.write(f"{weights} {ray.train.get_context().get_world_size()}")
+    ray.train.report({"loss": loss.item()})
+
+if __name__ == "__main__":
+    import os
+
+    folder = os.getcwd()
+    TorchTrainer(
+        loop, train_loop_config={"folder": folder}, scaling_config=ScalingConfig(num_workers=2), run_config=RunConfig(storage_path=folder)
+    ).fit()
+    print("same", open("0").read() == open("1").read(), open("0").read().split()[-1])
+"""
+
+
+def test_torch_trainer_averages_over_its_workers(tmp_path):
+    pytest.importorskip("torch")
+    assert run(TRAINER, tmp_path).splitlines()[-1] == "same True 2"
+
+
+DATA = """
+import ray
+
+class Add:
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, batch):
+        batch["sum"] = batch["square"] + self.k
+        return batch
+
+if __name__ == "__main__":
+    ray.init(num_cpus=6)
+    dataset = (
+        ray.data.range(1000)
+        .map_batches(lambda batch: {"id": batch["id"], "square": batch["id"] ** 2})
+        .map_batches(Add, fn_constructor_args=(3,), compute=ray.data.ActorPoolStrategy(size=2), batch_size=100)
+        .random_shuffle(seed=1)
+        .materialize()
+    )
+    print("data", dataset.count(), dataset.sum("sum"), sum(len(b["sum"]) for b in dataset.iter_batches(batch_size=300)))
+"""
+
+
+def test_data_goes_through_tasks_actors_and_a_shuffle(tmp_path):
+    expected = sum(i * i + 3 for i in range(1000))
+    assert f"data 1000 {expected} 1000" in run(DATA, tmp_path).splitlines()

@@ -1,0 +1,141 @@
+"""`ray.util.ActorGroup`: actors of one class that are called together."""
+
+import warnings
+import weakref
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from rayshim import api
+from rayshim.errors.sites import at
+from rayshim.util.annotations import RayDeprecationWarning
+
+T = TypeVar("T")
+ActorMetadata = TypeVar("ActorMetadata")
+
+
+@dataclass
+class ActorWrapper:
+    """An actor of a group and what its `get_actor_metadata` gave, None without that method."""
+
+    actor: Any
+    metadata: Any
+
+
+@dataclass
+class ActorConfig:
+    """How a group's actors are made."""
+
+    num_cpus: float
+    num_gpus: float
+    resources: dict | None
+    init_args: tuple
+    init_kwargs: dict
+
+
+class ActorGroupMethod:
+    """A method of all actors of a group: `group.method.remote(...)` gives the list of their refs."""
+
+    def __init__(self, actor_group, method_name):
+        self.actor_group = weakref.ref(actor_group)
+        self._method_name = method_name
+
+    def __call__(self, *args, **kwargs):
+        raise TypeError(
+            f"ActorGroup methods cannot be called directly. Instead of running 'object.{self._method_name}()', try "
+            f"'object.{self._method_name}.remote()'. ({at(self._method_name)})"
+        )
+
+    def remote(self, *args, **kwargs):
+        return [getattr(one.actor, self._method_name).remote(*args, **kwargs) for one in self.actor_group().actors]
+
+
+class ActorGroup:
+    """Actors of one class that are called together; deprecated in Ray.
+
+    Arguments:
+        actor_cls: the plain class.
+        num_actors: how many, 1 or more.
+        num_cpus_per_actor, num_gpus_per_actor, resources_per_actor: what each holds.
+        init_args, init_kwargs: of the constructor.
+
+    Raises ValueError for numbers out of range.
+    """
+
+    def __init__(
+        self,
+        actor_cls,
+        num_actors=1,
+        num_cpus_per_actor=1,
+        num_gpus_per_actor=0,
+        resources_per_actor=None,
+        init_args=None,
+        init_kwargs=None,
+    ):
+        warnings.warn("ActorGroup is deprecated", RayDeprecationWarning, stacklevel=2)
+        if num_actors <= 0:
+            raise ValueError(
+                f"The provided `num_actors` must be greater than 0. Received num_actors={num_actors} instead. ({at('ActorGroup')})"
+            )
+        if num_cpus_per_actor < 0 or num_gpus_per_actor < 0:
+            raise ValueError(
+                "The number of CPUs and GPUs per actor must not be negative. Received "
+                f"num_cpus_per_actor={num_cpus_per_actor} and num_gpus_per_actor={num_gpus_per_actor}. ({at('ActorGroup')})"
+            )
+        self.actors = []
+        self.num_actors = num_actors
+        self.actor_config = ActorConfig(
+            num_cpus_per_actor, num_gpus_per_actor, resources_per_actor, init_args or (), init_kwargs or {}
+        )
+        self._remote_cls = api.remote(
+            num_cpus=num_cpus_per_actor, num_gpus=num_gpus_per_actor, resources=resources_per_actor
+        )(actor_cls)
+        self.start()
+
+    def __getattr__(self, name):
+        if not self.__dict__.get("actors"):
+            raise RuntimeError(
+                f"This ActorGroup has been shutdown. Please start it again. ({at(name)}: `start()` does that)"
+            )
+        return ActorGroupMethod(self, name)
+
+    def __len__(self):
+        return len(self.actors)
+
+    def __getitem__(self, index):
+        return self.actors[index]
+
+    @property
+    def actor_metadata(self):
+        """What each actor's `get_actor_metadata` gave."""
+        return [one.metadata for one in self.actors]
+
+    def start(self):
+        """Makes the actors. RuntimeError if they are there."""
+        if self.actors:
+            raise RuntimeError(
+                f"The actors have already been started. Please call `shutdown` first if you want to restart them. ({at('start')})"
+            )
+        self.add_actors(self.num_actors)
+
+    def shutdown(self, patience_s=5):
+        """Ends the actors, after the calls that they have if that takes no more than `patience_s` seconds; 0: at once."""
+        if patience_s <= 0:
+            waiting = self.actors
+        else:
+            ends = [one.actor.__ray_terminate__.remote() for one in self.actors]
+            waiting = self.actors if api.wait(ends, num_returns=len(ends), timeout=patience_s)[1] else []
+        for one in waiting:
+            api.kill(one.actor)
+        self.actors = []
+
+    def remove_actors(self, actor_indexes):
+        """Lets go of the actors at these places."""
+        self.actors = [one for i, one in enumerate(self.actors) if i not in actor_indexes]
+
+    def add_actors(self, num_actors):
+        """Makes that many more."""
+        config = self.actor_config
+        made = [self._remote_cls.remote(*config.init_args, **config.init_kwargs) for _ in range(num_actors)]
+        asked = [actor.get_actor_metadata.remote() for actor in made if hasattr(actor, "get_actor_metadata")]
+        metadata = api.get(asked) or [None] * len(made)
+        self.actors += [ActorWrapper(actor, facts) for actor, facts in zip(made, metadata)]

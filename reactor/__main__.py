@@ -1,0 +1,95 @@
+"""`python -m reactor program.lf`: runs a Lingua Franca program with `target Python`."""
+
+import argparse
+import os
+import random
+import sys
+import time as clock
+import traceback
+
+from reactor.execution.errors import ReactionError, WorkerError
+from reactor.lf.errors import LFError
+from reactor.lf.instantiating import load
+from reactor.model import time
+from reactor.model.graph import GraphError
+from reactor.program import Program
+from reactor.schedule import PLACEMENTS
+
+
+def _options(arguments):
+    parser = argparse.ArgumentParser(
+        "python -m reactor", description="Runs a Lingua Franca program with target Python."
+    )
+    parser.add_argument("program", help="an .lf file")
+    parser.add_argument("--fast", action="store_true", default=None, help="do not wait for the physical clock")
+    parser.add_argument(
+        "--timeout", type=time.parse, metavar="TIME", help='end after this logical time, "2 s" for example'
+    )
+    parser.add_argument(
+        "--keepalive", action="store_true", default=None, help="wait for physical actions when nothing is left"
+    )
+    parser.add_argument("--workers", type=int, help="number of worker processes for --placement packed")
+    parser.add_argument("--placement", choices=PLACEMENTS, default="inline")
+    parser.add_argument("--trace", metavar="FILE", help="write what ran; a name that ends in .json is for Perfetto")
+    parser.add_argument(
+        "--graph", metavar="FILE", help="draw the program instead of running it: .txt, .mmd, .dot or .html; - prints"
+    )
+    parser.add_argument("--schedule", action="store_true", help="print the schedule instead of running the program")
+    parser.add_argument(
+        "--delays", type=int, metavar="SEED", help="sleep up to a millisecond before each reaction, to find races"
+    )
+    return parser.parse_args(arguments)
+
+
+def main(arguments=None):
+    """Runs it; returns the exit status."""
+    options = _options(arguments)
+    try:
+        source = os.path.abspath(options.program)
+        top, settings = load(source)
+        for name in ("fast", "timeout", "keepalive", "workers"):
+            if getattr(options, name) is not None:
+                settings[name] = getattr(options, name)
+        if options.delays is not None:
+            settings["before_reaction"] = _delays(options.delays)
+        program = Program(top, placement=options.placement, trace=bool(options.trace), source=source, **settings)
+        if options.schedule:
+            print(program.schedule)
+            return 0
+        if options.graph:
+            return _draw(program, options.graph)
+    except (LFError, GraphError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    try:
+        program.run()
+    except (ReactionError, WorkerError) as error:
+        traceback.print_exception(error.__cause__)
+        print(error, file=sys.stderr)
+        return 1
+    finally:
+        if options.trace:
+            program.trace.save(options.trace)
+    return 0
+
+
+def _delays(seed):
+    draw = random.Random(seed).random
+    return lambda: clock.sleep(draw() / 1000)
+
+
+def _draw(program, path):
+    from importlib import import_module
+
+    kind = {".mmd": "mermaid", ".dot": "dot", ".html": "html"}.get(path[path.rfind(".") :], "text")
+    picture = import_module(f"reactor.draw.{kind}").render(program.graph)
+    if path == "-":
+        print(picture)
+    else:
+        with open(path, "w") as file:
+            file.write(picture)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,268 @@
+"""Prepares a program for its loop: what `set`, `schedule` and the like do, and one callable per reaction with nothing left to look up."""
+
+import copy
+from functools import partial
+from heapq import heappush
+from types import MethodType
+
+from reactor.model.elements import Contained, Multiport, Port, Transition, channels
+
+
+def load(loop):
+    """The callables of the reactions, by index."""
+    wiring = loop.wiring
+    ports = [port for instance in loop.top.walk() for port in instance.channels()]
+    for port in ports:
+        port._clock = loop
+    for instance in loop.top.walk():
+        for element in instance.ports.values():
+            if isinstance(element, Multiport):
+                element[:] = [wiring.root(port) for port in element]
+        for action in instance.actions.values():
+            _load_action(loop, action)
+        for watchdog in instance.watchdogs.values():
+            _load_watchdog(loop, watchdog)
+    roots = dict.fromkeys(wiring.root(port) for port in ports)
+    for root in roots:
+        root.set = _setter(loop, root)
+    arrivals = {root: [] for root in wiring.delays}
+    for root, found in arrivals.items():
+        root.set = _later(loop, root, found)
+    for root, delays in wiring.delays.items():
+        arrivals[root].extend((connection, target.set) for connection, target in delays)
+    _load_timers(loop)
+    return [_callable(loop, reaction) for reaction in loop.reactions]
+
+
+def _indices(loop, trigger):
+    return tuple(reaction.index for reaction in loop.wiring.readers.get(trigger, ()))
+
+
+def _setter(loop, port):
+    """`set` of a port: there is one shape for each way that values go, because a call of it is a large part of a reaction's cost."""
+    ready, appear, push = loop.ready, loop.present.append, heappush
+    targets = _indices(loop, port)
+    forwards = loop.wiring.forwards.get(port)
+    if forwards:
+
+        def set(value=None):
+            port.value = value
+            if not port.is_present:
+                port.is_present = True
+                appear(port)
+                for target in targets:
+                    push(ready, target)
+            for other, convert in forwards:
+                other.set(convert(value) if convert else value)
+
+    elif len(targets) == 1:
+        (only,) = targets
+
+        def set(value=None):
+            port.value = value
+            if not port.is_present:
+                port.is_present = True
+                appear(port)
+                push(ready, only)
+
+    else:
+
+        def set(value=None):
+            port.value = value
+            if not port.is_present:
+                port.is_present = True
+                appear(port)
+                for target in targets:
+                    push(ready, target)
+
+    return set
+
+
+def _later(loop, port, delays):
+    """`set` of a port with delayed connections: they take the value that it has at the end of the tag."""
+    at_once, later = port.set, loop.later
+
+    def set(value=None):
+        if not port.is_present:
+            later.append((port, delays))
+        at_once(value)
+
+    return set
+
+
+def _load_action(loop, action):
+    ready, appear, push, pending = loop.ready, loop.present.append, heappush, action.pending
+    targets = action.targets = _indices(loop, action)
+    minimum, unspaced, events = action.delay, action.spacing is None, loop.events
+
+    def fire(value):
+        pending.pop((loop.time, loop.microstep), None)
+        action.value = value
+        action.is_present = True
+        appear(action)
+        for target in targets:
+            push(ready, target)
+
+    def schedule(extra_delay=0, value=None):
+        if extra_delay < 0:
+            raise ValueError(f"Action {action.path} is scheduled {extra_delay} ns from now: a delay is 0 or more")
+        delay = minimum + extra_delay
+        time, microstep = (loop.time + delay, 0) if delay else (loop.time, loop.microstep + 1)
+        if unspaced and (time, microstep) not in pending:
+            pending[time, microstep] = entry = [fire, value, action]
+            push(events, (time, microstep, loop.number(), entry))
+        else:
+            loop.schedule_action(action, time, microstep, value)
+
+    def schedule_physical(extra_delay=0, value=None):
+        loop.schedule_physical(action, extra_delay, value)
+
+    action.fire = fire
+    action.schedule = schedule_physical if action.physical else schedule
+
+
+def _load_watchdog(loop, watchdog):
+    targets = _indices(loop, watchdog)
+
+    def fire(_):
+        watchdog.is_present = True
+        loop.present.append(watchdog)
+        for target in targets:
+            heappush(loop.ready, target)
+
+    def start(extra=0):
+        watchdog.deadline = loop.time + watchdog.timeout + extra
+
+    def stop():
+        watchdog.deadline = None
+
+    watchdog.fire, watchdog.start, watchdog.stop = fire, start, stop
+
+
+def _load_timers(loop):
+    for instance in loop.top.walk():
+        for timer in instance.timers.values():
+            timer.fire = _timer(loop, timer)
+
+
+def _timer(loop, timer):
+    ready, push, targets, period = loop.ready, heappush, _indices(loop, timer), timer.period
+    events = loop.events
+
+    def fire(entry):
+        for target in targets:
+            push(ready, target)
+        if period:
+            push(events, (loop.time + period, 0, loop.number(), entry))
+
+    return fire
+
+
+def timer_entry(timer):
+    """The event of a timer; it is its own argument, so that it can come again."""
+    entry = [timer.fire, None, timer]
+    entry[1] = entry
+    return entry
+
+
+# ---- reactions
+
+
+def _callable(loop, reaction):
+    call = prepared(loop, reaction)
+    return _in_modes(reaction.modes, call) if reaction.modes else call
+
+
+def prepared(loop, reaction):
+    """What runs a reaction, whether its modes are active or not."""
+    ordinary, late = bodies(loop, reaction)
+    for effect in reaction.effects:
+        if isinstance(effect, Transition):
+            effect.set = _transition(loop, effect.mode, effect.history)
+    call = ordinary
+    if late:
+        call = _unless_late(loop, reaction.deadline.limit, call, late)
+    if loop.trace:
+        call = loop.trace.around(loop, reaction, call)
+    if loop.before_reaction:
+        call = _after(loop.before_reaction, call)
+    return call
+
+
+def bodies(loop, reaction):
+    """(the reaction, its handler of a missed deadline or None), to be called without arguments."""
+    arguments = tuple(_argument(loop, argument) for argument in reaction.arguments)
+
+    def body(function):
+        # A method is quicker to call than a partial.
+        own = reaction.instance.object
+        return partial(function, own, *arguments) if arguments else MethodType(function, own)
+
+    ordinary = body(reaction.function)
+    if reaction.mutable:
+        ordinary = _with_copies([port for element in reaction.mutable for port in channels(element)], ordinary)
+    return ordinary, body(reaction.deadline.function) if reaction.deadline else None
+
+
+def _transition(loop, mode, history):
+    def set(history=history):
+        loop.transitions[mode.instance] = (mode, history)
+
+    return set
+
+
+def _argument(loop, argument):
+    if isinstance(argument, Port):
+        return loop.wiring.root(argument)
+    if isinstance(argument, Contained):
+        return Contained({name: _argument(loop, port) for name, port in vars(argument).items()})
+    if type(argument) is list:  # a bank
+        return [_argument(loop, one) for one in argument]
+    return argument
+
+
+def _with_copies(ports, call):
+    def with_copies():
+        originals = [port.value for port in ports]
+        for port in ports:
+            if port.is_present:
+                port.value = copy.deepcopy(port.value)
+        try:
+            call()
+        finally:
+            for port, original in zip(ports, originals):
+                port.value = original
+
+    return with_copies
+
+
+def _unless_late(loop, limit, call, late):
+    def unless_late():
+        (late if limit == 0 or loop.physical() > loop.time + limit else call)()
+
+    return unless_late
+
+
+def _after(first, call):
+    def after():
+        first()
+        call()
+
+    return after
+
+
+def _in_modes(modes, call):
+    if len(modes) == 1:
+        (only,) = modes
+
+        def in_mode():
+            if only.active:
+                call()
+
+        return in_mode
+
+    def in_modes():
+        if all(mode.active for mode in modes):
+            call()
+
+    return in_modes

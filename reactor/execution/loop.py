@@ -1,0 +1,251 @@
+"""The executor: one loop over tags.
+
+`events` is a heap of (time, microstep, number, entry), an entry being [what to call, its argument, the element]; `ready` is a heap of
+the indices of reactions that are triggered at the current tag. An index is pushed once for each trigger; since indices come out in
+order, and no reaction triggers one before it, equal ones come out one after the other.
+"""
+
+import itertools
+import threading
+import time as clock
+from collections import deque
+from heapq import heappop, heappush
+
+from reactor.execution import loading, modes
+from reactor.execution.errors import ReactionError
+from reactor.model.elements import DEFER, DROP, UPDATE
+from reactor.model.time import FOREVER, Tag
+
+_NEVER_STOP = (FOREVER, 0)
+
+
+class Loop:
+    """Executes a program in this process.
+
+    Arguments:
+        top: its topmost reactor (model.elements.Instance).
+        schedule, wiring: of schedule.compile_schedule.
+        timeout: nanoseconds of logical time after which the program ends; None: when nothing is left to do.
+        fast: do not wait for the physical clock.
+        keepalive: wait for physical actions when nothing else is left; None: if the program has one.
+        trace: a tracing.Trace to write to, or None.
+        before_reaction: called before each reaction, or None.
+    """
+
+    def __init__(
+        self, top, schedule, wiring, *, timeout=None, fast=False, keepalive=None, trace=None, before_reaction=None
+    ):
+        self.top, self.schedule, self.wiring = top, schedule, wiring
+        self.timeout, self.fast, self.trace, self.before_reaction = timeout, fast, trace, before_reaction
+        self.events, self.ready, self.present, self.later = [], [], [], []
+        self.time = self.microstep = 0
+        self.number = itertools.count().__next__
+        self.start = self.tag_reached = 0
+        self.stop_tag = _NEVER_STOP
+        self.inbox, self.wake = deque(), threading.Event()
+        self.transitions, self.started = {}, set()  # {reactor: Transition}, reactions to startup that were triggered
+        self.running_tags = False
+        self._offset = clock.time_ns() - clock.monotonic_ns()
+        actions = [action for instance in top.walk() for action in instance.actions.values()]
+        self.watchdogs = [watchdog for instance in top.walk() for watchdog in instance.watchdogs.values()]
+        self.keepalive = any(action.physical for action in actions) if keepalive is None else keepalive
+        self.reactions = sorted(wiring.reactions, key=lambda reaction: reaction.index)
+        self.calls = loading.load(self)
+
+    # ---- what reactions ask
+
+    def tag(self):
+        return Tag(self.time, self.microstep)
+
+    def elapsed(self):
+        """Nanoseconds of logical time since the start."""
+        return self.time - self.start
+
+    def physical(self):
+        """The physical clock, in nanoseconds since 1970; it never goes back."""
+        return clock.monotonic_ns() + self._offset
+
+    def request_stop(self):
+        """Ends the program one microstep from now, with the reactions to shutdown."""
+        if threading.get_ident() == self._thread:
+            self.stop_tag = min(self.stop_tag, (self.time, self.microstep + 1))
+        else:
+            self.inbox.append((None, 0, None))
+            self.wake.set()
+
+    # ---- events
+
+    def insert(self, time, microstep, entry):
+        heappush(self.events, (time, microstep, self.number(), entry))
+
+    def schedule_action(self, action, time, microstep, value):
+        """Puts an event of `action` at this tag, or where its minimum spacing and earlier events allow."""
+        pending = action.pending
+        if action.spacing is None:
+            while (time, microstep) in pending:
+                microstep += 1
+        elif action.last is not None:
+            before = action.last
+            earliest = (before[0] + action.spacing, 0) if action.spacing else (before[0], before[1] + 1)
+            if (time, microstep) < earliest:
+                if action.policy == DROP:
+                    return
+                waiting = pending.get(before)
+                if waiting is not None and action.policy == UPDATE:
+                    waiting[0] = _nothing
+                    del pending[before]
+                elif waiting is not None and action.policy != DEFER:
+                    waiting[1] = value
+                    return
+                else:
+                    time, microstep = earliest
+        action.last = (time, microstep)
+        pending[time, microstep] = entry = [action.fire, value, action]
+        self.insert(time, microstep, entry)
+
+    def schedule_physical(self, action, extra, value):
+        """Called from any thread."""
+        self.inbox.append((action, self.physical() + action.delay + extra, value))
+        self.wake.set()
+
+    def _take_inbox(self):
+        while self.inbox:
+            action, time, value = self.inbox.popleft()
+            if action is None:
+                self.stop_tag = min(self.stop_tag, (self.time, self.microstep + 1))
+                continue
+            time, microstep = (time, 0) if time > self.time else (self.time, self.microstep + 1)
+            if not all(mode.active for mode in action.modes):
+                continue
+            if hasattr(action, "pending"):
+                self.schedule_action(action, time, microstep, value)
+            else:
+                self.insert(time, microstep, [action.fire, value, action])
+
+    # ---- running
+
+    def run(self):
+        """Runs the program to its end.
+
+        Raises:
+            ReactionError: a reaction raised; the program ended there.
+        """
+        self._thread = threading.get_ident()
+        self._begin()
+        self.running_tags = True
+        self._run()
+
+    def _begin(self):
+        self.time = self.start = self.tag_reached = self.physical()
+        if self.timeout is not None:
+            self.stop_tag = (self.start + self.timeout, 0)
+        if self.trace:
+            self.trace.begin(self)
+        self.insert(self.start, 0, [_nothing, None, None])
+        modes.begin(self)
+
+    def _run(self):
+        events, present, later, inbox = self.events, self.present, self.later, self.inbox
+        never_waits = self.fast and not self.watchdogs
+        while True:
+            tag = events[0][:2] if never_waits and events and not inbox else _NEVER_STOP
+            if tag > self.stop_tag or tag == _NEVER_STOP:
+                tag = self._next()
+            time, microstep = self.time, self.microstep = tag
+            while events and events[0][0] == time and events[0][1] == microstep:
+                entry = heappop(events)[3]
+                entry[0](entry[1])
+            if tag == self.stop_tag:
+                modes.fire_shutdown(self)
+            self.react()
+            for element in present:
+                element.is_present = False
+            if later:
+                self._send_later()
+            present.clear()
+            if tag == self.stop_tag:
+                return
+            if self.transitions:
+                modes.switch(self)
+
+    def react(self):
+        """Runs what is ready, and what that makes ready, at the current tag."""
+        ready, calls, pop = self.ready, self.calls, heappop
+        last = -1
+        try:
+            while ready:
+                index = pop(ready)
+                if index != last:
+                    last = index
+                    calls[index]()
+        except Exception as error:
+            raise ReactionError(self.reactions[last], self.time - self.start, self.microstep, error) from error
+
+    def _send_later(self):
+        for root, delays in self.later:
+            value = root.value
+            for connection, fire in delays:
+                if not all(mode.active for mode in connection.modes):
+                    continue
+                if connection.physical:
+                    time = max(self.physical() + (connection.delay or 0), self.time)
+                    time, microstep = (time, 0) if time > self.time else (time, self.microstep + 1)
+                else:
+                    delay = connection.delay
+                    time, microstep = (self.time + delay, 0) if delay else (self.time, self.microstep + 1)
+                arriving = connection.convert(value) if connection.convert else value
+                self.insert(time, microstep, [fire, arriving, connection])
+        self.later.clear()
+
+    def _next(self):
+        """The next tag, as soon as it is to be executed."""
+        while True:
+            if self.inbox:
+                self._take_inbox()
+            if self.events and (self.events[0][0], self.events[0][1]) <= self.stop_tag:
+                tag = self.events[0][:2]
+            elif self.stop_tag != _NEVER_STOP and (self.events or self.keepalive or self._armed()):
+                tag = self.stop_tag
+            elif not self.keepalive and not self._armed():
+                tag = self.stop_tag = min(self.stop_tag, (self.time, self.microstep + 1))
+            else:
+                tag = _NEVER_STOP
+            if self.watchdogs and self._watch():
+                continue
+            waits = tag == _NEVER_STOP or (tag[0] > self.time and (not self.fast or not self.events))
+            if not waits or self._wait_until(tag[0]):
+                self.tag_reached = self.physical() if tag[0] != self.time else self.tag_reached
+                return tag
+
+    def _wait_until(self, time):
+        """Whether `time` came without anything else happening before it."""
+        if self.fast and time != FOREVER and not self.keepalive:
+            return not self._watch()
+        limit = min((w.deadline for w in self.watchdogs if w.deadline), default=FOREVER)
+        left = (min(time, limit) - self.physical()) / 1e9
+        if left > 0 and not self.inbox:
+            self.wake.wait(min(left, 3600.0))
+        self.wake.clear()
+        return not self._watch() and not self.inbox and time <= self.physical()
+
+    def _armed(self):
+        return any(watchdog.deadline for watchdog in self.watchdogs)
+
+    def _watch(self):
+        """Runs the handlers of the watchdogs that have expired."""
+        expired = [w for w in self.watchdogs if w.deadline and w.deadline <= self.physical()]
+        for watchdog in expired:
+            watchdog.deadline = None
+            watchdog.handler(watchdog.instance.object, *watchdog.arguments)
+            self.inbox.append((watchdog, self.physical(), None))
+        return bool(expired)
+
+    def fire_event(self, name, reactions):
+        """Makes ready those of `reactions` that the event `name` triggers."""
+        for reaction in reactions:
+            if name in reaction.triggers:
+                heappush(self.ready, reaction.index)
+
+
+def _nothing(_):
+    pass

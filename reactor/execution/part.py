@@ -1,0 +1,140 @@
+"""A worker's part of a program: it runs the reactions that it is told to and answers with what they did."""
+
+import cloudpickle
+from reactor.execution import loading
+from reactor.execution.loop import Loop
+from reactor.model.declaring import Reactor
+from reactor.model.elements import Port, Transition
+from reactor.schedule import compile_schedule
+
+BODY, LATE = range(2)
+DONE, RAISED, EXITED = range(3)
+PORT, ACTION, MODE, STOP, NOTE = range(5)  # kinds of effects
+
+
+def elements(top, wiring):
+    """(ports, actions, modes, reactors) of a program in an order that is the same in every process."""
+    instances = list(top.walk())
+    ports = list(dict.fromkeys(wiring.root(port) for instance in instances for port in instance.channels()))
+    actions = [action for instance in instances for action in instance.actions.values()]
+    return ports, actions, [mode for instance in instances for mode in instance.modes.values()], instances
+
+
+def bind(top, wiring, loop):
+    """Gives the reactors declared in Python their loop and the ports that stand for theirs."""
+    for instance in top.walk():
+        if isinstance(instance.object, Reactor):
+            instance.object._clock = loop
+            for name, port in instance.ports.items():
+                if isinstance(port, Port):
+                    instance.object.__dict__[name] = wiring.root(port)
+
+
+class Part:
+    """Lives in a worker. `recipe` makes the program there: a path of an .lf file, or pickled reactors."""
+
+    def __init__(self, recipe, placement, workers, number, offset):
+        if isinstance(recipe, str):
+            from reactor.lf.instantiating import load
+
+            top, _ = load(recipe)
+        else:
+            top = cloudpickle.loads(recipe)
+        schedule, wiring = compile_schedule(top, placement, workers)
+        self._did = []
+        self._loop = loop = Loop(top, schedule, wiring)
+        loop._offset = offset
+        loop.trace = _Notes(self)
+        loop.request_stop = lambda: self._did.append((STOP, 0, None, None))
+        self._ports, self._actions, self._modes, self._instances = elements(top, wiring)
+        mine = set(schedule.of_worker(number))
+        bind(top, wiring, loop)
+        self._record_effects()
+        self._bodies = {
+            reaction.index: loading.bodies(loop, reaction) for reaction in loop.reactions if reaction.index in mine
+        }
+        self._states = [i for i in self._instances if i.make_state and any(r.index in mine for r in i.reactions)]
+
+    def ready(self):
+        """Answers when the program is made here."""
+
+    def begin(self, start):
+        """Makes the state of its reactors."""
+        self._loop.start = self._loop.time = start
+        for instance in self._states:
+            instance.make_state(self._loop)
+
+    def react(self, time, microstep, resets, inputs, wanted):
+        """Runs reactions.
+
+        Arguments:
+            resets: [(reactor, mode or None)] whose state is to be reset first.
+            inputs: [(is an action, its number, value, whether it is present)]
+            wanted: [(index of a reaction, BODY or LATE)]
+
+        Returns:
+            [(DONE, [(kind of effect, number, value, extra)])] for each, or up to one that was RAISED or EXITED, with its error.
+        """
+        loop, did = self._loop, self._did
+        for element in loop.present:
+            element.is_present = False
+        loop.present.clear()
+        loop.time, loop.microstep, loop.tag_reached = time, microstep, loop.physical()
+        for number, mode in resets:
+            self._instances[number].reset_state(None if mode is None else self._modes[mode])
+        for is_action, number, value, present in inputs:
+            element = (self._actions if is_action else self._ports)[number]
+            element.value, element.is_present = value, present
+            loop.present.append(element)
+        answers = []
+        for index, which in wanted:
+            did.clear()
+            try:
+                self._bodies[index][which]()
+            except SystemExit as error:
+                return [*answers, (EXITED, error.code)]
+            except Exception as error:
+                return [*answers, (RAISED, error)]
+            answers.append((DONE, list(did)))
+        return answers
+
+    def _record_effects(self):
+        for number, port in enumerate(self._ports):
+            port.set = self._port_setter(number, port)
+        for number, action in enumerate(self._actions):
+            action.schedule = self._scheduler(number)
+        numbers = {mode: number for number, mode in enumerate(self._modes)}
+        for reaction in self._loop.reactions:
+            for effect in reaction.effects:
+                if isinstance(effect, Transition):
+                    effect.set = self._transition(numbers[effect.mode], effect.history)
+
+    def _port_setter(self, number, port):
+        def set(value=None):
+            self._did.append((PORT, number, value, None))
+            port.value, port.is_present = value, True
+            self._loop.present.append(port)
+
+        return set
+
+    def _scheduler(self, number):
+        def schedule(extra_delay=0, value=None):
+            self._did.append((ACTION, number, value, extra_delay))
+
+        return schedule
+
+    def _transition(self, number, history):
+        def set(history=history):
+            self._did.append((MODE, number, None, history))
+
+        return set
+
+
+class _Notes:
+    """Takes the place of a trace in a worker: the program's own events go into what a reaction did."""
+
+    def __init__(self, part):
+        self._part = part
+
+    def note(self, what, value):
+        self._part._did.append((NOTE, what, value, None))

@@ -1,0 +1,209 @@
+"""The executor with workers: this process has the events and the modes, and each reaction runs where the schedule says.
+
+The reactions of one level that are ready go to their workers in one message each; when all have answered, what they set is applied
+here, in the order of the schedule. So a trace is the same as of one process.
+"""
+
+import os
+import sys
+from heapq import heappop
+
+from reactor import _core
+from reactor.execution.errors import ReactionError, WorkerError
+from reactor.execution.loop import Loop
+from reactor.execution.part import ACTION, BODY, DONE, EXITED, LATE, MODE, NOTE, PORT, Part, elements
+from reactor.runtime import plugin
+from reactor.runtime.driver import Driver
+from reactor.schedule.placing import HERE
+
+_METHODS = sorted(name for name in vars(Part) if not name.startswith("_"))
+_STORE = 1 << 30  # bytes of large values
+
+
+class WorkersLoop(Loop):
+    """As Loop. `recipe` is what makes the program in a worker; see part.Part."""
+
+    def __init__(self, top, schedule, wiring, *, recipe, placement, **settings):
+        super().__init__(top, schedule, wiring, **settings)
+        self._where = [step.worker for step in schedule.steps]
+        self._levels = [step.level for step in schedule.steps]
+        self._gated = list(self.calls)
+        self._recipe, self._placement = recipe, placement
+        self._ports, self._actions, self._modes, instances = elements(top, wiring)
+        ports = {port: number for number, port in enumerate(self._ports)}
+        actions = {action: number for number, action in enumerate(self._actions)}
+        self._reads = [_reads(wiring, reaction, ports, actions) for reaction in self.reactions]
+        self._seen = [{} for _ in range(schedule.workers)]  # of each worker: {(is an action, number): value it has}
+        self._resets = [[] for _ in range(schedule.workers)]
+        modes = {mode: number for number, mode in enumerate(self._modes)}
+        for number, instance in enumerate(instances):
+            found = {self._where[reaction.index] for reaction in instance.reactions} - {HERE}
+            if found and instance.reset_state:
+                instance.reset_state = self._resetter(found.pop(), number, modes)
+        self._workers = []
+
+    def run(self):
+        driver = Driver(
+            cpus=os.cpu_count() or 1, resources={}, store_limit=_STORE, plugin=plugin.__name__, settings={}, show=_show
+        )
+        driver.start()
+        plugin.install({}, "driver")
+        try:
+            info = _core.put(None)
+            for number in range(self.schedule.workers):
+                arguments = self._recipe, self._placement, self.schedule.workers, number, self._offset
+                self._workers.append(_Worker(driver, info, number, arguments))
+            for ref in [worker.ready() for worker in self._workers]:
+                _made(ref)
+            super().run()
+        finally:
+            self._workers.clear()
+            driver.stop()
+
+    def _begin(self):
+        super()._begin()
+        for ref in [worker.begin(self.start) for worker in self._workers]:
+            _core.get_one(ref, None)
+
+    def react(self):
+        ready = self.ready
+        while ready:
+            batch = [heappop(ready)]
+            level = self._levels[batch[0]]
+            while ready and self._levels[ready[0]] == level:
+                index = heappop(ready)
+                if index != batch[-1]:
+                    batch.append(index)
+            if any(self._where[index] != HERE for index in batch):
+                self._run_there(batch)
+            else:
+                self._run_here(batch)
+
+    def _run_here(self, batch):
+        for index in batch:
+            try:
+                self.calls[index]()
+            except Exception as error:
+                raise ReactionError(self.reactions[index], self.elapsed(), self.microstep, error) from error
+
+    def _run_there(self, batch):
+        wanted, inputs = {}, {}
+        for index in batch:
+            worker = self._where[index]
+            if worker != HERE and self._lets_react(index):
+                if self.before_reaction:
+                    self.before_reaction()
+                wanted.setdefault(worker, []).append((index, self._which(index)))
+                inputs.setdefault(worker, []).extend(self._inputs(worker, index))
+        refs = {}
+        for worker, reactions in wanted.items():
+            resets, self._resets[worker] = self._resets[worker], []
+            refs[worker] = self._workers[worker].react(self.time, self.microstep, resets, inputs[worker], reactions)
+        answers = {}
+        for index in batch:
+            worker = self._where[index]
+            if worker == HERE:
+                self._run_here([index])
+            elif worker in refs and any(index == other for other, _ in wanted[worker]):
+                if worker not in answers:
+                    answers[worker] = iter(self._answer(worker, refs[worker], self.reactions[index]))
+                self._apply(index, *next(answers[worker]))
+
+    def _answer(self, worker, ref, reaction):
+        try:
+            return _core.get_one(ref, None)
+        except plugin.Died as error:
+            raise WorkerError(worker, reaction, self.elapsed(), self.microstep, error.args[0]) from None
+        except Exception as error:  # what was set cannot be sent
+            raise ReactionError(reaction, self.elapsed(), self.microstep, error) from error
+
+    def _lets_react(self, index):
+        # At shutdown the call is replaced by one that does not look at modes.
+        return all(mode.active for mode in self.reactions[index].modes) or self.calls[index] is not self._gated[index]
+
+    def _which(self, index):
+        reaction = self.reactions[index]
+        limit = reaction.deadline and reaction.deadline.limit
+        late = limit == 0 or (limit is not None and self.physical() > self.time + limit)
+        return LATE if late else BODY
+
+    def _inputs(self, worker, index):
+        seen = self._seen[worker]
+        for key, element in self._reads[index]:
+            if element.is_present or seen.get(key) is not element.value:
+                seen[key] = element.value
+                yield (*key, element.value, element.is_present)
+
+    def _apply(self, index, how, what):
+        reaction = self.reactions[index]
+        if how == EXITED:
+            raise SystemExit(what)
+        if how != DONE:
+            raise ReactionError(reaction, self.elapsed(), self.microstep, what) from what
+
+        def apply():
+            for kind, number, value, extra in what:
+                if kind == PORT:
+                    self._ports[number].set(value)
+                elif kind == ACTION:
+                    self._actions[number].schedule(extra, value)
+                elif kind == MODE:
+                    mode = self._modes[number]
+                    self.transitions[mode.instance] = (mode, extra)
+                elif kind == NOTE:
+                    if self.trace:
+                        self.trace.note(number, value)
+                else:
+                    self.request_stop()
+
+        (self.trace.around(self, reaction, apply) if self.trace else apply)()
+
+    def _resetter(self, worker, number, modes):
+        return lambda within: self._resets[worker].append((number, None if within is None else modes[within]))
+
+
+class _Worker:
+    """A worker process; its methods are those of Part and give refs."""
+
+    def __init__(self, driver, info, number, arguments):
+        link = _core.actor(False)
+        facts = {
+            "class_name": f"reactor worker {number}",
+            "name": "",
+            "namespace": "",
+            "demand": {},
+            "ordinal": str(number + 1),
+            "number": link.actor,
+            "detached": False,
+            "creator": os.getpid(),
+            "info": info.offset,
+            "preload": (),
+            "max_restarts": 0,
+        }
+        _core.hold(info.offset)
+        driver.control.tell("actor", link.offset, facts)
+        self._created = link.create((Part, *arguments), {})
+        for index, name in enumerate(_METHODS):
+            setattr(self, name, _core.Method(link, index, name, 1, 0, -1, None, 0, 1, 0).remote)
+
+
+def _made(ref):
+    """Waits until a worker has made the program; raises what kept it from that."""
+    try:
+        _core.get_one(ref, None)
+    except plugin.Died as error:
+        facts = error.args[0]
+        raise (facts.get("creation_error") if isinstance(facts, dict) else None) or error from None
+
+
+def _reads(wiring, reaction, ports, actions):
+    found = dict.fromkeys(map(wiring.root, (*reaction.triggers, *reaction.sources)))
+    return [
+        ((one in actions, (actions if one in actions else ports)[one]), one)
+        for one in found
+        if one in ports or one in actions
+    ]
+
+
+def _show(stream, label, pid, line):
+    print(line, file=sys.stderr if stream == 2 else sys.stdout)

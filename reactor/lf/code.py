@@ -1,0 +1,77 @@
+"""Blocks of Python in a file, compiled so that tracebacks show the file's own lines."""
+
+import ast
+
+from reactor.lf.errors import LFError
+
+
+def _compiled(node, code, lines, first):
+    """A code object for `lines`, whose first is line `first` of the file."""
+    try:
+        tree = ast.parse("\n".join(lines), node.file.path)
+    except SyntaxError as error:
+        line = (error.lineno or 1) + first - 1
+        raise LFError(f"Python: {error.msg}", node.file.path, node.file.text, line, error.offset or 1) from None
+    ast.increment_lineno(tree, first - 1)
+    return compile(tree, node.file.path, "exec")
+
+
+def function(node, code, name, arguments, scope):
+    """The function of a block of code with these arguments."""
+    return _made(node, _function_code(node, code, name, arguments), name, scope)
+
+
+def _function_code(node, code, name, arguments):
+    head = f"def {name}({', '.join(arguments)}):"
+    lines = code.split("\n")
+    if all(not line.strip() or line.strip().startswith("#") for line in lines):
+        return _compiled(node, code, [f"{head} pass"], code.line)
+    if lines[0].strip():  # code on the line of {=
+        return _compiled(node, code, [head, " " + lines[0].strip(), *_indented(lines[1:], 1)], code.line - 1)
+    return _compiled(node, code, [head, *_indented(lines[1:])], code.line)
+
+
+def _made(node, code, name, scope):
+    made = {}
+    exec(code, scope, made)
+    return made[name]
+
+
+def block(node, code, scope, names):
+    """Runs a block of code; what it defines comes into `names`."""
+    lines = code.split("\n")
+    if lines[0].strip():
+        lines = [lines[0].strip(), *_outdented(lines[1:])]
+    else:
+        lines = ["", *_outdented(lines[1:])]
+    exec(_compiled(node, code, lines, code.line), scope, names)
+
+
+def value(node, code, scope, names):
+    """The value of an expression in a block of code."""
+    text = f"({code.strip()}\n)"
+    try:
+        tree = ast.parse(text, node.file.path, "eval")
+    except SyntaxError as error:
+        raise LFError(f"Python: {error.msg}", node.file.path, node.file.text, node.line, node.column) from None
+    ast.increment_lineno(tree, code.line - 1)
+    return eval(compile(tree, node.file.path, "eval"), scope, names)
+
+
+def _least(lines):
+    return min(
+        (len(line) - len(line.lstrip()) for line in lines if line.strip() and not line.lstrip().startswith("#")),
+        default=0,
+    )
+
+
+def _indented(lines, to=None):
+    least = _least(lines)
+    if to is not None:
+        return [" " * to + line[least:] for line in lines]
+    return lines if least else [" " + line for line in lines]
+
+
+def _outdented(lines):
+    least = _least(lines)
+    return [line[least:] if line[:least].isspace() or not least else line.lstrip() for line in lines]

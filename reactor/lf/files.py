@@ -1,0 +1,73 @@
+"""Files and what they import: every reactor class that a program can name."""
+
+import os
+
+from reactor.lf.errors import LFError, at
+from reactor.lf.parsing import parse
+
+_PACKAGES = ("lf-packages", os.path.join("build", "lfc_include"), os.path.join("target", "lfc_include"))
+
+
+class Files:
+    """The files of a program.
+
+    Attributes:
+        main: the File that was asked for.
+        order: all files, each after those that it imports.
+    """
+
+    def __init__(self, path):
+        self._by_path, self._names, self.order = {}, {}, []
+        self.main = self._read(os.path.abspath(path), None)
+
+    def reactor(self, file, name, node):
+        """The Reactor that `name` stands for in `file`."""
+        found = self._names[file.path].get(name)
+        if found is None:
+            known = ", ".join(sorted(filter(None, self._names[file.path])))
+            raise at(node, f"no reactor {name} is declared or imported here; there are {known}")
+        return found
+
+    def _read(self, path, node):
+        if path in self._by_path:
+            return self._by_path[path]
+        try:
+            with open(path, encoding="utf-8") as source:
+                text = source.read()
+        except OSError as error:
+            message = f"cannot read {path}: {error.strerror}"
+            raise (at(node, message) if node else LFError(message, path)) from None
+        file = self._by_path[path] = parse(path, text)
+        names = self._names[path] = {reactor.name: reactor for reactor in file.reactors}
+        for wanted in file.imports:
+            for alias, name in wanted.names.items():
+                other = self._read(_located(wanted, name, path), wanted)
+                if name not in self._names[other.path]:
+                    raise at(wanted, f"{other.path} declares no reactor {name}")
+                names[alias] = self._names[other.path][name]
+        self.order.append(file)
+        return file
+
+
+def _located(wanted, name, path):
+    folder = os.path.dirname(path)
+    if not wanted.package:
+        return os.path.normpath(os.path.join(folder, wanted.path))
+    package, _, inner = wanted.path.partition("/")
+    inner = inner or f"{name}.lf"
+    tried = []
+    while True:
+        for packages in _PACKAGES:
+            tried.append(os.path.join(folder, packages, package, "src", "lib", inner))
+            if os.path.exists(tried[-1]):
+                return tried[-1]
+        if folder == os.path.dirname(folder):
+            places = " or ".join(os.path.join(p, package, "src", "lib", inner) for p in _PACKAGES)
+            raise at(wanted, f"package {package} is not installed: looked for {places} in the folders above this file")
+        folder = os.path.dirname(folder)
+
+
+def package_directory(path):
+    """The folder that holds `src`, for a file below it; else the file's own folder."""
+    parts = os.path.dirname(path).split(os.sep)
+    return os.sep.join(parts[: len(parts) - parts[::-1].index("src") - 1]) if "src" in parts else os.path.dirname(path)

@@ -1,0 +1,335 @@
+"""From the syntax of a program to its reactors."""
+
+import copy
+import os
+import sys
+
+from reactor.lf import code, target
+from reactor.lf import syntax as s
+from reactor.lf.errors import LFError, at
+from reactor.lf.files import Files
+from reactor.lf.names import LFReactor, namespace
+from reactor.model import elements as e
+
+
+def load(path):
+    """(the topmost Instance of a program, {settings that it asks for}).
+
+    Raises:
+        LFError: it cannot be run, with file, line and column.
+    """
+    files = Files(path)
+    settings = target.settings(files.main)
+    mains = [reactor for reactor in files.main.reactors if reactor.kinds & {"main", "federated"}]
+    if not mains:
+        raise LFError("there is no main reactor and no federated reactor: nothing to run", files.main.path)
+    builder = _Builder(files)
+    builder.run_preambles()
+    return builder.instance(mains[0], mains[0].name or builder.module.__name__, None, None, {}, mains[0]), settings
+
+
+class _Class:
+    """A reactor class with what it inherits: its members in order and its Python class."""
+
+    def __init__(self, builder, declared):
+        self.declared, self.parameters, self.members = declared, {}, []
+        attributes, seen = {}, []
+        self._collect(builder, declared, seen)
+        for _, reactor in seen:
+            self.parameters.update((parameter.name, parameter) for parameter in reactor.parameters)
+            self.members.extend((reactor, member) for member in reactor.members)
+        for _, member in self.members:
+            if isinstance(member, s.Preamble):
+                code.block(member, member.code, builder.scope, attributes)
+            elif isinstance(member, s.Method):
+                arguments = ["self", *member.arguments]
+                attributes[member.name] = code.function(member, member.code, member.name, arguments, builder.scope)
+        self.python = type(declared.name or "main", (LFReactor,), {**attributes, "_lf": builder.lf})
+
+    def _collect(self, builder, declared, seen):
+        for base in declared.bases:
+            self._collect(builder, builder.files.reactor(declared.file, base, declared), seen)
+        if all(reactor is not declared for _, reactor in seen):
+            seen.append((declared.name, declared))
+
+
+class _Builder:
+    def __init__(self, files):
+        self.files = files
+        self.module, self.lf = namespace(files.main)
+        self.scope = self.module.__dict__
+        self._classes = {}
+
+    def run_preambles(self):
+        sys.modules.setdefault(self.module.__name__, self.module)
+        for file in self.files.order:
+            wanted = file.properties.get("files", ())
+            for name in [wanted] if isinstance(wanted, str) else wanted:
+                folder = os.path.dirname(os.path.normpath(os.path.join(os.path.dirname(file.path), name)))
+                if folder not in sys.path:
+                    sys.path.append(folder)
+            for preamble in file.preambles:
+                code.block(preamble, preamble.code, self.scope, self.scope)
+
+    def class_of(self, declared):
+        if id(declared) not in self._classes:
+            self._classes[id(declared)] = _Class(self, declared)
+        return self._classes[id(declared)]
+
+    def instance(self, declared, name, parent, mode, given, node):
+        """A reactor with everything in it. `given` are the values of its parameters."""
+        cls = self.class_of(declared)
+        self_ = cls.python()
+        instance = e.Instance(name, parent, self_, mode, declared.name or "", node.site)
+        vars(self_).update(_lf=self.lf, _path=instance.path)
+        unknown = [key for key in given if key not in cls.parameters and key != "bank_index"]
+        if unknown:
+            raise at(node, f"reactor {declared.name} has no parameter {unknown[0]}")
+        for parameter in cls.parameters.values():
+            known = parameter.name in given
+            vars(self_)[parameter.name] = given[parameter.name] if known else self.value(parameter.initial, self_)
+        if "bank_index" in given:
+            vars(self_)["bank_index"] = given["bank_index"]
+        filler = _Filler(self, instance, self_)
+        filler.fill(cls.members)
+        states = filler.states
+
+        def make_state(loop):
+            self.lf.loop = loop
+            for _, state in states:
+                setattr(self_, state.name, self.value(state.initial, self_))
+
+        def reset_state(within):
+            for lies_in, state in states:
+                if state.reset and (within is None or lies_in is within):
+                    setattr(self_, state.name, self.value(state.initial, self_))
+
+        instance.make_state, instance.reset_state = make_state, reset_state
+        return instance
+
+    def value(self, expression, self_, names=None):
+        """The value of an expression in a reactor whose parameters are attributes of `self_`."""
+        if expression is None:
+            return None
+        if expression.kind == "value":
+            return expression.value
+        if expression.kind == "list":
+            return [self.value(item, self_, names) for item in expression.value]
+        if expression.kind == "code":
+            return code.value(expression, expression.value, self.scope, {"self": self_, **(names or {})})
+        if not hasattr(self_, expression.value):
+            raise at(expression, f"{expression.value} is not a parameter of this reactor")
+        return getattr(self_, expression.value)
+
+
+class _Filler:
+    """Gives an Instance its elements."""
+
+    def __init__(self, builder, instance, self_):
+        self.builder, self.instance, self.self_ = builder, instance, self_
+        self.contained, self.states = {}, []
+        self.federated = False
+
+    def fill(self, members):
+        self.federated = any("federated" in reactor.kinds for reactor, _ in members) and self.instance.parent is None
+        everything = [(reactor, member, None) for reactor, member in members]
+        for reactor, member in members:
+            if isinstance(member, s.Mode):
+                mode = self.instance.modes[member.name] = e.Mode(
+                    self.instance, member.name, member.initial, member.site
+                )
+                everything.extend((reactor, inner, mode) for inner in member.members)
+        for kinds in (
+            (s.Port,),
+            (s.Timer, s.Action),
+            (s.Watchdog,),
+            (s.Instantiation,),
+            (s.State, s.Connection),
+            (s.Reaction,),
+        ):
+            for reactor, member, mode in everything:
+                if isinstance(member, kinds):
+                    getattr(self, f"_{type(member).__name__.lower()}")(reactor, member, mode)
+
+    def _value(self, expression):
+        return self.builder.value(expression, self.self_)
+
+    def _duration(self, expression):
+        value = self._value(expression)
+        if not isinstance(value, int):
+            raise at(expression, f"{value!r} is no time value: write a number and a unit")
+        return value
+
+    def _width(self, width):
+        if width is None:
+            return None
+        total = 0
+        for term in width.terms:
+            total += len(self._channels(term)) if isinstance(term, s.Reference) else self._value(term)
+        return total
+
+    # ---- elements
+
+    def _port(self, reactor, node, mode):
+        def channel(number=None):
+            return e.Port(self.instance, node.name, node.is_input, node.mutable, node.site, number)
+
+        width = self._width(node.width)
+        port = channel() if width is None else e.Multiport(node.name, map(channel, range(width)), channel)
+        self.instance.ports[node.name] = port
+
+    def _timer(self, reactor, node, mode):
+        offset, period = (self._duration(one) if one else 0 for one in (node.offset, node.period))
+        self.instance.timers[node.name] = e.Timer(self.instance, node.name, offset, period, mode, node.site)
+
+    def _action(self, reactor, node, mode):
+        delay = self._duration(node.delay) if node.delay else 0
+        spacing = self._duration(node.spacing) if node.spacing else None
+        if node.policy not in e.POLICIES:
+            raise at(node, f"policy {node.policy!r} is not known: use one of {', '.join(e.POLICIES)}")
+        parts = node.physical, delay, spacing, node.policy, mode, node.site
+        self.instance.actions[node.name] = e.Action(self.instance, node.name, *parts)
+
+    def _watchdog(self, reactor, node, mode):
+        _, arguments = self._effects(node.effects)
+        names, values = zip(*arguments.items()) if arguments else ((), ())
+        handler = code.function(node, node.code, f"watchdog_{node.name}", ["self", *names], self.builder.scope)
+        timeout = self._duration(node.timeout)
+        watchdog = e.Watchdog(self.instance, node.name, timeout, handler, values, mode, node.site)
+        self.instance.watchdogs[node.name] = watchdog
+
+    def _state(self, reactor, node, mode):
+        self.states.append((mode, node))
+
+    def _instantiation(self, reactor, node, mode):
+        declared = self.builder.files.reactor(reactor.file, node.reactor, node)
+        width = self._width(node.width)
+        made = []
+        for bank_index in range(1 if width is None else width):
+            names = {} if width is None else {"bank_index": bank_index}
+            given = {name: self.builder.value(value, self.self_, names) for name, value in node.arguments.items()}
+            name = node.name if width is None else f"{node.name}[{bank_index}]"
+            child = self.builder.instance(declared, name, self.instance, mode, {**names, **given}, node)
+            self.instance.children.append(child)
+            made.append(child)
+        self.contained[node.name] = made
+        shown = [e.Contained(child.ports) for child in made]
+        self.contained[node.name, "shown"] = shown[0] if width is None else shown
+
+    # ---- connections
+
+    def _channels(self, reference):
+        if reference.container is None:
+            if reference.name not in self.instance.ports:
+                raise at(reference, f"there is no port {reference.name} in this reactor")
+            return e.channels(self.instance.ports[reference.name])
+        if reference.container not in self.contained:
+            raise at(reference, f"there is no reactor {reference.container} in this reactor")
+        bank = self.contained[reference.container]
+        for child in bank:
+            if reference.name not in child.ports:
+                raise at(reference, f"reactor {child.kind} has no port {reference.name}")
+        ports = [e.channels(child.ports[reference.name]) for child in bank]
+        if reference.interleaved:
+            return [port for group in zip(*ports) for port in group]
+        return [port for group in ports for port in group]
+
+    def _connection(self, reactor, node, mode):
+        sources = [port for reference in node.sources for port in self._channels(reference)]
+        targets = [port for reference in node.targets for port in self._channels(reference)]
+        if node.repeated and sources:
+            sources = [sources[k % len(sources)] for k in range(len(targets))]
+        if len(sources) != len(targets):
+            wide = f"{len(sources)} sources and {len(targets)} targets"
+            print(f"{node.site}: warning: connection has {wide}; what is left over is not connected", file=sys.stderr)
+        delay = self._duration(node.delay) if node.delay else None
+        convert = self._converter(node)
+        for source, target_ in zip(sources, targets):
+            connection = e.Connection(source, target_, delay, node.physical, mode, node.site, convert)
+            self.instance.connections.append(connection)
+
+    def _converter(self, node):
+        """What makes another federate's copy of a value."""
+        if node.serializer:
+            module = self.builder.scope.get(node.serializer)
+            if module is None or not hasattr(module, "Serializer"):
+                raise at(
+                    node, f"serializer {node.serializer!r} is no module with a class Serializer that a preamble imports"
+                )
+            serializer = module.Serializer()
+            return lambda value: serializer.deserialize(serializer.serialize(value))
+        return copy.deepcopy if self.federated else None
+
+    # ---- reactions
+
+    def _argument(self, reference):
+        """(name, what a reaction finds under it) of a port, action or contained reactor."""
+        if reference.container is not None:
+            return reference.container, self.contained[reference.container, "shown"]
+        instance = self.instance
+        for kind in (instance.ports, instance.actions, instance.watchdogs):
+            if reference.name in kind:
+                return reference.name, kind[reference.name]
+        if reference.name in instance.timers:
+            return None, None
+        raise at(reference, f"{reference.name} is no port, action, timer, mode or watchdog of this reactor")
+
+    def _elements(self, reference):
+        instance = self.instance
+        if reference.container is None:
+            for kind in (instance.actions, instance.timers, instance.watchdogs):
+                if reference.name in kind:
+                    return [kind[reference.name]]
+        return self._channels(reference)
+
+    def _effects(self, nodes):
+        """(elements, {name: argument}) of a list of effects."""
+        effects, arguments = [], {}
+        for effect in nodes:
+            is_mode = isinstance(effect, s.Transition) or (
+                effect.container is None and effect.name in self.instance.modes
+            )
+            if is_mode:
+                if effect.name not in self.instance.modes:
+                    raise at(effect, f"there is no mode {effect.name} in this reactor")
+                history = isinstance(effect, s.Transition) and effect.history
+                transition = e.Transition(self.instance.modes[effect.name], history)
+                effects.append(transition)
+                arguments[effect.name] = transition
+            else:
+                name, argument = self._argument(effect)
+                effects.extend(self._elements(effect))
+                arguments[name] = argument
+        return effects, arguments
+
+    def _reaction(self, reactor, node, mode):
+        triggers, sources, arguments, mutable = [], [], {}, []
+        for found, references in ((triggers, node.triggers), (sources, node.sources)):
+            for reference in references:
+                if not isinstance(reference, s.Reference):
+                    found.append(str(reference))
+                    continue
+                name, argument = self._argument(reference)
+                if name is not None:
+                    arguments[name] = argument
+                elements = self._elements(reference)
+                mutable.extend(port for port in elements if isinstance(port, e.Port) and port.mutable)
+                found.extend(elements)
+        effects, more = self._effects(node.effects)
+        arguments |= {name: argument for name, argument in more.items() if name not in arguments}
+        number = len(self.instance.reactions) + 1
+        name = node.name or f"reaction_{number}"
+        parameters = ["self", *arguments]
+
+        def made(block, what):
+            return code.function(node, block, f"{what}_{number}", parameters, self.builder.scope)
+
+        reaction = e.Reaction(self.instance, name, made(node.code, "reaction"), triggers, sources, effects)
+        reaction.arguments, reaction.mutable = tuple(arguments.values()), tuple(mutable)
+        reaction.mode, reaction.site = mode, node.site
+        if node.late and node.late.code is not None:
+            made(node.late.code, "tardy")  # checked only: no value is tardy
+        if node.deadline:
+            handler = made(node.deadline.code, "deadline")
+            reaction.deadline = e.Handler(handler, self._duration(node.deadline.limit), node.deadline.site)
+        self.instance.reactions.append(reaction)

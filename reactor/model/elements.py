@@ -1,0 +1,305 @@
+"""The elements of a program, as its executor uses them: ports, actions, timers, modes, watchdogs, reactions, connections.
+
+Reactions see ports, actions, modes and watchdogs directly. What they call (`set`, `schedule`, `start`, `stop`) is put in place when
+the program is loaded by an executor; before that it raises.
+"""
+
+from dataclasses import dataclass, field
+
+DEFER, DROP, REPLACE, UPDATE = POLICIES = ("defer", "drop", "replace", "update")
+STARTUP, SHUTDOWN, RESET = EVENTS = ("startup", "shutdown", "reset")
+
+
+def _not_running(*_):
+    raise RuntimeError("This port or action belongs to a program that is not running: use it inside of a reaction")
+
+
+class Port:
+    """One channel of an input or output. A reaction that reads an input which is connected without delay sees the output itself.
+
+    Attributes:
+        value: what was set last; it stays when the port is absent.
+        is_present: whether it was set at the current tag.
+        set: called with the value by a reaction that has the port as an effect.
+        intended_tag: the tag at which its value should arrive, which is the tag at which it does.
+        physical_time_of_arrival: when it did arrive.
+    """
+
+    __slots__ = (
+        "_clock",
+        "channel",
+        "instance",
+        "is_input",
+        "is_present",
+        "mutable",
+        "name",
+        "set",
+        "site",
+        "value",
+    )
+    width = 1
+
+    def __init__(self, instance, name, is_input, mutable=False, site="", channel=None):
+        self.instance, self.name, self.is_input, self.mutable = instance, name, is_input, mutable
+        self.site, self.channel = site, channel
+        self.value, self.is_present, self.set = None, False, _not_running
+        self._clock = None
+
+    @property
+    def path(self):
+        index = "" if self.channel is None else f"[{self.channel}]"
+        return f"{self.instance.path}.{self.name}{index}"
+
+    @property
+    def intended_tag(self):
+        return self._clock.tag()
+
+    @property
+    def physical_time_of_arrival(self):
+        return self._clock.tag_reached
+
+    def __repr__(self):
+        return f"<Port {self.path}: {self.value if self.is_present else 'absent'}>"
+
+
+class Multiport(list):
+    """The channels of a port of some width."""
+
+    def __init__(self, name, channels, make=None):
+        super().__init__(channels)
+        self.name, self._make = name, make
+
+    def resize(self, width):
+        """Gives it `width` channels; before the program runs and before the port is connected."""
+        self[:] = [self._make(channel) for channel in range(width)]
+
+    @property
+    def width(self):
+        return len(self)
+
+    @property
+    def is_present(self):
+        return any(port.is_present for port in self)
+
+    @property
+    def present(self):
+        """The indices of the channels that are present."""
+        return [i for i, port in enumerate(self) if port.is_present]
+
+    def set(self, value):
+        """Sets each channel to `value`."""
+        for port in self:
+            port.set(value)
+
+
+class Contained:
+    """What a reaction sees of a contained reactor: its ports."""
+
+    def __init__(self, ports):
+        vars(self).update(ports)
+
+
+class Action:
+    """A logical or physical action.
+
+    Attributes:
+        delay: minimum delay in nanoseconds; `schedule(extra, value)` adds to it.
+        spacing: minimum time between two of its events, None for no minimum; `policy` says what becomes of an event that is too near.
+    """
+
+    __slots__ = (
+        "delay", "fire", "index", "instance", "is_present", "last", "mode", "modes", "name",
+        "pending", "physical", "policy", "schedule", "site", "spacing", "targets", "value",
+    )  # fmt: skip
+
+    def __init__(self, instance, name, physical=False, delay=0, spacing=None, policy=DEFER, mode=None, site=""):
+        if policy not in POLICIES:
+            raise ValueError(f"Action {name} ({site}) has policy {policy!r}: use one of {', '.join(POLICIES)}")
+        self.instance, self.name, self.physical, self.mode, self.site = instance, name, physical, mode, site
+        self.delay, self.spacing, self.policy = delay, spacing, policy
+        self.value, self.is_present, self.schedule = None, False, _not_running
+        self.pending, self.last, self.targets, self.modes, self.index = {}, None, (), (), -1
+
+    @property
+    def path(self):
+        return f"{self.instance.path}.{self.name}"
+
+    def __repr__(self):
+        return f"<Action {self.path}: {self.value if self.is_present else 'absent'}>"
+
+
+@dataclass(eq=False, slots=True)
+class Timer:
+    """Fires at `offset`, then each `period`; a period of 0: once."""
+
+    instance: object
+    name: str
+    offset: int = 0
+    period: int = 0
+    mode: object = None
+    site: str = ""
+    modes: tuple = ()
+    fire: object = None
+
+    @property
+    def path(self):
+        return f"{self.instance.path}.{self.name}"
+
+
+class Watchdog:
+    """A timer of the physical clock: its handler runs when `timeout` has passed since `start` and nobody called `stop`."""
+
+    __slots__ = ("arguments", "deadline", "fire", "handler", "instance", "is_present", "mode", "modes", "name", "site", "start", "stop", "targets", "timeout", "value")  # fmt: skip
+
+    def __init__(self, instance, name, timeout, handler, arguments=(), mode=None, site=""):
+        self.instance, self.name, self.timeout, self.handler = instance, name, timeout, handler
+        self.arguments, self.mode, self.site = arguments, mode, site
+        self.start = self.stop = _not_running
+        self.deadline, self.targets, self.modes, self.is_present, self.value = None, (), (), False, None
+
+    @property
+    def path(self):
+        return f"{self.instance.path}.{self.name}"
+
+
+class Mode:
+    """A mode of a reactor. A reaction that has it as an effect gets a `Transition`."""
+
+    __slots__ = ("active", "initial", "instance", "name", "site", "started", "suspended")
+
+    def __init__(self, instance, name, initial=False, site=""):
+        self.instance, self.name, self.initial, self.site = instance, name, initial, site
+        self.active, self.started, self.suspended = initial, False, []
+
+    @property
+    def path(self):
+        return f"{self.instance.path}.{self.name}"
+
+    def __repr__(self):
+        return f"<Mode {self.path}{', active' if self.active else ''}>"
+
+
+class Transition:
+    """What a reaction calls to enter a mode, with or without its history."""
+
+    __slots__ = ("history", "mode", "set")
+
+    def __init__(self, mode, history=False):
+        self.mode, self.history, self.set = mode, history, _not_running
+
+    @property
+    def path(self):
+        return self.mode.path
+
+
+@dataclass(eq=False, slots=True)
+class Handler:
+    """What runs in place of a reaction that is `limit` nanoseconds of physical time late."""
+
+    function: object
+    limit: int = 0
+    site: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class Reaction:
+    """Code of a reactor. `function(object, *arguments)` is called when one of `triggers` is present.
+
+    Attributes:
+        triggers: Ports, Actions, Timers, Watchdogs, and names out of EVENTS.
+        sources: Ports and Actions that it reads besides.
+        effects: Ports, Actions, Transitions and Watchdogs that it may use.
+        arguments: what the function gets after the object; Ports and Multiports and what contains them are those of `names`.
+        deadline: a Handler or None.
+    """
+
+    instance: object
+    name: str
+    function: object
+    triggers: list = field(default_factory=list)
+    sources: list = field(default_factory=list)
+    effects: list = field(default_factory=list)
+    arguments: tuple = ()
+    mode: object = None
+    deadline: object = None
+    site: str = ""
+    mutable: tuple = ()
+    modes: tuple = ()
+    index: int = -1
+
+    @property
+    def path(self):
+        return f"{self.instance.path}.{self.name}"
+
+
+@dataclass(eq=False, slots=True)
+class Connection:
+    """From one port channel to another.
+
+    Attributes:
+        delay: None: at the same tag. Nanoseconds otherwise, 0 being the next microstep.
+        physical: the value gets the tag of the physical clock.
+        convert: called with each value; what it returns arrives. None: the value itself.
+    """
+
+    source: Port
+    target: Port
+    delay: object = None
+    physical: bool = False
+    mode: object = None
+    site: str = ""
+    convert: object = None
+    modes: tuple = ()
+
+
+@dataclass(eq=False, slots=True)
+class Instance:
+    """A reactor of a program, with what it contains. `object` is the `self` of its reactions.
+
+    Attributes:
+        make_state: called with no arguments before the program starts, where this reactor is placed: makes its state.
+        reset_state: called when a mode that it lies in is entered by a reset.
+        mode: the Mode of `parent` that it lies in.
+    """
+
+    name: str
+    parent: object = None
+    object: object = None
+    mode: object = None
+    kind: str = ""
+    site: str = ""
+    ports: dict = field(default_factory=dict)
+    actions: dict = field(default_factory=dict)
+    timers: dict = field(default_factory=dict)
+    watchdogs: dict = field(default_factory=dict)
+    modes: dict = field(default_factory=dict)
+    reactions: list = field(default_factory=list)
+    connections: list = field(default_factory=list)
+    children: list = field(default_factory=list)
+    make_state: object = None
+    reset_state: object = None
+
+    @property
+    def path(self):
+        return f"{self.parent.path}.{self.name}" if self.parent else self.name
+
+    def walk(self):
+        """This reactor and all within it, each before what it contains."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def enclosing_modes(self):
+        """The modes that must be active for what lies in this reactor, outermost first."""
+        if self.parent is None:
+            return ()
+        return (*self.parent.enclosing_modes(), self.mode) if self.mode else self.parent.enclosing_modes()
+
+    def channels(self):
+        for port in self.ports.values():
+            yield from port if isinstance(port, Multiport) else (port,)
+
+
+def channels(element):
+    """The Ports of a Port or Multiport."""
+    return list(element) if isinstance(element, Multiport) else [element]

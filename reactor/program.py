@@ -1,0 +1,96 @@
+"""A program: checked and compiled when it is made, run as often as it is made."""
+
+import os
+from functools import cached_property
+
+import cloudpickle
+from reactor.execution.loop import Loop
+from reactor.execution.part import bind
+from reactor.execution.tracing import Trace
+from reactor.model import declaring
+from reactor.schedule import compile_schedule
+from reactor.schedule.placing import HERE
+
+
+class Program:
+    """A reactor with everything in it, compiled.
+
+    Arguments:
+        top: a Reactor, or a class of one that needs no arguments.
+        timeout: nanoseconds of logical time after which it ends; None: when nothing is left to do.
+        fast: do not wait for the physical clock.
+        keepalive: wait for physical actions when nothing else is left; None: if there are any.
+        placement: "inline", all in this process; "packed", on `workers` processes; "isolated", a process per reactor.
+        trace: keep a trace, in `trace`.
+        before_reaction: called before each reaction.
+        source: path of the .lf file that the program comes from, if it does.
+
+    Attributes:
+        schedule: the Schedule that is executed; prints itself.
+        graph: its Graph, for `reactor.draw`.
+        trace: the Trace of the run, or None.
+
+    Raises:
+        GraphError: what does not fit together; CausalityError: reactions that wait for each other.
+    """
+
+    def __init__(
+        self,
+        top,
+        *,
+        timeout=None,
+        fast=False,
+        keepalive=None,
+        placement="inline",
+        workers=0,
+        trace=False,
+        before_reaction=None,
+        source=None,
+    ):
+        if isinstance(top, type):
+            top = top()
+        self.top = top = declaring.elaborate(top) if isinstance(top, declaring.Reactor) else top
+        self._placement, self._recipe = placement, None
+        if placement != "inline":
+            self._recipe = source or cloudpickle.dumps(top)
+        workers = workers or os.cpu_count() or 1
+        self.schedule, self._wiring = compile_schedule(self.top, placement, workers)
+        self.trace = Trace() if trace else None
+        self._settings = {"timeout": timeout, "fast": fast, "keepalive": keepalive, "before_reaction": before_reaction}
+
+    @cached_property
+    def graph(self):
+        from reactor.schedule.drawing import graph_of
+
+        return graph_of(self.top, self._wiring)
+
+    def run(self):
+        """Runs it to its end.
+
+        Raises:
+            ReactionError: a reaction raised; the program ended at that tag.
+        """
+        if self._recipe is None:
+            loop = Loop(self.top, self.schedule, self._wiring, trace=self.trace, **self._settings)
+        else:
+            from reactor.execution.workers import WorkersLoop
+
+            how = {"recipe": self._recipe, "placement": self._placement, **self._settings}
+            loop = WorkersLoop(self.top, self.schedule, self._wiring, trace=self.trace, **how)
+        bind(self.top, self._wiring, loop)
+        here = {
+            reaction.instance
+            for reaction in self._wiring.reactions
+            if self.schedule.steps[reaction.index].worker == HERE
+        }
+        for instance in self.top.walk():
+            if instance.make_state and (instance in here or self._recipe is None):
+                instance.make_state(loop)
+        loop.run()
+
+
+def run(top, **settings):
+    """Compiles and runs a program; arguments as of `Program`. Returns it."""
+    program = Program(top, **settings)
+    program.run()
+    return program

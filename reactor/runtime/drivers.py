@@ -1,0 +1,363 @@
+"""Drivers that come to a session from outside, as its supervisor sees them.
+
+A session that is to outlive its drivers has a socket on which this listens. A driver of the same user that connects is given the heap, the
+socket of the control messages and an entry among the processes, as a worker is. What it starts belongs to its *scope*, (number of the
+driver,). It ends when the driver leaves or dies. A detached actor begins a scope of its own, (number, number of the actor), so that what it
+starts lives as long as it does.
+
+The connection is the driver's line: workers' output goes out on it, its end tells that the driver leaves. A driver that was killed is found
+by its pidfd: a child that it has forked may keep the connection open.
+"""
+
+import os
+import pickle
+import select
+import signal
+import socket
+import struct
+from typing import NamedTuple
+
+from reactor import _core
+from reactor.runtime import descriptors, output
+from reactor.runtime.preloading import preload
+
+_SIZE = struct.Struct("<I")
+_LARGEST = 64 << 20  # bytes of what a driver tells of itself
+_SHOWN_LIMIT = 8 << 20  # bytes of output kept for a driver that does not read; beyond it lines are dropped
+KEEPS = b"k"  # a driver that leaves still has arrays over the heap
+
+
+class Setting(NamedTuple):
+    """What task workers are born with, where sessions have scopes: the plugin's part, and the scope that they belong to."""
+
+    of: object
+    scope: tuple
+
+
+class Guest:
+    """A driver from outside."""
+
+    def __init__(self, number, slot, pid, pidfd, connection, about):
+        self.about = about  # what the driver tells of itself, for all who ask
+        self.number, self.slot, self.pid, self.pidfd = number, slot, pid, pidfd
+        self.connection = connection  # None: nobody reads there any more
+        self.outgoing, self.dropped = bytearray(), 0
+        self.leaving = False  # its scope is being ended
+        self.keeps = False  # it has arrays over the heap until its process ends
+        self.dead = False
+        self.over = False  # nothing of its scope is left
+
+    @property
+    def scope(self):
+        return (self.number,)
+
+
+class Drivers:
+    """Arguments: supervisor; facts, a dict for whoever asks what session this is (picklable)."""
+
+    def __init__(self, supervisor, facts):
+        self.supervisor, self.facts = supervisor, {**facts, "supervisor": os.getpid()}
+        self.poll = supervisor.poll
+        self.listener = socket.socket(fileno=descriptors.LISTEN_FD)
+        self.listener.setblocking(False)
+        self.asking = {}  # descriptor -> (connection, what has been read)
+        self.guests = {}  # number -> Guest, also one that has left and keeps arrays
+        self.by_fd = {}  # descriptor of a connection, or pidfd -> Guest
+        self.configs = {}  # number -> what workers are born with, for as long as anything of that driver lives
+        self.ending = set()  # scopes of which something still lives
+        self.remembered = {}  # what was told of drivers that have left and asked for that: {"remember": key}, the last of each key
+        self.made = 0
+        self.poll.register(self.listener, select.EPOLLIN)
+
+    # ---- events
+
+    def take(self, fd, event):
+        """Handles what happened at a descriptor; False: it is none of these."""
+        if fd == self.listener.fileno():
+            self._accept()
+        elif fd in self.asking:
+            self._read_request(fd)
+        elif fd in self.by_fd:
+            guest = self.by_fd[fd]
+            if fd == guest.pidfd:
+                self._died(guest)
+            else:
+                self._heard(guest, event)
+        else:
+            return False
+        return True
+
+    def _accept(self):
+        try:
+            connection, _ = self.listener.accept()
+        except OSError:
+            return
+        if credentials(connection)[1] != os.getuid():
+            connection.close()  # another user's
+            return
+        connection.setblocking(False)
+        self.asking[connection.fileno()] = (connection, bytearray())
+        self.poll.register(connection, select.EPOLLIN)
+
+    def _read_request(self, fd):
+        connection, data = self.asking[fd]
+        try:
+            part = connection.recv(1 << 16)
+        except BlockingIOError:
+            return
+        except OSError:
+            part = b""
+        data += part
+        size = _SIZE.unpack(data[:4])[0] if len(data) >= 4 else None
+        if part and (size is None or (size <= _LARGEST and len(data) < 4 + size)):
+            return
+        del self.asking[fd]
+        self.poll.unregister(fd)
+        try:
+            if part and size <= _LARGEST:
+                connection.settimeout(5)
+                if self._answer(connection, pickle.loads(bytes(data[4:]))):
+                    return
+        except OSError:
+            pass  # it is gone
+        connection.close()
+
+    def _answer(self, connection, request):
+        """Whether the connection goes on: it is a driver's line now."""
+        if request["what"] == "tell":  # something of the session, for all who will ask
+            self.facts.update(request["facts"])
+        if request["what"] != "attach":
+            connection.sendall(framed({**self.facts, "drivers": self._told()}))
+            return False
+        pid = credentials(connection)[0]
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError as error:  # it has ended, or is not among the processes that are seen from here
+            connection.sendall(framed({"error": f"process {pid} cannot be watched from there ({error.strerror})"}))
+            return False
+        slot = _core.new_proc(_core.ProcKind.DRIVER, 0)
+        if slot < 0:
+            os.close(pidfd)
+            connection.sendall(framed({"error": "there are too many processes in this session"}))
+            return False
+        preload(request["preload"])
+        self.made += 1
+        guest = self.guests[self.made] = Guest(self.made, slot, pid, pidfd, connection, request["about"])
+        self.by_fd[pidfd] = self.by_fd[connection.fileno()] = guest
+        self.poll.register(pidfd, select.EPOLLIN)
+        self.poll.register(connection, 0)
+        config = self.configs[guest.number] = self._config(request, guest.number)
+        fds = [descriptors.SEND_FD, descriptors.HEAP_FD]
+        fds += [descriptors.SPILL_FD] if config["spilling"] else []
+        answer = framed({**self.facts, "slot": slot, "number": guest.number, "settings": config["settings"]})
+        sent = socket.send_fds(connection, [answer], fds)
+        connection.sendall(answer[sent:])
+        connection.setblocking(False)
+        self._listen(guest)
+        return True
+
+    def _told(self):
+        living = [{"number": g.number, "pid": g.pid, **g.about} for g in self.guests.values() if not g.over]
+        return [*self.remembered.values(), *living]
+
+    def _config(self, request, number):
+        own = self.supervisor.config
+        settings = {**own["settings"], **request["settings"], "job": number, "scope": (number,)}
+        return {**own, "path": request["path"], "cwd": request["cwd"], "settings": settings}
+
+    def _heard(self, guest, event):
+        if event & select.EPOLLOUT:
+            self._flush(guest)
+        if event & (select.EPOLLIN | select.EPOLLRDHUP) and not guest.leaving:
+            try:
+                data = guest.connection.recv(16)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if data:
+                guest.keeps = data == KEEPS
+                return
+            self._end(guest)
+        if event & (select.EPOLLHUP | select.EPOLLERR):
+            self._close_line(guest)
+            self._end(guest)
+
+    def _died(self, guest):
+        self._forget_pid(guest)
+        guest.dead, guest.keeps = True, False
+        if guest.over:
+            self._bury(guest)
+        else:
+            self._end(guest)
+
+    def _forget_pid(self, guest):
+        self.poll.unregister(guest.pidfd)
+        del self.by_fd[guest.pidfd]
+        os.close(guest.pidfd)
+
+    # ---- the end of a scope
+
+    def _end(self, guest):
+        """Ends what belongs to a driver that has left or died."""
+        if guest.leaving:
+            return
+        guest.leaving = True
+        self.supervisor.read_all()  # what it has asked for before
+        if guest.connection is not None:
+            self._listen(guest)
+        self.end_scope(guest.scope)
+
+    def end_scope(self, scope):
+        """Ends all actors, tasks and reservations of a scope, detached ones aside."""
+        supervisor = self.supervisor
+        self.ending.add(scope)
+        for key, facts, _ in supervisor.reservations.table():
+            if _belongs(facts, scope):
+                supervisor._release(key)
+        for actor in list(supervisor.actors.values()):
+            if _belongs(actor.facts, scope) and not actor.dead and not actor.killed:
+                supervisor.kill_made(actor)
+        for w in supervisor.workers.values():
+            if w.runs_tasks and scope_of(supervisor.demands.settings[w.setting]) == scope:
+                os.kill(w.pid, signal.SIGKILL)
+        self.settle()
+
+    def settle(self):
+        """Goes on with scopes whose last process has ended meanwhile."""
+        supervisor = self.supervisor
+        for scope in list(self.ending):
+            if any(
+                _belongs(w.actor.facts, scope)
+                if w.actor is not None
+                else w.runs_tasks and scope_of(supervisor.demands.settings[w.setting]) == scope
+                for w in supervisor.workers.values()
+            ):
+                continue
+            self.ending.discard(scope)
+            for number, setting in enumerate(supervisor.demands.settings):
+                if scope_of(setting) == scope and setting not in supervisor.demands.unused:
+                    self.fail_tasks(number)
+                    supervisor.demands.unused.add(setting)
+            guest = self.guests.get(scope[0]) if len(scope) == 1 else None
+            if guest is not None:
+                guest.over = True
+                if guest.about.get("remember"):
+                    self.remembered[guest.about["remember"]] = {
+                        "number": guest.number,
+                        "pid": guest.pid,
+                        **guest.about,
+                    }
+                self._close_line(guest)
+                if not guest.keeps:
+                    self._bury(guest)
+            self._forget_config(scope[0])
+
+    def is_over(self, scope):
+        """Whether nothing of this scope may begin any more."""
+        if len(scope) == 1:
+            guest = self.guests.get(scope[0])
+            return guest is None or guest.leaving
+        return not any(a.facts["number"] == scope[1] and not a.dead for a in self.supervisor.actors.values())
+
+    def fail_tasks(self, number):
+        """Fails the tasks with the setting of this number: their scope is gone."""
+        _core.fail_tasks(_core.put(self.supervisor.plugin.died(_death(0))), setting=number)
+
+    def _close_line(self, guest):
+        """A driver that still listens learns by this that all of its own has ended."""
+        if guest.connection is None:
+            return
+        self._flush(guest)
+        del self.by_fd[guest.connection.fileno()]
+        self.poll.unregister(guest.connection)
+        guest.connection.close()
+        guest.connection = None
+
+    def _bury(self, guest):
+        del self.guests[guest.number]
+        if not guest.dead:
+            self._forget_pid(guest)
+        _core.reap(guest.slot, _core.put(self.supervisor.plugin.died(_death(guest.pid))), None)
+        self.supervisor.start_waiting()
+
+    # ---- workers
+
+    def config(self, facts, setting):
+        """What a worker is born with: that of an actor with these facts, or one for tasks with this setting."""
+        scope = (facts or {}).get("scope") or scope_of(setting)
+        if scope is None:
+            return self.supervisor.config
+        config = self.configs.get(scope[0], self.supervisor.config)
+        if facts and facts.get("detached"):
+            return {**config, "settings": {**config["settings"], "scope": (scope[0], facts["number"])}}
+        return config if len(scope) == 1 else {**config, "settings": {**config["settings"], "scope": scope}}
+
+    def actor_died(self, facts):
+        if facts.get("detached") and facts.get("scope"):
+            self.end_scope((facts["scope"][0], facts["number"]))
+
+    def _forget_config(self, number):
+        """Once the driver is gone and none of its actors is left."""
+        living = (a.facts.get("scope") for a in self.supervisor.actors.values() if not a.dead)
+        if number not in self.guests and number not in (scope and scope[0] for scope in living):
+            self.configs.pop(number, None)
+
+    # ---- output
+
+    def send(self, scope, frames):
+        """Hands lines to the driver of a scope, or, without one, to all; False: there is none."""
+        guests = [g for g in self.guests.values() if g.connection is not None and (not scope or g.number == scope[0])]
+        for guest in guests:
+            self._send(guest, frames)
+        return bool(guests)
+
+    def _send(self, guest, frames):
+        for frame in frames:
+            if len(guest.outgoing) > _SHOWN_LIMIT:
+                guest.dropped += 1
+                continue
+            if guest.dropped:
+                told = f"{guest.dropped} lines of workers are not shown: this driver does not read its output"
+                guest.outgoing += output.frame(2, "runtime", os.getpid(), told.encode())
+                guest.dropped = 0
+            guest.outgoing += frame
+        self._flush(guest)
+        self._listen(guest)
+
+    @staticmethod
+    def _flush(guest):
+        try:
+            while guest.outgoing:
+                sent = guest.connection.send(guest.outgoing[: 1 << 18])
+                del guest.outgoing[:sent]
+        except BlockingIOError:
+            pass
+        except OSError:
+            guest.outgoing.clear()
+
+    def _listen(self, guest):
+        wanted = 0 if guest.leaving else select.EPOLLIN | select.EPOLLRDHUP
+        self.poll.modify(guest.connection, wanted | (select.EPOLLOUT if guest.outgoing else 0))
+
+
+def scope_of(setting):
+    return getattr(setting, "scope", None)
+
+
+def _belongs(facts, scope):
+    return facts.get("scope") == scope and not facts.get("detached")
+
+
+def _death(pid):
+    return {"pid": pid, "status": 0, "exit_reason": 0, "actor": None, "killed": None, "released": None}
+
+
+def credentials(connection):
+    """(pid, uid, gid) of the process at the other end: of who has connected, or who listens."""
+    return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+
+
+def framed(value):
+    data = pickle.dumps(value)
+    return _SIZE.pack(len(data)) + data

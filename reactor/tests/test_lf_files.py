@@ -1,0 +1,149 @@
+"""Lingua Franca files: how mistakes are told, imports, target properties, and the command line."""
+
+import json
+import re
+
+import pytest
+from reactor.__main__ import main
+from reactor.tests.running import program
+
+pytest.importorskip("lark")
+from reactor.lf.errors import LFError  # noqa: E402
+from reactor.lf.instantiating import load  # noqa: E402
+
+
+def written(folder, text, name="main.lf"):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("target Python\nmain reactor {\n  timer 5\n}", "3:9", "unexpected '5'; here may stand id"),
+        ("target Python\nmain reactor {\n  a = new Gone()\n}", "3:3", "no reactor Gone is declared or imported here"),
+        ("target Python\nmain reactor {\n  a.x -> b.y\n}", "3:3", "there is no reactor a"),
+        (
+            "target Python\nmain reactor {\n  reaction(t) {= =}\n}",
+            "3:12",
+            "t is no port, action, timer, mode or watchdog",
+        ),
+        ("target Python\nmain reactor {\n  timer t(p)\n}", "3:11", "p is not a parameter"),
+        ("target Python\nmain reactor {\n  reaction(startup) {=\n    x ==\n  =}\n}", "4:9", "Python: invalid syntax"),
+        ("target C\nmain reactor { }", "1:1", "target C cannot be run"),
+        (
+            "target Python { protobufs: a.proto }\nmain reactor { }",
+            "1:17",
+            "target property protobufs is not supported",
+        ),
+        ('target Python\nimport A from "gone.lf"\nmain reactor { }', "2:1", "cannot read"),
+        ("target Python\nimport A from <nowhere/a.lf>\nmain reactor { }", "2:1", "package nowhere is not installed"),
+        ("target Python\nreactor A { }\nmain reactor {\n  a = new A(x=1)\n}", "4:3", "reactor A has no parameter x"),
+    ],
+)
+def test_a_mistake_is_shown_with_line_and_caret(text, place, message, tmp_path):
+    path = written(tmp_path, text)
+    with pytest.raises(LFError, match=re.escape(message)) as caught:
+        load(path)
+    told = str(caught.value)
+    assert told.startswith(f"{path}:{place}: error: ")
+    line, caret = told.splitlines()[-2:]
+    assert line.strip() == text.splitlines()[int(place.split(":")[0]) - 1].strip()
+    assert caret.index("^") - 2 == int(place.split(":")[1]) - 1
+
+
+def test_a_file_without_a_main_reactor_is_told(tmp_path):
+    with pytest.raises(LFError, match="there is no main reactor"):
+        load(written(tmp_path, "target Python\nreactor A { }"))
+
+
+def test_imports_with_aliases_preambles_and_packages(tmp_path):
+    written(
+        tmp_path,
+        "target Python\npreamble {=\n  BASE = 5\n=}\nreactor A { output out reaction(startup) -> out {= out.set(BASE) =} }",
+        "src/lib/a.lf",
+    )
+    written(
+        tmp_path,
+        "target Python\nreactor P { output out reaction(startup) -> out {= out.set(1) =} }",
+        "lf-packages/some-lib/src/lib/P.lf",
+    )
+    path = written(
+        tmp_path,
+        'target Python\nimport A as B from "lib/a.lf"\nimport P from <some-lib>\nmain reactor { b = new B() p = new P() }',
+        "src/main.lf",
+    )
+    assert main([path, "--trace", str(tmp_path / "trace")]) == 0
+    assert (tmp_path / "trace").read_text().splitlines() == [
+        "(0, 0) main.b.reaction_1 out=5",
+        "(0, 0) main.p.reaction_1 out=1",
+    ]
+
+
+def test_files_are_importable(tmp_path):
+    written(tmp_path, "VALUE = 3", "inc/stuff_of_this_test.py")
+    text = "target Python { files: inc/stuff_of_this_test.py }\npreamble {=\n  import stuff_of_this_test\n=}\n"
+    path = written(tmp_path, text + "main reactor { reaction(startup) {= assert stuff_of_this_test.VALUE == 3 =} }")
+    assert main([path]) == 0
+
+
+def test_a_reaction_that_raises_is_told_with_its_line_and_tag(tmp_path, capsys):
+    path = written(tmp_path, "target Python\nmain reactor {\n  timer t(2 ms)\n  reaction(t) {=\n    1 / 0\n  =}\n}")
+    assert main([path, "--fast"]) == 1
+    said = capsys.readouterr().err
+    assert f'File "{path}", line 5' in said
+    assert f"Reaction main.reaction_1 ({path}:4) raised ZeroDivisionError at tag (2000000 ns, 0)" in said
+
+
+def test_exit_ends_the_program_with_its_status(tmp_path):
+    path = written(
+        tmp_path, "target Python\nmain reactor { reaction(startup) {= exit(3) =} reaction(shutdown) {= exit(4) =} }"
+    )
+    with pytest.raises(SystemExit) as caught:
+        main([path])
+    assert caught.value.code == 3
+
+
+def test_trace_for_perfetto_graph_and_schedule(tmp_path, capsys):
+    text = "target Python\nreactor A { input i reaction(i) {= =} }\nmain reactor { a = new A() reaction(startup) -> a.i {= a.i.set(1) =} }"
+    path = written(tmp_path, text)
+    assert main([path, "--trace", str(tmp_path / "trace.json")]) == 0
+    assert [e["name"] for e in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]] == [
+        "main.reaction_1",
+        "main.a.reaction_1",
+    ]
+    assert main([path, "--graph", "-"]) == 0
+    assert "main.a.reaction_1" in capsys.readouterr().out
+    assert main([path, "--schedule"]) == 0
+    assert capsys.readouterr().out.splitlines()[2].split() == ["#1", "1", "here", "main.a.reaction_1", "main.a.i", "#0"]
+
+
+def test_a_watchdog_that_nobody_stops_runs_its_handler_and_triggers(tmp_path):
+    ran = program(
+        tmp_path,
+        """main reactor { state handled = 0 output out timer t(0, 5 ms)
+             watchdog w(12 ms) {= self.handled += 1 =}
+             reaction(t) -> w {= if lf.time.logical_elapsed() < MSEC(15): w.start(0) =}
+             reaction(w) -> out {= out.set(self.handled)
+               request_stop() =} }""",
+        fast=False,
+    )
+    ran.run()
+    fired = [entry for entry in ran.trace.entries if entry[2].endswith("reaction_2")]
+    assert [entry[3] for entry in fired] == [{"out": "1"}]
+    assert fired[0][0] >= 22_000_000
+
+
+def test_physical_connections_take_the_time_of_the_clock(tmp_path):
+    ran = program(
+        tmp_path,
+        """reactor A { output out reaction(startup) -> out {= out.set(1) =} }
+           reactor B { input i reaction(i) {= =} }
+           main reactor { a = new A() b = new B() c = new B() a.out ~> b.i  a.out ~> c.i after 1 ms }""",
+    )
+    ran.run()
+    times = {entry[2]: entry[0] for entry in ran.trace.entries}
+    assert 0 < times["main.b.reaction_1"]
+    assert times["main.c.reaction_1"] >= 1_000_000

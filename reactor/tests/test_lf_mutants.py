@@ -1,0 +1,166 @@
+"""The programs of lf_programs.py catch an engine that breaks a rule: each mutant here makes at least one trace differ.
+
+A mutant is a line of the engine's source, changed; the module is compiled with it and the programs are run in a process of its own.
+"""
+
+import importlib
+import inspect
+import multiprocessing
+
+import pytest
+from reactor.tests.lf_mode_programs import PROGRAMS
+from reactor.tests.running import lines
+
+pytest.importorskip("lark")
+
+_LOOP, _LOADING, _MODES = "reactor.execution.loop", "reactor.execution.loading", "reactor.execution.modes"
+_COMPILING, _WIRING, _INSTANTIATING = (
+    "reactor.schedule.compiling",
+    "reactor.schedule.wiring",
+    "reactor.lf.instantiating",
+)
+
+# name: (module, what stands there, what stands there in the mutant)
+MUTANTS = {
+    "reactions in the reverse order": (_COMPILING, "before[later][earlier] = None", "before[earlier][later] = None"),
+    "no order within a reactor": (_COMPILING, "before[later][earlier] = None", "pass"),
+    "no order by what flows": (_COMPILING, "before[reader][writer] = port", "pass"),
+    "deadlines do not matter to the order": (
+        _COMPILING,
+        "(deadlines[r], levels[r], order[r])",
+        "(levels[r], order[r])",
+    ),
+    "deadlines are not handed to what comes before": (
+        _COMPILING,
+        "min(found[earlier], found[reaction])",
+        "found[earlier]",
+    ),
+    "after is dropped": (_WIRING, "at_once = first.delay is None and", "at_once = True and"),
+    "after is doubled": (_LOOP, "(self.time + delay, 0) if delay else", "(self.time + 2 * delay, 0) if delay else"),
+    "after 0 comes at the same microstep": (
+        _LOOP,
+        "if delay else (self.time, self.microstep + 1)\n",
+        "if delay else (self.time + 1, 0)\n",
+    ),
+    "after keeps the microstep": (
+        _LOOP,
+        "(self.time + delay, 0) if delay",
+        "(self.time + delay, self.microstep + 1) if delay",
+    ),
+    "a delayed value is the first one set": (_LOOP, "value = root.value\n", "value = 1\n"),
+    "microsteps are merged": (_LOADING, "(loop.time, loop.microstep + 1)", "(loop.time + 1, 0)"),
+    "actions do not pile up": (_LOOP, "microstep += 1\n", "return\n"),
+    "minimum delay is forgotten": (_LOADING, "delay = minimum + extra_delay", "delay = extra_delay"),
+    "extra delay is forgotten": (_LOADING, "delay = minimum + extra_delay", "delay = minimum"),
+    "spacing is skipped": (_LOOP, "if (time, microstep) < earliest:", "if False:"),
+    "spacing off by one": (_LOOP, "(before[0] + action.spacing, 0) if", "(before[0] + action.spacing + 1, 0) if"),
+    "dropped events are deferred": (_LOOP, "if action.policy == DROP:", "if False:"),
+    "replace defers": (_LOOP, "elif waiting is not None and action.policy != DEFER:", "elif False:"),
+    "update replaces": (_LOOP, "if waiting is not None and action.policy == UPDATE:", "if False:"),
+    "the timeout is not looked at": (_LOOP, "self.stop_tag = (self.start + self.timeout, 0)", "pass"),
+    "events at microsteps after the timeout run": (
+        _LOOP,
+        "(self.start + self.timeout, 0)",
+        "(self.start + self.timeout, 9)",
+    ),
+    "request_stop waits for nothing": (
+        _LOOP,
+        "self.stop_tag = min(self.stop_tag, (self.time, self.microstep + 1))\n        else",
+        "pass\n        else",
+    ),
+    "no shutdown": (_LOOP, "modes.fire_shutdown(self)", "pass"),
+    "ports stay present": (_LOOP, "element.is_present = False", "pass"),
+    "a reaction runs once for each trigger": (_LOOP, "if index != last:", "if True:"),
+    "timers fire once": (_LOADING, "        if period:\n", "        if False:\n"),
+    "offsets are forgotten": (_MODES, "_put(loop, timer.offset, 0,", "_put(loop, 0, 0,"),
+    "mutable inputs are shared": (_LOADING, "port.value = copy.deepcopy(port.value)", "pass"),
+    "mutable copies stay": (_LOADING, "port.value = original", "pass"),
+    "a mode that is not active reacts": (_LOADING, "            if only.active:\n", "            if True:\n"),
+    "inner modes do not look at outer ones": (
+        _LOADING,
+        "if all(mode.active for mode in modes):",
+        "if modes[-1].active:",
+    ),
+    "transitions do nothing": (_MODES, "        target.active = True\n", "        continue\n"),
+    "history is reset": (_MODES, "if not history:", "if True:"),
+    "reset is history": (_MODES, "if not history:", "if False:"),
+    "events of a left mode stay": (_MODES, "if entry[2] is not None and mode in entry[2].modes:", "if False:"),
+    "time goes on in a left mode": (_MODES, "left = time - loop.time", "left = 1"),
+    "suspended events are lost": (
+        _MODES,
+        "waiting, mode.suspended = mode.suspended, []",
+        "waiting, mode.suspended = [], []",
+    ),
+    "reset keeps what is pending": (_MODES, "target.suspended = []", "pass"),
+    "reset leaves inner modes": (_MODES, "mode.active = mode.initial", "pass"),
+    "reset state is not reset": (_MODES, "reactor.reset_state(target if reactor is instance else None)", "pass"),
+    "reset triggers nothing": (_MODES, "_event(loop, RESET,", "(lambda *_: None)(loop, RESET,"),
+    "startup comes with each entry": (_MODES, "loop.started.update(found)", "pass"),
+    "modes never entered shut down": (_MODES, "if all(mode.started for mode in reaction.modes):", "if True:"),
+    "inactive modes do not shut down": (_MODES, "loop.calls[reaction.index] = prepared(loop, reaction)", "pass"),
+    "deadline 0 is met": (_LOADING, "limit == 0 or", ""),
+    "deadlines are always missed": (_LOADING, "loop.physical() > loop.time + limit", "True"),
+    "interleaved goes member by member": (_INSTANTIATING, "if reference.interleaved:", "if False:"),
+    "federates share values": (_INSTANTIATING, "return copy.deepcopy if self.federated else None", "return None"),
+    "inherited reactions come last": (
+        _INSTANTIATING,
+        "self.members.extend((reactor, member) for",
+        "self.members[:0] = ((reactor, member) for",
+    ),
+}
+
+
+def _mutate(name):
+    module, old, new = MUTANTS[name]
+    source = inspect.getsource(importlib.import_module(module))
+    assert source.count(old) >= 1, f"{module} has no {old!r}: write the mutant anew"
+    loaded = importlib.import_module(module)
+    exec(compile(source.replace(old, new, 1), loaded.__file__, "exec"), vars(loaded))
+
+
+def _first_difference(name, folder):
+    """The first program whose trace differs with this mutant, or None."""
+    if name:
+        _mutate(name)
+        for module in (_LOADING, _MODES, _LOOP, _WIRING, _COMPILING, "reactor.schedule", "reactor.program"):
+            if module != MUTANTS[name][0]:  # they hold names of the mutated module
+                loaded = importlib.import_module(module)
+                exec(compile(inspect.getsource(loaded), loaded.__file__, "exec"), vars(loaded))
+    from reactor.tests import running
+
+    exec(compile(inspect.getsource(running), running.__file__, "exec"), vars(running))
+    for key, written in PROGRAMS.items():
+        try:
+            ran = running.program(folder, written.text, **written.settings)
+            ran.run()
+            seen = running.trace_of(ran)
+        except Exception as error:
+            return f"{key}: {error}"
+        if seen != lines(written.trace):
+            return key
+    return None
+
+
+def _child(connection, name, folder):
+    connection.send(_first_difference(name, folder))
+
+
+def _tried(name, folder):
+    """What catches a mutant, in a fork; "hangs" if it does not end."""
+    here, there = multiprocessing.Pipe()
+    child = multiprocessing.get_context("fork").Process(target=_child, args=(there, name, folder))
+    child.start()
+    try:
+        return here.recv() if here.poll(4) else "hangs"
+    finally:
+        child.kill()
+        child.join()
+
+
+def test_the_engine_itself_is_not_caught(tmp_path):
+    assert _tried(None, tmp_path) is None
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutant_is_caught(name, tmp_path):
+    assert _tried(name, tmp_path) is not None

@@ -1,0 +1,146 @@
+"""Programs on workers: the same trace as inline, on reactor's own processes and memory."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from reactor import STARTUP, Input, Output, Program, ReactionError, Reactor, Timer, msec, nsec, reaction
+from reactor.execution.errors import WorkerError
+from reactor.tests.calling import alive
+from reactor.tests.lf_mode_programs import PROGRAMS
+from reactor.tests.running import lines, program, trace_of
+
+lark = pytest.importorskip("lark")
+
+
+@pytest.mark.parametrize("placement", ["packed", "isolated"])
+@pytest.mark.parametrize(
+    "name", ["diamond", "banks_and_multiports", "reset_discards", "nested_modes", "mutable_copies", "actions_pile_up"]
+)
+def test_trace_is_that_of_inline(name, placement, tmp_path):
+    written = PROGRAMS[name]
+    ran = program(tmp_path, written.text, placement=placement, workers=2, **written.settings)
+    ran.run()
+    assert trace_of(ran) == lines(written.trace), written.rule
+
+
+class Numbers(Reactor):
+    out = Output(np.ndarray)
+    pid = Output(int)
+    tick = Timer(0, nsec(10))
+
+    def __init__(self, size):
+        self.size, self.n = size, 0
+
+    @reaction(tick, effects=[out, pid])
+    def send(self):
+        self.n += 1
+        self.out.set(np.full(self.size, self.n))
+        self.pid.set(os.getpid())
+
+
+class Sum(Reactor):
+    inp = Input(np.ndarray)
+    out = Output(tuple)
+
+    @reaction(inp, effects=out)
+    def add(self):
+        self.out.set((int(self.inp.value.sum()), self.inp.value.flags.writeable, os.getpid()))
+
+
+class Report(Reactor):
+    """Prints from a worker what it saw: state of a reactor lives where the reactor is."""
+
+    inp = Input(list)
+
+    @reaction(inp)
+    def show(self):
+        print("saw", self.inp.value)
+
+
+def test_arrays_travel_as_read_only_views(capfd):
+    class Top(Reactor):
+        def __init__(self):
+            self.numbers, self.sum, self.report = Numbers(100000), Sum(), Report()
+            self.connect(self.numbers.out, self.sum.inp)
+            self.connect(self.sum.out, self.report.inp)
+
+    program = Program(Top(), fast=True, timeout=10, placement="isolated", trace=True)
+    program.run()
+    sums = [entry[3]["out"] for entry in program.trace.entries if entry[2].endswith("sum.add")]
+    assert [text.split(",")[:2] for text in sums] == [["(100000", " False"], ["(200000", " False"]]
+    pids = {text.split(",")[2] for text in sums} | {e[3]["pid"] for e in program.trace.entries if e[2].endswith("send")}
+    assert len(pids) == 2
+
+
+class Fails(Reactor):
+    tick = Timer(msec(1))
+
+    @reaction(tick)
+    def fail(self):
+        raise KeyError("gone")
+
+
+class Dies(Reactor):
+    tick = Timer(msec(1))
+    pid = Output(int)
+
+    @reaction(STARTUP, effects=pid)
+    def tell(self):
+        self.pid.set(os.getpid())
+
+    @reaction(tick)
+    def die(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("placement", ["inline", "packed"])
+def test_a_reaction_that_raises_ends_the_program(placement):
+    with pytest.raises(ReactionError) as caught:
+        Program(Fails(), fast=True, placement=placement, workers=1).run()
+    error = caught.value
+    assert (error.reactor, error.reaction, error.elapsed, error.microstep) == ("Fails", "fail", 1_000_000, 0)
+    assert "test_workers.py" in error.site
+    assert isinstance(error.__cause__, KeyError)
+
+
+def test_a_worker_that_is_killed_ends_the_program():
+    program = Program(Dies(), fast=True, placement="isolated", trace=True)
+    with pytest.raises(WorkerError, match=r"Dies.die .*test_workers.py:\d+\) at tag \(1000000 ns, 0\)"):
+        program.run()
+    assert not alive(int(program.trace.entries[0][3]["pid"]))
+
+
+def test_nothing_is_left_behind():
+    class Top(Reactor):
+        tick = Timer(0, nsec(5))
+        out = Output(int)
+
+        @reaction(tick, effects=out)
+        def tell(self):
+            self.out.set(os.getpid())
+
+    program = Program(Top(), fast=True, timeout=20, placement="packed", workers=2, trace=True)
+    program.run()
+    (pid,) = {entry[3]["out"] for entry in program.trace.entries}
+    assert int(pid) != os.getpid()
+    assert not alive(int(pid))
+
+
+def test_a_program_that_cannot_be_made_in_a_worker_tells_why():
+    class Stays(Reactor):
+        tick = Timer()
+
+        def __init__(self):
+            self.pid = os.getpid()
+
+        def __setstate__(self, state):
+            raise OSError("not here")
+
+        @reaction(tick)
+        def note(self):
+            pass
+
+    with pytest.raises(OSError, match="not here"):
+        Program(Stays(), placement="isolated").run()
