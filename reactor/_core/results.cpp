@@ -42,10 +42,8 @@ void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* na
   if (!fast && PyErr_Occurred()) return store_failure(results, n, name);  // a generator that raised
   if (!fast || PySequence_Fast_GET_SIZE(fast.get()) != Py_ssize_t(n)) {
     PyErr_Clear();
-    if (fast)
-      PyErr_Format(PyExc_ValueError, "Task returned %zd objects, but num_returns=%u.", PySequence_Fast_GET_SIZE(fast.get()), n);
-    else
-      PyErr_Format(PyExc_ValueError, "Task returned %.100s, which is not a sequence, but num_returns=%u.", Py_TYPE(value)->tp_name, n);
+    if (fast) PyErr_Format(PyExc_ValueError, "Task returned %zd objects, but num_returns=%u.", PySequence_Fast_GET_SIZE(fast.get()), n);
+    else PyErr_Format(PyExc_ValueError, "Task returned %.100s, which is not a sequence, but num_returns=%u.", Py_TYPE(value)->tp_name, n);
     fast.reset();
     return store_failure(results, n, name);
   }

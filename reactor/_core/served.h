@@ -60,7 +60,8 @@ struct Hold {
 };
 
 struct Served {
-  explicit Served(Inbox* in) : in(in), actor(in->actor), by_arrival(ctx->header->ordering == Ordering::Arrival),
+  explicit Served(Inbox* in)
+      : in(in), actor(in->actor), by_arrival(ctx->header->ordering == Ordering::Arrival),
         given(in->order.load(memory_order_relaxed) & kOpenActor) {}
   Inbox* in;
   uint32_t actor;              // its number

@@ -337,8 +337,8 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
     forget_creation(in);
   }
   for (uint64_t v : entries)
-    if (tag_of(v) == Entry::Task || (tag_of(v) == Entry::Trying && queue_holds(h, claimed(slot, off_of(v))) &&
-                                     !queue_holds(h, off_of(v)))) {
+    if (tag_of(v) == Entry::Task ||
+        (tag_of(v) == Entry::Trying && queue_holds(h, claimed(slot, off_of(v))) && !queue_holds(h, off_of(v)))) {
       auto* m = h->at<Message>(off_of(v));
       if (m->kind != MessageKind::Task) continue;
       auto* o = h->at<Object>(m->result);
@@ -354,7 +354,8 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
   // The results of a call are shown one after the other while all are noted. (One that another call had stored is shown as well: it has run.)
   bool shown = false;
   for (uint64_t v : entries)
-    if (tag_of(v) == Entry::Run && !failed.count(off_of(v)) && kind_of(h->at<Object>(off_of(v))) != kStreamLink) shown |= is_done(h->at<Object>(off_of(v)));
+    if (tag_of(v) == Entry::Run && !failed.count(off_of(v)) && kind_of(h->at<Object>(off_of(v))) != kStreamLink)
+      shown |= is_done(h->at<Object>(off_of(v)));
   for (uint64_t v : entries) {
     Off off = off_of(v);
     switch (tag_of(v)) {
@@ -376,8 +377,7 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
         drop_hold(ctx->local, h->at<Object>(off));
         break;
       case Entry::Weak: drop_weak(ctx->local, h->at<Object>(off)); break;
-      case Entry::Block:
-        break;  // below: a result's own comes first
+      case Entry::Block: break;  // below: a result's own comes first
       case Entry::Channel: h->at<Channel>(off)->closed.store(ProducerState::Closed, memory_order_release); break;
       default: break;
     }
@@ -399,8 +399,7 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
     ctx->local.alloc.free(off);
     off = next;
   }
-  if (uint32_t demand = p.demand.exchange(0))
-  {
+  if (uint32_t demand = p.demand.exchange(0)) {
     if (p.lent.exchange(0)) {
       take_cpus_anyway(hdr, demand - 1);  // they are back already
       hdr->lenders.fetch_sub(1);

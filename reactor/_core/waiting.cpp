@@ -206,7 +206,8 @@ int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, ui
   if (wanted > 0 && !(failed && fail_fast)) {
     int32_t left = g->remaining.fetch_sub(kBias - wanted, memory_order_acq_rel) - (kBias - wanted);
     auto ready = [&] {
-      return g->remaining.load(memory_order_acquire) <= 0 || (fail_fast && g->failed.load(memory_order_relaxed)) || mine->closing.load(memory_order_relaxed);
+      return g->remaining.load(memory_order_acquire) <= 0 || (fail_fast && g->failed.load(memory_order_relaxed)) ||
+             mine->closing.load(memory_order_relaxed);
     };
     if (left > 0 && !ready()) {
       Lend lend(seat.proc() != nullptr);

@@ -37,8 +37,10 @@ int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, 
            std::pair<double, double> patience, int digesting, bool keeping) {
   Heap* h = Heap::create(capacity, store_limit, cores);
   if (!h->give_back(h->page_at(0), kPage) &&
-      PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "init: this kernel takes no memory back from the object store (%s): the run keeps the most that it has ever "
-                       "used, also of values that were moved to the disk. Give init(object_store_memory=) less than there is", strerror(errno)) != 0) {
+      PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+                       "init: this kernel takes no memory back from the object store (%s): the run keeps the most that it has ever "
+                       "used, also of values that were moved to the disk. Give init(object_store_memory=) less than there is",
+                       strerror(errno)) != 0) {
     delete h;
     throw nb::python_error();
   }
@@ -167,7 +169,8 @@ void abort_run() {
 
 void bind_run(nb::module_& m) {
   m.def("create", &create, nb::arg("capacity"), nb::arg("store_limit"), nb::arg("cores"), nb::arg("inline_mode"), nb::arg("spill") = -1,
-        nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("patience") = std::pair(0.1, 0.1), nb::arg("digesting") = 0, nb::arg("keeping") = false);
+        nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("patience") = std::pair(0.1, 0.1), nb::arg("digesting") = 0,
+        nb::arg("keeping") = false);
   m.def("close", &close_context);
   m.def("detach", &leave_to_parent);
   m.def("attached", [] { return ctx != nullptr; });
