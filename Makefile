@@ -4,7 +4,7 @@
 # make test-ray   all compat_tests on real Ray, about half an hour; records what passed
 # make tsan    the tests of packed workers, threads and array memory with the core built for ThreadSanitizer, some 5 minutes
 # make pages   the tests of memory with cores built for memory pages of 16 and 64 KiB, some 10 minutes
-# make lint    ruff: rules and format of the Python code (pyproject.toml)
+# make lint    ruff: rules and format of the Python code (pyproject.toml); clang-format: format of the C++ code (.clang-format)
 # make docs    the documentation, into build/site; a warning is an error
 # Each makes .venv on first use; the native core is rebuilt when its sources change.
 PYTHON ?= python3
@@ -13,6 +13,7 @@ WORKERS ?= 2  # pytest processes
 PY := $(VENV)/bin/python
 PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER
 CORE := CMakeLists.txt $(wildcard reactor/_core/*.h reactor/_core/*.c reactor/_core/*.cpp reactor/_core/*/*.h reactor/_core/*/*.cpp)
+NATIVE := $(filter-out CMakeLists.txt,$(CORE)) $(wildcard reactor/tests/native/*.h reactor/tests/native/*.cpp)
 PACKAGES := $(wildcard rayshim/*/__init__.py)  # the installed package knows the place of each module: new folders are told to it
 
 .PHONY: demo lint test test-ray tsan pages micro docs clean
@@ -24,6 +25,7 @@ demo: $(VENV)/built $(VENV)/ray
 lint: $(VENV)/lint
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/clang-format --dry-run -Werror $(NATIVE)
 
 test: $(VENV)/built $(VENV)/ray
 	$(PYTEST) $(PYTEST_ARGS)
@@ -62,7 +64,7 @@ $(VENV)/built: $(VENV)/made pyproject.toml $(CORE) $(PACKAGES)
 	touch $@
 
 $(VENV)/lint: $(VENV)/made pyproject.toml
-	$(PY) -m pip install --quiet ruff==0.17.6
+	$(PY) -m pip install --quiet ruff==0.17.6 clang-format==23.1.5
 	touch $@
 
 # Real Ray is the other side of the comparisons. Where it cannot be installed they show rayshim alone.

@@ -42,9 +42,7 @@ void ActorStates::add(PyObject* module_dict, PyObject* name, PyObject* make) {
   variables_.push_back({Py_NewRef(module_dict), Py_NewRef(name), Py_NewRef(make)});
 }
 
-void ActorStates::call(uint32_t before, int64_t actor) {
-  hooks.switched.tell(before, actor);
-}
+void ActorStates::call(uint32_t before, int64_t actor) { hooks.switched.tell(before, actor); }
 
 void ActorStates::save(Saved& to) {
   size_t size = 0;
@@ -73,7 +71,8 @@ void ActorStates::make_variables(uint32_t actor) {
 
 void ActorStates::put_variables(const Saved& of) {
   for (size_t i = 0; i < of.values.size(); ++i)
-    if (of.values[i] && PyDict_SetItem(variables_[i].dict, variables_[i].name, of.values[i]) != 0) PyErr_WriteUnraisable(variables_[i].make);
+    if (of.values[i] && PyDict_SetItem(variables_[i].dict, variables_[i].name, of.values[i]) != 0)
+      PyErr_WriteUnraisable(variables_[i].make);
 }
 
 bool ActorStates::load(Saved& from) {

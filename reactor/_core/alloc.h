@@ -54,7 +54,9 @@ constexpr int kSlotBits = 14, kGenerationBits = 16;  // of an owner
 static_assert(kMaxProcs <= 1u << kSlotBits);
 constexpr int kOffBits = 48;                 // of Proc::remote_free; above them the generation
 constexpr Off kOffMask = (Off(1) << kOffBits) - 1;
-inline uint32_t owner_of(const Heap* h, uint32_t slot) { return slot | (h->procs[slot].generation & ((1u << kGenerationBits) - 1)) << kSlotBits; }
+inline uint32_t owner_of(const Heap* h, uint32_t slot) {
+  return slot | (h->procs[slot].generation & ((1u << kGenerationBits) - 1)) << kSlotBits;
+}
 inline Off empty_list(uint32_t owner) { return Off(owner >> kSlotBits) << kOffBits; }
 constexpr uint32_t kSlabSizes[kClasses] = {64, 128, 256, 512, 1024, 2048, 4096, 8128, 13056, 16320, 21824, 32704};
 constexpr uint64_t kSlabMax = kSlabSizes[kClasses - 1];
@@ -74,9 +76,7 @@ inline int size_class(uint64_t n) {
   return -1;
 }
 
-inline void punch(Heap* h, uint32_t page, uint32_t n) {
-  h->give_back(h->page_at(page), uint64_t(n) * kPage);
-}
+inline void punch(Heap* h, uint32_t page, uint32_t n) { h->give_back(h->page_at(page), uint64_t(n) * kPage); }
 
 // Pages from `page` on were freed (their states are stored): searches must come by again.
 inline void note_free(Header* hdr, uint32_t page) {

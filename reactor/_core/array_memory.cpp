@@ -101,8 +101,10 @@ void in_parent() {
 }
 
 [[noreturn]] void give_up() {
-  dprintf(2, "reactor: a forked child (pid %d) cannot have its own copies of the parent's arrays (%s), and ends. Fork before the arrays are made, or free some memory\n", int(getpid()),
-          strerror(errno));
+  dprintf(
+      2,
+      "reactor: a forked child (pid %d) cannot have its own copies of the parent's arrays (%s), and ends. Fork before the arrays are made, or free some memory\n",
+      int(getpid()), strerror(errno));
   abort();
 }
 
@@ -186,7 +188,8 @@ Object* arguments_under(PyArrayObject* a, uint64_t& at) {
   for (; base && PyArray_CheckExact(base); base = PyArray_BASE(reinterpret_cast<PyArrayObject*>(base)))
     if (!alone(reinterpret_cast<PyArrayObject*>(base))) return nullptr;
   PyView* view = view_under(base);
-  if (!view || Py_REFCNT(base) != 1 || data < view->data || data + bytes > view->data + view->size || uint64_t(data) % kLine) return nullptr;
+  if (!view || Py_REFCNT(base) != 1 || data < view->data || data + bytes > view->data + view->size || uint64_t(data) % kLine)
+    return nullptr;
   Object* o = view->object;
   auto* value = reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o));
   uint16_t use = kReadAsTheyLie;

@@ -78,7 +78,8 @@ class Spin {
   static constexpr uint64_t kOfferNs = 2000;      // between two offers of the core to others
   static constexpr uint64_t kAloneNs = 1500;      // a yield that took less has not given the core to anybody
   static constexpr uint64_t kStayNs = 1000000, kStayAwayNs = 100000000, kSearchNs = 50000;
-  static constexpr int kYields = 16, kRefused = 4;  // yields at most; those of them that gave the core to nobody though another has work there
+  static constexpr int kYields = 16,
+                       kRefused = 4;  // yields at most; those of them that gave the core to nobody though another has work there
   uint64_t yield_limit() const {
     int32_t awake = header_->awake.load(memory_order_relaxed);
     return awake <= 8 * header_->cores ? 60000 : 30000 * uint64_t(awake);
@@ -171,7 +172,9 @@ bool all_sleep(Heap* h, uint32_t me, bool loops);  // order.h
 // move. If so, it returns true if it holds a message itself, and otherwise rings the processes that hold one.
 inline bool last_to_sleep(Heap* heap, Proc* self) {
   // With calls in other threads, this process may continue without being rung.
-  if (heap->header->held.load(memory_order_relaxed) == 0 || self->deferred.load(memory_order_seq_cst) || !all_sleep(heap, uint32_t(self - heap->procs), false)) return false;
+  if (heap->header->held.load(memory_order_relaxed) == 0 || self->deferred.load(memory_order_seq_cst) ||
+      !all_sleep(heap, uint32_t(self - heap->procs), false))
+    return false;
   if (self->held.load(memory_order_relaxed)) return true;
   uint32_t high = heap->header->proc_high.load(memory_order_acquire);
   for (uint32_t i = 0; i < high; ++i)

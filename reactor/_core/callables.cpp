@@ -8,7 +8,8 @@ PyTypeObject* FunctionType;
 
 namespace {
 
-bool parse_spec(CallSpec& s, PyObject* name, int results, int min_args, int max_args, PyObject* check, unsigned window, unsigned per_yield) {
+bool parse_spec(CallSpec& s, PyObject* name, int results, int min_args, int max_args, PyObject* check, unsigned window,
+                unsigned per_yield) {
   s = {results, min_args, max_args, check == Py_None ? nullptr : Py_NewRef(check), Py_NewRef(name), window, per_yield};
   return true;
 }
@@ -50,12 +51,10 @@ PyObject* method_link(PyObject* self, void*) { return Py_NewRef(reinterpret_cast
 PyObject* method_index(PyObject* self, void*) { return PyLong_FromUnsignedLong(reinterpret_cast<PyMethod*>(self)->index); }
 PyObject* method_results(PyObject* self, void*) { return PyLong_FromLong(reinterpret_cast<PyMethod*>(self)->spec.results); }
 PyObject* method_retries(PyObject* self, void*) { return PyLong_FromUnsignedLong(reinterpret_cast<PyMethod*>(self)->retries); }
-PyGetSetDef method_getset[] = {{"name", method_name, nullptr, nullptr, nullptr},
-                               {"link", method_link, nullptr, nullptr, nullptr},
-                               {"index", method_index, nullptr, nullptr, nullptr},
-                               {"results", method_results, nullptr, nullptr, nullptr},
-                               {"retries", method_retries, nullptr, nullptr, nullptr},
-                               {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef method_getset[] = {
+    {"name", method_name, nullptr, nullptr, nullptr},       {"link", method_link, nullptr, nullptr, nullptr},
+    {"index", method_index, nullptr, nullptr, nullptr},     {"results", method_results, nullptr, nullptr, nullptr},
+    {"retries", method_retries, nullptr, nullptr, nullptr}, {nullptr, nullptr, nullptr, nullptr, nullptr}};
 // vary(results, window, per_yield, retries, options): options is a Ref or None. with_results(results): the rest as it is.
 PyObject* method_vary(PyObject* self, PyObject* args) {
   auto* m = reinterpret_cast<PyMethod*>(self);
@@ -66,7 +65,8 @@ PyObject* method_vary(PyObject* self, PyObject* args) {
   if (options != Py_None && !is_ref(options)) return PyErr_Format(PyExc_TypeError, "options must be a Ref or None");
   auto* made = reinterpret_cast<PyMethod*>(Py_TYPE(self)->tp_alloc(Py_TYPE(self), 0));
   if (!made) return nullptr;
-  parse_spec(made->spec, m->spec.name, results, m->spec.min_args, m->spec.max_args, m->spec.check ? m->spec.check : Py_None, window, per_yield);
+  parse_spec(made->spec, m->spec.name, results, m->spec.min_args, m->spec.max_args, m->spec.check ? m->spec.check : Py_None, window,
+             per_yield);
   made->link = reinterpret_cast<PyLink*>(Py_NewRef(reinterpret_cast<PyObject*>(m->link)));
   made->index = m->index;
   made->retries = retries;
@@ -91,7 +91,8 @@ PyObject* function_new(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *ref, *name, *check;
   int results, min_args, max_args;
   unsigned demand, retries, window = 0, per_yield = 1;
-  if (!PyArg_ParseTuple(args, "O!UiiiOII|II", RefType, &ref, &name, &results, &min_args, &max_args, &check, &demand, &retries, &window, &per_yield))
+  if (!PyArg_ParseTuple(args, "O!UiiiOII|II", RefType, &ref, &name, &results, &min_args, &max_args, &check, &demand, &retries, &window,
+                        &per_yield))
     return nullptr;
   auto* f = reinterpret_cast<PyFunction*>(type->tp_alloc(type, 0));
   if (!f) return nullptr;
@@ -130,6 +131,8 @@ PyType_Spec function_spec = {"reactor._core.Function", sizeof(PyFunction), 0, Py
 
 }  // namespace
 
-bool add_callable_types(PyObject* module) { return add_type(module, MethodType, &method_spec) && add_type(module, FunctionType, &function_spec); }
+bool add_callable_types(PyObject* module) {
+  return add_type(module, MethodType, &method_spec) && add_type(module, FunctionType, &function_spec);
+}
 
 }  // namespace reactor

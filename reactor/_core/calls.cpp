@@ -21,7 +21,8 @@ void open_call(Outgoing& out, Inbox* inbox, uint32_t actor) {
   bool carries = out.carries(actor, open);
   uint32_t order = inbox->order.load(memory_order_relaxed);
   if (order & kPhysical) return;
-  if (carries || order & kOpenActor || out.wanted == 0 || ctx->header->names.load(memory_order_relaxed)) out.put_on_board(actor, actor, open);
+  if (carries || order & kOpenActor || out.wanted == 0 || ctx->header->names.load(memory_order_relaxed))
+    out.put_on_board(actor, actor, open);
 }
 
 bool open_channel(PyLink* link) {
@@ -70,7 +71,8 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
   delay();
   if (!may_make()) return nullptr;
   Outgoing out(spec);
-  const uint16_t result = kind == MessageKind::Create ? kMethodResult | kSeen : kMethodResult;  // a constructor's failure is told where it ran
+  const uint16_t result =
+      kind == MessageKind::Create ? kMethodResult | kSeen : kMethodResult;  // a constructor's failure is told where it ran
   out.look_up(kind == MessageKind::Create ? OpKind::Create : OpKind::Call, link->uid, index, args, nargs, kwnames);
   out.tell(spec.name);
   Inbox* inbox = link->inbox;

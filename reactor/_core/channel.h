@@ -158,9 +158,7 @@ class Receiver {
   }
   void pop(const Message* m) { step(m->size); }
   // Whether peek() may have something, without touching anything (for the wait loop, which runs without the GIL).
-  bool pending() const {
-    return head_ != segment_->tail.load(memory_order_acquire) || segment_->next.load(memory_order_acquire) != 0;
-  }
+  bool pending() const { return head_ != segment_->tail.load(memory_order_acquire) || segment_->next.load(memory_order_acquire) != 0; }
   bool closed() const { return channel_->closed.load(memory_order_acquire) == ProducerState::Closed; }
   Channel* channel() const { return channel_; }
 

@@ -13,8 +13,24 @@
 namespace reactor {
 
 enum ItemTag : uint8_t {
-  None = 'N', True_ = 'T', False_ = 'F', Int = 'i', Float = 'd', Str = 's', Bytes = 'b', Tuple = 't', List = 'l', Dict = 'e',
-  BigBytes = 'B', SmallArray = 'a', Array = 'A', Scalar = 'S', Ref = 'R', Dep = 'V', Pickle = 'P', BigPickle = 'Q'
+  None = 'N',
+  True_ = 'T',
+  False_ = 'F',
+  Int = 'i',
+  Float = 'd',
+  Str = 's',
+  Bytes = 'b',
+  Tuple = 't',
+  List = 'l',
+  Dict = 'e',
+  BigBytes = 'B',
+  SmallArray = 'a',
+  Array = 'A',
+  Scalar = 'S',
+  Ref = 'R',
+  Dep = 'V',
+  Pickle = 'P',
+  BigPickle = 'Q'
 };
 
 constexpr size_t kView = 4096;      // buffers from this size on are read as views of shared memory

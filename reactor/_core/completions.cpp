@@ -101,7 +101,8 @@ void completion_dealloc(PyObject* self) {
   if (ctx && c->epoch == epoch && !c->results->empty()) {  // whoever was to give the result has dropped it
     SavedError error;
     PyErr_SetString(PyExc_RuntimeError, "the call has no result: the actor's event loop or thread ended before it");
-    if (!unwanted(c->results->data(), uint32_t(c->results->size()))) store_failure(c->results->data(), uint32_t(c->results->size()), c->name);
+    if (!unwanted(c->results->data(), uint32_t(c->results->size())))
+      store_failure(c->results->data(), uint32_t(c->results->size()), c->name);
     PyErr_Clear();
     completion_finish(c);
   }
@@ -111,15 +112,16 @@ void completion_dealloc(PyObject* self) {
   Py_CLEAR(c->name);
   free_instance(self);
 }
-PyMethodDef completion_methods[] = {{"value", completion_value, METH_O, "complete the call with a result"},
-                                    {"error", completion_error, METH_O, "complete the call with an exception"},
-                                    {"item", completion_item, METH_O, "give one value of a stream; None, or a ref to wait for before the next one"},
-                                    {"let_on", completion_let_on, METH_NOARGS,
-                                     "whether a stream may give one more value, by the window over all streams: None, or the refs of which one is to be waited for"},
-                                    {"interrupted", completion_interrupted, METH_O, "complete a call that was cancelled while it ran with an exception"},
-                                    {"drain", completion_drain, METH_O, "give all values of a generator, waiting where it must"},
-                                    {"take_retry", completion_take_retry, METH_NOARGS, "use up one of the call's retries; False: it has none left"},
-                                    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef completion_methods[] = {
+    {"value", completion_value, METH_O, "complete the call with a result"},
+    {"error", completion_error, METH_O, "complete the call with an exception"},
+    {"item", completion_item, METH_O, "give one value of a stream; None, or a ref to wait for before the next one"},
+    {"let_on", completion_let_on, METH_NOARGS,
+     "whether a stream may give one more value, by the window over all streams: None, or the refs of which one is to be waited for"},
+    {"interrupted", completion_interrupted, METH_O, "complete a call that was cancelled while it ran with an exception"},
+    {"drain", completion_drain, METH_O, "give all values of a generator, waiting where it must"},
+    {"take_retry", completion_take_retry, METH_NOARGS, "use up one of the call's retries; False: it has none left"},
+    {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef completion_getset[] = {{"streaming", completion_streaming, nullptr, "whether the call gives a stream", nullptr},
                                    {"unwanted", completion_unwanted, nullptr, "whether the call was cancelled since it began", nullptr},
                                    {"uid", completion_uid, nullptr, "number of the result", nullptr},

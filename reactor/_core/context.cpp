@@ -20,13 +20,16 @@ PyObject* stale_error(const char* what) {
   if (!ctx)
     PyErr_Format(PyExc_RuntimeError, "this %s cannot be used: the runtime it belongs to has been shut down and none is running", what);
   else
-    PyErr_Format(PyExc_ValueError, "this %s belongs to an earlier init() that has been shut down; its value is lost. Create it again after the new init()", what);
+    PyErr_Format(PyExc_ValueError,
+                 "this %s belongs to an earlier init() that has been shut down; its value is lost. Create it again after the new init()",
+                 what);
   return nullptr;
 }
 
 void set_aborted_error() {
-  PyErr_SetString(PyExc_RuntimeError,
-                  "the runtime's processes are gone: the process that starts the workers was killed or has failed (see stderr), and the workers have ended with it. Call shutdown() and init() to continue");
+  PyErr_SetString(
+      PyExc_RuntimeError,
+      "the runtime's processes are gone: the process that starts the workers was killed or has failed (see stderr), and the workers have ended with it. Call shutdown() and init() to continue");
 }
 
 PyObject* tag_tuple(TagView tag) {

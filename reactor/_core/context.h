@@ -106,16 +106,15 @@ struct InlineCall {
 
 struct Context {
   Context(Heap* h, uint32_t slot, bool journaled, bool inline_mode)
-      : heap(h), header(h->header), local(h, slot, journaled), order(local), spin(h->header), slot(slot), proc(&h->procs[slot]), inline_mode(inline_mode), mark(slot) {}
+      : heap(h), header(h->header), local(h, slot, journaled), order(local), spin(h->header), slot(slot), proc(&h->procs[slot]),
+        inline_mode(inline_mode), mark(slot) {}
   // A thread that waits keeps the context (and so the mapping) alive through a shutdown by another thread.
   static void release(Context* c) {
     if (--c->users > 0) return;
     if (--c->heap->users == 0) delete c->heap;
     delete c;
   }
-  ~Context() {
-    delete recorder;
-  }
+  ~Context() { delete recorder; }
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
   int users = 1;

@@ -138,7 +138,8 @@ PyObject* Decoder::array(bool in_buffer) {
         return nullptr;
       }
       void* at = PyByteArray_Check(view) ? PyByteArray_AS_STRING(view) : static_cast<void*>(reinterpret_cast<PyView*>(view)->data);
-      PyObject* a = PyArray_NewFromDescr(&PyArray_Type, d, ndim, shape, nullptr, at, fortran ? NPY_ARRAY_F_CONTIGUOUS : NPY_ARRAY_C_CONTIGUOUS, nullptr);
+      PyObject* a = PyArray_NewFromDescr(&PyArray_Type, d, ndim, shape, nullptr, at,
+                                         fortran ? NPY_ARRAY_F_CONTIGUOUS : NPY_ARRAY_C_CONTIGUOUS, nullptr);
       if (!a || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(a), view) != 0) {
         Py_XDECREF(a);
         return nullptr;

@@ -14,7 +14,8 @@ uint64_t alignment(const Py_buffer& b) { return uint64_t(b.len) >= kOwnPages ? m
 std::string Encoder::layout(uint32_t items) const { return layout_of(begin_, p_, items); }
 
 uint64_t Encoder::size() const {
-  uint64_t n = sizeof(ValueHeader) + 8 * (deps_.size() + refs_.size() + (shown_in_ != nullptr)) + sizeof(BufferEntry) * buffers_.size() + stream();
+  uint64_t n =
+      sizeof(ValueHeader) + 8 * (deps_.size() + refs_.size() + (shown_in_ != nullptr)) + sizeof(BufferEntry) * buffers_.size() + stream();
   for (size_t i = 0; i < buffers_.size(); ++i) {
     if (is_shown(i)) continue;
     uint64_t a = alignment(buffers_[i]);

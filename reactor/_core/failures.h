@@ -10,7 +10,7 @@ namespace reactor {
 
 void keep_failure(Local& l, Object* o);  // Local::failure_unseen
 void tell_failures_now();
-inline void tell_failures() {            // where the core has nothing half done; keeps the current Python error
+inline void tell_failures() {  // where the core has nothing half done; keeps the current Python error
   if (ctx && !ctx->failures.empty()) tell_failures_now();
 }
 // What the error hook takes of a call that did not end well: the value stored for it, or the reason of a death. Null: Python error set.

@@ -43,7 +43,7 @@ Owned function_of(Off off, MethodNote** note) {
   Owned ref(new_ref(o, true));
   Owned callable = ref ? hooks.function(ref.get()) : Owned();
   if (!callable) return Owned();
-  MethodNote* about = note ? *note = note_of(callable.get()) : nullptr;
+  MethodNote* about = note ? (*note = note_of(callable.get())) : nullptr;
   // If another thread has loaded it meanwhile, that one's stays.
   auto [it, fresh] = ctx->functions.try_emplace(o->uid, std::move(callable), std::move(ref), about, true);
   Owned loaded = Owned::share(it->second.callable.get());

@@ -65,7 +65,8 @@ class Heap {
  public:
   // Makes a fresh heap. `store_limit` bounds the bytes in large values; the mapping itself is sparse.
   static Heap* create(uint64_t capacity, int64_t store_limit, int cores) {
-    if (kPage % memory_page() != 0) throw std::runtime_error("the kernel's memory pages have " + std::to_string(memory_page()) + " bytes; at most 65536 are supported");
+    if (kPage % memory_page() != 0)
+      throw std::runtime_error("the kernel's memory pages have " + std::to_string(memory_page()) + " bytes; at most 65536 are supported");
     int fd = memfd_create("reactor", MFD_CLOEXEC);
     if (fd < 0) throw std::runtime_error(std::string("memfd_create: ") + strerror(errno));
     if (ftruncate(fd, off_t(capacity)) != 0) {
@@ -192,7 +193,7 @@ class Heap {
   Heap(int fd, uint64_t capacity) : fd(fd), capacity(capacity) {
     void* p = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (p == MAP_FAILED) throw std::runtime_error(std::string("mapping the shared heap: ") + strerror(errno));
-    struct stat s {};
+    struct stat s{};
     if (fstat(fd, &s) == 0) device_ = s.st_dev, inode_ = s.st_ino;
     base = static_cast<uint8_t*>(p);
     header = reinterpret_cast<Header*>(base);

@@ -28,7 +28,8 @@ struct Look {
     for (const OpenCall& x : open)
       if (strictly_before(x.tag(), t) && !ctx->order.relaxed(m->caller, x.party())) found.push_back(x.party());
     for (size_t k = 0; k < i; ++k)
-      if (driver_of(all[k].message->stamp) == driver_of(m->stamp) && !ctx->order.relaxed(m->caller, all[k].message->caller)) found.push_back(all[k].message->caller);
+      if (driver_of(all[k].message->stamp) == driver_of(m->stamp) && !ctx->order.relaxed(m->caller, all[k].message->caller))
+        found.push_back(all[k].message->caller);
     std::sort(found.begin(), found.end());
     found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
@@ -100,7 +101,8 @@ void give_up_order(Served& s) {
 
 uint64_t executed_anywhere() {
   uint64_t sum = 0;
-  for (uint32_t i = 0; i < ctx->header->proc_high.load(memory_order_acquire); ++i) sum += ctx->heap->procs[i].executed.load(memory_order_relaxed);
+  for (uint32_t i = 0; i < ctx->header->proc_high.load(memory_order_acquire); ++i)
+    sum += ctx->heap->procs[i].executed.load(memory_order_relaxed);
   return sum;
 }
 
@@ -189,9 +191,7 @@ void charge_held(Served& s, const Candidate& chosen) {
     charge(ctx->local, pair_of(chosen.message->caller, holder), now - begun, true, now);
 }
 
-uint64_t held_until(const Served& s) {
-  return s.hold.active ? now_ns() + (priced(s) ? kLookNs : kLookIdleNs) : UINT64_MAX;
-}
+uint64_t held_until(const Served& s) { return s.hold.active ? now_ns() + (priced(s) ? kLookNs : kLookIdleNs) : UINT64_MAX; }
 
 void look_at_hold(Served& s, bool alone, bool busy) {
   if (!s.hold.active) return;

@@ -8,47 +8,52 @@
 #include "layout.h"
 #include "python.h"
 
-#define REACTOR_HOOKS(HOOK)                                                                                                               \
-  HOOK(dumps, Process, (PyObject*), "value -> (bytes, [buffer])")                                                                         \
-  HOOK(loads, Process, (PyObject*, PyObject*), "(bytes, [buffer]) -> value")                                                              \
-  HOOK(stale, Process, (const char*), "(what is used after its run has ended) -> exception to raise")                                     \
-  HOOK(failure, Run, (PyObject*, PyObject*, bool), "(exception, callable or None, it is an argument's) -> value stored as the error")     \
-  HOOK(error, Run, (State, Owned, PyObject*), "(state, value, ref) -> exception to raise in get")                                         \
-  HOOK(create, Run, (uint32_t, PyObject*, PyObject*), "(actor number, args, kwargs) -> ([bound methods], calls are handed on, "           \
-       "[lane of each], digest, [tags that its messages come in]), the last three may be missing")                                        \
-  HOOK(create_failed, Run, (uint32_t, Owned, ExitReason), "(actor number, error value or None, reason) -> reason of the actor's death")   \
-  HOOK(function, Run, (PyObject*), "(ref) -> callable")                                                                                   \
-  HOOK(exit_kind, Run, (PyObject*, ExitReason), "(exception, 0) -> ExitReason or 0: goes on as an error; (None, reason): the process "     \
-       "ends, so this flushes and does not return")                                                                                       \
-  HOOK(cancelled, Run, (uint64_t, bool), "(uid of the result, children too): a call that was handed on is to be interrupted")             \
-  HOOK(anew, Run, (uint32_t, ExitReason), "(actor number, reason) -> why its call has no result if the actor was restarted, else None; "  \
-       "inline placement")                                                                                                                \
-  HOOK(store_full, Run, (int64_t, int64_t, int64_t, bool), "(bytes wanted, bytes used, limit, the disk is full too) -> exception")        \
-  HOOK(deferred, Run, (uint32_t, uint32_t, PyObject*, PyObject*, PyObject*, PyObject*),                                                   \
-       "(actor, method index, callable, args, kwargs, Completion): a call of a threaded or async actor begins")                           \
-  HOOK(generator, Run, (Owned, Owned), "(completion's ref, first link's ref) -> what the caller of a streaming call gets")                \
-  HOOK(yielded, Run, (uint64_t), "(nanoseconds in which a streamed value was stored) -> what the generator's `yield` gives")               \
-  HOOK(gather, Run, (PyObject*, PyObject*), "(what the call returned, callable) -> value of a dynamic call")                              \
-  HOOK(unpicklable, Run, (PyObject*, PyObject*, PyObject*), "(exception of dumps, CallSpec::check or None, name) -> exception to raise "  \
-       "for an argument")                                                                                                                 \
-  HOOK(flush, Run, (), "(): writes out what the running call has printed without an end of line")                                         \
-  HOOK(makes, Run, (), "() -> its tag, or None: as usual; a call is about to be made here, which what this raises prevents")              \
-  HOOK(made, Run, (Owned, PyObject*), "(tag, name): a call was made here")                                                                \
-  HOOK(result, Run, (uint64_t, Owned), "(uid, tag): of the first result of a call that was made here")                                    \
-  HOOK(began, Run, (uint32_t, Owned, int), "(actor, tag, 0; 1: handed on; 2: only to fail): a call begins here, and raises what this "    \
-       "raises")                                                                                                                          \
-  HOOK(executed, Run, (uint32_t, PyObject*, Owned, uint64_t, PyObject*, PyObject*, bool),                                                 \
-       "(actor, name, tag, its digest, args, value or None, cancelled while it ran): a call has run here")                                \
-  HOOK(ended, Run, (uint32_t, Owned, int), "(actor, tag, 0): and its results are there")                                                  \
-  HOOK(task_random, Run, (Owned), "(tag) before a task runs, (None) after: its random state")                                             \
-  HOOK(crowded, Run, (), "(): in the supervisor, the socket of its control messages is full, and it wants to send itself one")            \
-  HOOK(lost, Run, (State, Owned), "(state, value): as error; nobody has seen this failure, and nobody can ask for it any more")           \
-  HOOK(stuck, Run, (uint32_t), "(this process): it has waited for a while -> exception to raise, or None")                                \
-  HOOK(relaxed, Run, (uint32_t, uint32_t, uint32_t, const char*, Owned, Outcome),                                                         \
-       "(actor, method, caller, its call's name or None, [(holder, name or None)], Outcome), Party each: see patience.h")                 \
-  HOOK(switched, Run, (uint32_t, int64_t), "(actor left, actor entered), see ActorStates")                                                \
-  HOOK(hosted, Run, (uint32_t, Owned), "(actor number, what the supervisor tells of it): a packed worker is to host it")                  \
-  HOOK(left, Run, (uint64_t, ExitReason), "(offset of the actor, reason): a packed worker has let it go")                                 \
+#define REACTOR_HOOKS(HOOK)                                                                                                             \
+  HOOK(dumps, Process, (PyObject*), "value -> (bytes, [buffer])")                                                                       \
+  HOOK(loads, Process, (PyObject*, PyObject*), "(bytes, [buffer]) -> value")                                                            \
+  HOOK(stale, Process, (const char*), "(what is used after its run has ended) -> exception to raise")                                   \
+  HOOK(failure, Run, (PyObject*, PyObject*, bool), "(exception, callable or None, it is an argument's) -> value stored as the error")   \
+  HOOK(error, Run, (State, Owned, PyObject*), "(state, value, ref) -> exception to raise in get")                                       \
+  HOOK(create, Run, (uint32_t, PyObject*, PyObject*),                                                                                   \
+       "(actor number, args, kwargs) -> ([bound methods], calls are handed on, "                                                        \
+       "[lane of each], digest, [tags that its messages come in]), the last three may be missing")                                      \
+  HOOK(create_failed, Run, (uint32_t, Owned, ExitReason), "(actor number, error value or None, reason) -> reason of the actor's death") \
+  HOOK(function, Run, (PyObject*), "(ref) -> callable")                                                                                 \
+  HOOK(exit_kind, Run, (PyObject*, ExitReason),                                                                                         \
+       "(exception, 0) -> ExitReason or 0: goes on as an error; (None, reason): the process "                                           \
+       "ends, so this flushes and does not return")                                                                                     \
+  HOOK(cancelled, Run, (uint64_t, bool), "(uid of the result, children too): a call that was handed on is to be interrupted")           \
+  HOOK(anew, Run, (uint32_t, ExitReason),                                                                                               \
+       "(actor number, reason) -> why its call has no result if the actor was restarted, else None; "                                   \
+       "inline placement")                                                                                                              \
+  HOOK(store_full, Run, (int64_t, int64_t, int64_t, bool), "(bytes wanted, bytes used, limit, the disk is full too) -> exception")      \
+  HOOK(deferred, Run, (uint32_t, uint32_t, PyObject*, PyObject*, PyObject*, PyObject*),                                                 \
+       "(actor, method index, callable, args, kwargs, Completion): a call of a threaded or async actor begins")                         \
+  HOOK(generator, Run, (Owned, Owned), "(completion's ref, first link's ref) -> what the caller of a streaming call gets")              \
+  HOOK(yielded, Run, (uint64_t), "(nanoseconds in which a streamed value was stored) -> what the generator's `yield` gives")            \
+  HOOK(gather, Run, (PyObject*, PyObject*), "(what the call returned, callable) -> value of a dynamic call")                            \
+  HOOK(unpicklable, Run, (PyObject*, PyObject*, PyObject*),                                                                             \
+       "(exception of dumps, CallSpec::check or None, name) -> exception to raise "                                                     \
+       "for an argument")                                                                                                               \
+  HOOK(flush, Run, (), "(): writes out what the running call has printed without an end of line")                                       \
+  HOOK(makes, Run, (), "() -> its tag, or None: as usual; a call is about to be made here, which what this raises prevents")            \
+  HOOK(made, Run, (Owned, PyObject*), "(tag, name): a call was made here")                                                              \
+  HOOK(result, Run, (uint64_t, Owned), "(uid, tag): of the first result of a call that was made here")                                  \
+  HOOK(began, Run, (uint32_t, Owned, int),                                                                                              \
+       "(actor, tag, 0; 1: handed on; 2: only to fail): a call begins here, and raises what this "                                      \
+       "raises")                                                                                                                        \
+  HOOK(executed, Run, (uint32_t, PyObject*, Owned, uint64_t, PyObject*, PyObject*, bool),                                               \
+       "(actor, name, tag, its digest, args, value or None, cancelled while it ran): a call has run here")                              \
+  HOOK(ended, Run, (uint32_t, Owned, int), "(actor, tag, 0): and its results are there")                                                \
+  HOOK(task_random, Run, (Owned), "(tag) before a task runs, (None) after: its random state")                                           \
+  HOOK(crowded, Run, (), "(): in the supervisor, the socket of its control messages is full, and it wants to send itself one")          \
+  HOOK(lost, Run, (State, Owned), "(state, value): as error; nobody has seen this failure, and nobody can ask for it any more")         \
+  HOOK(stuck, Run, (uint32_t), "(this process): it has waited for a while -> exception to raise, or None")                              \
+  HOOK(relaxed, Run, (uint32_t, uint32_t, uint32_t, const char*, Owned, Outcome),                                                       \
+       "(actor, method, caller, its call's name or None, [(holder, name or None)], Outcome), Party each: see patience.h")               \
+  HOOK(switched, Run, (uint32_t, int64_t), "(actor left, actor entered), see ActorStates")                                              \
+  HOOK(hosted, Run, (uint32_t, Owned), "(actor number, what the supervisor tells of it): a packed worker is to host it")                \
+  HOOK(left, Run, (uint64_t, ExitReason), "(offset of the actor, reason): a packed worker has let it go")                               \
   HOOK(thread, Run, (bool), "(False): starts a thread that calls serve_beside(); (True): watch_packed()")
 
 namespace reactor {

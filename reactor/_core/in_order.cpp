@@ -9,7 +9,8 @@ namespace {
 bool before(Message* a, Message* b) { return !b || compare(tag_of(a), tag_of(b)) < 0; }
 
 bool ancestor(TagView a, TagView b) {
-  return (a.depth == 0 && a.root == roots_of(b.root)) || (a.root == b.root && a.depth <= b.depth && std::equal(a.tail, a.tail + a.depth, b.tail));
+  return (a.depth == 0 && a.root == roots_of(b.root)) ||
+         (a.root == b.root && a.depth <= b.depth && std::equal(a.tail, a.tail + a.depth, b.tail));
 }
 
 Candidate parked_front(const std::pair<const Tag, Batch>& entry) {
@@ -40,7 +41,8 @@ Candidate least(Served& s, bool& several, bool& drivers) {
   each_head(s, true, [&](const Candidate& c) {
     ++n;
     const uint64_t driver = driver_of(c.message->stamp);
-    if (driver != driver_of(best.message ? best.message->stamp : s.parked.empty() ? c.message->stamp : s.parked.begin()->first.root)) drivers = true;
+    if (driver != driver_of(best.message ? best.message->stamp : s.parked.empty() ? c.message->stamp : s.parked.begin()->first.root))
+      drivers = true;
     if (before(c.message, best.message)) best = c;
   });
   // The batches lie by their makers. All that a call's descendants have made lies behind what it made itself, and before the next.

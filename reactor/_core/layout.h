@@ -271,27 +271,27 @@ enum class InboxState : uint32_t { Open = 0, Ending, Dead };
 
 // Flags of an actor that its callers and the actor itself set, and all processes read; see order.h.
 enum OrderFlag : uint32_t {
-  kSeveral = 1,    // its handle was given to somebody: there may be several callers
-  kOpenActor = 2, // it was given a handle or a ref: its calls may have further ones as consequences
+  kSeveral = 1,  // its handle was given to somebody: there may be several callers
+  kOpenActor = 2,  // it was given a handle or a ref: its calls may have further ones as consequences
   kPhysical = 4,  // it runs several calls at a time: its messages are taken as they come, and its calls hold nobody
 };
 
 // The inbox of an actor: its channels, one per caller.
 struct alignas(64) Inbox {
-  atomic<Off> channels;      // list, pushed by callers
-  atomic<uint32_t> proc;     // slot of the serving process, kNoProc until it starts
+  atomic<Off> channels;  // list, pushed by callers
+  atomic<uint32_t> proc;  // slot of the serving process, kNoProc until it starts
   atomic<InboxState> state;
-  atomic<Off> reason;        // Object that tells why it died; set before state becomes Dead
-  atomic<Off> creation;      // the constructor call (a Message), kept for as long as the actor may be made anew; else 0
-  atomic<uint32_t> order;    // OrderFlag
-  uint32_t restarts;         // the actor may be made anew when its process died (restarts.cpp)
-  uint32_t actor;            // its number, as in ActorBody
+  atomic<Off> reason;  // Object that tells why it died; set before state becomes Dead
+  atomic<Off> creation;  // the constructor call (a Message), kept for as long as the actor may be made anew; else 0
+  atomic<uint32_t> order;  // OrderFlag
+  uint32_t restarts;  // the actor may be made anew when its process died (restarts.cpp)
+  uint32_t actor;  // its number, as in ActorBody
 };
 
 struct ActorBody {
   Off inbox;
-  uint32_t actor;            // number within the run, unique
-  uint32_t weak;             // atomic: handles that do not keep the actor alive (those found by name)
+  uint32_t actor;  // number within the run, unique
+  uint32_t weak;  // atomic: handles that do not keep the actor alive (those found by name)
 };
 
 // An encoded value (codec.h): header, then refs[deps + refs], buffers[], the stream, then the buffers, each 64-byte aligned. The first `deps`
@@ -304,7 +304,7 @@ struct ValueHeader {
   uint32_t buffers;
 };
 struct BufferEntry {
-  uint64_t at;               // from the start of the value; with kShownBuffer, of the arguments' value
+  uint64_t at;  // from the start of the value; with kShownBuffer, of the arguments' value
   uint64_t size;
   bool shown() const { return at & kShownBuffer; }
   uint64_t offset() const { return at & ~kShownBuffer; }
@@ -314,42 +314,42 @@ struct BufferEntry {
 enum class MessageKind : uint8_t { Call = 1, Create, Task, Skip };
 
 // Message::flags
-constexpr uint8_t kReplayed = 1;   // the call followed a recording
+constexpr uint8_t kReplayed = 1;  // the call followed a recording
 constexpr uint8_t kStreaming = 2;  // its results are a stream's completion and first link (stream.h)
-constexpr uint8_t kOnBoard = 8;    // the call is on a board (order.h)
-constexpr uint8_t kStamped = 16;   // it tells when it was sent
-constexpr uint8_t kDynamic = 4;    // its result is the list of what its generator yields
+constexpr uint8_t kOnBoard = 8;  // the call is on a board (order.h)
+constexpr uint8_t kStamped = 16;  // it tells when it was sent
+constexpr uint8_t kDynamic = 4;  // its result is the list of what its generator yields
 constexpr uint32_t kForever = 0xffffffff;
 
 // A cancel() of a running call, for the process that runs it.
 struct CancelNote {
   Off next;
-  uint64_t uid;              // of the call's result
-  uint32_t children;         // what it started is to be cancelled too
+  uint64_t uid;  // of the call's result
+  uint32_t children;  // what it started is to be cancelled too
 };
 
 // A call that has been sent. It is followed by the offsets of its further results, the value of its arguments, the time at which it was sent
 // (if the actor may have several callers), and the tail of its tag. A call of an actor is in a channel, a task in a separate block.
 constexpr Off kLetGo = 1;
 struct Message {
-  uint32_t size;             // whole record
+  uint32_t size;  // whole record
   MessageKind kind;
   uint8_t flags;
-  uint16_t method;           // of a task: how deep in other tasks it is nested
-  uint64_t stamp;            // the root of its tag (order.h); where messages are taken as they come: the time of the call
+  uint16_t method;  // of a task: how deep in other tasks it is nested
+  uint64_t stamp;  // the root of its tag (order.h); where messages are taken as they come: the time of the call
   uint32_t actor;
   uint32_t results;
-  Off result;                // first result
-  uint32_t args;             // positional
+  Off result;  // first result
+  uint32_t args;  // positional
   uint16_t kwargs;
-  uint16_t depth;            // length of the tag's tail
-  Off args_object;           // set when the arguments are too large for the channel; kLetGo: they were, see release_message
-  Off function;              // Object of the task's function, or of what a call asks for around its method
+  uint16_t depth;  // length of the tag's tail
+  Off args_object;  // set when the arguments are too large for the channel; kLetGo: they were, see release_message
+  Off function;  // Object of the task's function, or of what a call asks for around its method
   union {
-    uint32_t demand;         // of a task: for what resources it asks
-    uint32_t caller;         // of an actor's call: the Party that made it (order.h)
+    uint32_t demand;  // of a task: for what resources it asks
+    uint32_t caller;  // of an actor's call: the Party that made it (order.h)
   };
-  uint32_t retries;          // how often it may be run again, kForever: without end
+  uint32_t retries;  // how often it may be run again, kForever: without end
   Off* more_results() { return reinterpret_cast<Off*>(this + 1); }
   Off result_at(uint32_t i) { return i ? more_results()[i - 1] : result; }
   uint32_t* tail() { return reinterpret_cast<uint32_t*>(reinterpret_cast<uint8_t*>(this) + size) - depth; }  // see order.h

@@ -30,7 +30,8 @@ inline bool at_its_cap(Heap* h, uint32_t demand, uint64_t of) {
   const Part* parts = hdr->part + d.first;
   int64_t cap = INT64_MAX;
   for (int i = 0; i < d.n; ++i)
-    if (hdr->resource_lent[parts[i].index] && parts[i].amount > 0) cap = std::min(cap, std::max<int64_t>(1, hdr->resource_total[parts[i].index] / parts[i].amount));
+    if (hdr->resource_lent[parts[i].index] && parts[i].amount > 0)
+      cap = std::min(cap, std::max<int64_t>(1, hdr->resource_total[parts[i].index] / parts[i].amount));
   if (cap == INT64_MAX) return false;
   uint32_t high = hdr->pool_high.load(memory_order_acquire);
   for (uint32_t i = 0; i < high && cap > 0; ++i) {

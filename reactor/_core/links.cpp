@@ -32,9 +32,7 @@ PyObject* link_proc(PyObject* self, void*) {
 }
 PyObject* link_actor(PyObject* self, void*) { return PyLong_FromUnsignedLong(reinterpret_cast<PyLink*>(self)->actor); }
 PyObject* link_uid(PyObject* self, void*) { return PyLong_FromUnsignedLongLong(reinterpret_cast<PyLink*>(self)->uid); }
-PyObject* link_stale(PyObject* self, void*) {
-  return PyBool_FromLong(!ctx || reinterpret_cast<PyLink*>(self)->epoch != epoch);
-}
+PyObject* link_stale(PyObject* self, void*) { return PyBool_FromLong(!ctx || reinterpret_cast<PyLink*>(self)->epoch != epoch); }
 PyObject* link_offset(PyObject* self, void*) {
   auto* l = reinterpret_cast<PyLink*>(self);
   return link_live(l) ? PyLong_FromUnsignedLongLong(ctx->heap->off(l->object)) : nullptr;
@@ -54,9 +52,8 @@ PyObject* link_create(PyObject* self, PyObject* args) {
     all.push_back(v);
   }
   CallSpec spec{1, 0, -1, nullptr, nullptr};
-  PyObject* r = guarded([&] {
-    return call_method(reinterpret_cast<PyLink*>(self), spec, MessageKind::Create, 0, all.data(), PyTuple_GET_SIZE(a), names);
-  });
+  PyObject* r = guarded(
+      [&] { return call_method(reinterpret_cast<PyLink*>(self), spec, MessageKind::Create, 0, all.data(), PyTuple_GET_SIZE(a), names); });
   Py_DECREF(names);
   return r;
 }
@@ -70,7 +67,8 @@ PyGetSetDef link_getset[] = {{"weak", link_weak, nullptr, "whether it does not k
                              {"offset", link_offset, nullptr, "where the actor's object lies in the shared heap", nullptr},
                              {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef link_methods[] = {{"create", link_create, METH_VARARGS, "send the constructor call"}, {nullptr, nullptr, 0, nullptr}};
-PyMemberDef link_members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(PyLink, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef link_members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(PyLink, weakrefs), READONLY, nullptr},
+                              {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot link_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(link_dealloc)},
                             {Py_tp_new, reinterpret_cast<void*>(refuse_new)},
                             {Py_tp_getset, link_getset},
@@ -91,7 +89,8 @@ void drop_weak(Local& l, Object* actor) {
   ActorBody body;
   memcpy(&body, actor->body, sizeof body);
   bool last = weak_count(actor).fetch_sub(1, memory_order_acq_rel) == 1;
-  if (last && l.heap->at<Inbox>(body.inbox)->state.load(memory_order_acquire) == InboxState::Dead) send_control(Control::Release, l.heap->off(actor));
+  if (last && l.heap->at<Inbox>(body.inbox)->state.load(memory_order_acquire) == InboxState::Dead)
+    send_control(Control::Release, l.heap->off(actor));
 }
 
 PyObject* new_link(Object* o, bool take, bool weak) {

@@ -213,7 +213,8 @@ inline void tell_held(Local& l) {
   h->finished.fetch_add(1, memory_order_seq_cst);
   uint32_t high = h->proc_high.load(memory_order_acquire);
   for (uint32_t i = 0; i < high; ++i)
-    if (l.heap->procs[i].held.load(memory_order_relaxed) && ring(l.heap, &l.heap->procs[i].bell)) l.proc->wakes.fetch_add(1, memory_order_relaxed);
+    if (l.heap->procs[i].held.load(memory_order_relaxed) && ring(l.heap, &l.heap->procs[i].bell))
+      l.proc->wakes.fetch_add(1, memory_order_relaxed);
 }
 
 // Marks the object done and wakes who waits, unless it is done already. The value (or reason) has been written; the

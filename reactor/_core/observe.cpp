@@ -5,7 +5,6 @@
 #include <tuple>
 #include <sys/wait.h>
 
-
 namespace reactor {
 namespace {
 
@@ -159,7 +158,9 @@ nb::list recordings(double timeout) {
     ~Collecting() { collecting = false; }
   } scope;
   uint32_t round = ctx->header->recording_round.fetch_add(1) + 1;
-  auto asked = [](Proc& p) { return &p != ctx->proc && p.state.load() == ProcState::Live && (p.kind == ProcKind::Actor || p.kind == ProcKind::Pool); };
+  auto asked = [](Proc& p) {
+    return &p != ctx->proc && p.state.load() == ProcState::Live && (p.kind == ProcKind::Actor || p.kind == ProcKind::Pool);
+  };
   uint64_t deadline = now_ns() + uint64_t(timeout * 1e9);
   for (uint32_t i = 0; i < ctx->header->proc_high.load(); ++i)
     if (asked(ctx->heap->procs[i])) ring(ctx->heap, &ctx->heap->procs[i].bell);
@@ -173,7 +174,8 @@ nb::list recordings(double timeout) {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
     // Taken out, so that nobody else drops it meanwhile.
-    Off off = asked(p) && int32_t(p.recording_round.load(memory_order_acquire) - round) >= 0 ? p.recording.exchange(0, memory_order_acq_rel) : 0;
+    Off off =
+        asked(p) && int32_t(p.recording_round.load(memory_order_acquire) - round) >= 0 ? p.recording.exchange(0, memory_order_acq_rel) : 0;
     if (!off) continue;
     auto* o = ctx->heap->at<Object>(off);
     PyObject* data = decode_object(o);
@@ -347,7 +349,8 @@ nb::dict proc_info(uint32_t slot) {
   d["exit_reason"] = int(p.exit_reason.load());
   d["executed"] = p.executed.load();
   d["demand"] = p.demand.load();
-  d["running"] = nb::steal(PyUnicode_DecodeUTF8(p.running, Py_ssize_t(strnlen(p.running, sizeof p.running)), "ignore"));  // a cut may be inside of a letter
+  d["running"] = nb::steal(
+      PyUnicode_DecodeUTF8(p.running, Py_ssize_t(strnlen(p.running, sizeof p.running)), "ignore"));  // a cut may be inside of a letter
   return d;
 }
 

@@ -146,7 +146,8 @@ template <class Matters, class Found> void Order::each_open(Board* b, uint32_t a
     for (auto& s : c->slot) {
       uint64_t id = s.id.load(memory_order_acquire);
       if (!id) continue;
-      if (s.word[kRootWord].load(memory_order_relaxed) > last_root || !unfinished(heap_, s.word[0].load(memory_order_relaxed), id)) continue;
+      if (s.word[kRootWord].load(memory_order_relaxed) > last_root || !unfinished(heap_, s.word[0].load(memory_order_relaxed), id))
+        continue;
       OpenCall x;
       uint64_t words[kOpenWords];
       for (size_t i = 0; i < kOpenWords; ++i) words[i] = s.word[i].load(memory_order_relaxed);
@@ -173,8 +174,7 @@ void Order::senders(uint32_t actor, std::vector<OpenCall>& calls) {
   read_notices();
   for (Off off = header_->boards.load(memory_order_seq_cst); off;) {
     auto* b = heap_->at<Board>(off);
-    each_open(
-        b, actor, UINT64_MAX, [](const OpenCall&) { return true; }, [&](const OpenCall& x) { return calls.push_back(x), true; });
+    each_open(b, actor, UINT64_MAX, [](const OpenCall&) { return true; }, [&](const OpenCall& x) { return calls.push_back(x), true; });
     off = b->next.load(memory_order_acquire);
   }
 }

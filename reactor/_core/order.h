@@ -47,7 +47,7 @@ namespace reactor {
 constexpr uint32_t kMaxTag = 40;  // words of a tag's tail
 
 struct TagView {
-  uint64_t root;         // the driver's call
+  uint64_t root;  // the driver's call
   const uint32_t* tail;  // the numbers of the calls below it
   uint32_t depth;
 };
@@ -132,15 +132,15 @@ inline uint64_t pair_of(Party caller, Party holder) { return uint64_t(caller) <<
 
 // What is known of an open call. A copy; on a board the same in words.
 struct OpenCall {
-  Off result = 0;         // its first result: done when the call is
-  uint64_t target = 0;    // number of the actor on which it runs, or its function's uid
+  Off result = 0;  // its first result: done when the call is
+  uint64_t target = 0;  // number of the actor on which it runs, or its function's uid
   uint64_t root = 0;
-  uint32_t actor = 0;     // 0: a task
+  uint32_t actor = 0;  // 0: a task
   uint16_t depth = 0;
-  uint16_t holds = 0;     // actors of which a task was given handles; kAnybody: more than fit
+  uint16_t holds = 0;  // actors of which a task was given handles; kAnybody: more than fit
   uint32_t tail[kMaxTag];
   uint32_t hold[8];
-  char name[40] = {};     // of the method or function, for messages
+  char name[40] = {};  // of the method or function, for messages
   TagView tag() const { return {root, tail, depth}; }
   Party party() const { return party_of(actor, target); }
 };
@@ -162,9 +162,9 @@ struct alignas(64) BoardChunk {
 };
 static_assert(sizeof(BoardChunk) <= 8128);
 struct alignas(64) Board {
-  atomic<Off> next;         // in Header::boards, never removed while the run lasts
+  atomic<Off> next;  // in Header::boards, never removed while the run lasts
   atomic<uint32_t> producer;
-  atomic<uint64_t> version; // counts the calls put on it
+  atomic<uint64_t> version;  // counts the calls put on it
   atomic<Off> first;
 };
 
@@ -172,8 +172,8 @@ enum class NoticeKind : uint32_t { Holds = 0, Wide, Relaxed };
 struct alignas(64) Notice {
   Off next;
   NoticeKind kind;
-  uint32_t to;              // Holds: `who` has a handle of it
-  uint64_t who;             // Relaxed: pair_of(caller, holder)
+  uint32_t to;  // Holds: `who` has a handle of it
+  uint64_t who;  // Relaxed: pair_of(caller, holder)
 };
 
 // This process's part. Guarded by the GIL.
@@ -212,14 +212,14 @@ class Order {
   Header* header_;
   Board* board_ = nullptr;
   std::vector<OpenSlot*> all_, free_;
-  std::unordered_set<uint64_t> noted_;                          // notices that this process has given, hashed
-  Off newest_ = 0;                                              // the notices read
-  std::unordered_map<uint32_t, std::vector<uint32_t>> holders_; // actor -> who holds it
+  std::unordered_set<uint64_t> noted_;  // notices that this process has given, hashed
+  Off newest_ = 0;  // the notices read
+  std::unordered_map<uint32_t, std::vector<uint32_t>> holders_;  // actor -> who holds it
   std::unordered_set<uint64_t> wide_, relaxed_;
-  std::unordered_map<Party, uint32_t> relaxed_callers_;         // holder -> how many callers are relaxed against it
+  std::unordered_map<Party, uint32_t> relaxed_callers_;  // holder -> how many callers are relaxed against it
   std::unordered_set<Party> relaxed_by_all_;
-  std::vector<std::pair<Off, uint64_t>> before_, now_;          // boards and their versions, in may_start
-  uint32_t of_ = 0;                                             // the actor that the next two are about
+  std::vector<std::pair<Off, uint64_t>> before_, now_;  // boards and their versions, in may_start
+  uint32_t of_ = 0;  // the actor that the next two are about
   std::unordered_set<uint32_t> reachers_;
   bool of_wide_ = false;
 };

@@ -131,7 +131,8 @@ struct Outgoing {
   void make_results(uint16_t kind, uint32_t actor = 0) {
     if (wanted == 0) kind |= kSeen;  // as in Ray, nobody wants to know
     for (; made < results.size(); ++made) {
-      results[made] = made && wanted == kStreamResult ? new_stream_link({0, spec.window, spec.per_yield}, 2) : new_object(ctx->local, wanted == 0 ? 1 : 2, kind);
+      results[made] = made && wanted == kStreamResult ? new_stream_link({0, spec.window, spec.per_yield}, 2)
+                                                      : new_object(ctx->local, wanted == 0 ? 1 : 2, kind);
       memcpy(results[made]->body, &actor, sizeof actor);
     }
   }
@@ -142,7 +143,10 @@ struct Outgoing {
   void fill(Message* m, MessageKind kind) {
     m->size = uint32_t(record_size());
     m->kind = kind;
-    m->flags = (replayed ? kReplayed : 0) | (on_board ? kOnBoard : 0) | (stamped ? kStamped : 0) | (wanted == kStreamResult ? kStreaming : wanted == kDynamicResult ? kDynamic : 0);
+    m->flags = (replayed ? kReplayed : 0) | (on_board ? kOnBoard : 0) | (stamped ? kStamped : 0) |
+               (wanted == kStreamResult    ? kStreaming
+                : wanted == kDynamicResult ? kDynamic
+                                           : 0);
     m->method = 0;
     m->stamp = ctx->tagged ? root : stamp();
     m->actor = 0;

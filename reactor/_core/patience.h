@@ -20,9 +20,9 @@
 namespace reactor {
 
 struct alignas(64) Waited {
-  Off next;                      // in Header::waited, never removed while the run lasts
-  uint64_t pair;                 // pair_of(caller, holder)
-  uint64_t met_ns;               // when it was first met
+  Off next;  // in Header::waited, never removed while the run lasts
+  uint64_t pair;  // pair_of(caller, holder)
+  uint64_t met_ns;  // when it was first met
   atomic<uint64_t> blocked_ns;
   atomic<uint64_t> unwanted_ns;  // a message waited, and nobody for it
 };
@@ -74,7 +74,8 @@ static_assert(kWaitedBuckets == 256);
 inline bool charge(Local& l, uint64_t pair, uint64_t ns, bool wanted, uint64_t now) {
   Waited* w = waited_entry(l, pair, now);
   const Header* h = l.heap->header;
-  if (!wanted) return w->unwanted_ns.fetch_add(ns, memory_order_relaxed) + ns > (h->patience_ns > kUnwantedNs ? h->patience_ns : kUnwantedNs);
+  if (!wanted)
+    return w->unwanted_ns.fetch_add(ns, memory_order_relaxed) + ns > (h->patience_ns > kUnwantedNs ? h->patience_ns : kUnwantedNs);
   uint64_t blocked = w->blocked_ns.fetch_add(ns, memory_order_relaxed) + ns;
   return budget_left(h, w->met_ns, blocked, now) == 0;
 }

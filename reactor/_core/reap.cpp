@@ -205,7 +205,8 @@ void DeadProcess::settle_entries() {
   // The results of a call are shown one after the other while all are noted. (One that another call had stored is shown as well: it has run.)
   bool shown = false;
   for (uint64_t v : entries_)
-    if (tag_of(v) == Entry::Run && !failed_.count(off_of(v)) && kind_of(h_->at<Object>(off_of(v))) != kStreamLink) shown |= is_done(h_->at<Object>(off_of(v)));
+    if (tag_of(v) == Entry::Run && !failed_.count(off_of(v)) && kind_of(h_->at<Object>(off_of(v))) != kStreamLink)
+      shown |= is_done(h_->at<Object>(off_of(v)));
   for (uint64_t v : entries_) {
     Off off = off_of(v);
     switch (tag_of(v)) {

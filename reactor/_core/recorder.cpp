@@ -90,8 +90,7 @@ uint32_t Recorder::record(const OpKey& k, PyObject* name, uint32_t actor, uint32
   if (++parent.children > kNarrow) {
     if (parent.children == kNarrow + 1)
       for (uint32_t c = id; c; c = facts_[c].sibling) wide_[hash_of(at, nodes_[c].key)] = c;
-    else
-      wide_[hash_of(at, k)] = id;
+    else wide_[hash_of(at, k)] = id;
   }
   caller_.at = id;
   changed_ = true;
@@ -147,7 +146,9 @@ void Recorder::begin() {
   caller_.root = caller_.at = root_of(caller_.who);
   OpFacts& root = facts_[caller_.root];
   if (!root.name) {
-    root.name = caller_.name ? PyObject_GetAttrString(caller_.name, "__name__") : caller_.actor ? PyUnicode_FromString("__init__") : nullptr;
+    root.name = caller_.name    ? PyObject_GetAttrString(caller_.name, "__name__")
+                : caller_.actor ? PyUnicode_FromString("__init__")
+                                : nullptr;
     PyErr_Clear();
     root.actor = uint32_t(caller_.actor);
   }

@@ -33,7 +33,8 @@ struct OpKey {
   int32_t instruction;
   uint32_t names;        // hash of the keywords
   bool operator==(const OpKey& o) const {
-    return target == o.target && method == o.method && shape == o.shape && code == o.code && instruction == o.instruction && names == o.names;
+    return target == o.target && method == o.method && shape == o.shape && code == o.code && instruction == o.instruction &&
+           names == o.names;
   }
 };
 

@@ -123,7 +123,8 @@ bool add_ref_type(PyObject* module) {
 }
 
 bool make_types(PyObject* module) {
-  return add_ref_type(module) && add_view_type(module) && add_link_type(module) && add_callable_types(module) && add_completion_type(module);
+  return add_ref_type(module) && add_view_type(module) && add_link_type(module) && add_callable_types(module) &&
+         add_completion_type(module);
 }
 
 }  // namespace reactor

@@ -99,10 +99,12 @@ extern PyTypeObject* ref_class;  // what new_ref makes: Ref or a subclass
 
 inline bool is_ref(PyObject* o) { return Py_TYPE(o) == ref_class || PyObject_TypeCheck(o, RefType); }
 Object* ref_object(PyObject* ref);                      // null: stale, Python error set
-PyObject* new_ref(Object* o, bool take, uint32_t note = kNoEntry);  // take: a hold of its own, else the caller's is handed over, with its journal entry if it has one
+PyObject* new_ref(
+    Object* o, bool take,
+    uint32_t note = kNoEntry);  // take: a hold of its own, else the caller's is handed over, with its journal entry if it has one
 // The bytes are pinned or mapped by the caller meanwhile.
 PyView* bare_view(Object* o, uint8_t* data, uint64_t size);  // takes no hold
-PyObject* private_view(PyObject* view);   // the same bytes, writable, copied page by page when written to, or at once: a View or a bytearray
+PyObject* private_view(PyObject* view);  // the same bytes, writable, copied page by page when written to, or at once: a View or a bytearray
 PyObject* new_view(Object* o, uint8_t* data, uint64_t size, Mapping* mapping = nullptr, bool writable = false);
 PyObject* new_link(Object* o, bool take, bool weak = false);
 void drop_weak(Local& l, Object* actor);
@@ -112,7 +114,8 @@ bool make_types(PyObject* module);
 
 // Reads results of a call that just ran into its objects; steals nothing. Shared by serve and Completion.
 // `note`: what is known of the method's results, or null.
-void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note = nullptr, bool given = false);  // given: nobody else has the value
+void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note = nullptr,
+                   bool given = false);  // given: nobody else has the value
 void store_gathered(const Off* results, PyObject* value, PyObject* name);  // of a dynamic call
 // Takes the current Python exception; `dependency`: it is that of an argument, the call was not made.
 void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency = false);

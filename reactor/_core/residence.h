@@ -50,9 +50,7 @@ inline uint64_t head_bytes(const ValueHeader* v) {
   return align_up(sizeof(ValueHeader) + 8 * (uint64_t(v->deps) + v->refs) + sizeof(BufferEntry) * uint64_t(v->buffers), 4096);
 }
 // What a run of `pages` gives back when its value leaves memory.
-inline int64_t gain_of(const ValueHeader* v, uint32_t pages) {
-  return int64_t(uint64_t(pages) * kPage) - int64_t(head_bytes(v));
-}
+inline int64_t gain_of(const ValueHeader* v, uint32_t pages) { return int64_t(uint64_t(pages) * kPage) - int64_t(head_bytes(v)); }
 
 // Counts a reader in. True: the bytes are in memory until unpin(); false: they are in the file, and nothing was counted.
 inline bool pin(Heap* h, Residence* r) {

@@ -165,7 +165,8 @@ void MessageRun::take() {
   read_arguments();
   // A constructor's arguments show in what the actor does; among them is what differs from run to run.
   if (ctx->digesting && kind_ != MessageKind::Create)
-    digest_ = hash_value(ctx->heap, reinterpret_cast<uint8_t*>(message_value(ctx->heap, m_)), kind_ == MessageKind::Call ? method_ : 0, ctx->whole);
+    digest_ = hash_value(ctx->heap, reinterpret_cast<uint8_t*>(message_value(ctx->heap, m_)), kind_ == MessageKind::Call ? method_ : 0,
+                         ctx->whole);
   give_record_back();
   if (!cancelled_) return;
   for (uint32_t i = 1; i < n_; ++i) ctx->heap->at<Object>(results_[i])->state.store(State::Cancelled, memory_order_relaxed);
@@ -275,7 +276,8 @@ void MessageRun::call() {
 }
 
 void MessageRun::hand_on() {
-  Owned token(new_completion(results_.data(), notes_.data(), n_, callable_.get(), flags_, started_, task_note_ == kNoEntry ? nullptr : m_, task_note_));
+  Owned token(new_completion(results_.data(), notes_.data(), n_, callable_.get(), flags_, started_, task_note_ == kNoEntry ? nullptr : m_,
+                             task_note_));
   ArgsAndKwargs given(args_, nargs_);
   if (token) value_ = hooks.deferred(actor_, method_, callable_.get(), given.args.get(), given.kwargs.get(), token.get());
   token.reset();

@@ -322,7 +322,9 @@ static void note_signal(int number) {
 }
 void wake_on_signal(int number) {
   struct sigaction mine;
-  if (sigaction(number, nullptr, &mine) != 0 || mine.sa_flags & SA_SIGINFO || mine.sa_handler == SIG_DFL || mine.sa_handler == SIG_IGN || mine.sa_handler == note_signal) return;
+  if (sigaction(number, nullptr, &mine) != 0 || mine.sa_flags & SA_SIGINFO || mine.sa_handler == SIG_DFL || mine.sa_handler == SIG_IGN ||
+      mine.sa_handler == note_signal)
+    return;
   handled = mine;
   mine.sa_handler = note_signal;
   sigaction(number, &mine, nullptr);

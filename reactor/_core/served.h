@@ -60,7 +60,8 @@ struct Hold {
 };
 
 struct Served {
-  explicit Served(Inbox* in) : in(in), actor(in->actor), by_arrival(ctx->header->ordering == Ordering::Arrival),
+  explicit Served(Inbox* in)
+      : in(in), actor(in->actor), by_arrival(ctx->header->ordering == Ordering::Arrival),
         given(in->order.load(memory_order_relaxed) & kOpenActor) {}
   Inbox* in;
   uint32_t actor;              // its number
@@ -98,7 +99,9 @@ struct Candidate {
 inline TagView tag_of(Message* m) { return {m->stamp, m->tail(), m->depth}; }
 inline uint64_t roots_of(uint64_t root) { return driver_of(root) << kDriverBits; }
 // The tag of the call that made it; of a driver's own, the tag before its first.
-inline TagView maker_of(Message* m) { return {m->depth ? m->stamp : roots_of(m->stamp), m->tail(), m->depth ? last_number(m->tail(), m->depth) : 0}; }
+inline TagView maker_of(Message* m) {
+  return {m->depth ? m->stamp : roots_of(m->stamp), m->tail(), m->depth ? last_number(m->tail(), m->depth) : 0};
+}
 
 void find_channels(Served& s);           // those that callers have opened since
 
@@ -124,10 +127,10 @@ void charge_held(Served& s, const Candidate& chosen);  // it has waited, and run
 inline bool in_order(const Served& s) {
   return ctx->logical && (!s.script.empty() || (s.in->order.load(memory_order_seq_cst) & (kSeveral | kPhysical)) == kSeveral);
 }
-bool serve_one(Served& s);           // runs the next call that can run; false: there is none
+bool serve_one(Served& s);  // runs the next call that can run; false: there is none
 bool served_ready(const Served& s);  // whether serve_one may have something to do, or the actor's end has come; needs no GIL
-bool process_asked();                // somebody wants something of the process itself; needs no GIL
-void answer();                       // does that
-bool is_over(Served& s);             // nobody holds the actor, and all that was sent to it is done
+bool process_asked();  // somebody wants something of the process itself; needs no GIL
+void answer();  // does that
+bool is_over(Served& s);  // nobody holds the actor, and all that was sent to it is done
 
 }  // namespace reactor

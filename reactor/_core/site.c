@@ -86,7 +86,8 @@ void reactor_call_site(PyCodeObject** code, int* instruction) {
     PyCodeObject* c = code_of(f);
     if (!c || is_own(c)) continue;
     *code = c;
-    *instruction = (_PyInterpreterFrame_LASTI(f) - caches_passed(callee) + to_call(c, _PyInterpreterFrame_LASTI(f))) * (int)sizeof(_Py_CODEUNIT);
+    *instruction =
+        (_PyInterpreterFrame_LASTI(f) - caches_passed(callee) + to_call(c, _PyInterpreterFrame_LASTI(f))) * (int)sizeof(_Py_CODEUNIT);
     return;
   }
   *code = NULL;

@@ -65,7 +65,9 @@ Mapping* Mapping::open(Heap* h, Off block) {
   uint64_t size = align_up(value_end(h->at<ValueHeader>(block)), memory_page());
   int file = h->spill_file();
   if (file < 0) {
-    PyErr_SetString(PyExc_OSError, "cannot read a value that was moved to the disk: the program has closed the file descriptor of the spill file, which it had not opened");
+    PyErr_SetString(
+        PyExc_OSError,
+        "cannot read a value that was moved to the disk: the program has closed the file descriptor of the spill file, which it had not opened");
     return nullptr;
   }
   if (size >= kMapped) {
@@ -89,7 +91,8 @@ Reading::Reading(Object* o) : object_(o), value_(value_of(ctx->heap, o)) {
   ctx->local.journal.reserve();
   take_hold(o);
   if (r && pin(ctx->heap, r)) pinned_ = r;
-  note_ = ctx->local.journal.add(ctx->heap->off(o), pinned_ ? Entry::View : Entry::Hold);  // decoding runs code of the program's: it may end here
+  note_ = ctx->local.journal.add(ctx->heap->off(o),
+                                 pinned_ ? Entry::View : Entry::Hold);  // decoding runs code of the program's: it may end here
   if (!r || pinned_) return;
   mapping_ = Mapping::open(ctx->heap, o->block);
   value_ = mapping_ ? mapping_->base() : nullptr;

@@ -78,7 +78,8 @@ PyObject* next_item(PyRef* link, PyRef* completion, uint64_t deadline, PyObject*
 }
 
 Stream::Stream(Off* results, uint32_t* notes, Message* block, PyObject* name)
-    : results_(results), notes_(notes), block_(block), name_(name), at_(*link_body(object_at(results[1]))), skip_(at_.index), most_(most_values()) {
+    : results_(results), notes_(notes), block_(block), name_(name), at_(*link_body(object_at(results[1]))), skip_(at_.index),
+      most_(most_values()) {
   at_.index = 0;
   if (ctx->inline_mode) at_.window = 0;  // nobody can read while the generator runs
 }
@@ -95,7 +96,8 @@ bool Stream::publish(PyObject* value) {
     return true;
   }
   if (value && at_.index >= most_) {
-    PyErr_Format(PyExc_ValueError, "a generator can give %llu values at most (RAY_max_num_generator_returns)", static_cast<unsigned long long>(most_));
+    PyErr_Format(PyExc_ValueError, "a generator can give %llu values at most (RAY_max_num_generator_returns)",
+                 static_cast<unsigned long long>(most_));
     return false;
   }
   Object* v = new_object(ctx->local, 1);
@@ -217,7 +219,8 @@ bool Stream::wait_to_be_let_on() {
 
 bool Stream::drain(PyObject* generator) {
   if (!PyIter_Check(generator)) {
-    PyErr_Format(PyExc_ValueError, "a call with num_returns=\"streaming\" must return a generator, not %.100s", Py_TYPE(generator)->tp_name);
+    PyErr_Format(PyExc_ValueError, "a call with num_returns=\"streaming\" must return a generator, not %.100s",
+                 Py_TYPE(generator)->tp_name);
     return false;
   }
   uint32_t mine = epoch;

@@ -32,9 +32,9 @@ namespace reactor {
 
 // At the end of a pending link's body; a link's value does not reach so far.
 struct LinkBody {
-  uint64_t index;       // of the value
-  uint32_t window;      // values that may be unread before the producer waits, 0: any number
-  uint32_t per_yield;   // values in one yield
+  uint64_t index;  // of the value
+  uint32_t window;  // values that may be unread before the producer waits, 0: any number
+  uint32_t per_yield;  // values in one yield
 };
 constexpr size_t kLinkBodyAt = sizeof(Object::body) - sizeof(LinkBody);
 
@@ -57,15 +57,15 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  bool item(PyObject* value);   // publishes what one yield gave; false: Python error set
-  Owned gate();                 // a new ref to wait for before the generator goes on; null: none, or Python error set
+  bool item(PyObject* value);  // publishes what one yield gave; false: Python error set
+  Owned gate();  // a new ref to wait for before the generator goes on; null: none, or Python error set
   // Of the window over all streams: tickets of which one is to be waited for, all of them in use by others at most for a moment
   // when there is none. True: the generator may give one more value.
   bool let_on(std::vector<PyRef*>& open);
   bool drain(PyObject* generator);  // runs it to its end; false: Python error set
   // No more values. The result of the completion is stored, for the caller to complete: None, or cancelled.
   void end();
-  void fail();                  // the current Python exception is the last value
+  void fail();  // the current Python exception is the last value
   bool unwanted() const;
 
  private:
@@ -76,11 +76,11 @@ class Stream {
   Message* block_;
   PyObject* name_;
   LinkBody at_;
-  uint64_t skip_;               // values that an earlier run has given
-  uint64_t most_;               // values that there may be
-  bool wait_to_be_let_on();     // false: Python error set
+  uint64_t skip_;  // values that an earlier run has given
+  uint64_t most_;  // values that there may be
+  bool wait_to_be_let_on();  // false: Python error set
   std::vector<Owned> tickets_;
-  bool making_ = false;         // counted in Context::streams_making
+  bool making_ = false;  // counted in Context::streams_making
 };
 
 // Supervisor: the pending link of a call whose process died, made the second result of its block; the link before it, if it was

@@ -26,8 +26,17 @@ Hand* make_hand() { return hand = new Hand; }  // its thread lives as long as th
 
 Execution put_away() {
   Host& p = *ctx->host;
-  Execution e{ctx->running_callable, ctx->running_message, std::move(ctx->children), ctx->running, ctx->running_uid,
-              ctx->running_actor, ctx->mark, {}, p.running, p.call, p.in_method()};
+  Execution e{ctx->running_callable,
+              ctx->running_message,
+              std::move(ctx->children),
+              ctx->running,
+              ctx->running_uid,
+              ctx->running_actor,
+              ctx->mark,
+              {},
+              p.running,
+              p.call,
+              p.in_method()};
   e.here.assign(ctx->here);
   e.issued = ctx->issued;
   e.level = ctx->level;

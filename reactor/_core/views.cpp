@@ -22,8 +22,18 @@ bool has_copies(uint8_t* data, uint64_t size) {
   int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return true;
   uint64_t found[3];
-  PageScan scan{sizeof scan, 0, reinterpret_cast<uint64_t>(data), reinterpret_cast<uint64_t>(data) + size, 0, reinterpret_cast<uint64_t>(found), 1, 1,
-                kIsFile, kIsFile, kIsPresent | kIsSwapped, kIsPresent};
+  PageScan scan{sizeof scan,
+                0,
+                reinterpret_cast<uint64_t>(data),
+                reinterpret_cast<uint64_t>(data) + size,
+                0,
+                reinterpret_cast<uint64_t>(found),
+                1,
+                1,
+                kIsFile,
+                kIsFile,
+                kIsPresent | kIsSwapped,
+                kIsPresent};
   int regions = ioctl(fd, kPageScan, &scan);
   close(fd);
   return regions != 0;

@@ -44,24 +44,23 @@ void bind_constants(nb::module_& m) {
                number("IDLE_POOL", ExitReason::IdlePool), number("SYSTEM_EXIT", ExitReason::SystemExit),
                number("DRAINED", ExitReason::Drained), number("FINISHED", ExitReason::Finished)});
   add_numbers(m, "reactor._core.ProcKind", "of a process (new_proc, proc_info)",
-              {number("DRIVER", ProcKind::Driver), number("SUPERVISOR", ProcKind::Supervisor),
-               number("ACTOR", ProcKind::Actor), number("POOL", ProcKind::Pool)});
+              {number("DRIVER", ProcKind::Driver), number("SUPERVISOR", ProcKind::Supervisor), number("ACTOR", ProcKind::Actor),
+               number("POOL", ProcKind::Pool)});
   add_numbers(m, "reactor._core.InboxState", "of an actor (Link.state)",
               {number("OPEN", InboxState::Open), number("ENDING", InboxState::Ending), number("DEAD", InboxState::Dead)});
   add_numbers(m, "reactor._core.StreamState", "what the consumer of a stream would get now (item_state)",
-              {number("PENDING", StreamState::Pending), number("CLOSING", StreamState::Closing),
-               number("ITEM", StreamState::Item), number("END", StreamState::End), number("FAILED", StreamState::Failed)});
+              {number("PENDING", StreamState::Pending), number("CLOSING", StreamState::Closing), number("ITEM", StreamState::Item),
+               number("END", StreamState::End), number("FAILED", StreamState::Failed)});
   add_numbers(m, "reactor._core.Ordering", "in which order an actor runs its calls",
               {number("ARRIVAL", Ordering::Arrival), number("LOGICAL", Ordering::Logical), number("STRICT", Ordering::Strict)});
   add_numbers(m, "reactor._core.Digest", "how much of each value the digest reads",
               {number("NONE", Digest::None), number("SAMPLED", Digest::Sampled), number("FULL", Digest::Full)});
-  add_numbers(m, "reactor._core.Outcome", "of a message that order has held back for too long (hook relaxed)",
-              {number("RELAXED", Outcome::Relaxed), number("REFUSED", Outcome::Refused),
-               number("NOT_AS_RECORDED", Outcome::NotAsRecorded)});
+  add_numbers(
+      m, "reactor._core.Outcome", "of a message that order has held back for too long (hook relaxed)",
+      {number("RELAXED", Outcome::Relaxed), number("REFUSED", Outcome::Refused), number("NOT_AS_RECORDED", Outcome::NotAsRecorded)});
   add_numbers(m, "reactor._core.Control", "first byte of a message of the core to the supervisor",
               {number("RELEASE", Control::Release), number("DRAIN", Control::Drain), number("SPAWN", Control::Spawn),
-               number("RESOURCES", Control::Resources), number("REFUSE", Control::Refuse),
-               number("SPILLED", Control::Spilled)});
+               number("RESOURCES", Control::Resources), number("REFUSE", Control::Refuse), number("SPILLED", Control::Spilled)});
   add_numbers(m, "reactor._core.OpKind", "of a recorded operation",
               {number("CALL", OpKind::Call), number("CREATE", OpKind::Create), number("TASK", OpKind::Task), number("PUT", OpKind::Put)});
   add_numbers(m, "reactor._core.SegmentEnd", "where the caller of a recorded segment waits",

@@ -32,17 +32,32 @@ void bind_observation(nb::module_& m) {
   add_line_counter(m);
   m.def("set_recording", &set_recording, nb::arg("on"));
   m.def("set_own_directory", [](const std::string& path) { reactor_own_directory(path.c_str()); }, nb::arg("path"));
-  m.def("set_tracing", [](bool on) { need_ctx(); ctx->tracing = on; }, nb::arg("on"));
+  m.def(
+      "set_tracing",
+      [](bool on) {
+        need_ctx();
+        ctx->tracing = on;
+      },
+      nb::arg("on"));
   m.def("recordings", &recordings, nb::arg("timeout"), nb::call_guard<Using>());
   m.def("counters", &counters, nb::call_guard<Using>());
-  m.def("count_physical", [] { need_ctx(); ctx->proc->physical.fetch_add(1); });
+  m.def("count_physical", [] {
+    need_ctx();
+    ctx->proc->physical.fetch_add(1);
+  });
   m.def("stats", &stats, nb::call_guard<Using>());
   m.def("waits", &waits, nb::arg("from_") = -1, nb::call_guard<Using>());
   m.def("digest", &digest, nb::call_guard<Using>());
   m.def("memory_page", &memory_page, "bytes of the pages that values are aligned for");
-  m.def("store_used", [] { need_ctx(); return ctx->header->store_used.load(); });
+  m.def("store_used", [] {
+    need_ctx();
+    return ctx->header->store_used.load();
+  });
   m.def("spilling", &spilling);
-  m.def("large_values", [] { need_ctx(); return ctx->header->runs_used.load(); });
+  m.def("large_values", [] {
+    need_ctx();
+    return ctx->header->runs_used.load();
+  });
 }
 
 }  // namespace reactor

@@ -34,26 +34,36 @@ void bind_placement(nb::module_& m) {
   });
   m.def("serve_beside", &serve_beside);
   m.def("watch_packed", &watch_packed);
-  m.def("beside", [](nb::object call, nb::object argument) {
-    PyObject* r = beside(call.ptr(), argument.ptr());
-    if (!r) throw nb::python_error();
-    return steal(r);
-  }, nb::arg("call"), nb::arg("argument").none());
+  m.def(
+      "beside",
+      [](nb::object call, nb::object argument) {
+        PyObject* r = beside(call.ptr(), argument.ptr());
+        if (!r) throw nb::python_error();
+        return steal(r);
+      },
+      nb::arg("call"), nb::arg("argument").none());
   m.def("renew_state", [](uint32_t actor) { ctx->states->renew(actor); }, nb::arg("actor"), nb::call_guard<Using>());
   m.def("enter_state", [](uint32_t actor) { ctx->states->enter(actor); }, nb::arg("actor"), nb::call_guard<Using>());
   m.def("always_exchange", [](bool on) { ctx->states->always_call(on); }, nb::arg("on"), nb::call_guard<Using>());
-  m.def("exchange_memory", [](std::vector<std::tuple<uint64_t, uint64_t>> places, nb::handle gauss_of) {
-    for (auto [at, size] : places) ctx->states->add(reinterpret_cast<uint8_t*>(at), size);
-    if (!gauss_of.is_none()) ctx->states->keep_gauss(gauss_of.ptr());
-  }, nb::arg("places"), nb::arg("gauss_of").none());
-  m.def("exchange_threads", [](uint64_t get, uint64_t set, int most) {
-    ctx->states->add(reinterpret_cast<int (*)()>(get), reinterpret_cast<void (*)(int)>(set), most);
-  }, nb::arg("get"), nb::arg("set"), nb::arg("most"));
-  m.def("exchange_environment", [](nb::dict environ, nb::bytes name) { ctx->states->keep_variable(environ.ptr(), name.ptr()); },
-        nb::arg("environ"), nb::arg("name"));
-  m.def("exchange_variable", [](nb::dict module, nb::str name, nb::object make) {
-    ctx->states->add(module.ptr(), name.ptr(), make.ptr());
-  }, nb::arg("module"), nb::arg("name"), nb::arg("make"));
+  m.def(
+      "exchange_memory",
+      [](std::vector<std::tuple<uint64_t, uint64_t>> places, nb::handle gauss_of) {
+        for (auto [at, size] : places) ctx->states->add(reinterpret_cast<uint8_t*>(at), size);
+        if (!gauss_of.is_none()) ctx->states->keep_gauss(gauss_of.ptr());
+      },
+      nb::arg("places"), nb::arg("gauss_of").none());
+  m.def(
+      "exchange_threads",
+      [](uint64_t get, uint64_t set, int most) {
+        ctx->states->add(reinterpret_cast<int (*)()>(get), reinterpret_cast<void (*)(int)>(set), most);
+      },
+      nb::arg("get"), nb::arg("set"), nb::arg("most"));
+  m.def(
+      "exchange_environment", [](nb::dict environ, nb::bytes name) { ctx->states->keep_variable(environ.ptr(), name.ptr()); },
+      nb::arg("environ"), nb::arg("name"));
+  m.def(
+      "exchange_variable", [](nb::dict module, nb::str name, nb::object make) { ctx->states->add(module.ptr(), name.ptr(), make.ptr()); },
+      nb::arg("module"), nb::arg("name"), nb::arg("make"));
 }
 
 }  // namespace reactor

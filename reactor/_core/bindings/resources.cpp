@@ -94,14 +94,26 @@ void fail_waiting_tasks(nb::handle reason, int64_t demand, uint32_t setting) {
 
 void bind_resources(nb::module_& m) {
   m.def("register_resource", &register_resource, nb::arg("name"), nb::arg("total"), nb::arg("lent") = false, nb::call_guard<Using>());
-  m.def("add_resource", [](uint32_t i, int64_t n) { add_resource(i, n); kick_queues(); }, nb::arg("index"), nb::arg("amount"), nb::call_guard<Using>());
+  m.def(
+      "add_resource",
+      [](uint32_t i, int64_t n) {
+        add_resource(i, n);
+        kick_queues();
+      },
+      nb::arg("index"), nb::arg("amount"), nb::call_guard<Using>());
   m.def("forget_resource", &forget_resource, nb::arg("index"), nb::call_guard<Using>());
   m.def("resources", &resources, nb::call_guard<Using>());
   m.def("held_resources", &held_resources, nb::call_guard<Using>());
   m.def("demand", &demand, nb::arg("parts"), nb::arg("setting") = 0, nb::call_guard<Using>());
   m.def("retire_demand", [](uint32_t d) { ctx->header->demand[d].retired.store(1); }, nb::arg("demand"), nb::call_guard<Using>());
   m.def("take_resources", &take_demand, nb::arg("demand"));
-  m.def("give_resources", [](uint32_t d) { give_resources(ctx->header, d); kick_queues(); }, nb::arg("demand"), nb::call_guard<Using>());
+  m.def(
+      "give_resources",
+      [](uint32_t d) {
+        give_resources(ctx->header, d);
+        kick_queues();
+      },
+      nb::arg("demand"), nb::call_guard<Using>());
   m.def("set_actors_waiting", [](uint32_t n) { ctx->header->actors_waiting.store(n); }, nb::arg("count"));
   m.def("task_before", [](uint64_t uid) { return task_before(ctx->heap, uid); }, nb::arg("uid"), nb::call_guard<Using>());
   m.def("fail_tasks", &fail_waiting_tasks, nb::arg("reason"), nb::arg("demand") = -1, nb::arg("setting") = 0);

@@ -37,8 +37,11 @@ int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, 
            std::pair<double, double> patience, int digesting, bool keeping, bool head) {
   Heap* h = Heap::create(capacity, store_limit, cores);
   if (!h->give_back(h->page_at(0), kPage) &&
-      PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "init: this kernel cannot take memory back from the object store (%s): the session keeps the largest amount of memory that it has "
-                       "used, even after values were moved to the disk. Set init(object_store_memory=) below the available memory", strerror(errno)) != 0) {
+      PyErr_WarnFormat(
+          PyExc_RuntimeWarning, 1,
+          "init: this kernel cannot take memory back from the object store (%s): the session keeps the largest amount of memory that it has "
+          "used, even after values were moved to the disk. Set init(object_store_memory=) below the available memory",
+          strerror(errno)) != 0) {
     delete h;
     throw nb::python_error();
   }
@@ -79,7 +82,8 @@ void leave_to_others() {
   c->local.failure_unseen = nullptr;  // nobody is left to be told
   c->local.journal.clear_all(Entry::Hold, [&](Off off) { drop_hold(c->local, c->heap->at<Object>(off)); });
   c->local.journal.clear_all(Entry::Weak, [&](Off off) { drop_weak(c->local, c->heap->at<Object>(off)); });
-  c->local.journal.clear_all(Entry::Channel, [&](Off off) { c->heap->at<Channel>(off)->closed.store(ProducerState::Closed, memory_order_release); });
+  c->local.journal.clear_all(Entry::Channel,
+                             [&](Off off) { c->heap->at<Channel>(off)->closed.store(ProducerState::Closed, memory_order_release); });
   if (c->proc->awake.exchange(0)) c->header->awake.fetch_sub(1);
   has_none(c->header, c->proc);
   c->proc->bell.sleeping.store(1);
@@ -187,8 +191,8 @@ void abort_run() {
 
 void bind_run(nb::module_& m) {
   m.def("create", &create, nb::arg("capacity"), nb::arg("store_limit"), nb::arg("cores"), nb::arg("inline_mode"), nb::arg("spill") = -1,
-        nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("patience") = std::pair(0.1, 0.1), nb::arg("digesting") = 0, nb::arg("keeping") = false,
-        nb::arg("head") = false);
+        nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("patience") = std::pair(0.1, 0.1), nb::arg("digesting") = 0,
+        nb::arg("keeping") = false, nb::arg("head") = false);
   m.def("close", &close_context);
   m.def("detach", &leave_to_parent);
   m.def("attached", [] { return ctx != nullptr; });

@@ -70,9 +70,15 @@ void bind_running_call(nb::module_& m) {
   m.def("cancel_wanted", [] { return ctx && ctx->running_uid && ctx->proc->cancel.load() == ctx->running_uid; });
   m.def("take_retry", [] { return ctx && take_retry(ctx->running_message); });
   m.def("unwanted", [] { return ctx && ctx->running && ctx->heap->at<Object>(ctx->running)->unwanted.load() == 1; });
-  m.def("leave_after_task", [] { if (ctx) ctx->leave_after = true; });
-  m.def("depart", [] { if (ctx) ctx->departing = ctx->running_actor; });
-  m.def("mark_unflushed", [] { if (ctx) ctx->unflushed = true; });
+  m.def("leave_after_task", [] {
+    if (ctx) ctx->leave_after = true;
+  });
+  m.def("depart", [] {
+    if (ctx) ctx->departing = ctx->running_actor;
+  });
+  m.def("mark_unflushed", [] {
+    if (ctx) ctx->unflushed = true;
+  });
   m.def("running", [] { return ctx ? nb::make_tuple(ctx->running_uid, ctx->running_actor) : nb::make_tuple(0, 0); });
   m.def("running_tag", [] { return steal(ctx && ctx->level ? tag_tuple(ctx->here) : PyTuple_New(0)); });
   m.def("running_name", []() -> nb::object {

@@ -78,7 +78,8 @@ int export_ref(nb::handle h) {
 
 // A ref of class `cls` to an object that nobody has: what an id alone is good for.
 nb::object bare_ref(nb::handle cls, uint64_t uid) {
-  if (!PyType_Check(cls.ptr()) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls.ptr()), RefType)) throw nb::type_error("bare_ref takes a subclass of Ref");
+  if (!PyType_Check(cls.ptr()) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls.ptr()), RefType))
+    throw nb::type_error("bare_ref takes a subclass of Ref");
   auto* type = reinterpret_cast<PyTypeObject*>(cls.ptr());
   PyObject* made = type->tp_alloc(type, 0);
   if (!made) throw nb::python_error();

@@ -44,7 +44,8 @@ struct RefList {
 
 [[noreturn]] void raise_for(PyRef* r) {
   Owned value(failure_value(r->object));
-  Owned error = value ? hooks.error(r->object->state.load(memory_order_acquire), std::move(value), reinterpret_cast<PyObject*>(r)) : Owned();
+  Owned error =
+      value ? hooks.error(r->object->state.load(memory_order_acquire), std::move(value), reinterpret_cast<PyObject*>(r)) : Owned();
   if (error) set_error(error.get());
   throw nb::python_error();
 }

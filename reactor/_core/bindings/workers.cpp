@@ -10,7 +10,8 @@ namespace reactor {
 namespace {
 
 // `hosted`: (offset of the actor, reason of its death, its place) of each that a packed worker hosted.
-bool reap_process(uint32_t slot, nb::handle reason, nb::handle unavailable, std::vector<std::tuple<uint64_t, nb::object, uint32_t>> hosted) {
+bool reap_process(uint32_t slot, nb::handle reason, nb::handle unavailable,
+                  std::vector<std::tuple<uint64_t, nb::object, uint32_t>> hosted) {
   Object* r = ref_object(reason.ptr());
   Object* u = !r || unavailable.is_none() ? nullptr : ref_object(unavailable.ptr());
   if (!r || (!u && !unavailable.is_none())) throw nb::python_error();
@@ -42,27 +43,40 @@ bool workers_busy() {
 }  // namespace
 
 void bind_workers(nb::module_& m) {
-  m.def("serve", [](double idle) {
-    int r = serve(idle);
-    if (r < 0) throw nb::python_error();
-    return r;
-  }, nb::arg("idle_seconds"));
-  m.def("new_proc", [](int kind, uint64_t inbox, uint32_t setting) {
-    return int64_t(int32_t(new_proc(ctx->heap, ProcKind(kind), inbox, setting)));
-  }, nb::arg("kind"), nb::arg("inbox"), nb::arg("setting") = 0);
+  m.def(
+      "serve",
+      [](double idle) {
+        int r = serve(idle);
+        if (r < 0) throw nb::python_error();
+        return r;
+      },
+      nb::arg("idle_seconds"));
+  m.def(
+      "new_proc",
+      [](int kind, uint64_t inbox, uint32_t setting) { return int64_t(int32_t(new_proc(ctx->heap, ProcKind(kind), inbox, setting))); },
+      nb::arg("kind"), nb::arg("inbox"), nb::arg("setting") = 0);
   m.def("free_proc", [](uint32_t slot) { ctx->heap->procs[slot].state.store(ProcState::Free, memory_order_release); }, nb::arg("slot"));
-  m.def("set_proc_demand", [](uint32_t slot, uint32_t demand) { ctx->heap->procs[slot].demand.store(demand + 1); }, nb::arg("slot"), nb::arg("demand"));
+  m.def(
+      "set_proc_demand", [](uint32_t slot, uint32_t demand) { ctx->heap->procs[slot].demand.store(demand + 1); }, nb::arg("slot"),
+      nb::arg("demand"));
   m.def("reap", &reap_process, nb::arg("slot"), nb::arg("reason"), nb::arg("unavailable").none(),
         nb::arg("hosted") = std::vector<std::tuple<uint64_t, nb::object, uint32_t>>());
-  m.def("spawn_answered", [] { ctx->header->spawn_asked.store(0); kick_queues(); });
+  m.def("spawn_answered", [] {
+    ctx->header->spawn_asked.store(0);
+    kick_queues();
+  });
   m.def("pool_surplus", [] { return ctx->header->pool_idle.load() > ctx->header->resource_total[0] / kUnit; });
   m.def("workers_busy", &workers_busy);
   m.def("all_sleep", [] { return !ctx || ctx->inline_mode || (ctx->header->held.load() == 0 && all_sleep(ctx->heap, ctx->slot)); });
-  m.def("loop_idle", [](bool idle) { if (ctx) ctx->proc->loop_idle.store(idle, memory_order_seq_cst); });
+  m.def("loop_idle", [](bool idle) {
+    if (ctx) ctx->proc->loop_idle.store(idle, memory_order_seq_cst);
+  });
   m.def("proc_info", &proc_info, nb::arg("slot"), nb::call_guard<Using>());
   m.def("set_exit_reason", [](uint32_t r) { ctx->proc->exit_reason.store(ExitReason(r)); }, nb::arg("reason"));
   m.def("wake_on_signal", &wake_on_signal, nb::arg("number"));
-  m.def("set_titles", [](const std::string& idle, const std::string& prefix) { titles.set(idle, prefix); }, nb::arg("idle"), nb::arg("prefix"));
+  m.def(
+      "set_titles", [](const std::string& idle, const std::string& prefix) { titles.set(idle, prefix); }, nb::arg("idle"),
+      nb::arg("prefix"));
 }
 
 }  // namespace reactor

@@ -99,7 +99,8 @@ inline void tags() {
   uint32_t one[] = {1, 2}, two[] = {1, 3};
   TagView a{5, one, 0}, a1{5, one, 1}, a12{5, one, 2}, a13{5, two, 2}, b{6, one, 0};
   CHECK(compare(a, a1) < 0 && compare(a1, a12) < 0 && compare(a12, a13) < 0 && compare(a13, b) < 0 && compare(a12, a12) == 0);
-  CHECK(!strictly_before(a, a12) && !strictly_before(a1, a13) && strictly_before(a12, a13) && strictly_before(a13, b) && !strictly_before(b, a));
+  CHECK(!strictly_before(a, a12) && !strictly_before(a1, a13) && strictly_before(a12, a13) && strictly_before(a13, b) &&
+        !strictly_before(b, a));
   TagView other{(1ull << kDriverBits) + 5, one, 0};  // another driver's: neither holds the other
   CHECK(!strictly_before(a, other) && !strictly_before(other, a) && compare(a, other) < 0);
 }
@@ -119,7 +120,8 @@ inline void long_tags() {
   top.root = 7;
   top.depth = 0;
   uint64_t before = 0;
-  for (uint64_t n : std::initializer_list<uint64_t>{1, (1ull << 31) - 1, 1ull << 31, (1ull << 31) + 1, (1ull << 32) - 1, 1ull << 32, (1ull << 32) + 1, 1ull << 40, (1ull << 59) + 3}) {
+  for (uint64_t n : std::initializer_list<uint64_t>{1, (1ull << 31) - 1, 1ull << 31, (1ull << 31) + 1, (1ull << 32) - 1, 1ull << 32,
+                                                    (1ull << 32) + 1, 1ull << 40, (1ull << 59) + 3}) {
     Tag t = child(top, n), inner = child(t, n);
     CHECK(last_number(t.tail, t.depth) == 0 && same({t.root, inner.tail, last_number(inner.tail, inner.depth)}, t));
     CHECK(!strictly_before(t, inner) && compare(t, inner) < 0);

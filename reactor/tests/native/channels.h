@@ -96,8 +96,7 @@ inline void channel_grows() {
   World world;
   in_threads(2, [&](int i) {
     auto producer = world.process(), consumer = world.process();
-    for (uint64_t k = 0; k < 4; ++k)
-      run_channel(world.heap.get(), *producer, *consumer, 2000, uint64_t(i) * 4 + k + 1, seconds / 4);
+    for (uint64_t k = 0; k < 4; ++k) run_channel(world.heap.get(), *producer, *consumer, 2000, uint64_t(i) * 4 + k + 1, seconds / 4);
   });
   world.check_all_free();
 }

@@ -39,7 +39,8 @@ class Random {
   void jitter() {
     uint64_t r = next() % 256;
     if (r == 0) std::this_thread::yield();
-    else if (r < 16) for (uint64_t i = 0; i < r * 8; ++i) cpu_relax();
+    else if (r < 16)
+      for (uint64_t i = 0; i < r * 8; ++i) cpu_relax();
   }
 
  private:

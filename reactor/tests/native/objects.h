@@ -51,8 +51,7 @@ class Waiter {
     }
     int wanted = need - done, result = 0;
     g->remaining.fetch_sub(kBias - wanted, memory_order_acq_rel);
-    if (wanted > 0)
-      result = wait_on(h, bell_, nullptr, spin_, deadline, [&] { return g->remaining.load(memory_order_acquire) <= 0; });
+    if (wanted > 0) result = wait_on(h, bell_, nullptr, spin_, deadline, [&] { return g->remaining.load(memory_order_acquire) <= 0; });
     int mine_back = 0;
     for (auto& [r, node] : linked) {
       mine_back += node->armed.exchange(0, memory_order_acq_rel) ? 1 : 0;
