@@ -4,7 +4,7 @@
 # make test-ray   all compat_tests on real Ray, about half an hour; records what passed
 # make tsan    the tests of packed workers, threads and array memory with the core built for ThreadSanitizer, some 5 minutes
 # make pages   the tests of memory with cores built for memory pages of 16 and 64 KiB, some 10 minutes
-# make lint    ruff: rules and format of the Python code (pyproject.toml); clang-format: format of the C++ code (.clang-format)
+# make lint    ruff: rules and format of the Python code (pyproject.toml); clang-format: format of the C++ code (.clang-format); basedpyright: types
 # make docs    the documentation, into build/site; a warning is an error
 # Each makes .venv on first use; the native core is rebuilt when its sources change.
 PYTHON ?= python3
@@ -25,6 +25,7 @@ demo: $(VENV)/built $(VENV)/ray
 lint: $(VENV)/lint
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/basedpyright --level error
 	@$(VENV)/bin/clang-format --dry-run -Werror $(NATIVE)
 
 test: $(VENV)/built $(VENV)/ray
@@ -64,7 +65,7 @@ $(VENV)/built: $(VENV)/made pyproject.toml $(CORE) $(PACKAGES)
 	touch $@
 
 $(VENV)/lint: $(VENV)/made pyproject.toml
-	$(PY) -m pip install --quiet ruff==0.17.6 clang-format==23.1.5
+	$(PY) -m pip install --quiet ruff==0.17.6 clang-format==23.1.5 basedpyright==1.40.2
 	touch $@
 
 # Real Ray is the other side of the comparisons. Where it cannot be installed they show rayshim alone.

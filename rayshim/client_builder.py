@@ -1,7 +1,9 @@
 """Ray Client, which connects to a cluster elsewhere: refused."""
 
+from __future__ import annotations
 
-def client(address=None, _deprecation_warn_enabled=True):
+
+def client(address: str | None = None, _deprecation_warn_enabled: bool = True) -> None:
     """Raises ConnectionError: there is no cluster to connect to."""
     from rayshim.api.arguments import check_address
 

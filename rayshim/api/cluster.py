@@ -1,6 +1,9 @@
 """The one machine, as Ray describes a cluster."""
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 from reactor import _core
 
@@ -9,7 +12,7 @@ from rayshim.errors.sites import at
 from rayshim.session import session
 
 
-def _amounts(which):
+def _amounts(which: int) -> dict[str, float]:
     session.ensure()
     amounts = {name: pair[which] / _core.UNIT for name, pair in _core.resources().items()}
     if which == 1:
@@ -17,17 +20,17 @@ def _amounts(which):
     return amounts
 
 
-def cluster_resources():
+def cluster_resources() -> dict[str, float]:
     """{resource: amount} that the machine offers."""
     return {name: amount for name, amount in _amounts(0).items() if amount}
 
 
-def available_resources():
+def available_resources() -> dict[str, float]:
     """{resource: amount} that is free now; what is used up is left out."""
     return {name: amount for name, amount in _amounts(1).items() if amount > 0}
 
 
-def nodes():
+def nodes() -> list[dict[str, Any]]:
     """A list with this machine's entry, with the keys that Ray gives. RaySystemError without a session."""
     s = session.current
     if s is None:

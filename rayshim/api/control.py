@@ -1,6 +1,9 @@
 """Actors by name, and what ends them and their calls: `kill`, `cancel`, `get_actor`."""
 
+from __future__ import annotations
+
 import sys
+from typing import Any
 
 from reactor import _core
 
@@ -11,7 +14,7 @@ from rayshim.errors.sites import at
 from rayshim.session import session
 
 
-def kill(actor, *, no_restart=True):
+def kill(actor: ActorHandle[Any] | type[Any], *, no_restart: bool = True) -> None:
     """Ends an actor at once, whatever it is doing; its pending and later calls get an ActorDiedError. With `no_restart=False` it is
     made anew if its `max_restarts` allows. ValueError if `actor` is no handle."""
     if not isinstance(actor, ActorHandle):
@@ -43,7 +46,9 @@ def kill(actor, *, no_restart=True):
         end()
 
 
-def cancel(ray_waitable, *, force=False, recursive=True):
+def cancel(
+    ray_waitable: ObjectRef[Any] | ObjectRefGenerator[Any], *, force: bool = False, recursive: bool = True
+) -> None:
     """Cancels the task whose result the ref is: one that waits never runs, one that runs is interrupted (KeyboardInterrupt in it),
     or with `force` its worker is killed. Its ref then raises TaskCancelledError. A finished one is left alone.
 
@@ -61,7 +66,7 @@ def cancel(ray_waitable, *, force=False, recursive=True):
     cancel_ref(ray_waitable, force, recursive)
 
 
-def get_actor(name, namespace=None):
+def get_actor(name: str, namespace: str | None = None) -> ActorHandle[Any]:
     """The handle of a named actor. ValueError if there is none of that name in the namespace (default: this session's)."""
     if not name:
         raise ValueError(f"Please supply a non-empty value to get_actor ({at('get_actor')})")
@@ -76,7 +81,7 @@ def get_actor(name, namespace=None):
     return found
 
 
-def list_named_actors(all_namespaces=False):
+def list_named_actors(all_namespaces: bool = False) -> list[str] | list[dict[str, str]]:
     """Names of the living named actors of this namespace; with `all_namespaces` a list of {"namespace", "name"}."""
     s = session.ensure()
     if s.inline:

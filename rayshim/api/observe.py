@@ -1,12 +1,22 @@
 """What a run tells of itself: `report`, `graph`, `digest`, `timeline`, and who is asking."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from reactor import _core
 
 from rayshim.errors.sites import at, calling
 from rayshim.session import session
 
+if TYPE_CHECKING:
+    import os
 
-def digest(seconds=60.0):
+    from rayshim.plans.reporting import RecordedGraph, Report
+    from rayshim.worker.context import RuntimeContext
+
+
+def digest(seconds: float = 60.0) -> str:
     """A running hash of what has passed the actors and tasks of this session: the arguments and results of every call, in each actor's
     order. Waits until the calls that were made have ended, for `seconds` at most. 16 hexadecimal digits, the same for two runs in which the same passed, in whatever placement.
 
@@ -31,7 +41,7 @@ def digest(seconds=60.0):
     return f"{_core.digest():016x}"
 
 
-def get_runtime_context():
+def get_runtime_context() -> RuntimeContext:
     """The RuntimeContext of the caller: who and where it is."""
     from rayshim.worker.context import RuntimeContext
 
@@ -39,14 +49,14 @@ def get_runtime_context():
     return RuntimeContext()
 
 
-def get_gpu_ids():
+def get_gpu_ids() -> list[int] | list[str]:
     """Ids of the GPUs that this worker may use; strings where CUDA_VISIBLE_DEVICES names the machine's, else ints."""
     from rayshim.worker.context import gpu_ids
 
     return gpu_ids()
 
 
-def report():
+def report() -> Report:
     """What was recorded and replayed so far, in all processes: a Report, which prints itself as a table and has `to_dict()`.
     RuntimeError without a session."""
     from rayshim.plans import recorder
@@ -54,7 +64,7 @@ def report():
     return recorder.report(_session())
 
 
-def graph():
+def graph() -> RecordedGraph:
     """The recorded graph of the program so far, a RecordedGraph: `text()`, `mermaid()`, `dot()`, `html(path)`. RuntimeError
     without a session, or if nothing was recorded (`replay_plans=False`)."""
     from rayshim.plans import recorder
@@ -62,7 +72,7 @@ def graph():
     return recorder.graph(_session())
 
 
-def timeline(filename=None):
+def timeline(filename: str | os.PathLike[str] | None = None) -> list[dict[str, Any]] | None:
     """Calls and waits since the start as events for Perfetto or chrome://tracing: a list of dicts, or, with `filename`, written
     there as JSON. RuntimeError unless the session was started with `init(trace=True)` or `python -m rayshim --trace`."""
     from rayshim.plans import tracing
@@ -70,7 +80,7 @@ def timeline(filename=None):
     return tracing.timeline(_session(), filename)
 
 
-def _session():
+def _session() -> session.Session:
     if session.current is None:
         raise RuntimeError(f"there is no session: call init() first, and this before shutdown() (at {calling()})")
     return session.current

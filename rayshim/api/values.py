@@ -1,7 +1,10 @@
 """`get`, `put` and `wait`."""
 
+from __future__ import annotations
+
 import sys
 import threading
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactor import _core
 
@@ -14,8 +17,26 @@ from rayshim.errors.sites import at
 from rayshim.ordering import order as orders
 from rayshim.session import session
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def get(object_refs, *, timeout=None, _use_object_store=False):
+    from rayshim.calls.handle import ActorHandle
+    from rayshim.experimental.compiled_dag_ref import CompiledDAGRef
+
+
+T = TypeVar("T")
+W = TypeVar("W", bound="ObjectRef[Any] | ObjectRefGenerator[Any]")
+
+
+@overload
+def get(object_refs: ObjectRef[T], *, timeout: float | None = None) -> T: ...
+@overload
+def get(object_refs: Sequence[ObjectRef[T]], *, timeout: float | None = None) -> list[T]: ...
+@overload
+def get(object_refs: ObjectRefGenerator[T], *, timeout: float | None = None) -> ObjectRefGenerator[T]: ...
+@overload
+def get(object_refs: CompiledDAGRef | Sequence[CompiledDAGRef], *, timeout: float | None = None) -> Any: ...
+def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bool = False) -> Any:
     """The value of a ref, or the list of values of a list of refs.
 
     Waits until they are there; with `timeout` (seconds) GetTimeoutError when that is not enough. Raises the error of the first
@@ -132,7 +153,7 @@ def _time_out(timeout, n):
     )
 
 
-def put(value, *, _owner=None, _tensor_transport=None):
+def put(value: T, *, _owner: ActorHandle[Any] | None = None, _tensor_transport: str | None = None) -> ObjectRef[T]:
     """Stores a copy of `value` and gives its ref. TypeError if it cannot be pickled or is a ref, ObjectStoreFullError if there is
     no room for it."""
     if session.current is None:
@@ -143,7 +164,7 @@ def put(value, *, _owner=None, _tensor_transport=None):
             f"a list and call 'put' on it. ({at('put')})"
         )
     try:
-        return _core.put_recorded(value)
+        return _core.put_recorded(value)  # pyright: ignore[reportReturnType]
     except TypeError as error:
         if not hasattr(error, "value"):
             raise
@@ -152,14 +173,16 @@ def put(value, *, _owner=None, _tensor_transport=None):
         raise told(error, f"the put value {value!r} ({at('put')})") from error
 
 
-def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
+def wait(
+    ray_waitables: list[W], *, num_returns: int = 1, timeout: float | None = None, fetch_local: bool = True
+) -> tuple[list[W], list[W]]:
     """Waits until `num_returns` of the refs are done (of a generator: its next one) or `timeout` seconds have passed.
 
     Returns (ready, not_ready), both in the order of the list; `ready` has at most `num_returns`. Without a timeout these are the
     first of the list, as in the program's serial run, as long as waiting for them costs no more than `init(patience=)` allows; then, and with
     `init(ordering="arrival")`, those that are done first, as in Ray. Raises TypeError for what is not a list of refs, ValueError for duplicates or a wrong `num_returns`.
     """
-    refs = ray_waitables
+    refs: Any = ray_waitables
     if isinstance(refs, (ObjectRef, ObjectRefGenerator)):
         raise TypeError(
             "wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got a single ray.ObjectRef or "
@@ -189,8 +212,8 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
         return orders.wait_kept(refs, num_returns, timeout, sys._getframe(1))
     try:
         if timeout is None and _core.logical() and session.current.settings["ordering"] != "arrival":
-            return orders.wait(refs, num_returns, sys._getframe(1))
-        return _core.wait(refs, num_returns, timeout)[:2]
+            return orders.wait(refs, num_returns, sys._getframe(1))  # pyright: ignore[reportReturnType]
+        return _core.wait(refs, num_returns, timeout)[:2]  # pyright: ignore[reportReturnType]
     except TypeError:
         if not any(isinstance(ref, ObjectRefGenerator) for ref in refs):
             raise
@@ -202,4 +225,4 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
     # As in Ray: those that nobody knows are never ready, and an error only if there are no others.
     ready = _core.wait(known, min(num_returns, len(known)), timeout)[0]
     done = set(ready)
-    return ready, [ref for ref in refs if ref not in done]
+    return ready, [ref for ref in refs if ref not in done]  # pyright: ignore[reportReturnType]

@@ -1,12 +1,25 @@
 """What callers know of an actor class: its methods with their options and signatures."""
 
+from __future__ import annotations
+
 import copy
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from rayshim.calls import options as opts
 from rayshim.calls.function import _is_generator
 from rayshim.calls.generators import num_returns_code
 from rayshim.calls.signature import Signature
 from rayshim.errors.sites import module_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from rayshim.calls.refs import ObjectRef
+    from rayshim.dag.class_node import ClassMethodNode
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 _OPTIONS_ATTRIBUTE = "__ray_method_options__"
 # Methods that every actor has; the functions that do them are in rayshim.worker.builtin_methods.
@@ -62,13 +75,44 @@ def _is_function(o):
     return hasattr(o, "__code__") or type(o).__name__ == "cython_function_or_method"
 
 
-def method(*args, **kwargs):
-    """Decorator for an actor's method: `@ray.method(num_returns=2)`. Raises AssertionError for an unknown option."""
-    if not kwargs:
+class _RemoteMethod(Protocol[P, R_co]):
+    """A decorated method, as type checkers see it on a handle: see ActorProxy."""
+
+    @overload
+    def remote(self, *args: P.args, **kwargs: P.kwargs) -> ObjectRef[R_co]: ...
+    @overload
+    def remote(self, *args: Any, **kwargs: Any) -> ObjectRef[R_co]: ...  # refs in the place of values
+    def options(self, **given: Any) -> Any: ...
+    def bind(self, *args: Any, **kwargs: Any) -> ClassMethodNode: ...
+
+
+class _Decorator(Protocol):
+    """What `method(...)` gives."""
+
+    @overload
+    def __call__(self, method: Callable[Concatenate[Any, P], Awaitable[R]], /) -> _RemoteMethod[P, R]: ...
+    @overload
+    def __call__(self, method: Callable[Concatenate[Any, P], R], /) -> _RemoteMethod[P, R]: ...
+
+
+@overload
+def method(method: Callable[Concatenate[Any, P], Awaitable[R]], /) -> _RemoteMethod[P, R]: ...
+@overload
+def method(method: Callable[Concatenate[Any, P], R], /) -> _RemoteMethod[P, R]: ...
+@overload
+def method(**kwargs: Any) -> _Decorator: ...
+def method(*args: Any, **kwargs: Any) -> Any:
+    """Decorator for an actor's method, plain (`@ray.method`) or with options (`@ray.method(num_returns=2)`).
+
+    Raises AssertionError for an unknown option. Type checkers take the method's result from the decorated one, see ActorProxy.
+    """
+    if len(args) == 1 and not kwargs and callable(args[0]):
+        return args[0]
+    if args:
         raise AssertionError(opts.METHOD_USAGE)
     checked = opts.method_options(kwargs)
 
-    def annotate(function):
+    def annotate(function: Any) -> Any:
         setattr(function, _OPTIONS_ATTRIBUTE, checked)
         return function
 

@@ -1,5 +1,9 @@
 """Remote functions: `@remote def f`, `f.remote(...)`."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, overload
+
 from reactor import _core
 
 from rayshim.calls import binding
@@ -13,18 +17,29 @@ from rayshim.placement.bundles import capturing
 from rayshim.session import session
 from rayshim.session.environment import frozen
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rayshim.calls.generators import ObjectRefGenerator
+    from rayshim.calls.refs import ObjectRef
+    from rayshim.dag.function_node import FunctionNode
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Y = TypeVar("Y")
+
 _VARIANTS = 64  # kept of one function
 _FOREVER = 0xFFFFFFFF  # retries without end
 
 
-class RemoteFunction:
+class RemoteFunction(Generic[P, R]):
     """A function that runs in a task worker.
 
     `remote(*args, **kwargs)` gives an ObjectRef, a list of them (`num_returns` above 1), None (`num_returns=0`) or, for a generator
     function, an ObjectRefGenerator at once, and raises TypeError if the arguments do not fit the function.
     """
 
-    def __init__(self, function, options):
+    def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
         if getattr(function, "__code__", None) and function.__code__.co_flags & 0x80:  # CO_COROUTINE
             raise ValueError(
                 "'async def' should not be used for remote tasks. You can wrap the async function with `asyncio.run(f())`. See more "
@@ -35,16 +50,20 @@ class RemoteFunction:
         self._variants = {}  # options given -> the function with them, so that its export is found again
         self.__name__ = getattr(function, "__name__", "function")
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
-        self.__module__ = getattr(function, "__module__", None)
+        self.__module__ = getattr(function, "__module__", None)  # pyright: ignore[reportAttributeAccessIssue]
         self.__doc__ = getattr(function, "__doc__", None)
         self.__wrapped__ = function
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
             f"Remote functions cannot be called directly. Instead of running '{self.__name__}()', try '{self.__name__}.remote()'. (at {calling()})"
         )
 
-    def remote(self, *args, **kwargs):
+    @overload
+    def remote(self, *args: P.args, **kwargs: P.kwargs) -> ObjectRef[R]: ...
+    @overload
+    def remote(self, *args: Any, **kwargs: Any) -> ObjectRef[R]: ...  # refs in the place of values
+    def remote(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function in a task worker. The first call exports it; later ones go to the core directly."""
         remote = self._export().remote
         decorate = getattr(self._function, "__ray_invocation_decorator__", None)
@@ -55,7 +74,11 @@ class RemoteFunction:
             self.__dict__["remote"] = remote
         return remote(*args, **kwargs)
 
-    def options(self, **given):
+    @overload
+    def options(self, *, num_returns: None = None, **given: Any) -> RemoteFunction[P, R]: ...
+    @overload
+    def options(self, *, num_returns: int | str, **given: Any) -> Any: ...
+    def options(self, **given: Any) -> Any:
         """The same function with other options; see `ray.remote`."""
         try:
             key = tuple(sorted(given.items()))
@@ -70,16 +93,16 @@ class RemoteFunction:
                 self._variants[key] = known
         return known
 
-    def _remote(self, args=None, kwargs=None, **options):
+    def _remote(self, args: Sequence[Any] | None = None, kwargs: dict[str, Any] | None = None, **options: Any) -> Any:
         """`options(**options).remote(*args, **kwargs)`: Ray's older way to say it."""
         function = self.options(**options) if options else self
         return function.remote(*(args or ()), **(kwargs or {}))
 
-    def bind(self, *args, **kwargs):
+    def bind(self, *args: Any, **kwargs: Any) -> FunctionNode:
         """The node of a graph that calls the function; see `ray.dag`."""
         return binding.nodes().FunctionNode(self._function, args, kwargs, self._options, _remote=self)
 
-    def forget(self):
+    def forget(self) -> None:
         """The session has ended: the next call exports the function anew."""
         self.__dict__.pop("remote", None)
 
@@ -117,8 +140,20 @@ class RemoteFunction:
     def __reduce__(self):
         return RemoteFunction, (self._function, self._options)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"RemoteFunction({self.__qualname__})"
+
+
+if TYPE_CHECKING:
+
+    class RemoteGeneratorFunction(RemoteFunction[P, Any], Generic[P, Y]):
+        """A RemoteFunction of a generator function."""
+
+        @overload
+        def remote(self, *args: P.args, **kwargs: P.kwargs) -> ObjectRefGenerator[Y]: ...  # type: ignore[overload-overlap]
+        @overload
+        def remote(self, *args: Any, **kwargs: Any) -> ObjectRefGenerator[Y]: ...
+        def remote(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
 def _is_generator(function):

@@ -1,31 +1,41 @@
 """Generator tasks: what their callers get, and what the worker makes of a generator."""
 
+from __future__ import annotations
+
 import time
 from collections import deque
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from reactor import _core
 
 from rayshim.errors.sites import at, calling
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rayshim.calls.refs import ObjectRef
+
+T_co = TypeVar("T_co", covariant=True)
+
 PENDING, CLOSING, ITEM, END, FAILED = _core.StreamState
 
 
-class ObjectRefGenerator:
+class ObjectRefGenerator(Generic[T_co]):
     """The values of a generator task or method as ObjectRefs, each as soon as it is there. Iterate it with `for` or `async for`.
 
     An exception in the generator is the last ref: those before it are good, getting it raises. So is the error of a task that was
     cancelled or whose worker died.
     """
 
-    def __init__(self, completion, link):
+    def __init__(self, completion: ObjectRef[Any], link: _core.Ref) -> None:
         self._generator_ref = completion
         self._link = link  # ref of the object that leads to the next value
         self._failure_given = False
 
-    def __iter__(self):
+    def __iter__(self) -> ObjectRefGenerator[T_co]:
         return self
 
-    def __next__(self):
+    def __next__(self) -> ObjectRef[T_co]:
         """The next value's ref; waits until the value is there. StopIteration after the last."""
         found = _core.next_item(self._link, self._generator_ref, None)
         if found is None:
@@ -33,10 +43,10 @@ class ObjectRefGenerator:
         ref, self._link = found
         return ref
 
-    def __aiter__(self):
+    def __aiter__(self) -> ObjectRefGenerator[T_co]:
         return self
 
-    async def __anext__(self):
+    async def __anext__(self) -> ObjectRef[T_co]:
         """As `next`, without blocking the event loop. StopAsyncIteration after the last."""
         import asyncio
 
@@ -66,36 +76,36 @@ class ObjectRefGenerator:
             return [self._link, self._generator_ref]
         return [self._generator_ref] if state == CLOSING else []
 
-    def completed(self):
+    def completed(self) -> ObjectRef[Any]:
         """A ref that is done when the generator is; getting it raises if the task failed other than by the generator's exception."""
         return self._generator_ref
 
-    def next_ready(self):
+    def next_ready(self) -> bool:
         """Whether `next` would give a ref at once. False at the end."""
         state = self._state()
         return state == ITEM or (state == FAILED and not self._failure_given)
 
-    def is_finished(self):
+    def is_finished(self) -> bool:
         """Whether `next` would raise StopIteration at once."""
         state = self._state()
         return state == END or (state == FAILED and self._failure_given)
 
-    def send(self, value):
+    def send(self, value: object) -> NoReturn:
         raise _unsupported("send")
 
-    def throw(self, value):
+    def throw(self, value: object) -> NoReturn:
         raise _unsupported("throw")
 
-    def close(self):
+    def close(self) -> NoReturn:
         raise _unsupported("close")
 
-    async def asend(self, value):
+    async def asend(self, value: object) -> NoReturn:
         raise _unsupported("asend")
 
-    async def athrow(self, value):
+    async def athrow(self, value: object) -> NoReturn:
         raise _unsupported("athrow")
 
-    async def aclose(self):
+    async def aclose(self) -> NoReturn:
         raise _unsupported("aclose")
 
     def __getstate__(self):
@@ -114,14 +124,14 @@ def _unsupported(name):
 class DynamicObjectRefGenerator:
     """The value of a call with num_returns="dynamic": the refs of all that its generator gave. Iterating takes them out."""
 
-    def __init__(self, refs):
+    def __init__(self, refs: Iterable[ObjectRef[Any]]) -> None:
         self._refs = deque(refs)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[ObjectRef[Any]]:
         while self._refs:
             yield self._refs.popleft()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._refs)
 
 
@@ -129,7 +139,7 @@ def num_returns_code(num_returns, is_generator):
     """The core's number of results for an option `num_returns`; None is "streaming" for a generator and 1 for the rest."""
     if num_returns is None:
         num_returns = "streaming" if is_generator else 1
-    return {"streaming": _core.STREAM, "dynamic": _core.DYNAMIC}.get(num_returns, num_returns)
+    return {"streaming": _core.STREAM, "dynamic": _core.DYNAMIC}.get(num_returns, num_returns)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def window(options):

@@ -1,6 +1,9 @@
 """Handles of actors: their methods, what calling one asks of the core, and how a handle travels."""
 
+from __future__ import annotations
+
 import weakref
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, Union
 
 from reactor import _core
 from reactor.codec import import_ref
@@ -14,6 +17,15 @@ from rayshim.errors.sites import calling
 from rayshim.session import session
 from rayshim.session.ids import actor_id
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rayshim.calls.class_info import ClassInfo
+    from rayshim.dag.class_node import ClassMethodNode
+    from rayshim.session.ids import ActorID
+
+T = TypeVar("T")
+
 _FOREVER = 0xFFFFFFFF  # retries without end
 
 
@@ -25,7 +37,7 @@ class ActorMethod(_core.Method):
     __slots__ = ()
     is_generator = False
 
-    def _remote(self, args=None, kwargs=None, **options):
+    def _remote(self, args: Sequence[Any] | None = None, kwargs: dict[str, Any] | None = None, **options: Any) -> Any:
         """`options(**options).remote(*args, **kwargs)`: Ray's older way to say it."""
         return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
 
@@ -33,24 +45,24 @@ class ActorMethod(_core.Method):
         _, info_ref = _facts[self.link]
         return getattr, (_handle_from(self.link, info_ref), self.name)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
             f"Actor methods cannot be called directly. Instead of running 'object.{self.name}()', try 'object.{self.name}.remote()'. (at {calling()})"
         )
 
-    def options(self, **given):
+    def options(self, **given: Any) -> _OptionedMethod:
         """The same method with other options for the calls that follow: num_returns, name, ..."""
         checked = opts.call_options(given, is_generator=self.is_generator)
         return _OptionedMethod(self, checked)
 
-    def bind(self, *args, **kwargs):
+    def bind(self, *args: Any, **kwargs: Any) -> ClassMethodNode:
         """The node of a graph that calls the method; see `ray.dag`."""
         return _bind(self, args, kwargs, {})
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return [*dir(object), "options", "remote", "bind"]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ActorMethod({self.name})"
 
 
@@ -79,7 +91,7 @@ _AROUND = ("name", "concurrency_group", "retry_exceptions")  # options of a call
 
 
 class _OptionedMethod:
-    def __init__(self, method, options):
+    def __init__(self, method: ActorMethod, options: dict[str, Any]) -> None:
         results = options.get("num_returns")
         results = method.results if results is None else num_returns_code(results, method.is_generator)
         around = tuple(
@@ -94,7 +106,7 @@ class _OptionedMethod:
         ).remote
         self._method, self._options = method, options
 
-    def bind(self, *args, **kwargs):
+    def bind(self, *args: Any, **kwargs: Any) -> ClassMethodNode:
         return _bind(self._method, args, kwargs, self._options)
 
 
@@ -102,10 +114,10 @@ class _Limited:
     """A method of an actor with `max_pending_calls`. The limit is the handle's: `pending` has the refs of its calls that may
     not be done yet."""
 
-    def __init__(self, method, pending, limit):
+    def __init__(self, method: Any, pending: list[_core.Ref], limit: int) -> None:
         self._method, self._pending, self._limit = method, pending, limit
 
-    def remote(self, *args, **kwargs):
+    def remote(self, *args: Any, **kwargs: Any) -> Any:
         """As ActorMethod.remote. Raises PendingCallsLimitExceeded when too many calls of this handle wait or run."""
         if len(self._pending) >= self._limit:
             self._pending[:] = [ref for ref in self._pending if not ref.done()]
@@ -119,14 +131,14 @@ class _Limited:
             self._pending.append(made[0] if isinstance(made, list) else made)
         return made
 
-    def options(self, **given):
+    def options(self, **given: Any) -> _Limited:
         """As ActorMethod.options."""
         return _Limited(self._method.options(**given), self._pending, self._limit)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._method, name)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._method(*args, **kwargs)
 
 
@@ -135,7 +147,7 @@ def _retries(given):
     return _FOREVER if given < 0 else given
 
 
-class ActorHandle:
+class ActorHandle(Generic[T]):
     """A reference to an actor. Its methods are attributes; it can be passed to tasks and actors, stored and returned.
 
     The actor ends when the last handle is gone and what was sent to it is done.
@@ -143,11 +155,15 @@ class ActorHandle:
 
     __module__ = "rayshim.actor"
 
-    def __init__(self, link, info, info_ref):
+    _link: _core.Link
+    _info: ClassInfo
+    _info_ref: _core.Ref
+
+    def __init__(self, link: _core.Link, info: ClassInfo, info_ref: _core.Ref) -> None:
         d = self.__dict__
         d["_link"], d["_info"], d["_info_ref"] = link, info, info_ref
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> ActorMethod:
         # The methods are made when first asked for, and found in the instance's dictionary from then on.
         try:
             index, results, least, most, signature, own = self._info.methods[name]
@@ -164,7 +180,7 @@ class ActorHandle:
         kind = GeneratorMethod if name in self._info.generators else ActorMethod
         retries = own.get("max_task_retries")
         retries = _retries(self._info.max_task_retries if retries is None else retries)
-        made = kind(self._link, index, name, results, least, most, check, *window(own), retries)
+        made: Any = kind(self._link, index, name, results, least, most, check, *window(own), retries)
         if self._info.max_pending_calls > 0:
             made = _Limited(made, self.__dict__.setdefault("_pending", []), self._info.max_pending_calls)
         self.__dict__[name] = made
@@ -172,23 +188,23 @@ class ActorHandle:
         return made
 
     @property
-    def _actor_id(self):
+    def _actor_id(self) -> ActorID:
         return actor_id(self._link.actor)
 
     @property
-    def _ray_actor_id(self):
+    def _ray_actor_id(self) -> ActorID:
         return self._actor_id
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return ["__init__", *(name for name in self._info.methods if name != "__dag_stage__")]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Actor({self._info.name}, {self._actor_id.hex()})"
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._link.uid)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, ActorHandle) and self._link.uid == other._link.uid
 
     def __reduce__(self):
@@ -198,6 +214,9 @@ class ActorHandle:
         _core.hold(self._link.offset)  # pickled outside any call: the actor stays while the session lasts
         _core.offer(self._link, named=True)
         return _handle_at, (self._link.offset, self._info_ref, _run())
+
+
+ActorProxy = Union[ActorHandle[T], type[T]]  # noqa: UP007  at run time there is no `|` of these; as in Ray: type checkers take the methods from the class
 
 
 class _ImportLink:
@@ -215,7 +234,7 @@ def _handle_from(link, info_ref):
 
 
 def _weak_handle_from(link, info_ref):
-    return ActorHandle(_core.link_at(link.offset, True, weak=True), _info_of(info_ref), info_ref)
+    return ActorHandle(_core.link_at(link.offset, True, weak=True), _info_of(info_ref), info_ref)  # pyright: ignore[reportArgumentType]
 
 
 def _handle_at(offset, info_ref, run):
@@ -238,7 +257,7 @@ def _info_of(ref):
     return info
 
 
-def find(name, namespace):
+def find(name: str, namespace: str) -> ActorHandle[Any] | None:
     """The handle of the named actor, or None."""
     s = session.ensure()
     if s.inline:

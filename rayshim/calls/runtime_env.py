@@ -1,6 +1,9 @@
 """Runtime environments: what a worker is born with. `RuntimeEnv` and the rules of checking and merging one."""
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 from rayshim.errors.exceptions import RuntimeEnvSetupError
 from rayshim.errors.sites import calling
@@ -29,7 +32,7 @@ class RuntimeEnvConfig(dict):
 
     __module__ = "rayshim.runtime_env"
 
-    def __init__(self, setup_timeout_seconds=600, eager_install=True, log_files=None):
+    def __init__(self, setup_timeout_seconds: int = 600, eager_install: bool = True, log_files: Any = None) -> None:
         super().__init__(
             setup_timeout_seconds=setup_timeout_seconds, eager_install=eager_install, log_files=log_files or []
         )
@@ -40,35 +43,35 @@ class RuntimeEnv(dict):
 
     __module__ = "rayshim.runtime_env"
 
-    def __init__(self, *, _validate=True, **fields):
+    def __init__(self, *, _validate: bool = True, **fields: Any) -> None:
         fields = {name: value for name, value in fields.items() if value is not None}
         super().__init__(checked(fields, "RuntimeEnv") if _validate else fields)
 
-    def to_dict(self):
+    def to_dict(self) -> Any:
         return dict(self)
 
-    def serialize(self):
+    def serialize(self) -> str:
         """As JSON text."""
         import json
 
         return json.dumps(self, sort_keys=True)
 
     @classmethod
-    def deserialize(cls, text):
+    def deserialize(cls, text: str) -> Any:
         import json
 
         return cls(_validate=False, **json.loads(text))
 
-    def env_vars(self):
+    def env_vars(self) -> Any:
         return self.get("env_vars", {})
 
-    def working_dir(self):
+    def working_dir(self) -> Any:
         return self.get("working_dir")
 
-    def py_modules(self):
+    def py_modules(self) -> Any:
         return self.get("py_modules", [])
 
-    def has_working_dir(self):
+    def has_working_dir(self) -> Any:
         return "working_dir" in self
 
 
@@ -151,7 +154,7 @@ def _module_directory(item, where):
 
     if isinstance(item, types.ModuleType):
         file = item.__path__[0] if hasattr(item, "__path__") else item.__file__
-        return os.path.dirname(os.path.abspath(file))
+        return os.path.dirname(os.path.abspath(file))  # pyright: ignore[reportArgumentType, reportCallIssue]
     path = _directory("py_modules", item, where)
     return os.path.dirname(path) if os.path.exists(os.path.join(path, "__init__.py")) else path
 

@@ -1,6 +1,9 @@
 """Reads a graph for compiling: which nodes belong to it, whether it can be compiled, what its operations are. Makes no call."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 from rayshim.dag.class_node import ClassMethodNode
 from rayshim.dag.collective_node import CollectiveOutputNode
@@ -24,7 +27,7 @@ class Graph:
     keywords: list  # names of its keyword arguments
 
 
-def read(output):
+def read(output: Any) -> Any:
     """The Graph that ends in `output` and all that is connected with it.
 
     Raises ValueError, saying which node and why, for one that cannot be compiled, NotImplementedError for one with a task.
@@ -148,7 +151,7 @@ def _operation(node):
         given,
         node.get_kwargs(),
         outputs,
-        node._get_bind_index(),
+        node._get_bind_index(),  # pyright: ignore[reportArgumentType]
     )
 
 

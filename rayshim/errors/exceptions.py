@@ -5,7 +5,10 @@ instance of the user's own exception class. Errors travel between processes by `
 survive a user's exception that cannot be unpickled.
 """
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 from rayshim.errors.actor_death import ActorDeath
 
@@ -18,7 +21,7 @@ class RayError(Exception):
     def __reduce__(self):
         return _restore, (type(self), self.args, self.__dict__)
 
-    def to_bytes(self):
+    def to_bytes(self) -> Any:
         """This error for another process: itself pickled, and its text in case that cannot be unpickled there."""
         import pickle
         from traceback import format_exception
@@ -31,7 +34,7 @@ class RayError(Exception):
         return pickle.dumps((pickled, text))
 
     @staticmethod
-    def from_bytes(data):
+    def from_bytes(data: Any) -> Any:
         """The error that `to_bytes` made, or an UnserializableException with its text if it cannot be unpickled."""
         import pickle
 
@@ -54,8 +57,16 @@ class RayTaskError(RayError):
     """
 
     def __init__(
-        self, function_name, traceback_str, cause, proctitle=None, pid=None, ip=None, actor_repr=None, actor_id=None
-    ):
+        self,
+        function_name: str,
+        traceback_str: str,
+        cause: Any,
+        proctitle: str | None = None,
+        pid: int | None = None,
+        ip: str | None = None,
+        actor_repr: str | None = None,
+        actor_id: Any = None,
+    ) -> None:
         self.proctitle = proctitle or f"ray::{function_name}"
         self.pid = pid or os.getpid()
         self.ip = ip or _own_ip()
@@ -70,7 +81,7 @@ class RayTaskError(RayError):
         self.cause = cause
         self.args = (function_name, traceback_str, cause, proctitle, pid, ip)
 
-    def as_instanceof_cause(self):
+    def as_instanceof_cause(self) -> Any:
         """This error as an instance of both RayTaskError and the cause's class, with the cause's attributes.
 
         Returns `self`, after a warning in the log, where the cause's class cannot be subclassed.
@@ -104,8 +115,17 @@ class RayTaskError(RayError):
 
 
 def make_task_error(
-    function_name, exc, pid=None, actor_repr=None, *, actor_id=None, proctitle=None, ip=None, skip=(), dependency=False
-):
+    function_name: str,
+    exc: Any,
+    pid: int | None = None,
+    actor_repr: str | None = None,
+    *,
+    actor_id: Any = None,
+    proctitle: str | None = None,
+    ip: str | None = None,
+    skip: Any = (),
+    dependency: bool = False,
+) -> Any:
     """The RayTaskError for an exception that a task has just raised.
 
     Arguments:
@@ -129,7 +149,7 @@ def make_task_error(
     return RayTaskError(function_name, in_rays_words(text), cause, proctitle, pid, ip, actor_repr, actor_id)
 
 
-def in_rays_words(text):
+def in_rays_words(text: str) -> Any:
     """A traceback's text with our exceptions under the names that Ray's users know."""
     return text.replace("rayshim.exceptions.", "ray.exceptions.")
 
@@ -139,19 +159,25 @@ class RayActorError(RayError):
 
     BASE_ERROR_MSG = "The actor experienced an error before finishing this task."
 
-    def __init__(self, actor_id=None, error_msg=BASE_ERROR_MSG, actor_init_failed=False, preempted=False):
+    def __init__(
+        self,
+        actor_id: Any = None,
+        error_msg: str = BASE_ERROR_MSG,
+        actor_init_failed: bool = False,
+        preempted: bool = False,
+    ) -> None:
         self.actor_id = actor_id
         self.error_msg = error_msg
         self._actor_init_failed = actor_init_failed
         self._preempted = preempted
 
     @property
-    def actor_init_failed(self):
+    def actor_init_failed(self) -> Any:
         """Whether the constructor raised."""
         return self._actor_init_failed
 
     @property
-    def preempted(self):
+    def preempted(self) -> Any:
         """Whether the machine was taken away; never, on one machine."""
         return self._preempted
 
@@ -167,7 +193,7 @@ class ActorDiedError(RayActorError):
 
     BASE_ERROR_MSG = "The actor died unexpectedly before finishing this task."
 
-    def __init__(self, cause=None):
+    def __init__(self, cause: Any = None) -> None:
         actor_id, message = None, self.BASE_ERROR_MSG
         in_constructor = isinstance(cause, RayTaskError)
         if in_constructor:
@@ -181,7 +207,7 @@ class ActorDiedError(RayActorError):
         super().__init__(actor_id, message, in_constructor)
 
     @staticmethod
-    def from_task_error(task_error):
+    def from_task_error(task_error: Any) -> Any:
         """The error for an actor whose constructor raised `task_error`."""
         return ActorDiedError(task_error)
 
@@ -189,7 +215,7 @@ class ActorDiedError(RayActorError):
 class ActorUnavailableError(RayActorError):
     """The actor cannot be reached just now, and may be back later. `actor_id` is bytes or None."""
 
-    def __init__(self, error_message, actor_id):
+    def __init__(self, error_message: str, actor_id: Any) -> None:
         hex_id = actor_id.hex() if actor_id is not None else None
         super().__init__(
             hex_id,
@@ -223,7 +249,7 @@ class _MessageError(RayError):
 class TaskCancelledError(RayError):
     """The task was cancelled. `task_id` is its TaskID, `error_message` says more; both may be None."""
 
-    def __init__(self, task_id=None, error_message=None):
+    def __init__(self, task_id: Any = None, error_message: str | None = None) -> None:
         self.task_id = task_id
         self.error_message = error_message
 
@@ -259,7 +285,7 @@ class WorkerCrashedError(RayError):
 class UnserializableException(RayError):
     """A task's exception cannot be unpickled here; this is its text instead."""
 
-    def __init__(self, original_stack_trace):
+    def __init__(self, original_stack_trace: Any) -> None:
         self._original_stack_trace = original_stack_trace
 
     def __str__(self):
@@ -273,7 +299,7 @@ class UnserializableException(RayError):
 class CrossLanguageError(RayError):
     """Raised by code of another language; takes an object with `language` and `formatted_exception_string`."""
 
-    def __init__(self, ray_exception):
+    def __init__(self, ray_exception: Any) -> None:
         super().__init__(
             f"An exception raised from {ray_exception.language}:\n{ray_exception.formatted_exception_string}"
         )
@@ -318,7 +344,7 @@ class ActorUnschedulableError(_TextError):
 class RuntimeEnvSetupError(RayError):
     """The runtime environment could not be made; `error_message` may be None."""
 
-    def __init__(self, error_message=None):
+    def __init__(self, error_message: str | None = None) -> None:
         self.error_message = error_message
 
     def __str__(self):
@@ -328,7 +354,7 @@ class RuntimeEnvSetupError(RayError):
 class ActorAlreadyExistsError(ValueError, RayError):
     """The name is taken."""
 
-    def __init__(self, error_message):
+    def __init__(self, error_message: str) -> None:
         super().__init__(error_message)
         self.error_message = error_message
 
@@ -339,7 +365,7 @@ class ActorAlreadyExistsError(ValueError, RayError):
 class ActorHandleNotFoundError(ValueError, RayError):
     """The handle belongs to no actor of this session, as one from before `shutdown()`."""
 
-    def __init__(self, error_message):
+    def __init__(self, error_message: str) -> None:
         super().__init__(error_message)
         self.error_message = error_message
 
@@ -364,7 +390,7 @@ class ActorPlacementGroupRemoved(RayError):
 class RaySystemError(RayError):
     """The runtime itself failed; `client_exc` is the first cause, `traceback_str` a str or None."""
 
-    def __init__(self, client_exc, traceback_str=None):
+    def __init__(self, client_exc: Any, traceback_str: str | None = None) -> None:
         self.client_exc = client_exc
         self.traceback_str = traceback_str
 
@@ -418,7 +444,7 @@ class AuthenticationError(_MessageError):
 class RpcError(_MessageError):
     """A message did not get through; `rpc_code` is the transport's, or None."""
 
-    def __init__(self, message, rpc_code=None):
+    def __init__(self, message: str, rpc_code: int | None = None) -> None:
         super().__init__(message)
         self.rpc_code = rpc_code
 
@@ -449,7 +475,7 @@ class ObjectLostError(RayError):
 
     _reason = "All copies of {} have been lost."
 
-    def __init__(self, object_ref_hex, owner_address=None, call_site=""):
+    def __init__(self, object_ref_hex: str, owner_address: str | None = None, call_site: str = "") -> None:
         self.object_ref_hex = object_ref_hex
         self.owner_address = owner_address
         self.call_site = call_site
@@ -495,7 +521,14 @@ class OwnerDiedError(ObjectLostError):
 class ObjectReconstructionFailedError(ObjectLostError):
     """The lost object could not be computed again; `reason` is a code, `reason_message` a sentence, both may be None."""
 
-    def __init__(self, object_ref_hex, reason=None, reason_message=None, owner_address=None, call_site=""):
+    def __init__(
+        self,
+        object_ref_hex: str,
+        reason: Any = None,
+        reason_message: str | None = None,
+        owner_address: str | None = None,
+        call_site: str = "",
+    ) -> None:
         super().__init__(object_ref_hex, owner_address, call_site)
         self.reason = reason
         self.reason_message = reason_message or "Unknown error reason."

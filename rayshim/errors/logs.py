@@ -1,5 +1,7 @@
 """The logger named "ray", which tells the user of the session; set up as Ray does."""
 
+from __future__ import annotations
+
 import logging
 import sys
 
@@ -19,7 +21,7 @@ class _Stderr(logging.StreamHandler):
         return sys.stderr
 
 
-def configure(level=None, form=None):
+def configure(level: int | str | None = None, form: str | None = None) -> None:
     """Gives the logger a handler for stderr of its own. `level`: a number or name, default INFO; `form`: as logging's."""
     global _handler
     if _handler is None:

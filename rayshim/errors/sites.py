@@ -1,14 +1,17 @@
 """Which places in the code are the user's own."""
 
+from __future__ import annotations
+
 import os
 import sys
+from typing import Any
 
 from reactor import _core, codec
 
 #: Directories of rayshim and reactor, rayshim's first; in a source tree the core is elsewhere.
 OURS = (
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
-    *(os.path.dirname(os.path.abspath(module.__file__)) + os.sep for module in (_core, codec)),
+    *(os.path.dirname(os.path.abspath(module.__file__)) + os.sep for module in (_core, codec)),  # pyright: ignore[reportArgumentType, reportCallIssue]
 )
 
 
@@ -17,12 +20,12 @@ def is_users(file):
     return not file.startswith(OURS) or "/tests/" in file
 
 
-def at(function):
+def at(function: Any) -> Any:
     """For an error: the user's call of rayshim's `function` (str) and its place, "wait() at file.py:line"."""
     return f"{function}() at {calling()}"
 
 
-def calling():
+def calling() -> Any:
     """Where the user's program is in its call of rayshim, for an error: "file.py:line", or "?" if no frame is the user's."""
     frame = sys._getframe(1)
     while frame is not None and (not is_users(frame.f_code.co_filename) or _is_made_for_us(frame)):

@@ -1,12 +1,16 @@
 """Why a value cannot be pickled."""
 
+from __future__ import annotations
+
+from typing import Any
+
 
 class FailureTuple:
     """One value that cannot be pickled: `obj`, its `path` of names from the value asked about, and its `parent`."""
 
     __module__ = "rayshim.util.check_serialize"
 
-    def __init__(self, obj, path, parent):
+    def __init__(self, obj: Any, path: Any, parent: Any) -> None:
         self.obj = obj
         self.path = path
         self.parent = parent
@@ -17,7 +21,9 @@ class FailureTuple:
         return f"FailTuple({last} [path={' -> '.join(names)}, obj={self.obj}, parent={self.parent}])"
 
 
-def inspect_serializability(base_obj, name=None, depth=3, print_file=None):
+def inspect_serializability(
+    base_obj: Any, name: str | None = None, depth: int = 3, print_file: Any = None
+) -> tuple[bool, set[Any]]:
     """Looks for what inside `base_obj` cannot be pickled, and prints the search (to `print_file`, default stdout).
 
     Arguments: the value; a name for it (str); how many levels to descend; a file.

@@ -10,6 +10,9 @@ What the program reads from sockets, pipes, other programs and clocks is not in 
 record, and is told so.
 """
 
+# pyright: reportAttributeAccessIssue=false
+# (asyncio's own attributes)
+
 import asyncio
 import heapq
 import sys

@@ -1,5 +1,8 @@
 """What a threaded actor's threads wait in, in a run that is recorded or done again: locks, sleeps, calls that come. See rayshim.journal.turns."""
 
+# pyright: reportAttributeAccessIssue=false
+# (the standard library's own attributes, which it replaces)
+
 import _thread
 import concurrent.futures
 import functools

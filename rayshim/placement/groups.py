@@ -1,7 +1,10 @@
 """Placement groups: resources set aside, in bundles, for the tasks and actors that name the group."""
 
+from __future__ import annotations
+
 import os
 import warnings
+from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 
@@ -10,6 +13,9 @@ from rayshim.errors.sites import at, calling
 from rayshim.placement.bundles import current, offered
 from rayshim.session import session
 from rayshim.session.ids import PlacementGroupID, job_id
+
+if TYPE_CHECKING:
+    from rayshim.calls.refs import ObjectRef
 
 VALID_PLACEMENT_GROUP_STRATEGIES = {"PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"}
 _STATES = {"PENDING": "PENDING", "MADE": "CREATED", "RELEASED": "REMOVED"}
@@ -21,28 +27,28 @@ class PlacementGroup:
 
     __module__ = "rayshim.util.placement_group"
 
-    def __init__(self, id, bundle_cache=None):
+    def __init__(self, id: Any, bundle_cache: Any = None) -> None:
         self.id = id
         self.bundle_cache = bundle_cache
 
     @staticmethod
-    def empty():
+    def empty() -> PlacementGroup:
         """The group that is none."""
         return PlacementGroup(PlacementGroupID.nil())
 
     @property
-    def is_empty(self):
+    def is_empty(self) -> bool:
         return self.id.is_nil()
 
-    def ready(self):
+    def ready(self) -> ObjectRef[bool]:
         """A ref of the group itself, done when its resources are set aside. `get` of it raises TaskPlacementGroupRemoved if the
         group is removed before."""
         if self.is_empty:
             session.ensure()
-            return _core.put_recorded(self)
-        return _decided(self.id.hex(), self, TaskPlacementGroupRemoved().to_bytes(), True)
+            return _core.put_recorded(self)  # pyright: ignore[reportReturnType]
+        return _decided(self.id.hex(), self, TaskPlacementGroupRemoved().to_bytes(), True)  # pyright: ignore[reportReturnType]
 
-    def wait(self, timeout_seconds=30):
+    def wait(self, timeout_seconds: float | None = 30) -> bool:
         """Whether the group's resources are set aside within that time."""
         ref = _decided(self.id.hex(), True, False, False)
         if session.current.inline and not ref.done():
@@ -51,14 +57,14 @@ class PlacementGroup:
         return answer is not None and answer[0]
 
     @property
-    def bundle_specs(self):
+    def bundle_specs(self) -> list[dict[str, float]]:
         """The list of its bundles, each {resource: amount}."""
         if not self.bundle_cache:
             self.bundle_cache = _facts(self.id.hex())[0]["bundles"]
         return self.bundle_cache
 
     @property
-    def bundle_count(self):
+    def bundle_count(self) -> int:
         return len(self.bundle_specs)
 
     def __eq__(self, other):
@@ -69,14 +75,14 @@ class PlacementGroup:
 
 
 def placement_group(
-    bundles,
-    strategy=None,
-    name="",
-    lifetime=None,
-    _soft_target_node_id=None,
-    bundle_label_selector=None,
-    topology_strategy=None,
-):
+    bundles: list[dict[str, float]],
+    strategy: Any = None,
+    name: str = "",
+    lifetime: Any = None,
+    _soft_target_node_id: Any = None,
+    bundle_label_selector: Any = None,
+    topology_strategy: Any = None,
+) -> PlacementGroup:
     """Asks for resources to be set aside and returns the PlacementGroup at once; see `PlacementGroup.ready`.
 
     Arguments:
@@ -136,7 +142,7 @@ def _placed_by_labels(selectors):
     return all(selected(selector, session.current.settings.get("labels", {})) for selector in selectors or [])
 
 
-def remove_placement_group(placement_group):
+def remove_placement_group(placement_group: Any) -> None:
     """Ends the group: what runs in it is killed, what waits for it fails, and its resources are free again."""
     if placement_group is None:
         raise AssertionError(f"remove_placement_group: a PlacementGroup is needed, not None (at {calling()})")
@@ -154,7 +160,7 @@ def remove_placement_group(placement_group):
     s.reservations.advance()
 
 
-def get_placement_group(placement_group_name):
+def get_placement_group(placement_group_name: str) -> PlacementGroup:
     """The PlacementGroup of that name in this namespace. ValueError if there is none."""
     if not placement_group_name:
         raise ValueError(
@@ -176,14 +182,14 @@ def _named(name, namespace):
     return None
 
 
-def get_current_placement_group():
+def get_current_placement_group() -> PlacementGroup | None:
     """The PlacementGroup that the calling task or actor is in, or None."""
     session.ensure()
     here = current()
     return here and PlacementGroup(PlacementGroupID.from_hex(here[0]))
 
 
-def placement_group_table(placement_group=None):
+def placement_group_table(placement_group: Any = None) -> dict[str, Any]:
     """What is known of the group as a dict, {} of an unknown one; without an argument {hex id: that} of all groups."""
     session.ensure()
     if placement_group is None:
@@ -242,7 +248,7 @@ def _decided(key, made, released, is_error):
     return ref
 
 
-def check_placement_group_index(placement_group, bundle_index):
+def check_placement_group_index(placement_group: Any, bundle_index: int) -> None:
     """ValueError unless the group has that bundle; -1 is any."""
     if placement_group.is_empty:
         if bundle_index != -1:
@@ -257,8 +263,13 @@ def check_placement_group_index(placement_group, bundle_index):
 
 
 def validate_placement_group(
-    bundles, strategy=None, lifetime=None, _soft_target_node_id=None, bundle_label_selector=None, topology_strategy=None
-):
+    bundles: list[dict[str, float]],
+    strategy: Any = None,
+    lifetime: Any = None,
+    _soft_target_node_id: Any = None,
+    bundle_label_selector: Any = None,
+    topology_strategy: Any = None,
+) -> None:
     """ValueError for what `placement_group` cannot take."""
     if topology_strategy is not None and strategy is not None:
         raise ValueError(

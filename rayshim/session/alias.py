@@ -25,7 +25,7 @@ def install():
         )
     if not is_installed():
         sys.meta_path.insert(0, _Finder())
-        sys.modules[OURS].__version__ = RAY_VERSION
+        sys.modules[OURS].__version__ = RAY_VERSION  # pyright: ignore[reportAttributeAccessIssue]
         if any(name in sys.modules for name in _STARTERS):
             _pass_on()
         _tell_workers()
@@ -102,7 +102,7 @@ class _Finder:
             raise ModuleNotFoundError(_missing(name, ours), name=name)
         from importlib.machinery import ModuleSpec
 
-        return ModuleSpec(name, _Loader(ours), origin=ours)
+        return ModuleSpec(name, _Loader(ours), origin=ours)  # pyright: ignore[reportArgumentType]
 
 
 class _Loader:

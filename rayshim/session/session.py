@@ -1,10 +1,13 @@
 """This process's part in a run: what `init` made, or what a worker was born with."""
 
+from __future__ import annotations
+
 import atexit
 import functools
 import os
 import threading
 import weakref
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from reactor import _core
 
@@ -13,9 +16,15 @@ from rayshim.errors.sites import qualified
 from rayshim.session.environment import frozen
 from rayshim.session.gpus import visible
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
 after_begin = []  # called with no arguments when this process has begun a session
 before_end = []  # called with no arguments before a driver's session ends
-current = None  # the Session, None before init and after shutdown
+current: Session | None = None  # None before init and after shutdown
 start = stop = (
     None  # rayshim.api.start sets them: `init`, for a program that uses the session without having started it, and `shutdown`
 )
@@ -59,8 +68,8 @@ class Session:
 
     def __init__(self, control, settings, driver=None, record=None, gpus=(), runtime_env=None):
         self.runtime_env = settings["runtime_env"] if runtime_env is None else runtime_env
-        self.broken = None  # what went wrong when this process was given its runtime environment
-        self.screen = None  # shows the workers' output, in the driver
+        self.broken: BaseException | None = None  # what went wrong when this process was given its runtime environment
+        self.screen: Any = None  # shows the workers' output, in the driver
         self.control, self.settings, self.driver, self.gpus = control, settings, driver, list(gpus)
         self.gpus_told = visible()
         self._record = record or None
@@ -76,9 +85,9 @@ class Session:
         self.last_task = None  # the last task among those: of tasks no other is kept
         self.inline_names = {}  # (namespace, name) -> handle, inline placement only
         self.inline_actors = {}  # number -> rayshim.placement.inline.InlineActor
-        self.inline_gpus = None  # GpuShares
-        self.states = None  # reactor's ActorStates, where several actors share this process
-        self.group = None  # in a task of a placement group: (uid of the task, whether it captures)
+        self.inline_gpus: Any = None  # GpuShares
+        self.states: Any = None  # reactor's ActorStates, where several actors share this process
+        self.group: Any = None  # in a task of a placement group: (uid of the task, whether it captures)
         self.reserved = set()  # keys of what rayshim.placement.demands has reserved for its own use
         self._reservations = None
         self.posted = {}  # inline placement: what elsewhere lies with the supervisor for all to read, tuple -> value
@@ -195,7 +204,7 @@ def _own_demand(fixed):
     return _core.demand([(_core.register_resource(name, 0), amount) for name, amount in sorted(fixed.items())])
 
 
-def ensure():
+def ensure() -> Session:
     """The session; starts one with the defaults if there is none, as Ray does on first use. Threads that come at once start one."""
     session = current
     if session is None:
@@ -207,7 +216,7 @@ def ensure():
             session = current
             if session is None:
                 session = _start_default()
-    return session
+    return session  # pyright: ignore[reportReturnType]
 
 
 def _start_default():
@@ -219,12 +228,12 @@ def _start_default():
     return current
 
 
-def changes(function):
+def changes(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator for `init` and `shutdown`: one thread at a time begins or ends the session; another one waits for it."""
     name = function.__name__
 
     @functools.wraps(function)
-    def alone(*args, **kwargs):
+    def alone(*args: P.args, **kwargs: P.kwargs) -> R:
         global _change
         with _changing:
             if _change is not None and name == "init":  # a destructor or a hook, in this same thread

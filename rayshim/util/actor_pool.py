@@ -1,8 +1,15 @@
 """A fixed set of actors that share a queue of work."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rayshim import api
 from rayshim.errors.exceptions import ActorDiedError
 from rayshim.errors.sites import at, calling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 
 class ActorPool:
@@ -15,7 +22,7 @@ class ActorPool:
         squares = list(pool.map(lambda actor, v: actor.square.remote(v), range(4)))
     """
 
-    def __init__(self, actors):
+    def __init__(self, actors: Iterable[Any]) -> None:
         self._idle_actors = list(actors)
         self._busy = {}  # the work's ref, or tuple of refs -> (the work's number, its actor)
         self._results = {}  # the work's number -> what fn returned
@@ -23,7 +30,7 @@ class ActorPool:
         self._next_return_index = 0
         self._pending_submits = []
 
-    def submit(self, fn, value):
+    def submit(self, fn: Callable[..., Any], value: Any) -> None:
         """Starts `fn(actor, value)` on a free actor, or queues it until there is one."""
         if not self._idle_actors:
             self._pending_submits.append((fn, value))
@@ -34,7 +41,7 @@ class ActorPool:
         self._results[self._next_task_index] = result
         self._next_task_index += 1
 
-    def map(self, fn, values):
+    def map(self, fn: Callable[..., Any], values: Iterable[Any]) -> Iterator[Any]:
         """Submits all of `values` and returns an iterator over the results in their order.
 
         Results of earlier submissions that nobody asked for are dropped first.
@@ -46,7 +53,7 @@ class ActorPool:
                 pass
         return self._all_of(fn, values, self.get_next)
 
-    def map_unordered(self, fn, values):
+    def map_unordered(self, fn: Callable[..., Any], values: Iterable[Any]) -> Iterator[Any]:
         """As `map`, with the results in the order in which they become ready."""
         while self.has_next():
             try:
@@ -65,11 +72,11 @@ class ActorPool:
 
         return results()
 
-    def has_next(self):
+    def has_next(self) -> bool:
         """Whether there are results that nobody has got yet."""
         return bool(self._busy)
 
-    def get_next(self, timeout=None, ignore_if_timedout=False):
+    def get_next(self, timeout: float | None = None, ignore_if_timedout: bool = False) -> Any:
         """The next result in the order of submission.
 
         Waits up to `timeout` seconds (None: as long as it takes). Raises StopIteration if nothing is left, TimeoutError
@@ -93,7 +100,7 @@ class ActorPool:
             )
         return self._take(_key(result), timed_out)
 
-    def get_next_unordered(self, timeout=None, ignore_if_timedout=False):
+    def get_next_unordered(self, timeout: float | None = None, ignore_if_timedout: bool = False) -> Any:
         """The next result to become ready; else as `get_next`. What is given up on is the oldest."""
         if not self.has_next():
             raise StopIteration(
@@ -136,15 +143,15 @@ class ActorPool:
         if self._pending_submits and self._idle_actors:
             self.submit(*self._pending_submits.pop(0))
 
-    def has_free(self):
+    def has_free(self) -> bool:
         """Whether an actor is idle and no work waits."""
         return bool(self._idle_actors) and not self._pending_submits
 
-    def pop_idle(self):
+    def pop_idle(self) -> Any:
         """Takes an idle actor out of the pool and returns it, or None."""
         return self._idle_actors.pop() if self.has_free() else None
 
-    def push(self, actor):
+    def push(self, actor: Any) -> None:
         """Adds an actor. ValueError if the pool has it already."""
         if actor in self._idle_actors or any(actor == busy for _, busy in self._busy.values()):
             raise ValueError(

@@ -1,8 +1,11 @@
 """Marks for how stable an interface is."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import warnings
+from typing import Any
 
 from rayshim.errors.sites import at, calling
 
@@ -11,7 +14,7 @@ class RayDeprecationWarning(DeprecationWarning):
     """Something deprecated was used."""
 
 
-def PublicAPI(*args, **kwargs):
+def PublicAPI(*args: Any, **kwargs: Any) -> Any:
     """Marks a public interface: `@PublicAPI` or `@PublicAPI(stability="alpha")`; "stable" (default), "beta" or "alpha"."""
     if len(args) == 1 and not kwargs and callable(args[0]):
         return PublicAPI(stability="stable")(args[0])
@@ -23,12 +26,12 @@ def PublicAPI(*args, **kwargs):
     return _marker("PublicAPI")
 
 
-def DeveloperAPI(*args, **kwargs):
+def DeveloperAPI(*args: Any, **kwargs: Any) -> Any:
     """Marks an interface for developers of libraries; it may change."""
     return _marker("DeveloperAPI")(args[0]) if args and callable(args[0]) else _marker("DeveloperAPI")
 
 
-def Deprecated(*args, **kwargs):
+def Deprecated(*args: Any, **kwargs: Any) -> Any:
     """Marks what is deprecated: `@Deprecated` or `@Deprecated(message="use g", warning=True)`; with `warning` its use warns."""
     if len(args) == 1 and not kwargs and callable(args[0]):
         return _marker("Deprecated")(args[0])

@@ -1,5 +1,7 @@
 """`ray.util.pdb`: the debugger in a task or actor, reached over a socket of this machine."""
 
+from __future__ import annotations
+
 import pdb  # noqa: T100
 import socket
 import sys
@@ -29,14 +31,14 @@ class _RemotePdb(pdb.Pdb):
     do_c = do_cont = do_continue
 
 
-def set_trace(breakpoint_uuid=None):
+def set_trace(breakpoint_uuid: str | None = None) -> None:
     """Stops here. In the driver and in inline placement that is `pdb.set_trace()`; in a worker it waits until somebody connects
     to the port that it prints."""
     frame = sys._getframe(1)
     (_RemotePdb() if _in_worker() else pdb.Pdb()).set_trace(frame)
 
 
-def post_mortem():
+def post_mortem() -> None:
     """As `set_trace`, in the exception that is being handled."""
     _, _, trace = sys.exc_info()
     if trace is None:

@@ -42,7 +42,7 @@ class _Watched(selectors.DefaultSelector):
             if patience:
                 if events := super().select(patience):
                     return events
-                self.replay.waited()
+                self.replay.waited()  # pyright: ignore[reportAttributeAccessIssue]
             return super().select(None)
         finally:
             self.waiting.discard(self)
@@ -225,7 +225,7 @@ class _Loop:
     def _in_loop(self, kind, function, call):
         """Has the loop call `function(call)`; `kind` names this in a record."""
         if self._recorded:
-            self._loop.come(kind, call.number, function, call)
+            self._loop.come(kind, call.number, function, call)  # pyright: ignore[reportAttributeAccessIssue]
         else:
             self._loop.call_soon_threadsafe(function, call)
 
@@ -239,7 +239,7 @@ class _Loop:
     def _cancel(self, call):
         call.cancelled = True
         if self._recorded and not call.begun:
-            self._loop.was_interrupted(call.tag, lambda: True)
+            self._loop.was_interrupted(call.tag, lambda: True)  # pyright: ignore[reportAttributeAccessIssue]
         call.task.cancel()
 
     async def _run(self, call):
@@ -256,7 +256,7 @@ class _Loop:
 
     def _interrupted(self, call):
         unwanted = lambda: call.completion.unwanted  # noqa: E731
-        interrupted = call.begun and (self._loop.was_interrupted(call.tag, unwanted) if self._recorded else unwanted())
+        interrupted = call.begun and (self._loop.was_interrupted(call.tag, unwanted) if self._recorded else unwanted())  # pyright: ignore[reportAttributeAccessIssue]
         if interrupted:
             call.interrupted()
         return interrupted
@@ -267,7 +267,7 @@ class _Loop:
         from rayshim.worker.async_generators import stream
 
         if call.completion.streaming:
-            return await stream(call.values(), call.completion, self._loop.physically if self._recorded else None)
+            return await stream(call.values(), call.completion, self._loop.physically if self._recorded else None)  # pyright: ignore[reportAttributeAccessIssue]
         while True:
             try:
                 call.begun = not (call.cancelled if self._recorded else call.completion.unwanted)

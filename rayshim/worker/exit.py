@@ -1,5 +1,9 @@
 """How an actor ends itself."""
 
+from __future__ import annotations
+
+from typing import NoReturn
+
 from reactor import _core
 
 from rayshim.errors.sites import at
@@ -12,7 +16,7 @@ class ActorExit(SystemExit):
     intended = True
 
 
-def exit_actor():
+def exit_actor() -> NoReturn:
     """Ends the current actor. The running call, those that wait and all later ones get an ActorDiedError.
 
     Raises TypeError outside of an actor.

@@ -82,13 +82,13 @@ class ActorStates:
         from cloudpickle import cloudpickle
 
         if isinstance(getattr(cloudpickle, _CLASSES, None), weakref.WeakValueDictionary):
-            _core.exchange_variable(vars(cloudpickle), _CLASSES, weakref.WeakValueDictionary)
+            _core.exchange_variable(vars(cloudpickle), _CLASSES, weakref.WeakValueDictionary)  # pyright: ignore[reportArgumentType]
 
     def keep_threads(self):
         """From now on each actor has its own numbers of threads, and its own value of the variable that says them. (In inline placement:
         elsewhere a method may run in another thread each time, of which some libraries keep the number.)"""
         self._threads = set()
-        _core.exchange_environment(os.environ._data, os.environ.encodekey(threads.OPENMP))
+        _core.exchange_environment(os.environ._data, os.environ.encodekey(threads.OPENMP))  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue]
         self._find_libraries()
 
     def _find_libraries(self):

@@ -10,6 +10,7 @@ import signal
 import socket
 from collections import deque
 from time import monotonic
+from typing import Any
 
 from reactor import _core
 from reactor.runtime import control, descendants, output, worker
@@ -57,7 +58,7 @@ class Actor:
         self.facts = facts
         self.worker = None
         self.place = self.host = None  # in its worker, if that is a packed one; that one's number
-        self.demand = None
+        self.demand: Any = None
         self.gpus = []
         self.killed = None  # why, if by request
         self.released = None  # key of the reservation in which it was to run, if that is gone
@@ -70,7 +71,7 @@ class Actor:
 class Worker:
     def __init__(self, slot, pid, actor, setting, cutters):
         self.slot, self.pid, self.actor = slot, pid, actor
-        self.hosted = None  # of a packed worker: place -> Actor
+        self.hosted: Any = None  # of a packed worker: place -> Actor
         self.setting = setting  # number of what it was born with
         self.cutters = cutters  # descriptor -> LineCutter
         self.released = None  # key of the reservation with which it was ended
@@ -216,7 +217,7 @@ class Supervisor:
         """An actor was created: give it a process as soon as its resources are free."""
         key = facts.get("name") and (facts["namespace"], facts["name"])
         if key and key in self.names:
-            _core.reply(reply, (True, "taken"))
+            _core.reply(reply, (True, "taken"))  # pyright: ignore[reportArgumentType]
             self._kill_unstarted(Actor(offset, facts), "its name was taken")
             return
         preload(facts.get("preload", ()))

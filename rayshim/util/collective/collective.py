@@ -1,6 +1,9 @@
 """The collective calls. They are for actors and tasks; a process can be in several groups, each with a name."""
 
+from __future__ import annotations
+
 import threading
+from typing import Any
 
 from rayshim.errors.sites import at, calling
 from rayshim.session import session
@@ -13,7 +16,7 @@ _groups = {}  # (what tells this process's actor and run from others, name) -> g
 _lock = threading.RLock()
 
 
-def register_collective_backend(name, group_cls):
+def register_collective_backend(name: str, group_cls: Any) -> None:
     """Makes a class derived from BaseGroup known as the backend `name`. ValueError if it is known already."""
     from rayshim.util.collective.collective_group.base_collective_group import BaseGroup
 
@@ -25,20 +28,20 @@ def register_collective_backend(name, group_cls):
         raise TypeError(
             f"{group_cls} must be a subclass of BaseGroup ({at('register_collective_backend')}: derive it from rayshim.util.collective.collective_group.base_collective_group.BaseGroup)"
         )
-    _backends[name.upper()] = group_cls
+    _backends[name.upper()] = group_cls  # pyright: ignore[reportArgumentType]
 
 
-def is_backend_available(backend):
+def is_backend_available(backend: str) -> bool:
     """Whether groups with this backend ("NCCL", "GLOO", ...) can be made here."""
     known = _backends.get(backend.upper())
     return known is not None and bool(known.check_backend_availability())
 
 
-def nccl_available():
+def nccl_available() -> Any:
     return is_backend_available("NCCL")
 
 
-def gloo_available():
+def gloo_available() -> Any:
     return is_backend_available("GLOO")
 
 
@@ -59,7 +62,13 @@ def _backend(name):
 # ---- groups
 
 
-def init_collective_group(world_size, rank, backend=types.Backend.NCCL, group_name="default", gloo_timeout=_TIMEOUT_MS):
+def init_collective_group(
+    world_size: int,
+    rank: int,
+    backend: str = types.Backend.NCCL,
+    group_name: str = "default",
+    gloo_timeout: float | None = _TIMEOUT_MS,
+) -> None:
     """Makes the calling actor or task rank `rank` of a group of `world_size`; waits for the others, `gloo_timeout` ms at most."""
     _check_inside()
     if not group_name:
@@ -77,8 +86,13 @@ def init_collective_group(world_size, rank, backend=types.Backend.NCCL, group_na
 
 
 def create_collective_group(
-    actors, world_size, ranks, backend=types.Backend.NCCL, group_name="default", gloo_timeout=_TIMEOUT_MS
-):
+    actors: list[Any],
+    world_size: int,
+    ranks: list[Any],
+    backend: str = types.Backend.NCCL,
+    group_name: str = "default",
+    gloo_timeout: float | None = _TIMEOUT_MS,
+) -> None:
     """Declares actors to be a group; each joins at its first collective call. `ranks` has the rank of each actor."""
     if _declared(group_name) is not None:
         raise RuntimeError(
@@ -108,7 +122,7 @@ def create_collective_group(
     )
 
 
-def destroy_collective_group(group_name="default"):
+def destroy_collective_group(group_name: str = "default") -> None:
     """The calling actor leaves the group."""
     _check_inside()
     with _lock:
@@ -119,26 +133,26 @@ def destroy_collective_group(group_name="default"):
             _declare(group_name, None)
 
 
-def is_group_initialized(group_name):
+def is_group_initialized(group_name: str) -> bool:
     """Whether the calling process is in the group."""
     return _key(group_name) in _groups
 
 
-def get_rank(group_name="default"):
+def get_rank(group_name: str = "default") -> int:
     """The caller's rank, -1 if it is not in the group."""
     _check_inside()
     group = _groups.get(_key(group_name))
     return -1 if group is None else group.rank
 
 
-def get_collective_group_size(group_name="default"):
+def get_collective_group_size(group_name: str = "default") -> int:
     """How many are in the group, -1 if the caller is not in it."""
     _check_inside()
     group = _groups.get(_key(group_name))
     return -1 if group is None else group.world_size
 
 
-def get_group_handle(group_name="default"):
+def get_group_handle(group_name: str = "default") -> Any:
     """The caller's group; joins it if it was declared. RuntimeError if there is none."""
     _check_inside()
     with _lock:
@@ -198,31 +212,31 @@ def _check_inside():
 # ---- operations; results are written into the tensors
 
 
-def allreduce(tensor, group_name="default", op=types.ReduceOp.SUM):
+def allreduce(tensor: Any, group_name: str = "default", op: Any = types.ReduceOp.SUM) -> None:
     """Every rank's tensor becomes the reduction of all of them."""
     _check_tensor(tensor)
     get_group_handle(group_name).allreduce([tensor], types.AllReduceOptions(reduceOp=op))
 
 
-def barrier(group_name="default"):
+def barrier(group_name: str = "default") -> None:
     """Waits until every rank is here."""
     get_group_handle(group_name).barrier(types.BarrierOptions())
 
 
-def reduce(tensor, dst_rank=0, group_name="default", op=types.ReduceOp.SUM):
+def reduce(tensor: Any, dst_rank: int = 0, group_name: str = "default", op: Any = types.ReduceOp.SUM) -> None:
     """The tensor of rank `dst_rank` becomes the reduction of all; the others stay."""
     _check_tensor(tensor)
     group = _with_rank(group_name, dst_rank)
     group.reduce([tensor], types.ReduceOptions(reduceOp=op, root_rank=dst_rank))
 
 
-def broadcast(tensor, src_rank=0, group_name="default"):
+def broadcast(tensor: Any, src_rank: int = 0, group_name: str = "default") -> None:
     """Every rank's tensor becomes that of `src_rank`."""
     _check_tensor(tensor)
     _with_rank(group_name, src_rank).broadcast([tensor], types.BroadcastOptions(root_rank=src_rank))
 
 
-def allgather(tensor_list, tensor, group_name="default"):
+def allgather(tensor_list: list[Any], tensor: Any, group_name: str = "default") -> None:
     """`tensor_list`, one for each rank, becomes all the ranks' `tensor`."""
     _check_tensor(tensor)
     _check_tensors(tensor_list)
@@ -234,7 +248,9 @@ def allgather(tensor_list, tensor, group_name="default"):
     group.allgather([tensor_list], [tensor], types.AllGatherOptions())
 
 
-def reducescatter(tensor, tensor_list, group_name="default", op=types.ReduceOp.SUM):
+def reducescatter(
+    tensor: Any, tensor_list: list[Any], group_name: str = "default", op: Any = types.ReduceOp.SUM
+) -> None:
     """`tensor` becomes the reduction of the entries for this rank in all the ranks' `tensor_list`."""
     _check_tensor(tensor)
     _check_tensors(tensor_list)
@@ -246,7 +262,7 @@ def reducescatter(tensor, tensor_list, group_name="default", op=types.ReduceOp.S
     group.reducescatter([tensor], [tensor_list], types.ReduceScatterOptions(reduceOp=op))
 
 
-def send(tensor, dst_rank, group_name="default"):
+def send(tensor: Any, dst_rank: int, group_name: str = "default") -> None:
     """Sends the tensor to a rank, which must call `recv`."""
     _check_tensor(tensor)
     group = _with_rank(group_name, dst_rank)
@@ -257,7 +273,7 @@ def send(tensor, dst_rank, group_name="default"):
     group.send([tensor], types.SendOptions(dst_rank=dst_rank))
 
 
-def recv(tensor, src_rank, group_name="default"):
+def recv(tensor: Any, src_rank: int, group_name: str = "default") -> None:
     """The tensor becomes the one that rank `src_rank` sends."""
     _check_tensor(tensor)
     group = _with_rank(group_name, src_rank)

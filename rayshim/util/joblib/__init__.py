@@ -1,7 +1,9 @@
 """joblib's `Parallel` on actors: `register_ray()`, then `with joblib.parallel_backend("ray"): ...`."""
 
+from __future__ import annotations
 
-def register_ray():
+
+def register_ray() -> None:
     """Makes the backend "ray" known to joblib. ImportError without joblib."""
     from joblib.parallel import register_parallel_backend
 

@@ -1,8 +1,11 @@
 """Where the records of the state API come from."""
 
+from __future__ import annotations
+
 import os
 import sys
 from hashlib import sha256
+from typing import Any
 
 from reactor import _core
 
@@ -14,7 +17,7 @@ from rayshim.util.state.exception import RayStateApiException
 from rayshim.util.state.records import ActorState, JobState, NodeState, PlacementGroupState, TaskState, WorkerState
 
 
-def actors():
+def actors() -> Any:
     s = session.current
     if s.inline:
         facts = [{**made.facts, "pid": os.getpid(), "state": "ALIVE"} for made in s.inline_actors.values()]
@@ -42,7 +45,7 @@ def _actor(f):
     )
 
 
-def tasks():
+def tasks() -> Any:
     s = session.current
     if not s.settings["trace"]:
         raise RayStateApiException(
@@ -74,7 +77,7 @@ def tasks():
     return found
 
 
-def nodes():
+def nodes() -> Any:
     return [
         NodeState(
             node_id=_node(),
@@ -89,7 +92,7 @@ def nodes():
     ]
 
 
-def jobs():
+def jobs() -> Any:
     driver = session.current.settings["driver"]
     return [
         JobState(
@@ -103,7 +106,7 @@ def jobs():
     ]
 
 
-def workers():
+def workers() -> Any:
     s = session.current
     found = [("DRIVER", 0, s.settings["driver"])]
     if not s.inline:
@@ -122,7 +125,7 @@ def workers():
     ]
 
 
-def placement_groups():
+def placement_groups() -> Any:
     from rayshim.util.placement_group import placement_group_table
 
     return [
