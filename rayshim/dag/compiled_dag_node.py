@@ -108,22 +108,6 @@ class CompiledDAG:
     def __str__(self):
         return f"CompiledDAG({self._dag_id})"
 
-    @property
-    def _result_buffer(self):
-        return self._results.buffer
-
-    @property
-    def _destructed_ref_idxs(self):
-        return self._results.dropped
-
-    @property
-    def _got_ref_idxs(self):
-        return self._results.taken
-
-    @property
-    def _max_finished_execution_index(self):
-        return self._results.finished
-
     # ---- executing
 
     def execute(self, *args: Any, **kwargs: Any) -> Any:

@@ -15,9 +15,17 @@ OURS = (
 )
 
 
+#: The folders in them whose code is no user's. What else lies there, as the tests of a source tree do, is as any program is.
+PARTS = (
+    *("api", "calls", "cli", "dag", "errors", "experimental", "journal", "ordering", "placement", "plans", "session"),
+    *("util", "worker", "draw", "runtime"),
+)
+_FOLDERS = tuple(ours + part + os.sep for ours in OURS for part in PARTS)
+
+
 def is_users(file):
-    """Whether the code in `file` (str, a path) is the user's: not rayshim's nor reactor's, whose tests count as users."""
-    return not file.startswith(OURS) or "/tests/" in file
+    """Whether the code in `file` (str, a path) is the user's: not rayshim's nor reactor's."""
+    return not file.startswith(OURS) or not (file.startswith(_FOLDERS) or os.path.dirname(file) + os.sep in OURS)
 
 
 def at(function: Any) -> Any:
