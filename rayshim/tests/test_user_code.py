@@ -3,8 +3,9 @@
 import os
 from pathlib import Path
 
-import rayshim
 import reactor
+
+import rayshim
 from rayshim.errors import sites
 
 

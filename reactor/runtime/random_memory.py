@@ -3,7 +3,7 @@
 A process that has several actors exchanges them whenever another has its turn. Through the modules' own functions that takes some 50 µs,
 many times what a small call takes; as memory, a fifth of a microsecond. The places are not documented: each is found by giving
 the generator a known state and looking for that in its object. What is not found, in a version that keeps its state otherwise,
-is exchanged through the module's functions.
+is exchanged through the module's functions. So is everything where the environment has REACTOR_RANDOM_STATES=functions.
 """
 
 import os
