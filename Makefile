@@ -3,8 +3,12 @@
 #              what fails is run once more, and listed as RERUN if it then passes
 # make test-ray   all compat_tests on real Ray, about half an hour; records what passed
 # make tsan    the tests of packed workers, threads and array memory with the core built for ThreadSanitizer, some 5 minutes
+# make asan    the same tests with the core built for AddressSanitizer and UndefinedBehaviorSanitizer, some 6 minutes
+# make sanitizers   a short form of both, some 4 minutes
 # make pages   the tests of memory with cores built for memory pages of 16 and 64 KiB, some 10 minutes
-# make lint    ruff: rules and format of the Python code (pyproject.toml); clang-format: format of the C++ code (.clang-format)
+# make lint    ruff: rules and format of the Python code (pyproject.toml); clang-format: format of the C++ code (.clang-format); basedpyright: types
+# make tidy    clang-tidy over the core (.clang-tidy), some 2 minutes
+# make wheels  a wheel for each Python found (3.10 to 3.13), checked and tried: packaging/wheels.sh
 # make docs    the documentation, into build/site; a warning is an error
 # Each makes .venv on first use; the native core is rebuilt when its sources change.
 PYTHON ?= python3
@@ -16,7 +20,7 @@ CORE := CMakeLists.txt $(wildcard reactor/_core/*.h reactor/_core/*.c reactor/_c
 NATIVE := $(filter-out CMakeLists.txt,$(CORE)) $(wildcard reactor/tests/native/*.h reactor/tests/native/*.cpp)
 PACKAGES := $(wildcard rayshim/*/__init__.py)  # the installed package knows the place of each module: new folders are told to it
 
-.PHONY: demo lint test test-ray tsan pages micro docs clean
+.PHONY: demo lint tidy test test-ray tsan asan sanitizers pages wheels micro docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/built $(VENV)/ray
@@ -25,7 +29,13 @@ demo: $(VENV)/built $(VENV)/ray
 lint: $(VENV)/lint
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/basedpyright --level error
 	@$(VENV)/bin/clang-format --dry-run -Werror $(NATIVE)
+
+tidy: $(VENV)/built $(VENV)/tidy
+	PATH="$(abspath $(VENV))/bin:$$PATH" cmake -G Ninja -S . -B build/tidy -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DREACTOR_TESTING=ON -DSKBUILD_PROJECT_NAME=rayshim -DSKBUILD_PROJECT_VERSION=0 \
+		-DPython_EXECUTABLE=$(abspath $(PY)) -Dnanobind_DIR="$$($(PY) -m nanobind --cmake_dir)" > build/tidy.log
+	$(PY) $(VENV)/bin/run-clang-tidy.py -clang-tidy-binary $(VENV)/bin/clang-tidy -p build/tidy -j $(WORKERS) -quiet 'reactor/_core/.*' 2> build/tidy.log
 
 test: $(VENV)/built $(VENV)/ray
 	$(PYTEST) $(PYTEST_ARGS)
@@ -33,13 +43,27 @@ test: $(VENV)/built $(VENV)/ray
 test-ray: $(VENV)/built $(VENV)/ray
 	$(PYTEST) --backends ray --record-ray $(or $(PYTEST_ARGS),compat_tests)
 
+SANITIZED := rayshim/tests/test_packing.py rayshim/tests/test_array_memory.py rayshim/tests/test_shown_arguments.py rayshim/tests/test_recorded_loop.py \
+	compat_tests/test_concurrent_actors.py compat_tests/test_threads.py
+SHORT := compat_tests/test_concurrent_actors.py compat_tests/test_arrays.py
+SANITIZE = -n $(WORKERS) --timeout 200 --backends isolated,packed
+
 tsan: $(VENV)/built
-	reactor/tests/tsan.sh $(PY) -n $(WORKERS) --timeout 200 --backends isolated,packed $(or $(PYTEST_ARGS),rayshim/tests/test_packing.py \
-		rayshim/tests/test_array_memory.py rayshim/tests/test_shown_arguments.py rayshim/tests/test_recorded_loop.py compat_tests/test_concurrent_actors.py compat_tests/test_threads.py)
+	reactor/tests/tsan.sh $(PY) $(SANITIZE) $(or $(PYTEST_ARGS),$(SANITIZED))
+
+asan: $(VENV)/built
+	reactor/tests/asan.sh $(PY) $(SANITIZE) $(or $(PYTEST_ARGS),$(SANITIZED))
+
+sanitizers: $(VENV)/built
+	reactor/tests/tsan.sh $(PY) $(SANITIZE) $(SHORT)
+	reactor/tests/asan.sh $(PY) $(SANITIZE) $(SHORT)
 
 pages: $(VENV)/built
 	reactor/tests/pages.sh $(PY) -n $(WORKERS) --timeout 200 --backends isolated,inline $(or $(PYTEST_ARGS),rayshim/tests/test_array_memory.py \
 		rayshim/tests/test_placed_values.py rayshim/tests/test_full_heap.py compat_tests/test_arrays.py compat_tests/test_spilling.py)
+
+wheels:
+	packaging/wheels.sh
 
 micro: $(VENV)/built $(VENV)/ray
 	$(PY) -m benchmarks micro
@@ -57,6 +81,7 @@ $(VENV)/made:
 	$(PY) -m pip install --quiet --upgrade pip
 	$(PY) -m pip install --quiet torch==2.13.0
 	$(PY) -m pip install --quiet "scikit-build-core>=1.0" "nanobind>=2.4" "numpy>=2.0" ninja
+	command -v cmake > /dev/null || $(PY) -m pip install --quiet "cmake>=3.18"
 	touch $@
 
 $(VENV)/built: $(VENV)/made pyproject.toml $(CORE) $(PACKAGES)
@@ -64,7 +89,11 @@ $(VENV)/built: $(VENV)/made pyproject.toml $(CORE) $(PACKAGES)
 	touch $@
 
 $(VENV)/lint: $(VENV)/made pyproject.toml
-	$(PY) -m pip install --quiet ruff==0.17.6 clang-format==23.1.5
+	$(PY) -m pip install --quiet ruff==0.17.6 clang-format==23.1.5 basedpyright==1.40.2
+	touch $@
+
+$(VENV)/tidy: $(VENV)/made
+	$(PY) -m pip install --quiet clang-tidy==23.1.4
 	touch $@
 
 # Real Ray is the other side of the comparisons. Where it cannot be installed they show rayshim alone.

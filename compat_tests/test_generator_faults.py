@@ -202,7 +202,7 @@ def test_a_cancelled_method_goes_no_further_than_its_next_yield(ray, tally, kind
     for _ in range(3):
         next(generator)
     ray.cancel(generator)
-    assert cancelled_by_now(ray, generator) == [ray.exceptions.TaskCancelledError] or kind.endswith("async")
+    assert cancelled_by_now(ray, generator) == [ray.exceptions.TaskCancelledError]
     assert ray.get(actor.ping.remote(), timeout=30) == "pong"
 
 

@@ -24,7 +24,10 @@ class ClientBuilder:
         return init(self._address, **self._arguments)
 
 
-def client(address=None, _deprecation_warn_enabled=True):
+from __future__ import annotations
+
+
+def client(address: str | None = None, _deprecation_warn_enabled: bool = True) -> None:
     """A ClientBuilder for the session at `address` (host:port, with or without "ray://"; default: the one that runs here)."""
     if address and "://" not in address and address not in ("auto", "local"):
         address = f"ray://{address}"

@@ -21,7 +21,7 @@ def pickler_class():
     if _pickler is None:
         import cloudpickle
 
-        table = ChainMap(reducers, cloudpickle.Pickler.dispatch_table)
+        table = ChainMap(reducers, cloudpickle.Pickler.dispatch_table)  # pyright: ignore[reportArgumentType]
         _pickler = type("Pickler", (cloudpickle.Pickler,), {"dispatch_table": table})
     return _pickler
 

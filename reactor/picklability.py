@@ -20,7 +20,7 @@ def explain(value, error):
         f"Could not serialize {_short(value)}: {what}{where} cannot be pickled: {error}. "
         "Leave it out, or create it inside the actor or task that uses it"
     )
-    made.value = value
+    made.value = value  # pyright: ignore[reportAttributeAccessIssue]
     return made
 
 

@@ -76,7 +76,7 @@ def group(measured, workers, without=()):
         k = min(range(workers), key=lambda k: (loads[k], len(groups[k]), k))
         groups[k] += cluster
         loads[k] += _seconds(measured, cluster)
-    return [sorted(actors, key=order.get) for actors in groups]
+    return [sorted(actors, key=order.get) for actors in groups]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def least_loaded(actors):

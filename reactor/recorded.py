@@ -49,9 +49,16 @@ class _Reactor:
         self.inputs, self.outputs, self.reactions = {}, {}, {}
 
     def finished(self):
-        reactions = (g.Reaction(r.name, r.triggers, r.effects, (), r.mode, r.site) for r in self.reactions.values())
+        reactions = tuple(
+            g.Reaction(r.name, r.triggers, r.effects, (), r.mode, r.site) for r in self.reactions.values()
+        )
         return g.Reactor(
-            self.name, tuple(self.inputs.values()), tuple(self.outputs.values()), reactions, self.kind, self.site
+            self.name,
+            tuple(self.inputs.values()),
+            tuple(self.outputs.values()),
+            reactions,
+            self.kind,
+            self.site,  # pyright: ignore[reportArgumentType]
         )
 
 

@@ -1,11 +1,14 @@
 """The driver's side of `ray.experimental.tqdm_ray`: draws the progress bars of all processes, one below the other."""
 
+from __future__ import annotations
+
 import builtins
 import json
 import os
 import sys
 import threading
 import warnings
+from typing import Any
 
 RAY_TQDM_MAGIC = "__ray_tqdm_magic_token__"
 _START = f'{{"__magic_token__": "{RAY_TQDM_MAGIC}"'  # how a worker's line begins that is a bar's state
@@ -14,7 +17,7 @@ _manager = None
 _lock = threading.Lock()
 
 
-def take_line(line):
+def take_line(line: str) -> bool:
     """If a worker's line of output is the state of a progress bar, draws the bar and returns True; otherwise returns False."""
     if not line.startswith(_START):
         return False
@@ -22,7 +25,7 @@ def take_line(line):
     return True
 
 
-def safe_print(*args, **kwargs):
+def safe_print(*args: Any, **kwargs: Any) -> None:
     """`print` that hides the bars while it prints. It replaces the builtin `print` when the first bar is drawn, unless the environment
     has RAY_TQDM_PATCH_PRINT=0."""
     if _manager is None or kwargs.get("file") not in (None, sys.stdout, sys.stderr):
@@ -35,7 +38,7 @@ def safe_print(*args, **kwargs):
         _manager.unhide_bars()
 
 
-def instance():
+def instance() -> Any:
     """This process's _BarManager."""
     global _manager
     with _lock:

@@ -1,6 +1,9 @@
 """Facts about this machine in the form in which Ray describes a cluster."""
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 from reactor import _core
 
@@ -9,7 +12,7 @@ from rayshim.errors.sites import at
 from rayshim.session import session
 
 
-def _amounts(which):
+def _amounts(which: int) -> dict[str, float]:
     _needs_session("cluster_resources" if which == 0 else "available_resources")
     amounts = {name: pair[which] / _core.UNIT for name, pair in _core.resources().items()}
     if which == 1:
@@ -26,17 +29,17 @@ def _needs_session(function):
     return session.current
 
 
-def cluster_resources():
+def cluster_resources() -> dict[str, float]:
     """All resources of the session, used or free: {name: amount}."""
     return {name: amount for name, amount in _amounts(0).items() if amount}
 
 
-def available_resources():
+def available_resources() -> dict[str, float]:
     """The resources that are free now: {name: amount}. A resource of which nothing is free is not in the dict."""
     return {name: amount for name, amount in _amounts(1).items() if amount > 0}
 
 
-def nodes():
+def nodes() -> list[dict[str, Any]]:
     """A list with one dict, which describes this machine with the same keys as on Ray. Raises RaySystemError without a session."""
     s = _needs_session("nodes")
     return [

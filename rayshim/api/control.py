@@ -1,6 +1,9 @@
 """Control of actors and tasks: `kill`, `cancel`, `get_actor`, `list_named_actors`."""
 
+from __future__ import annotations
+
 import sys
+from typing import Any
 
 from reactor import _core
 
@@ -11,7 +14,7 @@ from rayshim.errors.sites import at
 from rayshim.session import session
 
 
-def kill(actor, *, no_restart=True):
+def kill(actor: ActorHandle[Any] | type[Any], *, no_restart: bool = True) -> None:
     """Ends an actor's process at once. Its pending and later calls raise ActorDiedError.
 
     Arguments:
@@ -44,7 +47,9 @@ def kill(actor, *, no_restart=True):
         end()
 
 
-def cancel(ray_waitable, *, force=False, recursive=True):
+def cancel(
+    ray_waitable: ObjectRef[Any] | ObjectRefGenerator[Any], *, force: bool = False, recursive: bool = True
+) -> None:
     """Cancels a task or an actor's call. `get` of its result then raises TaskCancelledError.
 
     A call that has not started never runs. A running task is interrupted by a KeyboardInterrupt. A running call of an actor is not
@@ -68,7 +73,7 @@ def cancel(ray_waitable, *, force=False, recursive=True):
     cancel_ref(ray_waitable, force, recursive)
 
 
-def get_actor(name, namespace=None):
+def get_actor(name: str, namespace: str | None = None) -> ActorHandle[Any]:
     """The handle of the actor with this name. `namespace` (str): default is the session's namespace.
 
     Raises ValueError if the namespace has no living actor of that name.
@@ -92,7 +97,7 @@ def get_actor(name, namespace=None):
     return found
 
 
-def list_named_actors(all_namespaces=False):
+def list_named_actors(all_namespaces: bool = False) -> list[str] | list[dict[str, str]]:
     """Names of the living named actors in the session's namespace. With `all_namespaces=True`: a list of {"namespace": str, "name": str} for
     all namespaces."""
     s = session.ensure()

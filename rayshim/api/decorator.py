@@ -1,5 +1,9 @@
 """The decorator `remote`."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar, overload
+
 from rayshim.calls import options as opts
 from rayshim.calls.actor_class import ActorClass
 from rayshim.calls.function import RemoteFunction
@@ -7,8 +11,48 @@ from rayshim.calls.options import REMOTE_USAGE
 from rayshim.calls.signature import is_generator
 from rayshim.errors.sites import at
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
 
-def remote(*args, **kwargs):
+    from rayshim.calls.function import RemoteGeneratorFunction
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+Y = TypeVar("Y")
+
+
+class _Decorator(Protocol):
+    """What `remote(num_cpus=1, ...)` gives."""
+
+    @overload
+    def __call__(self, target: type[T], /) -> ActorClass[T]: ...
+    @overload
+    def __call__(self, target: Callable[P, NoReturn], /) -> RemoteFunction[P, Any]: ...  # without annotations
+    @overload
+    def __call__(self, target: Callable[P, Iterator[Y]], /) -> RemoteGeneratorFunction[P, Y]: ...
+    @overload
+    def __call__(self, target: Callable[P, AsyncIterator[Y]], /) -> RemoteGeneratorFunction[P, Y]: ...
+    @overload
+    def __call__(self, target: Callable[P, R], /) -> RemoteFunction[P, R]: ...
+
+
+@overload
+def remote(target: type[T], /) -> ActorClass[T]: ...
+@overload
+def remote(target: Callable[P, NoReturn], /) -> RemoteFunction[P, Any]: ...  # without annotations
+@overload
+def remote(target: Callable[P, Iterator[Y]], /) -> RemoteGeneratorFunction[P, Y]: ...
+@overload
+def remote(target: Callable[P, AsyncIterator[Y]], /) -> RemoteGeneratorFunction[P, Y]: ...
+@overload
+def remote(target: Callable[P, R], /) -> RemoteFunction[P, R]: ...
+@overload
+def remote(*, num_returns: int | str, **options: Any) -> Any: ...
+@overload
+def remote(**options: Any) -> _Decorator: ...
+def remote(*args: Any, **kwargs: Any) -> Any:
     """Decorator that turns a function into a task and a class into an actor class: `@remote`, or `@remote(num_cpus=2)` with options.
 
     `function.remote(...)` runs the task in a worker process and returns a ref at once. `Class.remote(...)` creates an actor and
@@ -23,7 +67,7 @@ def remote(*args, **kwargs):
     return lambda target: _make_remote(target, kwargs)
 
 
-def _make_remote(target, given):
+def _make_remote(target: Any, given: dict[str, Any]) -> RemoteFunction[..., Any] | ActorClass[Any]:
     if isinstance(target, (RemoteFunction, ActorClass)):
         raise TypeError(
             f"The @ray.remote decorator was applied twice to {target.__name__}. ({at('remote')}: apply it once)"

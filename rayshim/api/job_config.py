@@ -1,6 +1,9 @@
 """`JobConfig` and `LoggingConfig`, which are arguments of `init`."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
 from rayshim.calls.runtime_env import checked
 from rayshim.errors.sites import at
@@ -24,9 +27,9 @@ class LoggingConfig:
 
     encoding: str = "TEXT"
     log_level: str = "INFO"
-    additional_log_standard_attrs: list = field(default_factory=list)
+    additional_log_standard_attrs: list[str] = field(default_factory=list)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.encoding not in ("TEXT", "JSON"):
             raise ValueError(
                 f"Invalid encoding type: {self.encoding}. Valid encoding types are: ['TEXT', 'JSON'] ({at('LoggingConfig')})"
@@ -37,7 +40,7 @@ class LoggingConfig:
                     f"Unknown python logging standard attribute: {name}. The valid attributes are: {_STANDARD} ({at('LoggingConfig')})"
                 )
 
-    def check(self):
+    def check(self) -> None:
         """Called by `init`. Raises ValueError or TypeError if `logging` does not know the level."""
         import logging
 
@@ -48,23 +51,23 @@ class LoggingConfig:
                 f"{error} ({at('init')}: log_level of its LoggingConfig; give a name such as 'INFO', in capitals, or a number)"
             ) from None
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """The configuration as a dict of values that JSON has."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, d):
+    def from_dict(cls, d: dict[str, Any]) -> LoggingConfig:
         """The configuration from such a dict; unknown keys are ignored."""
         return cls(**{field.name: d[field.name] for field in fields(cls) if field.name in d})
 
-    def apply(self):
+    def apply(self) -> None:
         """Configures the root logger and the logger "ray" of this process. Each worker calls it when it starts."""
         import logging
         import sys
 
         handler = logging.StreamHandler(sys.stderr)
         handler.setLevel(self.log_level)
-        handler.setFormatter(_Formatter(self.encoding, self.additional_log_standard_attrs))
+        handler.setFormatter(_Formatter(self.encoding, self.additional_log_standard_attrs))  # pyright: ignore[reportArgumentType]
         handler.addFilter(_add_context)
         root, ray = logging.getLogger(), logging.getLogger("ray")
         if _applied:
@@ -113,11 +116,11 @@ def _add_context(record):
     known = {"job_id": context.get_job_id(), "worker_id": context.get_worker_id(), "node_id": context.get_node_id()}
     if session.current.driver is None or context.get_task_id():
         known.update(
-            actor_id=context.get_actor_id(),
-            task_id=context.get_task_id(),
-            task_name=context.get_task_name(),
-            task_func_name=context.get_task_function_name(),
-            actor_name=context.get_actor_name(),
+            actor_id=context.get_actor_id(),  # pyright: ignore[reportArgumentType]
+            task_id=context.get_task_id(),  # pyright: ignore[reportArgumentType]
+            task_name=context.get_task_name(),  # pyright: ignore[reportArgumentType]
+            task_func_name=context.get_task_function_name(),  # pyright: ignore[reportArgumentType]
+            actor_name=context.get_actor_name(),  # pyright: ignore[reportArgumentType]
         )
     for name, value in known.items():
         if value:
@@ -165,15 +168,15 @@ class JobConfig:
 
     def __init__(
         self,
-        jvm_options=None,
-        code_search_path=None,
-        runtime_env=None,
-        _client_job=False,
-        metadata=None,
-        ray_namespace=None,
-        default_actor_lifetime="non_detached",
-        _py_driver_sys_path=None,
-    ):
+        jvm_options: list[str] | None = None,
+        code_search_path: list[str] | None = None,
+        runtime_env: dict[str, Any] | None = None,
+        _client_job: bool = False,
+        metadata: dict[str, str] | None = None,
+        ray_namespace: str | None = None,
+        default_actor_lifetime: str = "non_detached",
+        _py_driver_sys_path: list[str] | None = None,
+    ) -> None:
         if not isinstance(code_search_path or [], (list, tuple)):
             raise TypeError(
                 f"The type of code search path is incorrect: {type(code_search_path)} ({at('JobConfig')}: give a list of directories)"
@@ -186,7 +189,7 @@ class JobConfig:
         self.ray_namespace = ray_namespace
         self.py_logging_config = None
 
-    def set_metadata(self, key, value):
+    def set_metadata(self, key: str, value: str) -> None:
         self.metadata[key] = value
 
     def set_default_actor_lifetime(self, default_actor_lifetime):
@@ -197,16 +200,16 @@ class JobConfig:
             )
         self.default_actor_lifetime = default_actor_lifetime
 
-    def set_runtime_env(self, runtime_env, validate=False):
+    def set_runtime_env(self, runtime_env: dict[str, Any] | None, validate: bool = False) -> None:
         """The program's runtime environment; with `validate` ValueError and TypeError for a wrong one."""
         if validate and runtime_env:
             checked(runtime_env, "JobConfig", in_use=False)
         self.runtime_env = runtime_env or {}
 
-    def set_ray_namespace(self, ray_namespace):
+    def set_ray_namespace(self, ray_namespace: str) -> None:
         self.ray_namespace = ray_namespace
 
-    def set_py_logging_config(self, logging_config=None):
+    def set_py_logging_config(self, logging_config: LoggingConfig | None = None) -> None:
         self.py_logging_config = logging_config
 
     def ensure_logging_config(self, logging_config=None):

@@ -1,12 +1,22 @@
 """Functions that describe the run and the caller: `report`, `graph`, `digest`, `timeline`, `get_runtime_context`, `get_gpu_ids`."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from reactor import _core
 
 from rayshim.errors.sites import at, calling
 from rayshim.session import session
 
+if TYPE_CHECKING:
+    import os
 
-def digest(seconds=60.0):
+    from rayshim.plans.reporting import RecordedGraph, Report
+    from rayshim.worker.context import RuntimeContext
+
+
+def digest(seconds: float = 60.0) -> str:
     """A hash of the arguments and results of all calls in this session, in each actor's order.
 
     Two runs that make the same calls with the same arguments and results have the same digest, in every placement.
@@ -36,7 +46,7 @@ def digest(seconds=60.0):
     return f"{_core.digest():016x}"
 
 
-def get_runtime_context():
+def get_runtime_context() -> RuntimeContext:
     """The RuntimeContext of the caller: its job, node, actor and task ids, its resources, and more."""
     from rayshim.worker.context import RuntimeContext
 
@@ -44,14 +54,14 @@ def get_runtime_context():
     return RuntimeContext()
 
 
-def get_gpu_ids():
+def get_gpu_ids() -> list[int] | list[str]:
     """Ids of the GPUs that this worker may use: str if CUDA_VISIBLE_DEVICES is set on the machine, else int."""
     from rayshim.worker.context import gpu_ids
 
     return gpu_ids()
 
 
-def report():
+def report() -> Report:
     """A Report of this run so far, over all processes: recorded segments, calls made and replayed, divergences, physical answers, and calls
     served in arrival order. `print` shows it as a table; `to_dict()` returns its values.
 
@@ -61,7 +71,7 @@ def report():
     return recorder.report(_session())
 
 
-def graph():
+def graph() -> RecordedGraph:
     """The graph of the calls recorded so far, a RecordedGraph with `text()`, `mermaid()`, `dot()`, `html(path)` and `save(path)`.
 
     Raises RuntimeError without a session, or after `init(replay_plans=False)`, which records no calls."""
@@ -70,7 +80,7 @@ def graph():
     return recorder.graph(_session())
 
 
-def timeline(filename=None):
+def timeline(filename: str | os.PathLike[str] | None = None) -> list[dict[str, Any]] | None:
     """The times of calls and waits since the start of the session, as events for Perfetto or chrome://tracing.
 
     Returns a list of dicts. With `filename` (str), writes it to that file as JSON instead. Raises RuntimeError unless the session was
@@ -84,7 +94,7 @@ def timeline(filename=None):
     return tracing.timeline(session.current, filename)
 
 
-def _session():
+def _session() -> session.Session:
     if session.current is None:
         raise RuntimeError(f"no session is running. Call this between init() and shutdown() (at {calling()})")
     return session.current

@@ -1,8 +1,11 @@
 """`init` and `shutdown`: a session from its start to its end."""
 
+from __future__ import annotations
+
 import os
 import selectors  # noqa: F401  imported early, like all that `init` needs: later, a module "select" of the program would be found instead
 import sys
+from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 
@@ -13,40 +16,49 @@ from rayshim.placement import kinds, num_threads
 from rayshim.session import session
 from rayshim.session.version import RAY_VERSION
 
+if TYPE_CHECKING:
+    from collections.abc import ItemsView, Iterator, KeysView, ValuesView
+
+    from typing_extensions import Self
+
+    from rayshim.api.job_config import JobConfig, LoggingConfig
+    from rayshim.calls.runtime_env import RuntimeEnv
+    from rayshim.placement.packing import packed
+
 _LAST_SECONDS = 0.5
 
 
 @session.changes
 def init(
-    address=None,
+    address: str | None = None,
     *,
-    num_cpus=None,
-    num_gpus=None,
-    resources=None,
-    object_store_memory=None,
-    object_spilling_directory=None,
-    namespace=None,
-    log_to_driver=None,
-    ignore_reinit_error=False,
-    local_mode=False,
-    runtime_env=None,
-    labels=None,
-    job_config=None,
-    configure_logging=True,
-    logging_level=None,
-    logging_format=None,
-    logging_config=None,
-    placement=None,
-    ordering=None,
-    patience=None,
-    digest=True,
-    record=None,
-    replay=None,
-    seed=None,
-    replay_plans=True,
-    trace=False,
-    **accepted,
-):
+    num_cpus: float | None = None,
+    num_gpus: float | None = None,
+    resources: dict[str, float] | None = None,
+    object_store_memory: int | None = None,
+    object_spilling_directory: str | os.PathLike[str] | None = None,
+    namespace: str | None = None,
+    log_to_driver: bool | None = None,
+    ignore_reinit_error: bool = False,
+    local_mode: bool = False,
+    runtime_env: dict[str, Any] | RuntimeEnv | None = None,
+    labels: dict[str, str] | None = None,
+    job_config: JobConfig | None = None,
+    configure_logging: bool = True,
+    logging_level: int | str | None = None,
+    logging_format: str | None = None,
+    logging_config: LoggingConfig | None = None,
+    placement: str | packed | None = None,
+    ordering: str | None = None,
+    patience: float | str | None = None,
+    digest: bool | str = True,
+    record: str | os.PathLike[str] | None = None,
+    replay: str | os.PathLike[str] | None = None,
+    seed: int | None = None,
+    replay_plans: bool = True,
+    trace: bool = False,
+    **accepted: Any,
+) -> RayContext:
     """Starts a session: the runtime that executes the actors and tasks of this program, on this machine.
 
     If the program does not call `init`, its first `.remote()` or `put` starts a session with the defaults. Arguments that Ray has mean the
@@ -255,7 +267,7 @@ def _digesting(kept, digest):
 
 
 @session.changes
-def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
+def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = False) -> None:
     """Ends the session: ends all workers and frees its shared memory, except for arrays that the program still has.
 
     Does nothing if no session is running, or when called inside an actor or task in inline placement."""
@@ -287,7 +299,7 @@ def shutdown(*, wait_for_processes=False, _exiting_interpreter=False):
         ended.screen.end()
 
 
-def _let_finish():
+def _let_finish() -> None:
     """When the program ends, waits up to half a second for running calls, as Ray does, so that their output is shown."""
     import time
 
@@ -296,7 +308,7 @@ def _let_finish():
         time.sleep(0.002)
 
 
-def is_initialized():
+def is_initialized() -> bool:
     """Whether a session is running."""
     return session.current is not None
 
@@ -304,7 +316,7 @@ def is_initialized():
 class RayContext:
     """The result of `init`: facts about the session, as attributes and as keys. As a context manager it ends the session at the end of the block."""
 
-    def __init__(self, s):
+    def __init__(self, s: session.Session) -> None:
         import sys
 
         self.dashboard_url = s.settings.get("dashboard", "")
@@ -325,45 +337,45 @@ class RayContext:
             "node_id": s.settings["node"],
         }
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> Any:
         if key not in self.address_info and key not in vars(self):
             raise KeyError(key)
         return self.address_info[key] if key in self.address_info else getattr(self, key)
 
-    def __contains__(self, key):
+    def __contains__(self, key: object) -> bool:
         return key in self.address_info
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self.address_info)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.address_info)
 
-    def keys(self):
+    def keys(self) -> KeysView[str]:
         return self.address_info.keys()
 
-    def items(self):
+    def items(self) -> ItemsView[str, Any]:
         return self.address_info.items()
 
-    def values(self):
+    def values(self) -> ValuesView[Any]:
         return self.address_info.values()
 
-    def get(self, key, default=None):
+    def get(self, key: str, default: Any = None) -> Any:
         return self.address_info.get(key, default)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.disconnect()
 
-    def disconnect(self):
+    def disconnect(self) -> None:
         shutdown()
 
     def _repr_html_(self):
         return f"<table><tr><th>Python</th><td>{self.python_version}</td></tr><tr><th>Ray</th><td>{self.ray_version}</td></tr></table>"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"RayContext(placement={session.current.settings['placement']!r})"
             if session.current

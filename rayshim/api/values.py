@@ -1,6 +1,9 @@
 """`get`, `put` and `wait`."""
 
+from __future__ import annotations
+
 import sys
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactor import _core
 
@@ -13,8 +16,26 @@ from rayshim.errors.sites import at
 from rayshim.ordering import order as orders
 from rayshim.session import session
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def get(object_refs, *, timeout=None, _use_object_store=False):
+    from rayshim.calls.handle import ActorHandle
+    from rayshim.experimental.compiled_dag_ref import CompiledDAGRef
+
+
+T = TypeVar("T")
+W = TypeVar("W", bound="ObjectRef[Any] | ObjectRefGenerator[Any]")
+
+
+@overload
+def get(object_refs: ObjectRef[T], *, timeout: float | None = None) -> T: ...
+@overload
+def get(object_refs: Sequence[ObjectRef[T]], *, timeout: float | None = None) -> list[T]: ...
+@overload
+def get(object_refs: ObjectRefGenerator[T], *, timeout: float | None = None) -> ObjectRefGenerator[T]: ...
+@overload
+def get(object_refs: CompiledDAGRef | Sequence[CompiledDAGRef], *, timeout: float | None = None) -> Any: ...
+def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bool = False) -> Any:
     """Waits for the value of a ref and returns it; for a list of refs, the list of their values.
 
     Arrays in the value are read-only views of shared memory. An ObjectRefGenerator is returned unchanged.
@@ -113,7 +134,7 @@ def _time_out(timeout, n):
     )
 
 
-def put(value, *, _owner=None, _tensor_transport=None):
+def put(value: T, *, _owner: ActorHandle[Any] | None = None, _tensor_transport: str | None = None) -> ObjectRef[T]:
     """Stores a copy of `value` in shared memory and returns a ref to it.
 
     Raises TypeError if the value cannot be pickled or is a ref, ObjectStoreFullError if the store has no room for it.
@@ -126,7 +147,7 @@ def put(value, *, _owner=None, _tensor_transport=None):
             f"a list and call 'put' on it. ({at('put')})"
         )
     try:
-        return _core.put_recorded(value)
+        return _core.put_recorded(value)  # pyright: ignore[reportReturnType]
     except TypeError as error:
         if not hasattr(error, "value"):
             raise
@@ -135,7 +156,9 @@ def put(value, *, _owner=None, _tensor_transport=None):
         raise told(error, f"the put value {value!r} ({at('put')})") from error
 
 
-def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
+def wait(
+    ray_waitables: list[W], *, num_returns: int = 1, timeout: float | None = None, fetch_local: bool = True
+) -> tuple[list[W], list[W]]:
     """Waits until `num_returns` refs of a list are done, or `timeout` seconds have passed.
 
     Without a timeout, the ready refs are the first `num_returns` of the list, as in the program's serial run. If waiting for them blocks
@@ -151,7 +174,7 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
     Returns (ready, not_ready): two lists in the order of `ray_waitables`; `ready` has at most `num_returns` refs.
     Raises TypeError if `ray_waitables` is not a list of refs, ValueError for duplicates or a wrong `num_returns`.
     """
-    refs = ray_waitables
+    refs: Any = ray_waitables
     if isinstance(refs, (ObjectRef, ObjectRefGenerator)):
         raise TypeError(
             "wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got a single ray.ObjectRef or "
@@ -181,8 +204,8 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
         return orders.wait_kept(refs, num_returns, timeout, sys._getframe(1))
     try:
         if timeout is None and _core.logical() and session.current.settings["ordering"] != "arrival":
-            return orders.wait(refs, num_returns, sys._getframe(1))
-        return _core.wait(refs, num_returns, timeout)[:2]
+            return orders.wait(refs, num_returns, sys._getframe(1))  # pyright: ignore[reportReturnType]
+        return _core.wait(refs, num_returns, timeout)[:2]  # pyright: ignore[reportReturnType]
     except TypeError:
         for ref in refs:
             if not isinstance(ref, (ObjectRef, ObjectRefGenerator)):
@@ -199,7 +222,7 @@ def wait(ray_waitables, *, num_returns=1, timeout=None, fetch_local=True):
     # As in Ray: unknown refs are never ready, and an error only if all refs are unknown.
     ready = _core.wait(known, min(num_returns, len(known)), timeout)[0]
     done = set(ready)
-    return ready, [ref for ref in refs if ref not in done]
+    return ready, [ref for ref in refs if ref not in done]  # pyright: ignore[reportReturnType]
 
 
 def free(object_refs, local_only=False):

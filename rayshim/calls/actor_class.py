@@ -1,7 +1,10 @@
 """Actor classes: `@remote class A` and the creation of an actor by `A.remote(...)`."""
 
+from __future__ import annotations
+
 import os
 import sys
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from reactor import _core
 
@@ -16,6 +19,15 @@ from rayshim.errors.sites import calling
 from rayshim.placement import demands, num_threads
 from rayshim.session import accelerators, session
 from rayshim.session.environment import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import SimpleNamespace
+
+    from rayshim.calls.handle import ActorProxy
+    from rayshim.dag.class_node import ClassNode
+
+T = TypeVar("T")
 
 _NAMED = 4096  # actors that the report shows by name
 
@@ -46,12 +58,12 @@ class NewActor:
         self.at_once, self.threads = at_once, threads
 
 
-class ActorClass:
+class ActorClass(Generic[T]):
     """An actor class: `remote(*args, **kwargs)` creates an actor, an instance in a worker process, and returns its handle."""
 
     __module__ = "rayshim.actor"
 
-    def __init__(self, cls, options):
+    def __init__(self, cls: type[T], options: dict[str, Any]) -> None:
         self._cls = cls
         self._options = options
         self._info = None
@@ -62,7 +74,7 @@ class ActorClass:
         self.__doc__ = cls.__doc__
 
     @property
-    def __ray_metadata__(self):
+    def __ray_metadata__(self) -> SimpleNamespace:
         import types
 
         return types.SimpleNamespace(modified_class=self._cls, class_name=self.__qualname__)
@@ -72,42 +84,44 @@ class ActorClass:
         """The plain class."""
         return self._cls
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
             f"Actors cannot be instantiated directly. Instead of '{self.__name__}()', use '{self.__name__}.remote()'. (at {calling()})"
         )
 
-    def __mro_entries__(self, bases):
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> NoReturn:
         raise ActorClassInheritanceException(
             f"Attempted to define a subclass of actor class '{self.__name__}'. Inheriting from actor classes is not currently "
             "supported. You can instead inherit from a non-actor base class and make the derived class an actor class (with @ray.remote). "
             f"(at {calling()})"
         )
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "_cls" not in self.__dict__:
             raise AttributeError(name)
         return getattr(self._cls, name)  # class attributes, static and class methods work as on the class itself
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return sorted({*dir(self._cls), "options", "remote", "bind"})
 
-    def options(self, **given):
+    def options(self, **given: Any) -> _Optioned[T]:
         """The same class with other options; see `ray.remote`."""
         return _Optioned(self, opts.actor_options(given, in_options=True))
 
-    def remote(self, *args, **kwargs):
+    def remote(self, *args: Any, **kwargs: Any) -> ActorProxy[T]:
         """Creates an actor and returns its ActorHandle at once. The arguments go to the constructor, which runs in the actor's process.
 
         Raises TypeError if the arguments do not fit the constructor, ActorAlreadyExistsError if the actor's name is taken.
         """
         return self._create(args, kwargs, self._options)
 
-    def _remote(self, args=None, kwargs=None, **options):
+    def _remote(
+        self, args: Sequence[Any] | None = None, kwargs: dict[str, Any] | None = None, **options: Any
+    ) -> ActorProxy[T]:
         """Ray's older form of `options(**options).remote(*args, **kwargs)`."""
         return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
 
-    def bind(self, *args, **kwargs):
+    def bind(self, *args: Any, **kwargs: Any) -> ClassNode:
         """A node of a graph that creates an actor; see `ray.dag`."""
         return self._bind(args, kwargs, self._options)
 
@@ -189,27 +203,28 @@ class ActorClass:
             from rayshim.errors.unpicklable import told
 
             raise told(
-                error, f"the argument {error.value!r} for a task or actor {self._signature.of} (at {calling()})"
+                error,
+                f"the argument {error.value!r} for a task or actor {self._signature.of} (at {calling()})",  # pyright: ignore[reportAttributeAccessIssue]
             ) from error
 
     def __reduce__(self):
         return ActorClass, (self._cls, self._options)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ActorClass({self.__name__})"
 
 
-class _Optioned:
+class _Optioned(Generic[T]):
     """The result of `A.options(...)`, with the methods `remote` and `bind`."""
 
-    def __init__(self, actor_class, options):
+    def __init__(self, actor_class: ActorClass[T], options: dict[str, Any]) -> None:
         self._actor_class, self._options = actor_class, options
 
-    def remote(self, *args, **kwargs):
+    def remote(self, *args: Any, **kwargs: Any) -> ActorProxy[T]:
         merged = opts.merge(self._actor_class._options, self._options)
         return self._actor_class._create(args, kwargs, merged)
 
-    def bind(self, *args, **kwargs):
+    def bind(self, *args: Any, **kwargs: Any) -> ClassNode:
         return self._actor_class._bind(args, kwargs, opts.merge(self._actor_class._options, self._options))
 
 

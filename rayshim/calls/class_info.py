@@ -1,6 +1,9 @@
 """The description of an actor class for its callers: its methods with their options and signatures."""
 
+from __future__ import annotations
+
 import copy
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from rayshim.calls import options as opts
 from rayshim.calls.generators import num_returns_code
@@ -8,6 +11,16 @@ from rayshim.calls.signature import Signature, is_async, is_generator
 from rayshim.errors.sites import calling, module_of
 
 SYSTEM_GROUP = "_ray_system"  # every actor has it: a call put there goes past what the actor is busy with
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from rayshim.calls.refs import ObjectRef
+    from rayshim.dag.class_node import ClassMethodNode
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
 _OPTIONS_ATTRIBUTE = "__ray_method_options__"
 # Methods that every actor has; rayshim.worker.builtin_methods implements them.
 BUILT_IN = {"__ray_ready__": (0, 0), "__ray_call__": (1, -1), "__ray_terminate__": (0, 0), "__dag_stage__": (3, -1)}
@@ -80,15 +93,44 @@ def _is_function(o):
     return hasattr(o, "__code__") or type(o).__name__ == "cython_function_or_method"
 
 
-def method(*args, **kwargs):
-    """Decorator that sets options of an actor's method: `@ray.method(num_returns=2)`. Raises AssertionError for an unknown option."""
+class _RemoteMethod(Protocol[P, R_co]):
+    """A decorated method, as type checkers see it on a handle: see ActorProxy."""
+
+    @overload
+    def remote(self, *args: P.args, **kwargs: P.kwargs) -> ObjectRef[R_co]: ...
+    @overload
+    def remote(self, *args: Any, **kwargs: Any) -> ObjectRef[R_co]: ...  # refs in the place of values
+    def options(self, **given: Any) -> Any: ...
+    def bind(self, *args: Any, **kwargs: Any) -> ClassMethodNode: ...
+
+
+class _Decorator(Protocol):
+    """What `method(...)` gives."""
+
+    @overload
+    def __call__(self, method: Callable[Concatenate[Any, P], Awaitable[R]], /) -> _RemoteMethod[P, R]: ...
+    @overload
+    def __call__(self, method: Callable[Concatenate[Any, P], R], /) -> _RemoteMethod[P, R]: ...
+
+
+@overload
+def method(method: Callable[Concatenate[Any, P], Awaitable[R]], /) -> _RemoteMethod[P, R]: ...
+@overload
+def method(method: Callable[Concatenate[Any, P], R], /) -> _RemoteMethod[P, R]: ...
+@overload
+def method(**kwargs: Any) -> _Decorator: ...
+def method(*args: Any, **kwargs: Any) -> Any:
+    """Decorator that sets options of an actor's method: `@ray.method(num_returns=2)`, or none: `@ray.method`. Raises AssertionError for an unknown option.
+
+    Type checkers take the method's result from the decorated one, see ActorProxy.
+    """
     if args and (kwargs or len(args) > 1 or not callable(args[0])):
         raise AssertionError(opts.METHOD_USAGE)
     if args:
         return args[0]
     checked = opts.method_options(kwargs)
 
-    def annotate(function):
+    def annotate(function: Any) -> Any:
         setattr(function, _OPTIONS_ATTRIBUTE, checked)
         return function
 

@@ -1,5 +1,9 @@
 """Remote functions: `@remote def f`, `f.remote(...)`."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, overload
+
 from reactor import _core
 
 from rayshim.calls import binding
@@ -13,17 +17,28 @@ from rayshim.placement.bundles import capturing
 from rayshim.session import accelerators, session
 from rayshim.session.environment import frozen
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rayshim.calls.generators import ObjectRefGenerator
+    from rayshim.calls.refs import ObjectRef
+    from rayshim.dag.function_node import FunctionNode
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Y = TypeVar("Y")
+
 _VARIANTS = 64  # kept of one function
 
 
-class RemoteFunction:
+class RemoteFunction(Generic[P, R]):
     """A function that runs as a task in a worker process.
 
     `remote(*args, **kwargs)` returns at once: an ObjectRef, a list of them (`num_returns` above 1), None (`num_returns=0`) or, for a
     generator function, an ObjectRefGenerator. It raises TypeError if the arguments do not fit the function.
     """
 
-    def __init__(self, function, options):
+    def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
         if is_coroutine(function):
             raise ValueError(
                 "'async def' should not be used for remote tasks. You can wrap the async function with `asyncio.run(f())`. See more "
@@ -34,11 +49,11 @@ class RemoteFunction:
         self._variants = {}  # options -> the RemoteFunction with these options, so that it is exported only once
         self.__name__ = getattr(function, "__name__", "function")
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
-        self.__module__ = getattr(function, "__module__", None)
+        self.__module__ = getattr(function, "__module__", None)  # pyright: ignore[reportAttributeAccessIssue]
         self.__doc__ = getattr(function, "__doc__", None)
         self.__wrapped__ = function
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
             f"Remote functions cannot be called directly. Instead of running '{self.__name__}()', try '{self.__name__}.remote()'. (at {calling()})"
         )
@@ -48,7 +63,11 @@ class RemoteFunction:
         """Module and name of the function."""
         return f"{self.__module__}.{self.__qualname__}"
 
-    def remote(self, *args, **kwargs):
+    @overload
+    def remote(self, *args: P.args, **kwargs: P.kwargs) -> ObjectRef[R]: ...
+    @overload
+    def remote(self, *args: Any, **kwargs: Any) -> ObjectRef[R]: ...  # refs in the place of values
+    def remote(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function in a task worker. The first call exports the function; later calls go directly to the core."""
         remote = self._export().remote
         decorate = getattr(self._function, "__ray_invocation_decorator__", None)
@@ -59,7 +78,11 @@ class RemoteFunction:
             self.__dict__["remote"] = remote
         return remote(*args, **kwargs)
 
-    def options(self, **given):
+    @overload
+    def options(self, *, num_returns: None = None, **given: Any) -> RemoteFunction[P, R]: ...
+    @overload
+    def options(self, *, num_returns: int | str, **given: Any) -> Any: ...
+    def options(self, **given: Any) -> Any:
         """The same function with other options; see `ray.remote`."""
         try:
             key = tuple(sorted(given.items()))
@@ -74,16 +97,16 @@ class RemoteFunction:
                 self._variants[key] = known
         return known
 
-    def _remote(self, args=None, kwargs=None, **options):
+    def _remote(self, args: Sequence[Any] | None = None, kwargs: dict[str, Any] | None = None, **options: Any) -> Any:
         """Ray's older form of `options(**options).remote(*args, **kwargs)`."""
         function = self.options(**options) if options else self
         return function.remote(*(args or ()), **(kwargs or {}))
 
-    def bind(self, *args, **kwargs):
+    def bind(self, *args: Any, **kwargs: Any) -> FunctionNode:
         """A node of a graph that calls the function; see `ray.dag`."""
         return binding.nodes().FunctionNode(self._function, args, kwargs, self._options, _remote=self)
 
-    def forget(self):
+    def forget(self) -> None:
         """Called when the session has ended: the next call exports the function again."""
         self.__dict__.pop("remote", None)
 
@@ -120,8 +143,20 @@ class RemoteFunction:
     def __reduce__(self):
         return RemoteFunction, (self._function, self._options)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"RemoteFunction({self.__qualname__})"
+
+
+if TYPE_CHECKING:
+
+    class RemoteGeneratorFunction(RemoteFunction[P, Any], Generic[P, Y]):
+        """A RemoteFunction of a generator function."""
+
+        @overload
+        def remote(self, *args: P.args, **kwargs: P.kwargs) -> ObjectRefGenerator[Y]: ...  # type: ignore[overload-overlap]
+        @overload
+        def remote(self, *args: Any, **kwargs: Any) -> ObjectRefGenerator[Y]: ...
+        def remote(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
 def _flags(o, resources, place, env, threads):

@@ -1,31 +1,41 @@
 """The caller's side of generator tasks and methods: ObjectRefGenerator and `wait` with generators."""
 
+from __future__ import annotations
+
 import time
 from collections import deque
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from reactor import _core
 
 from rayshim.errors.sites import at, calling
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rayshim.calls.refs import ObjectRef
+
+T_co = TypeVar("T_co", covariant=True)
+
 PENDING, CLOSING, ITEM, END, FAILED = _core.StreamState
 
 
-class ObjectRefGenerator:
+class ObjectRefGenerator(Generic[T_co]):
     """The result of a generator task or method: an iterator over ObjectRefs, one for each yielded value, as soon as it is yielded.
 
     Use it with `for` or `async for`. If the generator raises, is cancelled, or its worker dies, the last ref holds the error, and
     `get` of it raises; the refs before it are valid.
     """
 
-    def __init__(self, completion, link):
+    def __init__(self, completion: ObjectRef[Any], link: _core.Ref) -> None:
         self._generator_ref = completion
         self._link = link  # ref of the object that leads to the next value
         self._failure_given = False
 
-    def __iter__(self):
+    def __iter__(self) -> ObjectRefGenerator[T_co]:
         return self
 
-    def __next__(self):
+    def __next__(self) -> ObjectRef[T_co]:
         """The ref of the next value; waits until the value is yielded. StopIteration after the last one."""
         found = _core.next_item(self._link, self._generator_ref, None)
         if found is None:
@@ -33,10 +43,10 @@ class ObjectRefGenerator:
         ref, self._link = found
         return ref
 
-    def __aiter__(self):
+    def __aiter__(self) -> ObjectRefGenerator[T_co]:
         return self
 
-    async def __anext__(self):
+    async def __anext__(self) -> ObjectRef[T_co]:
         """Like `next`, without blocking the event loop. StopAsyncIteration after the last one."""
         import asyncio
 
@@ -79,36 +89,36 @@ class ObjectRefGenerator:
         """Whether all values were taken, so that only the end is to come."""
         return self._state() not in (PENDING, ITEM)
 
-    def completed(self):
+    def completed(self) -> ObjectRef[Any]:
         """A ref that is done when the generator has ended. `get` of it raises if the task failed for another reason than an exception in the generator."""
         return self._generator_ref
 
-    def next_ready(self):
+    def next_ready(self) -> bool:
         """Whether `next` would return a ref at once. False at the end."""
         state = self._state()
         return state == ITEM or (state == FAILED and not self._failure_given)
 
-    def is_finished(self):
+    def is_finished(self) -> bool:
         """Whether `next` would raise StopIteration at once."""
         state = self._state()
         return state == END or (state == FAILED and self._failure_given)
 
-    def send(self, value):
+    def send(self, value: object) -> NoReturn:
         raise _unsupported("send")
 
-    def throw(self, value):
+    def throw(self, value: object) -> NoReturn:
         raise _unsupported("throw")
 
-    def close(self):
+    def close(self) -> NoReturn:
         raise _unsupported("close")
 
-    async def asend(self, value):
+    async def asend(self, value: object) -> NoReturn:
         raise _unsupported("asend")
 
-    async def athrow(self, value):
+    async def athrow(self, value: object) -> NoReturn:
         raise _unsupported("athrow")
 
-    async def aclose(self):
+    async def aclose(self) -> NoReturn:
         raise _unsupported("aclose")
 
     def __getstate__(self):
@@ -150,14 +160,14 @@ class StreamingGeneratorStats:
 class DynamicObjectRefGenerator:
     """The value of a call with num_returns="dynamic": the refs of all values that its generator yielded. Iterating removes them."""
 
-    def __init__(self, refs):
+    def __init__(self, refs: Iterable[ObjectRef[Any]]) -> None:
         self._refs = deque(refs)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[ObjectRef[Any]]:
         while self._refs:
             yield self._refs.popleft()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._refs)
 
 
@@ -165,7 +175,7 @@ def num_returns_code(num_returns, is_generator):
     """The core's number of results for an option `num_returns`. None means "streaming" for a generator and 1 otherwise."""
     if num_returns is None:
         num_returns = "streaming" if is_generator else 1
-    return {"streaming": _core.STREAM, "dynamic": _core.DYNAMIC}.get(num_returns, num_returns)
+    return {"streaming": _core.STREAM, "dynamic": _core.DYNAMIC}.get(num_returns, num_returns)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def window(options):

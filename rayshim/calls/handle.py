@@ -1,6 +1,9 @@
 """Handles of actors and their methods, and how a handle is pickled."""
 
+from __future__ import annotations
+
 import weakref
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, Union
 
 from reactor import _core
 from reactor.codec import import_ref
@@ -14,6 +17,15 @@ from rayshim.errors.sites import calling
 from rayshim.session import session
 from rayshim.session.ids import actor_id
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rayshim.calls.class_info import ClassInfo
+    from rayshim.dag.class_node import ClassMethodNode
+    from rayshim.session.ids import ActorID
+
+T = TypeVar("T")
+
 
 class ActorMethod(_core.Method):
     """One method of one actor: `handle.method.remote(...)`."""
@@ -23,7 +35,7 @@ class ActorMethod(_core.Method):
     __slots__ = ()
     is_generator = False
 
-    def _remote(self, args=None, kwargs=None, **options):
+    def _remote(self, args: Sequence[Any] | None = None, kwargs: dict[str, Any] | None = None, **options: Any) -> Any:
         """Ray's older form of `options(**options).remote(*args, **kwargs)`."""
         return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
 
@@ -31,24 +43,24 @@ class ActorMethod(_core.Method):
         _, info_ref = _facts[self.link]
         return getattr, (_handle_from(self.link, info_ref), self.name)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
             f"Actor methods cannot be called directly. Instead of running 'object.{self.name}()', try 'object.{self.name}.remote()'. (at {calling()})"
         )
 
-    def options(self, **given):
+    def options(self, **given: Any) -> _OptionedMethod:
         """The same method with other options, such as num_returns or name."""
         checked = opts.call_options(given, is_generator=self.is_generator)
         return _OptionedMethod(self, checked)
 
-    def bind(self, *args, **kwargs):
+    def bind(self, *args: Any, **kwargs: Any) -> ClassMethodNode:
         """A node of a graph that calls the method; see `ray.dag`."""
         return _bind(self, args, kwargs, {})
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return [*dir(object), "options", "remote", "bind"]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ActorMethod({self.name})"
 
 
@@ -77,7 +89,7 @@ _AROUND = ("name", "concurrency_group", "retry_exceptions")  # options of a call
 
 
 class _OptionedMethod:
-    def __init__(self, method, options):
+    def __init__(self, method: ActorMethod, options: dict[str, Any]) -> None:
         results = options.get("num_returns")
         results = method.results if results is None else num_returns_code(results, method.is_generator)
         around = tuple(
@@ -92,7 +104,7 @@ class _OptionedMethod:
         ).remote
         self._method, self._options = method, options
 
-    def bind(self, *args, **kwargs):
+    def bind(self, *args: Any, **kwargs: Any) -> ClassMethodNode:
         return _bind(self._method, args, kwargs, self._options)
 
 
@@ -100,10 +112,10 @@ class _Limited:
     """A method of an actor with `max_pending_calls`. The limit applies to one handle: `pending` has the refs of its calls that may
     not be done yet."""
 
-    def __init__(self, method, pending, limit):
+    def __init__(self, method: Any, pending: list[_core.Ref], limit: int) -> None:
         self._method, self._pending, self._limit = method, pending, limit
 
-    def remote(self, *args, **kwargs):
+    def remote(self, *args: Any, **kwargs: Any) -> Any:
         """Like ActorMethod.remote. Raises PendingCallsLimitExceeded if too many calls of this handle are pending."""
         if len(self._pending) >= self._limit:
             self._pending[:] = [ref for ref in self._pending if not ref.done()]
@@ -117,18 +129,18 @@ class _Limited:
             self._pending.append(made[0] if isinstance(made, list) else made)
         return made
 
-    def options(self, **given):
+    def options(self, **given: Any) -> _Limited:
         """Like ActorMethod.options."""
         return _Limited(self._method.options(**given), self._pending, self._limit)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._method, name)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._method(*args, **kwargs)
 
 
-class ActorHandle:
+class ActorHandle(Generic[T]):
     """A handle of an actor. The actor's methods are attributes: `handle.method.remote(...)`. A handle can be passed to tasks and actors, stored
     and returned.
 
@@ -137,17 +149,15 @@ class ActorHandle:
 
     __module__ = "rayshim.actor"
 
-    def __class_getitem__(cls, actor_class):
-        """`ActorHandle[Counter]` in annotations."""
-        from types import GenericAlias
+    _link: _core.Link
+    _info: ClassInfo
+    _info_ref: _core.Ref
 
-        return GenericAlias(cls, actor_class)
-
-    def __init__(self, link, info, info_ref):
+    def __init__(self, link: _core.Link, info: ClassInfo, info_ref: _core.Ref) -> None:
         d = self.__dict__
         d["_link"], d["_info"], d["_info_ref"] = link, info, info_ref
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> ActorMethod:
         # A method is made at its first use; later it is found in the instance's dictionary.
         try:
             index, results, least, most, signature, own = self._info.methods[name]
@@ -164,7 +174,7 @@ class ActorHandle:
         kind = GeneratorMethod if name in self._info.generators else ActorMethod
         retries = own.get("max_task_retries")
         retries = opts.retries(self._info.max_task_retries if retries is None else retries)
-        made = kind(self._link, index, name, results, least, most, check, *window(own), retries)
+        made: Any = kind(self._link, index, name, results, least, most, check, *window(own), retries)
         if self._info.max_pending_calls > 0:
             made = _Limited(made, self.__dict__.setdefault("_pending", []), self._info.max_pending_calls)
         self.__dict__[name] = made
@@ -172,27 +182,27 @@ class ActorHandle:
         return made
 
     @property
-    def _actor_id(self):
+    def _actor_id(self) -> ActorID:
         return actor_id(self._link.actor)
 
     @property
-    def _ray_actor_id(self):
+    def _ray_actor_id(self) -> ActorID:
         return self._actor_id
 
     def _get_local_state(self):
         """What this process sees of the actor, as a number of Ray's ActorTableData.ActorState: 2 alive, 4 dead."""
         return _STATES[self._link.state]
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return ["__init__", *(name for name in self._info.methods if name != "__dag_stage__")]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Actor({self._info.qualname}, {self._actor_id.hex()})"
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._link.uid)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, ActorHandle) and self._link.uid == other._link.uid
 
     def __reduce__(self):
@@ -205,6 +215,9 @@ class ActorHandle:
 
 
 _STATES = {0: 2, 1: 2, 2: 4}  # of _core.Link -> ActorTableData.ActorState
+
+
+ActorProxy = Union[ActorHandle[T], type[T]]  # noqa: UP007  at run time there is no `|` of these; as in Ray: type checkers take the methods from the class
 
 
 class _ImportLink:
@@ -222,7 +235,7 @@ def _handle_from(link, info_ref):
 
 
 def _weak_handle_from(link, info_ref):
-    return ActorHandle(_core.link_at(link.offset, True, weak=True), _info_of(info_ref), info_ref)
+    return ActorHandle(_core.link_at(link.offset, True, weak=True), _info_of(info_ref), info_ref)  # pyright: ignore[reportArgumentType]
 
 
 def _handle_at(offset, info_ref, run):
@@ -245,7 +258,7 @@ def _info_of(ref):
     return info
 
 
-def find(name, namespace):
+def find(name: str, namespace: str) -> ActorHandle[Any] | None:
     """The handle of the named actor, or None."""
     found = session.ensure().placement.named(name, namespace)
     return found and _handle_from(*found)

@@ -1,5 +1,9 @@
 """ObjectRef, the reference to a value."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
 from reactor import _core
 from reactor.codec import import_ref
 
@@ -7,8 +11,17 @@ from rayshim.errors.sites import calling
 from rayshim.session import session
 from rayshim.session.ids import TaskID
 
+if TYPE_CHECKING:
+    import asyncio
+    import concurrent.futures
+    from collections.abc import Callable, Generator
 
-class ObjectRef(_core.Ref):
+    from rayshim.session.ids import JobID
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class ObjectRef(_core.Ref, Generic[T_co]):
     """A reference to a value: the result of a call, which may still be running, or a value stored with `put`.
 
     `get` returns the value. A ref can be passed to tasks and actors, stored and returned. The value is kept as long as a ref to it exists.
@@ -16,7 +29,7 @@ class ObjectRef(_core.Ref):
 
     __slots__ = ()
 
-    def __new__(cls, id):
+    def __new__(cls, id: bytes) -> ObjectRef[Any]:
         """A ref made from an id of 28 bytes. It can be compared and printed, but has no value."""
         if not isinstance(id, bytes):
             raise TypeError(
@@ -28,75 +41,70 @@ class ObjectRef(_core.Ref):
             )
         from hashlib import blake2b
 
-        made = _core.bare_ref(_BareRef, int.from_bytes(blake2b(id, digest_size=8).digest(), "little"))
+        made: Any = _core.bare_ref(_BareRef, int.from_bytes(blake2b(id, digest_size=8).digest(), "little"))
         made._id = id
         return made
 
-    def __class_getitem__(cls, item):
-        import types
-
-        return types.GenericAlias(cls, item)
-
-    def binary(self):
+    def binary(self) -> bytes:
         """The id, 28 bytes."""
         return _id_bytes(self.uid)
 
-    def hex(self):
+    def hex(self) -> str:
         return self.binary().hex()
 
     def __bytes__(self):
         return self.binary()
 
-    def is_nil(self):
+    def is_nil(self) -> bool:
         return False
 
     @classmethod
-    def size(cls):
+    def size(cls) -> int:
         return 28
 
     @classmethod
-    def nil(cls):
+    def nil(cls) -> ObjectRef[Any]:
         """The nil ref, which refers to no object."""
         return ObjectRef(b"\xff" * cls.size())
 
     @classmethod
-    def from_random(cls):
+    def from_random(cls) -> ObjectRef[Any]:
         import os
 
         return ObjectRef(os.urandom(cls.size() - 4) + b"\0" * 4)
 
     @classmethod
-    def from_binary(cls, id_bytes):
+    def from_binary(cls, id_bytes: bytes) -> ObjectRef[Any]:
         return ObjectRef(id_bytes)
 
     @classmethod
-    def from_hex(cls, hex_id):
+    def from_hex(cls, hex_id: str) -> ObjectRef[Any]:
         return ObjectRef(bytes.fromhex(hex_id))
 
-    def redis_shard_hash(self):
+    def redis_shard_hash(self) -> int:
         """An int that depends only on the id."""
         return int.from_bytes(self.binary()[:8], "little")
 
-    def owner_address(self):
+    def owner_address(self) -> str:
         return b""
 
     def tensor_transport(self):
         """How the tensors of the value travel, None: in the object store."""
         return
 
-    def task_id(self):
+    def task_id(self) -> TaskID:
         """The TaskID of the call whose result this is."""
         return TaskID(self.binary()[:24])
 
-    def job_id(self):
+    def job_id(self) -> JobID:
         from rayshim.session.ids import job_id
 
         return job_id()
 
-    def call_site(self):
+    def call_site(self) -> str:
         return ""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ObjectRef({self.hex()})"
 
     def __reduce__(self):
@@ -107,23 +115,23 @@ class ObjectRef(_core.Ref):
         _core.hold(self.offset)
         return _restore, (self.offset, self.uid, _run())
 
-    def future(self):
+    def future(self) -> concurrent.futures.Future[T_co]:
         """A concurrent.futures.Future of the value."""
         from rayshim.session.futures import future
 
         return future(self)
 
-    def _on_completed(self, callback):
+    def _on_completed(self, callback: Callable[[Any], object]) -> None:
         """Calls `callback` with the value or the error when the call is done, in a thread of rayshim."""
         self.future().add_done_callback(lambda done: callback(done.exception() or done.result()))
 
-    def as_future(self):
+    def as_future(self) -> asyncio.Future[T_co]:
         """An asyncio.Future of the value, for the running loop."""
         import asyncio
 
         return asyncio.wrap_future(self.future())
 
-    def __await__(self):
+    def __await__(self) -> Generator[Any, None, T_co]:
         return self.as_future().__await__()
 
 
@@ -132,10 +140,10 @@ class _BareRef(ObjectRef):
 
     __slots__ = ("_id",)
 
-    def binary(self):
+    def binary(self) -> bytes:
         return self._id
 
-    def is_nil(self):
+    def is_nil(self) -> bool:
         return self._id == b"\xff" * len(self._id)
 
     def __reduce__(self):

@@ -1,6 +1,9 @@
 """Runtime environments: what a worker is born with; the rules of checking and merging one."""
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 from rayshim.errors.exceptions import RuntimeEnvSetupError
 from rayshim.errors.sites import calling
@@ -131,7 +134,7 @@ def _module_directory(item, where):
 
     if isinstance(item, types.ModuleType):
         file = item.__path__[0] if hasattr(item, "__path__") else item.__file__
-        return os.path.dirname(os.path.abspath(file))
+        return os.path.dirname(os.path.abspath(file))  # pyright: ignore[reportArgumentType, reportCallIssue]
     path = _directory("py_modules", item, where)
     return os.path.dirname(path) if os.path.exists(os.path.join(path, "__init__.py")) else path
 

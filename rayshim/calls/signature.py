@@ -97,7 +97,7 @@ class Signature:
                 inspect.Parameter.VAR_KEYWORD,
             )
             full = inspect.Signature(
-                inspect.Parameter(name, kinds[kind], default=None if has_default else inspect.Parameter.empty)
+                inspect.Parameter(name, kinds[kind], default=None if has_default else inspect.Parameter.empty)  # pyright: ignore[reportArgumentType]
                 for name, kind, has_default in self.parameters
             )
             try:
@@ -159,7 +159,7 @@ def _parameters(function, skip_self):
         function, skip_self = constructor, True
     code = getattr(function, "__code__", None)
     if type(function) is type(_parameters) and not {"__wrapped__", "__signature__"} & function.__dict__.keys():
-        found = _of_code(code, function.__defaults__ or (), function.__kwdefaults__ or {})
+        found = _of_code(code, function.__defaults__ or (), function.__kwdefaults__ or {})  # pyright: ignore[reportAttributeAccessIssue]
     else:
         found = _of_inspect(function)
     if skip_self:

@@ -44,7 +44,7 @@ def sessions():
     for zygote in sorted(zygotes, key=lambda pid: parents[pid]):
         workers = [_process(pid, commands[pid]) for pid in sorted(parents) if parents[pid] == zygote]
         driver = _process(parents[zygote], commands.get(parents[zygote], ""))
-        made = Running(driver, _process(zygote, "zygote"), [w for w in workers if w is not None], _shared(zygote))
+        made = Running(driver, _process(zygote, "zygote"), [w for w in workers if w is not None], _shared(zygote))  # pyright: ignore[reportArgumentType]
         if made.driver is not None and made.zygote is not None:
             found.append(made)
     return found

@@ -37,8 +37,8 @@ def run_script(path, args):
     main = _new_main(__file__=os.path.abspath(file), __cached__=None, __spec__=None)
     from importlib.machinery import SourceFileLoader
 
-    main.__loader__ = SourceFileLoader("__main__", main.__file__)
-    _run(main, lambda: compile(text, main.__file__, "exec", dont_inherit=True))
+    main.__loader__ = SourceFileLoader("__main__", main.__file__)  # pyright: ignore[reportArgumentType]
+    _run(main, lambda: compile(text, main.__file__, "exec", dont_inherit=True))  # pyright: ignore[reportArgumentType]
 
 
 def _run_text(text, file, argv):
@@ -68,10 +68,10 @@ def run_module(name, args):
         raise CannotStart(str(error), 1) from None
     if spec is None or not hasattr(spec.loader, "get_code"):
         raise CannotStart(f"No module named {name}", 1)
-    sys.argv[0] = spec.origin
+    sys.argv[0] = spec.origin  # pyright: ignore[reportArgumentType, reportCallIssue]
     main = _new_main(__file__=spec.origin, __cached__=spec.cached, __spec__=spec)
     main.__package__, main.__loader__ = spec.parent, spec.loader
-    _run(main, lambda: spec.loader.get_code(spec.name))
+    _run(main, lambda: spec.loader.get_code(spec.name))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _set_first_path(directory):

@@ -1,7 +1,10 @@
 """Nodes of a graph for actors and for calls of their methods."""
 
+from __future__ import annotations
+
 import itertools
 import weakref
+from typing import Any
 
 from rayshim.calls.actor_class import ActorClass
 from rayshim.calls.handle import ActorHandle
@@ -23,7 +26,14 @@ class ClassNode(DAGNode):
     Raises ValueError if the graph's input is among the arguments, AttributeError for a method that the class does not have.
     """
 
-    def __init__(self, cls, cls_args, cls_kwargs, cls_options, other_args_to_resolve=None):
+    def __init__(
+        self,
+        cls,
+        cls_args: tuple[Any, ...],
+        cls_kwargs: dict[str, Any],
+        cls_options: dict[str, Any],
+        other_args_to_resolve: dict[str, Any] | None = None,
+    ) -> None:
         self._body = cls
         self._last_call = None
         super().__init__(cls_args, cls_kwargs, cls_options, other_args_to_resolve=other_args_to_resolve)
@@ -81,12 +91,12 @@ class _UnboundMethod:
 _bind_indices = weakref.WeakKeyDictionary()  # link of an actor -> counter
 
 
-def next_bind_index(handle):
+def next_bind_index(handle: Any) -> Any:
     """The number of calls that have been bound to the actor through this handle."""
     return next(_bind_indices.setdefault(handle._link, itertools.count()))
 
 
-def bind_method(handle, name, args, kwargs, options, results):
+def bind_method(handle: Any, name: str, args: Any, kwargs: Any, options: dict[str, Any], results: Any) -> Any:
     """The node of `handle.<name>.bind(*args, **kwargs)`; for `results` above 1, a tuple with a node for each result."""
     other = {PARENT_CLASS_NODE_KEY: handle, PREV_CLASS_METHOD_CALL_KEY: None, BIND_INDEX_KEY: next_bind_index(handle)}
     node = ClassMethodNode(name, args, kwargs, {"num_returns": results, **options}, other)
@@ -96,7 +106,14 @@ def bind_method(handle, name, args, kwargs, options, results):
 class ClassMethodNode(DAGNode):
     """A call of a method of an actor or of a ClassNode; or one of the results of such a call with several results."""
 
-    def __init__(self, method_name, method_args, method_kwargs, method_options, other_args_to_resolve):
+    def __init__(
+        self,
+        method_name: str,
+        method_args: tuple[Any, ...],
+        method_kwargs: dict[str, Any],
+        method_options: dict[str, Any],
+        other_args_to_resolve: dict[str, Any],
+    ) -> None:
         other = other_args_to_resolve
         self._method_name = method_name
         self._parent_class_node = other.get(PARENT_CLASS_NODE_KEY)
@@ -105,7 +122,7 @@ class ClassMethodNode(DAGNode):
         self._is_class_method_output = bool(other.get(IS_CLASS_METHOD_OUTPUT_KEY, False))
         super().__init__(method_args, method_kwargs, method_options, other_args_to_resolve=other)
 
-    def split(self, results):
+    def split(self, results: Any) -> Any:
         """The nodes of this call's results."""
         other = {
             PARENT_CLASS_NODE_KEY: self._parent_class_node,
@@ -128,14 +145,14 @@ class ClassMethodNode(DAGNode):
     def _get_actor_handle(self):
         return self._parent_class_node if isinstance(self._parent_class_node, ActorHandle) else None
 
-    def get_method_name(self):
+    def get_method_name(self) -> Any:
         return self._method_name
 
     def _get_bind_index(self):
         return self._bind_index
 
     @property
-    def num_returns(self):
+    def num_returns(self) -> Any:
         """The number of results of the call."""
         if self._is_class_method_output:
             return self.class_method_call.num_returns
@@ -143,20 +160,20 @@ class ClassMethodNode(DAGNode):
         return 1 if given is None else given
 
     @property
-    def is_class_method_call(self):
+    def is_class_method_call(self) -> Any:
         return not self._is_class_method_output
 
     @property
-    def is_class_method_output(self):
+    def is_class_method_output(self) -> Any:
         return self._is_class_method_output
 
     @property
-    def class_method_call(self):
+    def class_method_call(self) -> Any:
         """For a node that is one result of a call: the node of the call. None for a call."""
         return self._bound_args[0] if self._is_class_method_output else None
 
     @property
-    def output_idx(self):
+    def output_idx(self) -> Any:
         """For a node that is one result of a call: the index of the result. None for a call."""
         return self._bound_args[1] if self._is_class_method_output else None
 

@@ -1,5 +1,7 @@
 """Collective operations in a graph: each actor computes the reduction of the tensors of all actors."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +27,9 @@ class _CollectiveOperation:
         self.actor_handles = _checked(inputs)
         from rayshim.experimental.channel.communicator import Communicator
 
-        if isinstance(transport, Communicator) and set(transport.get_actor_handles()) != set(self.actor_handles):
+        if isinstance(transport, Communicator) and set(transport.get_actor_handles()) != set(self.actor_handles):  # pyright: ignore[reportArgumentType]
             raise ValueError(
-                f"Expected actor handles to match the custom communicator group (at {calling()}: {len(self.actor_handles)} actors bound, {len(transport.get_actor_handles())} in the communicator; bind one node of each of its actors, or leave transport out)"
+                f"Expected actor handles to match the custom communicator group (at {calling()}: {len(self.actor_handles)} actors bound, {len(transport.get_actor_handles())} in the communicator; bind one node of each of its actors, or leave transport out)"  # pyright: ignore[reportArgumentType]
             )
 
     def of(self, node):
@@ -98,7 +100,7 @@ class Reduction:
     rank: int
     world: int
 
-    def __call__(self, *tensors):
+    def __call__(self, *tensors: Any) -> Any:
         """`tensors`: one tensor per actor for the first list of inputs, then for the next list. Returns the tensor of this actor or, for several
         lists, a tuple. Raises ValueError for a value that is not a tensor, or does not fit the operation."""
         import torch
@@ -119,7 +121,14 @@ class Reduction:
 class CollectiveOutputNode(ClassMethodNode):
     """The result of a collective operation in one of its actors. Only in compiled graphs."""
 
-    def __init__(self, method_name, method_args, method_kwargs, method_options, other_args_to_resolve):
+    def __init__(
+        self,
+        method_name: str,
+        method_args: tuple[Any, ...],
+        method_kwargs: dict[str, Any],
+        method_options: dict[str, Any],
+        other_args_to_resolve: dict[str, Any],
+    ) -> None:
         super().__init__(method_name, method_args, method_kwargs, method_options, other_args_to_resolve)
         self._collective_op = other_args_to_resolve.get(COLLECTIVE_OPERATION_KEY)
         if self._collective_op is None and not self._is_class_method_output:
@@ -128,7 +137,7 @@ class CollectiveOutputNode(ClassMethodNode):
             )
 
     @property
-    def collective_op(self):
+    def collective_op(self) -> Any:
         return self._collective_op
 
     def _execute_impl(self, *args, **kwargs):
@@ -137,7 +146,7 @@ class CollectiveOutputNode(ClassMethodNode):
         )
 
 
-def bind(inputs, op, name, transport):
+def bind(inputs: Any, op: Any, name: str, transport: Any) -> Any:
     """The nodes of `op` over `inputs`. For a list of nodes, one per actor, returns such a list. For a list of lists, returns a list of nodes for
     each actor, with one node per list."""
     nested = isinstance(inputs[0], list)

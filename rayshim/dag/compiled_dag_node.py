@@ -1,8 +1,11 @@
 """CompiledDAG: a checked graph, each execution of which makes the same few actor calls."""
 
+from __future__ import annotations
+
 import time
 import uuid
 from collections import deque
+from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 
@@ -22,13 +25,16 @@ from rayshim.errors.sites import at, calling
 from rayshim.experimental.compiled_dag_ref import CompiledDAGFuture, CompiledDAGRef
 from rayshim.session import session
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _SHORT = 1000  # longest text, in bytes, that is sent with each call; longer ones are stored once
 
 
 class Raised:
     """Takes the place of a result whose execution failed; has the error."""
 
-    def __init__(self, error):
+    def __init__(self, error: Any) -> None:
         self.error = error
 
 
@@ -42,15 +48,15 @@ class CompiledDAG:
 
     def __init__(
         self,
-        output_node,
-        submit_timeout=None,
-        buffer_size_bytes=None,
-        enable_asyncio=False,
-        max_inflight_executions=None,
-        max_buffered_results=None,
-        overlap_gpu_communication=None,
-        default_communicator="create",
-    ):
+        output_node: Any,
+        submit_timeout: float | None = None,
+        buffer_size_bytes: int | None = None,
+        enable_asyncio: bool = False,
+        max_inflight_executions: int | None = None,
+        max_buffered_results: int | None = None,
+        overlap_gpu_communication: bool | None = None,
+        default_communicator: str = "create",
+    ) -> None:
         self._is_teardown = True  # until it is whole
         context = DAGContext.get_current()
 
@@ -84,7 +90,7 @@ class CompiledDAG:
         made = plan.make(self._graph.operations, self._graph.outputs, separate=profile)
         actors = list(made.stages)
         installed = _core.get([actor.__dag_stage__.remote(None, made.stages[actor], profile) for actor in actors], None)
-        keys = dict(zip(actors, installed))
+        keys = dict(zip(actors, installed))  # pyright: ignore[reportArgumentType, reportCallIssue]
         self._keys = {actor: key for actor, (key, _) in keys.items()}
         self._inputs, self._outputs, self._places = made.inputs, made.outputs, made.places
         self._calls = [_started(call, *keys[call.actor]) for call in made.calls]
@@ -92,35 +98,19 @@ class CompiledDAG:
     # ---- what Ray's own objects of this kind have
 
     @property
-    def is_teardown(self):
+    def is_teardown(self) -> Any:
         return self._is_teardown
 
-    def get_id(self):
+    def get_id(self) -> Any:
         """Hex id of the graph."""
         return self._dag_id
 
     def __str__(self):
         return f"CompiledDAG({self._dag_id})"
 
-    @property
-    def _result_buffer(self):
-        return self._results.buffer
-
-    @property
-    def _destructed_ref_idxs(self):
-        return self._results.dropped
-
-    @property
-    def _got_ref_idxs(self):
-        return self._results.taken
-
-    @property
-    def _max_finished_execution_index(self):
-        return self._results.finished
-
     # ---- executing
 
-    def execute(self, *args, **kwargs):
+    def execute(self, *args: Any, **kwargs: Any) -> Any:
         """Starts an execution with these arguments and returns a CompiledDAGRef, or a list of them for a MultiOutputNode.
 
         Raises ValueError if the arguments do not match the graph's input, RayCgraphCapacityExceeded if too many results have not been fetched,
@@ -135,7 +125,7 @@ class CompiledDAG:
         self._submit(args, kwargs)
         return self._handed(lambda channel: CompiledDAGRef(self, self._execution_index, channel))
 
-    async def execute_async(self, *args, **kwargs):
+    async def execute_async(self, *args: Any, **kwargs: Any) -> Any:
         """Like `execute`, for graphs compiled with `enable_asyncio=True`. Returns CompiledDAGFutures, each of which can be awaited once."""
         if not self._enable_asyncio:
             raise ValueError(
@@ -209,7 +199,7 @@ class CompiledDAG:
 
     # ---- results
 
-    def fetch(self, execution, timeout):
+    def fetch(self, execution: int, timeout: float | None) -> Any:
         """Waits for the results of `execution`, at most `timeout` seconds (-1: no limit), and returns them in a list. If the execution failed, each of
         them is its error."""
         if execution not in self._pending:
@@ -224,7 +214,7 @@ class CompiledDAG:
         del self._pending[execution]
         return values
 
-    def failed(self, error):
+    def failed(self, error: Any) -> Any:
         """The results of an execution that failed with `error`."""
         if isinstance(error, RayActorError):
             self._death, self._is_teardown = error, True
@@ -238,11 +228,11 @@ class CompiledDAG:
         except Exception as error:
             return self.failed(error)
 
-    def drop(self, execution):
+    def drop(self, execution: int) -> None:
         """Called when the program can no longer ask for the results of `execution`."""
         self._draining.append(self._pending.pop(execution))
 
-    def result(self, execution, channel, timeout):
+    def result(self, execution: int, channel: int, timeout: float | None) -> Any:
         """The result for a CompiledDAGRef; see `ray.get`."""
         deadline = None if timeout == -1 else time.monotonic() + (self._get_timeout if timeout is None else timeout)
         left = -1 if deadline is None else max(deadline - time.monotonic(), 0)
@@ -250,15 +240,15 @@ class CompiledDAG:
             left = -1 if deadline is None else max(deadline - time.monotonic(), 0)
         return self.taken(execution, channel)
 
-    def settle(self, execution, values):
+    def settle(self, execution: int, values: Iterable[Any]) -> None:
         """Called when the results of `execution`, which a CompiledDAGFuture awaits, are ready."""
         if self._pending.pop(execution, None) is not None:
             self._results.put(execution, values)
 
-    def is_pending(self, execution):
+    def is_pending(self, execution: int) -> bool:
         return execution in self._pending
 
-    def taken(self, execution, channel):
+    def taken(self, execution: int, channel: int) -> Any:
         """The result of a CompiledDAGRef or CompiledDAGFuture whose execution has been fetched; raises its error."""
         values = self._results.take(execution, channel)
         for value in values:
@@ -275,7 +265,7 @@ class CompiledDAG:
 
     # ---- its end
 
-    def teardown(self, kill_actors=False):
+    def teardown(self, kill_actors: bool = False) -> None:
         """Ends the graph. Its actors can then be used for other calls; with `kill_actors=True` they are killed. Results that have not been
         fetched are lost."""
         if self._is_teardown and not kill_actors:
@@ -288,11 +278,13 @@ class CompiledDAG:
             return
         for actor, key in keys.items():
             if kill_actors:
-                kill(actor)
-            elif actor._link.state == _core.InboxState.OPEN and not actor._link.stale:
-                actor.__dag_stage__.remote(key, None, None)
+                kill(actor)  # pyright: ignore[reportArgumentType]
+            elif actor._link.state == _core.InboxState.OPEN and not actor._link.stale:  # pyright: ignore[reportAttributeAccessIssue]
+                actor.__dag_stage__.remote(key, None, None)  # pyright: ignore[reportAttributeAccessIssue]
 
-    def visualize(self, filename="compiled_graph", format="png", view=False, channel_details=False):
+    def visualize(
+        self, filename: str = "compiled_graph", format: str = "png", view: bool = False, channel_details: bool = False
+    ) -> str:
         """Draws the graph. For format "ascii", returns text. For other formats, returns DOT source and renders it to `filename`.`format`.
 
         Raises ImportError if the package graphviz is needed and not installed.

@@ -1,7 +1,10 @@
 """DAGContext: the settings for compiled graphs of this process."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass, field
+from typing import Any
 
 from rayshim.errors.sites import at
 
@@ -44,7 +47,7 @@ class DAGContext:
             )
 
     @staticmethod
-    def get_current():
+    def get_current() -> Any:
         """The context of this process, created at the first call."""
         global _current
         if _current is None:

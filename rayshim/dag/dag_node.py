@@ -1,11 +1,17 @@
 """DAGNode, the base class of all nodes of a graph."""
 
+from __future__ import annotations
+
 import uuid
 from itertools import chain, count
+from typing import TYPE_CHECKING, Any
 
 from rayshim.dag.base import DAGNodeBase
 from rayshim.dag.py_obj_scanner import _PyObjScanner
 from rayshim.errors.sites import at, calling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 compiler = None  # the class CompiledDAG, which rayshim.dag.compiled_dag_node puts here
 _bound = count()  # numbers the nodes in the order in which they are bound, which is that of the graph's serial run
@@ -22,7 +28,9 @@ class DAGNode(DAGNodeBase):
 
     _is_input = False  # whether it is an InputNode
 
-    def __init__(self, args, kwargs, options, other_args_to_resolve=None):
+    def __init__(
+        self, args: Any, kwargs: Any, options: dict[str, Any], other_args_to_resolve: dict[str, Any] | None = None
+    ) -> None:
         self._bound_args = args or []
         self._bound_kwargs = kwargs or {}
         self._bound_options = options or {}
@@ -51,22 +59,22 @@ class DAGNode(DAGNodeBase):
 
     # ---- what was bound
 
-    def get_args(self):
+    def get_args(self) -> Any:
         """The bound positional arguments."""
         return self._bound_args
 
-    def get_kwargs(self):
+    def get_kwargs(self) -> Any:
         """A copy of the dict of the bound keyword arguments."""
         return self._bound_kwargs.copy()
 
-    def get_options(self):
+    def get_options(self) -> Any:
         """A copy of the dict of the options."""
         return self._bound_options.copy()
 
-    def get_other_args_to_resolve(self):
+    def get_other_args_to_resolve(self) -> Any:
         return self._bound_other_args_to_resolve.copy()
 
-    def get_stable_uuid(self):
+    def get_stable_uuid(self) -> Any:
         """Hex id of the node, the same in its copies."""
         return self._stable_uuid
 
@@ -76,7 +84,7 @@ class DAGNode(DAGNodeBase):
 
     # ---- running it once
 
-    def execute(self, *args, _ray_cache_refs=False, **kwargs):
+    def execute(self, *args: Any, _ray_cache_refs: bool = False, **kwargs: Any) -> Any:
         """Makes each call of the graph once, and returns the result of this node: a ref, a list of refs, or a handle.
 
         The arguments are those of the graph's input. With `_ray_cache_refs=True` the results of all nodes are kept in
@@ -94,11 +102,11 @@ class DAGNode(DAGNodeBase):
     def _execute_impl(self, *args, **kwargs):
         raise NotImplementedError
 
-    async def get_object_refs_from_last_execute(self):
+    async def get_object_refs_from_last_execute(self) -> Any:
         """{uuid of a node: its result in the last `execute(_ray_cache_refs=True)`}."""
         return dict(self.cache_from_last_execute)
 
-    def clear_cache(self):
+    def clear_cache(self) -> None:
         self.cache_from_last_execute = {}
 
     # ---- walking
@@ -119,10 +127,10 @@ class DAGNode(DAGNodeBase):
         """A copy of this node with `fn(child)` in place of each child."""
         scanner = _PyObjScanner()
         table = {node: fn(node) for node in dict.fromkeys(self._scan(scanner))}
-        args, kwargs, other = scanner.replace_nodes(table)
+        args, kwargs, other = scanner.replace_nodes(table)  # pyright: ignore[reportGeneralTypeIssues]
         return self._copy(args, kwargs, self.get_options(), other)
 
-    def apply_recursive(self, fn):
+    def apply_recursive(self, fn: Callable[..., Any]) -> Any:
         """Calls `fn` with a copy of each node, children first, each node once. The copy has the children's results as arguments.
 
         Returns the result for this node; `fn.cache` is then {uuid: result}. Raises AssertionError if the graph has two InputNodes.
@@ -133,13 +141,15 @@ class DAGNode(DAGNodeBase):
             return fn.cache[self._stable_uuid]
         return fn(self._apply_and_replace_all_child_nodes(lambda node: node.apply_recursive(fn)))
 
-    def apply_functional(self, source_input_list, predicate_fn, apply_fn):
+    def apply_functional(
+        self, source_input_list: Any, predicate_fn: Callable[..., Any], apply_fn: Callable[..., Any]
+    ) -> Any:
         """A copy of `source_input_list` with `apply_fn(node)` in place of each node for which `predicate_fn(node)` holds."""
         scanner = _PyObjScanner()
         nodes = dict.fromkeys(scanner.find_nodes(source_input_list))
         return scanner.replace_nodes({node: apply_fn(node) if predicate_fn(node) else node for node in nodes})
 
-    def traverse_and_apply(self, fn):
+    def traverse_and_apply(self, fn: Callable[..., Any]) -> None:
         """Calls `fn` with each node that is connected to this one, in either direction, nearest nodes first.
 
         Raises ValueError if an argument of a node contains nodes, or if two of the nodes have been compiled.
@@ -183,7 +193,13 @@ class DAGNode(DAGNodeBase):
 
     # ---- compiling
 
-    def with_tensor_transport(self, transport="auto", device="default", _static_shape=False, _direct_return=False):
+    def with_tensor_transport(
+        self,
+        transport: str = "auto",
+        device: str = "default",
+        _static_shape: bool = False,
+        _direct_return: bool = False,
+    ) -> Any:
         """Sets the transport for tensors in the result of this node: "auto", "shm", "nccl", "accelerator" or a Communicator. Returns the node.
 
         The setting has no effect: here tensors always go through shared memory. Raises ValueError for an unknown transport or device.
@@ -194,23 +210,23 @@ class DAGNode(DAGNodeBase):
         return self
 
     @property
-    def type_hint(self):
+    def type_hint(self) -> Any:
         return self._type_hint
 
     @type_hint.setter
-    def type_hint(self, hint):
+    def type_hint(self, hint) -> Any:
         self._original_type_hint, self._type_hint = self._type_hint, hint
 
     def experimental_compile(
         self,
-        _submit_timeout=None,
-        _buffer_size_bytes=None,
-        enable_asyncio=False,
-        _max_inflight_executions=None,
-        _max_buffered_results=None,
-        _overlap_gpu_communication=None,
-        _default_communicator="create",
-    ):
+        _submit_timeout: float | None = None,
+        _buffer_size_bytes: int | None = None,
+        enable_asyncio: bool = False,
+        _max_inflight_executions: int | None = None,
+        _max_buffered_results: int | None = None,
+        _overlap_gpu_communication: bool | None = None,
+        _default_communicator: str = "create",
+    ) -> Any:
         """Checks the graph that ends in this node and compiles it. Returns a CompiledDAG.
 
         For arguments that are None, the values of DAGContext apply.

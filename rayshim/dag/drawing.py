@@ -1,5 +1,9 @@
 """Drawings of a compiled graph: text, or DOT for graphviz."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rayshim.dag.input_node import InputAttributeNode, InputNode
 from rayshim.dag.output_node import MultiOutputNode
 from rayshim.errors.sites import at
@@ -7,7 +11,7 @@ from rayshim.errors.sites import at
 _WIDTH = 30  # of a column of the text
 
 
-def drawn(graph, filename, format, view, channel_details):
+def drawn(graph: Any, filename: str, format: str, view: bool, channel_details: bool) -> Any:
     """See `CompiledDAG.visualize`."""
     if format == "ascii":
         text = _text(graph)

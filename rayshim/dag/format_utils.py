@@ -1,9 +1,13 @@
 """The text form of a node."""
 
+from __future__ import annotations
+
+from typing import Any
+
 _INDENT = " " * 4
 
 
-def get_dag_node_str(node, body):
+def get_dag_node_str(node: Any, body: Any) -> str:
     """Text of a node and of the nodes in its arguments: class and id, `body`, arguments, keywords, options."""
     return (
         f"({type(node).__name__}, {node._stable_uuid})(\n"

@@ -1,8 +1,17 @@
 """InputNode: the arguments of `execute` in a graph."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
 from rayshim.errors.sites import at, calling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Self
 
 IN_CONTEXT_MANAGER = "__in_context_manager__"
 
@@ -16,7 +25,9 @@ class InputNode(DAGNode):
 
     _is_input = True
 
-    def __init__(self, *args, input_type=None, _other_args_to_resolve=None, **kwargs):
+    def __init__(
+        self, *args: Any, input_type: Any = None, _other_args_to_resolve: dict[str, Any] | None = None, **kwargs: Any
+    ) -> None:
         if args or kwargs:
             raise ValueError(
                 f"InputNode should not take any args or kwargs. ({at('InputNode')}: the arguments are those of execute())"
@@ -41,14 +52,14 @@ class InputNode(DAGNode):
     def _in_context_manager(self):
         return bool(self._bound_other_args_to_resolve.get(IN_CONTEXT_MANAGER))
 
-    def set_context(self, key, val):
+    def set_context(self, key: Any, val: Any) -> None:
         self._bound_other_args_to_resolve[key] = val
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.set_context(IN_CONTEXT_MANAGER, True)
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         pass
 
     def __getattr__(self, key):
@@ -58,7 +69,7 @@ class InputNode(DAGNode):
             raise AttributeError(key)
         return self._part(key, "__getattr__")
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, (str, int)):
             raise AssertionError(
                 f"Please only use int index or str as first-level key to access fields of dag input. (at {calling()}: {key!r})"
@@ -77,7 +88,9 @@ class InputNode(DAGNode):
 class InputAttributeNode(DAGNode):
     """A part of the input, given by `key`; see InputNode."""
 
-    def __init__(self, dag_input_node, key, accessor_method, input_type=None):
+    def __init__(
+        self, dag_input_node: Any, key: Any, accessor_method: Callable[..., Any], input_type: Any = None
+    ) -> None:
         self._dag_input_node, self._key, self._accessor_method = dag_input_node, key, accessor_method
         other = {
             "dag_input_node": dag_input_node,
@@ -88,7 +101,7 @@ class InputAttributeNode(DAGNode):
         super().__init__([], {}, {}, other)
 
     @property
-    def key(self):
+    def key(self) -> Any:
         return self._key
 
     def _copy_impl(self, new_args, new_kwargs, new_options, new_other_args_to_resolve):
@@ -110,10 +123,10 @@ class InputAttributeNode(DAGNode):
 class DAGInputData:
     """All arguments of one `execute` with several arguments: positional ones by index, keyword arguments by name."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._args, self._kwargs = list(args), kwargs
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         if isinstance(key, int):
             return self._args[key]
         if isinstance(key, str):

@@ -1,5 +1,9 @@
 """MultiOutputNode: the end of a graph with several results."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
 from rayshim.errors.sites import at
@@ -11,7 +15,7 @@ class MultiOutputNode(DAGNode):
     Raises ValueError if the argument is not a list or tuple.
     """
 
-    def __init__(self, args, other_args_to_resolve=None):
+    def __init__(self, args: Any, other_args_to_resolve: dict[str, Any] | None = None) -> None:
         if not isinstance(args, (list, tuple)):
             raise ValueError(
                 f"Invalid input type for `args`, {type(args)}. ({at('MultiOutputNode')}: give it a list of nodes)"

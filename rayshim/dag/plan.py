@@ -3,6 +3,8 @@
 This module makes no call. An operation is one bound method. A stage is a sequence of operations of one actor that a single actor call runs.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +36,7 @@ class Operation:
     bind_index: int = 0
 
     @property
-    def inputs(self):
+    def inputs(self) -> Any:
         return [a for a in self.arguments if isinstance(a, Value)]
 
 
@@ -74,10 +76,10 @@ class Call:
     gives: list
     results: int
     # Where the method can be called just as it is:
-    method: str = None
-    arguments: list = None  # places are to be filled in
-    fills: list = None  # (position among the arguments, place)
-    keywords: dict = None
+    method: str = None  # pyright: ignore[reportAssignmentType]
+    arguments: list = None  # pyright: ignore[reportAssignmentType]  # places are to be filled in
+    fills: list = None  # pyright: ignore[reportAssignmentType]  # (position among the arguments, place)
+    keywords: dict = None  # pyright: ignore[reportAssignmentType]
 
 
 @dataclass
@@ -91,7 +93,7 @@ class Plan:
     stages: dict  # actor -> [Stage]
 
 
-def make(operations, outputs, separate=False):
+def make(operations: Any, outputs: Any, separate: bool = False) -> Any:
     """The plan of `operations`, which are in the order of the serial run, with the Values `outputs` as its results.
 
     With `separate=True` each operation is a separate stage.

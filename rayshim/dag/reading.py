@@ -1,6 +1,9 @@
 """Reads a graph for compiling: finds its nodes, checks whether it can be compiled, and lists its operations. Makes no call."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 from rayshim.dag.class_node import ClassMethodNode
 from rayshim.dag.collective_node import CollectiveOutputNode
@@ -24,7 +27,7 @@ class Graph:
     keywords: list  # names of its keyword arguments
 
 
-def read(output):
+def read(output: Any) -> Any:
     """The Graph of `output` and all nodes connected to it.
 
     If the graph cannot be compiled, raises ValueError with the node and the reason, or NotImplementedError if the graph contains a task.
@@ -148,7 +151,7 @@ def _operation(node):
         given,
         node.get_kwargs(),
         outputs,
-        node._get_bind_index(),
+        node._get_bind_index(),  # pyright: ignore[reportArgumentType]
     )
 
 

@@ -1,7 +1,14 @@
 """Bookkeeping of a compiled graph's results: fetched, taken by the program, or dropped."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rayshim.errors.exceptions import RayCgraphCapacityExceeded
 from rayshim.errors.sites import calling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Results:
@@ -12,12 +19,12 @@ class Results:
     have all its channels.
     """
 
-    def __init__(self, graph, channels, most_buffered, in_order):
+    def __init__(self, graph: Any, channels: Any, most_buffered: int, in_order: bool) -> None:
         self._graph, self._channels, self._most_buffered, self._in_order = graph, channels, most_buffered, in_order
         self.buffer, self.dropped, self.taken = {}, {}, {}
         self.finished = -1  # number of the last execution whose results are fetched or given up; how many, less one
 
-    def fetch_next(self, execution, timeout):
+    def fetch_next(self, execution: int, timeout: float | None) -> Any:
         """Fetches the oldest results that have not been fetched. Returns False if those of `execution` have been."""
         if self.finished >= execution:
             return False
@@ -33,13 +40,13 @@ class Results:
             self.put(oldest, self._graph.fetch(oldest, timeout))
         return True
 
-    def put(self, execution, values):
+    def put(self, execution: int, values: Iterable[Any]) -> None:
         """Stores fetched results."""
         gone = self.dropped.get(execution, ())
         self.buffer[execution] = {channel: value for channel, value in enumerate(values) if channel not in gone}
         self.finished += 1
 
-    def take(self, execution, channel):
+    def take(self, execution: int, channel: int) -> Any:
         """The list with the result for a ref or future: the result of its channel."""
         if channel is None:
             values = [value for _, value in sorted(self.buffer.pop(execution).items())]
@@ -49,7 +56,7 @@ class Results:
         self._tidy(execution)
         return values
 
-    def drop(self, execution, channel):
+    def drop(self, execution: int, channel: int) -> None:
         """Called when a ref or future is deleted before its value was taken."""
         self.dropped.setdefault(execution, set()).add(channel)
         self._tidy(execution)

@@ -1,6 +1,9 @@
 """`plot`: draws a graph that has not been compiled."""
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 from rayshim.dag.class_node import ClassMethodNode
 from rayshim.dag.input_node import InputAttributeNode, InputNode
@@ -8,7 +11,7 @@ from rayshim.dag.output_node import MultiOutputNode
 from rayshim.errors.sites import at
 
 
-def plot(dag, to_file=None):
+def plot(dag: Any, to_file: str | None = None) -> Any:
     """Draws the graph that ends in `dag` to the file `to_file`, whose extension is the format (default png). In a notebook, returns the image.
 
     Raises ImportError if pydot or graphviz is not installed.

@@ -1,5 +1,9 @@
 """The facts about an actor's death that an ActorDiedError shows."""
 
+from __future__ import annotations
+
+from typing import Any
+
 
 class ActorDeath:
     """The known facts of an actor's death, for ActorDiedError. `reason` is a sentence for the user, `actor_id` is hex.
@@ -10,7 +14,17 @@ class ActorDeath:
 
     __slots__ = ("actor_id", "class_name", "ip", "name", "namespace", "never_started", "pid", "reason")
 
-    def __init__(self, reason, class_name="", actor_id="", pid=0, name="", namespace="", ip="", never_started=False):
+    def __init__(
+        self,
+        reason: Any,
+        class_name: str = "",
+        actor_id: str = "",
+        pid: int = 0,
+        name: str = "",
+        namespace: str = "",
+        ip: str = "",
+        never_started: bool = False,
+    ) -> None:
         self.reason = reason
         self.class_name = class_name
         self.actor_id = actor_id
@@ -20,7 +34,7 @@ class ActorDeath:
         self.ip = ip
         self.never_started = never_started
 
-    def lines(self):
+    def lines(self) -> Any:
         """The known facts, one line each."""
         facts = [
             f"\t{label}: {value}"

@@ -1,10 +1,12 @@
 """The network address of this machine."""
 
+from __future__ import annotations
+
 from functools import cache
 
 
 @cache
-def get_node_ip_address(address=None):
+def get_node_ip_address(address: str | None = None) -> str:
     """The IPv4 address (str) by which this machine would reach `address` ("host:port", default a public one).
 
     Nothing is sent. Returns `127.0.0.1` if this machine has no route there.
@@ -22,7 +24,7 @@ def get_node_ip_address(address=None):
         probe.close()
 
 
-def get_node_instance_id():
+def get_node_instance_id() -> str:
     """The cloud's name for this machine, `RAY_CLOUD_INSTANCE_ID`, or an empty str."""
     import os
 

@@ -11,7 +11,7 @@ def dual(task_error, base):
     """
     cause = task_error.cause
     made = _new(_dual_class(type(cause), base), cause)
-    made.__dict__.update(cause=cause, _ray_task_error=task_error, _ray_task_error_args=(cause,))
+    made.__dict__.update(cause=cause, _ray_task_error=task_error, _ray_task_error_args=(cause,))  # pyright: ignore[reportAttributeAccessIssue]
     _copy_slots(cause, made)
     return made
 
@@ -33,10 +33,10 @@ def _new(dual_class, cause):
     while base.__module__ != "builtins":
         base = base.__base__
     if base.__name__ in ("ExceptionGroup", "BaseExceptionGroup"):
-        return base.__new__(dual_class, cause.message, cause.exceptions)
+        return base.__new__(dual_class, cause.message, cause.exceptions)  # pyright: ignore[reportCallIssue]
     if base is MemoryError:  # its own __new__ serves itself only
         base = Exception
-    return base.__new__(dual_class, cause)
+    return base.__new__(dual_class, cause)  # pyright: ignore[reportCallIssue]
 
 
 def _copy_slots(cause, made):

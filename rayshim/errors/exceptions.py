@@ -5,7 +5,10 @@ user's own exception class. Errors travel between processes by `to_bytes` and `f
 exception that cannot be unpickled.
 """
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 from rayshim.errors.actor_death import ActorDeath
 
@@ -18,7 +21,7 @@ class RayError(Exception):
     def __reduce__(self):
         return _restore, (type(self), self.args, self.__dict__)
 
-    def to_bytes(self):
+    def to_bytes(self) -> Any:
         """This error as bytes for another process: the pickled error, and its text in case it cannot be unpickled there."""
         import pickle
         from traceback import format_exception
@@ -31,7 +34,7 @@ class RayError(Exception):
         return pickle.dumps((pickled, text))
 
     @staticmethod
-    def from_bytes(b):
+    def from_bytes(b: Any) -> Any:
         """The error that `to_bytes` made, or an UnserializableException with its text if it cannot be unpickled."""
         import pickle
 
@@ -54,8 +57,16 @@ class RayTaskError(RayError):
     """
 
     def __init__(
-        self, function_name, traceback_str, cause, proctitle=None, pid=None, ip=None, actor_repr=None, actor_id=None
-    ):
+        self,
+        function_name: str,
+        traceback_str: str,
+        cause: Any,
+        proctitle: str | None = None,
+        pid: int | None = None,
+        ip: str | None = None,
+        actor_repr: str | None = None,
+        actor_id: Any = None,
+    ) -> None:
         self.proctitle = proctitle or f"ray::{function_name}"
         self.pid = pid or os.getpid()
         self.ip = ip or _own_ip()
@@ -76,7 +87,7 @@ class RayTaskError(RayError):
 
         return dual(self, RayTaskError)
 
-    def as_instanceof_cause(self):
+    def as_instanceof_cause(self) -> Any:
         """This error as an instance of both RayTaskError and the cause's class, with the cause's attributes.
 
         If the cause's class cannot be subclassed, logs a warning and returns `self`.
@@ -108,8 +119,17 @@ class RayTaskError(RayError):
 
 
 def make_task_error(
-    function_name, exc, pid=None, actor_repr=None, *, actor_id=None, proctitle=None, ip=None, skip=(), dependency=False
-):
+    function_name: str,
+    exc: Any,
+    pid: int | None = None,
+    actor_repr: str | None = None,
+    *,
+    actor_id: Any = None,
+    proctitle: str | None = None,
+    ip: str | None = None,
+    skip: Any = (),
+    dependency: bool = False,
+) -> Any:
     """The RayTaskError for an exception that a task has just raised.
 
     Arguments:
@@ -133,7 +153,7 @@ def make_task_error(
     return RayTaskError(function_name, in_rays_words(text), cause, proctitle, pid, ip, actor_repr, actor_id)
 
 
-def in_rays_words(text):
+def in_rays_words(text: str) -> Any:
     """`text` with the exceptions under their names in Ray, `ray.exceptions.…`."""
     return text.replace("rayshim.exceptions.", "ray.exceptions.")
 
@@ -143,19 +163,25 @@ class RayActorError(RayError):
 
     BASE_ERROR_MSG = "The actor experienced an error before finishing this task."
 
-    def __init__(self, actor_id=None, error_msg=BASE_ERROR_MSG, actor_init_failed=False, preempted=False):
+    def __init__(
+        self,
+        actor_id: Any = None,
+        error_msg: str = BASE_ERROR_MSG,
+        actor_init_failed: bool = False,
+        preempted: bool = False,
+    ) -> None:
         self.actor_id = actor_id
         self.error_msg = error_msg
         self._actor_init_failed = actor_init_failed
         self._preempted = preempted
 
     @property
-    def actor_init_failed(self):
+    def actor_init_failed(self) -> Any:
         """Whether the constructor raised."""
         return self._actor_init_failed
 
     @property
-    def preempted(self):
+    def preempted(self) -> Any:
         """Whether the actor ended because its machine was preempted; always False here."""
         return self._preempted
 
@@ -171,7 +197,7 @@ class ActorDiedError(RayActorError):
 
     BASE_ERROR_MSG = "The actor died unexpectedly before finishing this task."
 
-    def __init__(self, cause=None):
+    def __init__(self, cause: Any = None) -> None:
         actor_id, message = None, self.BASE_ERROR_MSG
         in_constructor = isinstance(cause, RayTaskError)
         if in_constructor:
@@ -185,7 +211,7 @@ class ActorDiedError(RayActorError):
         super().__init__(actor_id, message, in_constructor)
 
     @staticmethod
-    def from_task_error(task_error):
+    def from_task_error(task_error: Any) -> Any:
         """The error for an actor whose constructor raised `task_error`."""
         return ActorDiedError(task_error)
 
@@ -193,7 +219,7 @@ class ActorDiedError(RayActorError):
 class ActorUnavailableError(RayActorError):
     """The actor cannot be reached at present, for example because it is being restarted. `actor_id` is bytes or None."""
 
-    def __init__(self, error_message, actor_id):
+    def __init__(self, error_message: str, actor_id: Any) -> None:
         hex_id = actor_id.hex() if actor_id is not None else None
         super().__init__(
             hex_id,
@@ -227,7 +253,7 @@ class _MessageError(RayError):
 class TaskCancelledError(RayError):
     """The task was cancelled. `task_id` is its TaskID, `error_message` has details; both may be None."""
 
-    def __init__(self, task_id=None, error_message=None):
+    def __init__(self, task_id: Any = None, error_message: str | None = None) -> None:
         self.task_id = task_id
         self.error_message = error_message
 
@@ -263,7 +289,7 @@ class WorkerCrashedError(RayError):
 class UnserializableException(RayError):
     """The exception of a task cannot be unpickled here. This error has its text instead."""
 
-    def __init__(self, original_stack_trace):
+    def __init__(self, original_stack_trace: Any) -> None:
         self._original_stack_trace = original_stack_trace
 
     def __str__(self):
@@ -277,7 +303,7 @@ class UnserializableException(RayError):
 class CrossLanguageError(RayError):
     """Code in another language raised an exception. Takes an object with `language` and `formatted_exception_string`."""
 
-    def __init__(self, ray_exception):
+    def __init__(self, ray_exception: Any) -> None:
         super().__init__(
             f"An exception raised from {ray_exception.language}:\n{ray_exception.formatted_exception_string}"
         )
@@ -322,7 +348,7 @@ class ActorUnschedulableError(_TextError):
 class RuntimeEnvSetupError(RayError):
     """The runtime environment could not be set up; `error_message` may be None."""
 
-    def __init__(self, error_message=None):
+    def __init__(self, error_message: str | None = None) -> None:
         self.error_message = error_message
 
     def __str__(self):
@@ -332,7 +358,7 @@ class RuntimeEnvSetupError(RayError):
 class ActorAlreadyExistsError(ValueError, RayError):
     """An actor with this name exists already."""
 
-    def __init__(self, error_message):
+    def __init__(self, error_message: str) -> None:
         super().__init__(error_message)
         self.error_message = error_message
 
@@ -343,7 +369,7 @@ class ActorAlreadyExistsError(ValueError, RayError):
 class ActorHandleNotFoundError(ValueError, RayError):
     """The handle belongs to no actor of this session, for example because it is from before `shutdown()`."""
 
-    def __init__(self, error_message):
+    def __init__(self, error_message: str) -> None:
         super().__init__(error_message)
         self.error_message = error_message
 
@@ -368,7 +394,7 @@ class ActorPlacementGroupRemoved(RayError):
 class RaySystemError(RayError):
     """The runtime itself failed; `client_exc` is the cause, `traceback_str` a str or None."""
 
-    def __init__(self, client_exc, traceback_str=None):
+    def __init__(self, client_exc: Any, traceback_str: str | None = None) -> None:
         self.client_exc = client_exc
         self.traceback_str = traceback_str
 
@@ -422,7 +448,7 @@ class AuthenticationError(_MessageError):
 class RpcError(_MessageError):
     """A remote procedure call failed; `rpc_code` is the code of the transport, or None."""
 
-    def __init__(self, message, rpc_code=None):
+    def __init__(self, message: str, rpc_code: int | None = None) -> None:
         super().__init__(message)
         self.rpc_code = rpc_code
 
@@ -453,7 +479,7 @@ class ObjectLostError(RayError):
 
     _reason = "All copies of {} have been lost."
 
-    def __init__(self, object_ref_hex, owner_address=None, call_site=""):
+    def __init__(self, object_ref_hex: str, owner_address: str | None = None, call_site: str = "") -> None:
         self.object_ref_hex = object_ref_hex
         self.owner_address = owner_address
         self.call_site = call_site
@@ -499,7 +525,14 @@ class OwnerDiedError(ObjectLostError):
 class ObjectReconstructionFailedError(ObjectLostError):
     """The object is lost and could not be computed again; `reason` is a code, `reason_message` a sentence, both may be None."""
 
-    def __init__(self, object_ref_hex, reason=None, reason_message=None, owner_address=None, call_site=""):
+    def __init__(
+        self,
+        object_ref_hex: str,
+        reason: Any = None,
+        reason_message: str | None = None,
+        owner_address: str | None = None,
+        call_site: str = "",
+    ) -> None:
         super().__init__(object_ref_hex, owner_address, call_site)
         self.reason = reason
         self.reason_message = reason_message or "Unknown error reason."

@@ -1,5 +1,7 @@
 """The logger named "ray" for messages about the session, configured as in Ray."""
 
+from __future__ import annotations
+
 import logging
 import sys
 
@@ -19,7 +21,7 @@ class _Stderr(logging.StreamHandler):
         return sys.stderr
 
 
-def configure(level=None, form=None):
+def configure(level: int | str | None = None, form: str | None = None) -> None:
     """Gives the logger its own handler for stderr. `level`: a number or name, default INFO; `form`: a format of `logging`."""
     global _handler
     if _handler is None:

@@ -1,28 +1,39 @@
 """Places in the user's code, for error messages."""
 
+from __future__ import annotations
+
 import os
 import sys
+from typing import Any
 
 from reactor import _core, codec
 
 #: Directories of rayshim and reactor, rayshim's first; in a source tree the core is elsewhere.
 OURS = (
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
-    *(os.path.dirname(os.path.abspath(module.__file__)) + os.sep for module in (_core, codec)),
+    *(os.path.dirname(os.path.abspath(module.__file__)) + os.sep for module in (_core, codec)),  # pyright: ignore[reportArgumentType, reportCallIssue]
 )
 
 
+#: The folders in them whose code is no user's. What else lies there, as the tests of a source tree do, is as any program is.
+PARTS = (
+    *("api", "calls", "cli", "dag", "errors", "experimental", "journal", "ordering", "placement", "plans", "session"),
+    *("util", "worker", "draw", "runtime"),
+)
+_FOLDERS = tuple(ours + part + os.sep for ours in OURS for part in PARTS)
+
+
 def is_users(file):
-    """Whether the code in `file` (str, a path) is the user's, and not part of rayshim or reactor. Their tests count as user's code."""
-    return not file.startswith(OURS) or "/tests/" in file
+    """Whether the code in `file` (str, a path) is the user's, and not part of rayshim or reactor."""
+    return not file.startswith(OURS) or not (file.startswith(_FOLDERS) or os.path.dirname(file) + os.sep in OURS)
 
 
-def at(function):
+def at(function: Any) -> Any:
     """For an error: the name of the called function and the place of the call, as "wait() at file.py:line"."""
     return f"{function}() at {calling()}"
 
 
-def calling():
+def calling() -> Any:
     """For an error: the place in the user's code that has called rayshim, as "file.py:line", or "?" if no frame is the user's."""
     frame = sys._getframe(1)
     while frame is not None and (not is_users(frame.f_code.co_filename) or _is_made_for_us(frame)):

@@ -1,12 +1,16 @@
 """Why a value cannot be pickled."""
 
+from __future__ import annotations
+
+from typing import Any
+
 
 class FailureTuple:
     """A value that cannot be pickled: `obj`, the `path` of names that leads to it from the inspected value, and its `parent`."""
 
     __module__ = "rayshim.util.check_serialize"
 
-    def __init__(self, obj, path, parent):
+    def __init__(self, obj: Any, path: Any, parent: Any) -> None:
         self.obj = obj
         self.path = path
         self.parent = parent
@@ -17,7 +21,9 @@ class FailureTuple:
         return f"FailTuple({last} [path={' -> '.join(names)}, obj={self.obj}, parent={self.parent}])"
 
 
-def inspect_serializability(base_obj, name=None, depth=3, print_file=None):
+def inspect_serializability(
+    base_obj: Any, name: str | None = None, depth: int = 3, print_file: Any = None
+) -> tuple[bool, set[Any]]:
     """Finds the parts of `base_obj` that cannot be pickled, and prints the search.
 
     Arguments:

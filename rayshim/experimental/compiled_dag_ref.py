@@ -1,5 +1,9 @@
 """CompiledDAGRef and CompiledDAGFuture: the results of a compiled graph's executions."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rayshim.errors.sites import calling
 
 
@@ -29,7 +33,7 @@ class _Result:
         )
 
     def __del__(self):
-        if not (self._is_used or self._dag.is_teardown):
+        if not (self._is_used or self._dag.is_teardown):  # pyright: ignore[reportAttributeAccessIssue]
             self._dag._results.drop(self._execution_index, self._channel_index)
 
 
@@ -44,7 +48,7 @@ class CompiledDAGRef(_Result):
 
     _is_used = False
 
-    def get(self, timeout=None):
+    def get(self, timeout: float | None = None) -> Any:
         """The value. `timeout`: seconds; None: DAGContext's get_timeout when the graph was compiled; -1: no limit.
 
         Raises the error of the execution, RayChannelTimeoutError if the value is not ready in time, ValueError if `get` was called before.
@@ -60,7 +64,7 @@ class CompiledDAGRef(_Result):
 class CompiledDAGFuture(_Result):
     """The result of `await CompiledDAG.execute_async`. `await` returns its value, only once."""
 
-    def __init__(self, dag, execution_index, task, channel_index):
+    def __init__(self, dag: Any, execution_index: int, task: Any, channel_index: int) -> None:
         super().__init__(dag, execution_index, channel_index)
         self._task = task  # gives the list of the execution's results
 
@@ -78,7 +82,7 @@ class CompiledDAGFuture(_Result):
         task, self._task = self._task, None
         # Shielded: cancelling the wait for one result does not cancel the others.
         try:
-            values = yield from asyncio.shield(task).__await__()
+            values = yield from asyncio.shield(task).__await__()  # pyright: ignore[reportArgumentType]
         except BaseException:
             self._dag._results.drop(self._execution_index, self._channel_index)
             raise

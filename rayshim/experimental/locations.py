@@ -1,12 +1,16 @@
 """The locations of objects, which are always on this machine."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from reactor import _core
 
 from rayshim.errors.sites import calling
 from rayshim.session import session
 
 
-def get_object_locations(obj_refs, timeout_ms=-1):
+def get_object_locations(obj_refs: list[Any], timeout_ms: int = -1) -> Any:
     """{ref: {"node_ids": [hex], "object_size": bytes, "did_spill": bool}}. For an object that is not ready, node_ids is [] and object_size is None.
 
     Raises RuntimeError without a session.
@@ -16,7 +20,7 @@ def get_object_locations(obj_refs, timeout_ms=-1):
     return {ref: _location(ref) for ref in obj_refs}
 
 
-def get_local_object_locations(obj_refs):
+def get_local_object_locations(obj_refs: list[Any]) -> Any:
     """The same as `get_object_locations`, as there is only one machine."""
     return get_object_locations(obj_refs)
 

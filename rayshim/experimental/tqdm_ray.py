@@ -1,12 +1,18 @@
 """tqdm for tasks and actors: the driver draws their progress bars, one below the other. Needs the package `tqdm`."""
 
+from __future__ import annotations
+
 import json
 import os
 import time
+from typing import TYPE_CHECKING, Any
 
 from rayshim.api.bars import RAY_TQDM_MAGIC, _BarManager, instance, plain_print, safe_print, take_line  # noqa: F401
 from rayshim.errors.sites import calling
 from rayshim.session import session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 
 class tqdm:
@@ -23,10 +29,18 @@ class tqdm:
 
     DEFAULT_FLUSH_INTERVAL_SECONDS = 1.0
 
-    def __init__(self, iterable=None, desc=None, total=None, unit=None, position=None, flush_interval_s=None):
+    def __init__(
+        self,
+        iterable: Iterable[Any] | None = None,
+        desc: str | None = None,
+        total: int | None = None,
+        unit: str | None = None,
+        position: int | None = None,
+        flush_interval_s: Any = None,
+    ) -> None:
         if total is None and iterable is not None:
             try:
-                total = len(iterable)
+                total = len(iterable)  # pyright: ignore[reportArgumentType]
             except (TypeError, AttributeError):
                 pass  # of unknown length
         self._iterable = iterable
@@ -45,40 +59,40 @@ class tqdm:
         self._interval = self.DEFAULT_FLUSH_INTERVAL_SECONDS if flush_interval_s is None else flush_interval_s
         self._told = 0.0
 
-    def set_description(self, desc):
+    def set_description(self, desc: str) -> None:
         self._state["desc"] = desc
         self._tell()
 
-    def update(self, n=1):
+    def update(self, n: int = 1) -> None:
         """Adds `n` steps to the finished ones."""
         self._state["x"] += n
         self._tell()
 
-    def refresh(self):
+    def refresh(self) -> None:
         self._tell()
 
-    def close(self):
+    def close(self) -> None:
         """Closes the bar. Its last state is shown at once."""
         self._state["closed"] = True
         self._tell(now=True)
 
     @property
-    def total(self):
+    def total(self) -> Any:
         return self._state["total"]
 
     @total.setter
-    def total(self, total):
+    def total(self, total) -> Any:
         self._state["total"] = total
 
     @property
-    def n(self):
+    def n(self) -> Any:
         return self._state["x"]
 
     @n.setter
-    def n(self, n):
+    def n(self, n) -> Any:
         self._state["x"] = n
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if self._iterable is None:
             raise ValueError(
                 f"No iterable provided (at {calling()}: `tqdm(iterable)`; without one, call update() and do not iterate)"

@@ -12,11 +12,11 @@ class Inside:
 
     def was_interrupted(self, tag, unwanted):
         """Whether the call with this tag, which has ended or will not begin, was cancelled; `unwanted()`: whether it is by now."""
-        if self._write is not None:
+        if self._write is not None:  # pyright: ignore[reportAttributeAccessIssue]
             if unwanted():
-                self._write({"interrupted": tag})
+                self._write({"interrupted": tag})  # pyright: ignore[reportAttributeAccessIssue]
                 return True
             return False
-        while tag in self._interrupted and not unwanted():
+        while tag in self._interrupted and not unwanted():  # pyright: ignore[reportAttributeAccessIssue]
             _sleep(0.001)  # who cancels it is on the way
-        return tag in self._interrupted
+        return tag in self._interrupted  # pyright: ignore[reportAttributeAccessIssue]

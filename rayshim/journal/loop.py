@@ -11,6 +11,9 @@ Data that the program reads from sockets, pipes, other programs and clocks is no
 such data, it no longer matches its journal, and gets a ReplayError.
 """
 
+# pyright: reportAttributeAccessIssue=false
+# (asyncio's own attributes)
+
 import asyncio
 import heapq
 import sys

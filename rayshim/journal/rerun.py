@@ -145,7 +145,7 @@ class Kept:
     def answered(self, kind, site, ask, again):
         """The answer to a question of physical time, as JSON: `ask()` asks the clock; in a replay `again(answer)` brings about the one
         that was recorded."""
-        caller = (*self.several.values(),) if self.several else _core.running_tag()
+        caller = (*self.several.values(),) if self.several else _core.running_tag()  # pyright: ignore[reportGeneralTypeIssues]
         n = self.asked[caller] = self.asked.get(caller, -1) + 1
         if not self.replay:
             answer = self.outside(ask)
@@ -303,7 +303,7 @@ class Side:
         self._whose = dict(zip(("actor", "life"), self._life))
         self._turns = None
         if is_async or has_threads:
-            _kept.several = self._whose
+            _kept.several = self._whose  # pyright: ignore[reportAttributeAccessIssue]
             if _kept.replay:
                 following.several(self._number, self._then)
         if has_threads:

@@ -1,5 +1,8 @@
 """Locks, sleeps and other waits of a threaded actor's threads, in a run with a journal. See rayshim.journal.turns."""
 
+# pyright: reportAttributeAccessIssue=false
+# (the standard library's own attributes, which it replaces)
+
 import _thread
 import concurrent.futures
 import functools

@@ -335,7 +335,7 @@ class RecordedTurns(Inside):
             if self._write is None:
                 self._arrived[name] = let_in
             else:
-                self._arrived.append((name, let_in))
+                self._arrived.append((name, let_in))  # pyright: ignore[reportAttributeAccessIssue]
             if self._holder is None:
                 self._next()
 
@@ -357,7 +357,7 @@ class RecordedTurns(Inside):
     def _let_in(self):
         came = []
         while self._arrived:
-            name, let_in = self._arrived.popleft()
+            name, let_in = self._arrived.popleft()  # pyright: ignore[reportAttributeAccessIssue]
             if let_in():
                 came.append(name)
         if self._ended or came:
@@ -378,7 +378,7 @@ class RecordedTurns(Inside):
                     self._part(f"one of its threads waited for {names[0]} in the recorded run, and does not now")
                 return False
             name = names.popleft()
-            if not self._arrived.pop(name)():
+            if not self._arrived.pop(name)():  # pyright: ignore[reportCallIssue]
                 return self._part(f"one of its threads waited for {name} in the recorded run, and does not now")
         if self._turn >= self._last and not self.finished:
             self.finished = True

@@ -1,7 +1,10 @@
 """Placement groups: reserved resources, in bundles, for the tasks and actors of the group."""
 
+from __future__ import annotations
+
 import os
 import warnings
+from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 
@@ -13,6 +16,9 @@ from rayshim.placement.group_checks import validate_placement_group
 from rayshim.session import session
 from rayshim.session.ids import PlacementGroupID, job_id
 
+if TYPE_CHECKING:
+    from rayshim.calls.refs import ObjectRef
+
 _STATES = {"PENDING": "PENDING", "MADE": "CREATED", "RELEASED": "REMOVED"}
 
 
@@ -21,28 +27,28 @@ class PlacementGroup:
 
     __module__ = "rayshim.util.placement_group"
 
-    def __init__(self, id, bundle_cache=None):
+    def __init__(self, id: Any, bundle_cache: Any = None) -> None:
         self.id = id
         self.bundle_cache = bundle_cache
 
     @staticmethod
-    def empty():
+    def empty() -> PlacementGroup:
         """The handle of no group."""
         return PlacementGroup(PlacementGroupID.nil())
 
     @property
-    def is_empty(self):
+    def is_empty(self) -> bool:
         return self.id.is_nil()
 
-    def ready(self):
+    def ready(self) -> ObjectRef[bool]:
         """A ref that is done when the resources of the group are reserved; its value is the group. `get` raises TaskPlacementGroupRemoved if the
         group is removed before."""
         if self.is_empty:
             session.ensure()
-            return _core.put_recorded(self)
-        return _decided(self.id.hex(), self, TaskPlacementGroupRemoved().to_bytes(), True)
+            return _core.put_recorded(self)  # pyright: ignore[reportReturnType]
+        return _decided(self.id.hex(), self, TaskPlacementGroupRemoved().to_bytes(), True)  # pyright: ignore[reportReturnType]
 
-    def wait(self, timeout_seconds=30):
+    def wait(self, timeout_seconds: float | None = 30) -> bool:
         """Waits until the resources of the group are reserved, at most `timeout_seconds`. Returns whether they are."""
         if not isinstance(timeout_seconds, (int, float)):
             raise TypeError(f"an integer is required ({at('wait')}: timeout_seconds is {timeout_seconds!r})")
@@ -63,7 +69,7 @@ class PlacementGroup:
         return answer is not None and answer[0]
 
     @property
-    def bundle_specs(self):
+    def bundle_specs(self) -> list[dict[str, float]]:
         """The bundles of the group, a list of {resource: amount}."""
         if not self.bundle_cache:
             if self.is_empty:
@@ -72,7 +78,7 @@ class PlacementGroup:
         return self.bundle_cache
 
     @property
-    def bundle_count(self):
+    def bundle_count(self) -> int:
         return len(self.bundle_specs)
 
     def __eq__(self, other):
@@ -83,14 +89,14 @@ class PlacementGroup:
 
 
 def placement_group(
-    bundles,
-    strategy=None,
-    name="",
-    lifetime=None,
-    _soft_target_node_id=None,
-    bundle_label_selector=None,
-    topology_strategy=None,
-):
+    bundles: list[dict[str, float]],
+    strategy: Any = None,
+    name: str = "",
+    lifetime: Any = None,
+    _soft_target_node_id: Any = None,
+    bundle_label_selector: Any = None,
+    topology_strategy: Any = None,
+) -> PlacementGroup:
     """Requests the reservation of resources, and returns a PlacementGroup at once; see `PlacementGroup.ready`.
 
     Arguments:
@@ -150,14 +156,14 @@ def _placed_by_labels(selectors):
     return all(selected(selector, session.current.settings.get("labels", {})) for selector in selectors or [])
 
 
-def remove_placement_group(placement_group):
+def remove_placement_group(placement_group: Any) -> None:
     """Removes the group: kills the tasks and actors that run in it, fails those that wait for it, and frees its resources."""
     if placement_group is None:
         raise AssertionError(f"remove_placement_group: a PlacementGroup is needed, not None (at {calling()})")
     session.ensure().placement.release(placement_group.id.hex())
 
 
-def get_placement_group(placement_group_name):
+def get_placement_group(placement_group_name: str) -> PlacementGroup:
     """The PlacementGroup of that name in this namespace. Raises ValueError if there is none."""
     if not placement_group_name:
         raise ValueError(
@@ -179,14 +185,14 @@ def _named(name, namespace):
     return None
 
 
-def get_current_placement_group():
+def get_current_placement_group() -> PlacementGroup | None:
     """The PlacementGroup of the calling task or actor, or None."""
     session.ensure()
     here = current()
     return here and PlacementGroup(PlacementGroupID.from_hex(here[0]))
 
 
-def placement_group_table(placement_group=None):
+def placement_group_table(placement_group: Any = None) -> dict[str, Any]:
     """The facts of the group as a dict, {} for an unknown group; without an argument, {hex id: facts} of all groups."""
     session.ensure()
     if placement_group is None:
@@ -248,7 +254,7 @@ def _decided(key, made, released, is_error):
     return ref
 
 
-def check_placement_group_index(placement_group, bundle_index):
+def check_placement_group_index(placement_group: Any, bundle_index: int) -> None:
     """Raises ValueError if the group does not have that bundle; -1 means any bundle."""
     if placement_group.is_empty:
         if bundle_index != -1:

@@ -37,7 +37,7 @@ class ActorLoop:
         if inspect.isasyncgenfunction(method):
 
             @functools.wraps(method)
-            def call(*args, **kwargs):
+            def call(*args, **kwargs):  # pyright: ignore[reportRedeclaration]
                 values = method(*args, **kwargs)
                 told = None
                 try:
@@ -50,7 +50,7 @@ class ActorLoop:
                 finally:
                     self.run(values.aclose())
 
-            call.__self__ = method.__self__
+            call.__self__ = method.__self__  # pyright: ignore[reportAttributeAccessIssue]
             return call
         if inspect.iscoroutinefunction(method):
 
@@ -58,6 +58,6 @@ class ActorLoop:
             def call(*args, **kwargs):
                 return self.run(method(*args, **kwargs))
 
-            call.__self__ = method.__self__
+            call.__self__ = method.__self__  # pyright: ignore[reportAttributeAccessIssue]
             return call
         return method

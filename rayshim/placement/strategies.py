@@ -1,5 +1,9 @@
 """The values of the option `scheduling_strategy`, which chooses where a task or actor runs."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rayshim.errors.sites import at, calling
 from rayshim.session.ids import NodeID
 
@@ -15,7 +19,12 @@ class PlacementGroupSchedulingStrategy:
 
     __module__ = "rayshim.util.scheduling_strategies"
 
-    def __init__(self, placement_group, placement_group_bundle_index=-1, placement_group_capture_child_tasks=None):
+    def __init__(
+        self,
+        placement_group: Any,
+        placement_group_bundle_index: int = -1,
+        placement_group_capture_child_tasks: bool | None = None,
+    ) -> None:
         self.placement_group = placement_group
         self.placement_group_bundle_index = placement_group_bundle_index
         self.placement_group_capture_child_tasks = placement_group_capture_child_tasks
@@ -27,7 +36,9 @@ class NodeAffinitySchedulingStrategy:
 
     __module__ = "rayshim.util.scheduling_strategies"
 
-    def __init__(self, node_id, soft, _spill_on_unavailable=False, _fail_on_unavailable=False):
+    def __init__(
+        self, node_id: Any, soft: bool, _spill_on_unavailable: bool = False, _fail_on_unavailable: bool = False
+    ) -> None:
         self.node_id = node_id if isinstance(node_id, str) else node_id.hex()
         self.soft = soft
         self._spill_on_unavailable = _spill_on_unavailable
@@ -75,7 +86,7 @@ class In(_Values):
 
     __module__ = "rayshim.util.scheduling_strategies"
 
-    def holds(self, value):
+    def holds(self, value: Any) -> Any:
         return value in self.values
 
 
@@ -84,7 +95,7 @@ class NotIn(_Values):
 
     __module__ = "rayshim.util.scheduling_strategies"
 
-    def holds(self, value):
+    def holds(self, value: Any) -> Any:
         return value not in self.values
 
 
@@ -93,7 +104,7 @@ class Exists:
 
     __module__ = "rayshim.util.scheduling_strategies"
 
-    def holds(self, value):
+    def holds(self, value: Any) -> Any:
         return value is not None
 
     def __repr__(self):
@@ -105,7 +116,7 @@ class DoesNotExist:
 
     __module__ = "rayshim.util.scheduling_strategies"
 
-    def holds(self, value):
+    def holds(self, value: Any) -> Any:
         return value is None
 
     def __repr__(self):
@@ -132,7 +143,7 @@ class NodeLabelSchedulingStrategy:
 
     __module__ = "rayshim.util.scheduling_strategies"
 
-    def __init__(self, hard, *, soft=None):
+    def __init__(self, hard: Any, *, soft: bool | None = None) -> None:
         self.hard = _expressions(hard, "hard")
         self.soft = _expressions(soft, "soft")
         if not (self.hard or self.soft):

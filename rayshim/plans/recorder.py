@@ -33,7 +33,7 @@ def recording(session):
         reaction = f"{names.get(actor, f'actor {actor}')}.{name}" if actor else f"task:{name}.call"
         measured[reaction] = Timing(method.calls, method.seconds)
     workers = {names[a["number"]]: a["host"] for a in actors if a["host"] is not None}
-    return Recording(tuple(segments), successors, tuple(divergences), _core.counters(), measured, workers)
+    return Recording(tuple(segments), successors, tuple(divergences), _core.counters(), measured, workers)  # pyright: ignore[reportArgumentType]
 
 
 @dataclass(frozen=True)

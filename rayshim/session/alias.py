@@ -28,7 +28,7 @@ def install():
     if not is_installed():
         sys.meta_path.insert(0, _Finder())
         sys.meta_path.append(_Through())
-        sys.modules[OURS].__version__ = RAY_VERSION
+        sys.modules[OURS].__version__ = RAY_VERSION  # pyright: ignore[reportAttributeAccessIssue]
         if any(name in sys.modules for name in _STARTERS):
             _pass_on()
         _tell_workers()

@@ -4,9 +4,18 @@ An id is an immutable byte string of a fixed length. As in Ray, an actor's id en
 task's id ends with the id of the actor that runs it (the nil actor for a plain task).
 """
 
+from __future__ import annotations
+
 from os import urandom
+from typing import TYPE_CHECKING
 
 from rayshim.errors.sites import calling
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+_int = int  # JobID has a method of that name
 
 
 class BaseID:
@@ -19,7 +28,7 @@ class BaseID:
     __slots__ = ("_data",)
     SIZE = 0
 
-    def __init__(self, data):
+    def __init__(self, data: bytes) -> None:
         if not isinstance(data, bytes):
             raise TypeError(f"Unsupported type: {type(data)}, expected bytes ({type(self).__name__} at {calling()})")
         if len(data) != self.SIZE:
@@ -29,12 +38,12 @@ class BaseID:
         self._data = data
 
     @classmethod
-    def from_binary(cls, id_bytes):
+    def from_binary(cls, id_bytes: bytes) -> Self:
         """The id made of these bytes; errors as the constructor's."""
         return cls(id_bytes)
 
     @classmethod
-    def from_hex(cls, hex_id):
+    def from_hex(cls, hex_id: str | bytes) -> Self:
         """The id written as `hex_id` (str or ASCII bytes); as in Ray, the nil id if that is not hex of the right length."""
         if isinstance(hex_id, bytes):
             hex_id = hex_id.decode("ascii", "replace")
@@ -50,46 +59,46 @@ class BaseID:
             return cls.nil()
 
     @classmethod
-    def from_random(cls):
+    def from_random(cls) -> Self:
         """A fresh id of random bytes from the operating system (so that forked processes never share one)."""
         return cls(urandom(cls.SIZE))
 
     @classmethod
-    def nil(cls):
+    def nil(cls) -> Self:
         """The id that stands for none: all bytes 255."""
         return cls(b"\xff" * cls.SIZE)
 
     @classmethod
-    def size(cls):
+    def size(cls) -> int:
         """The length in bytes."""
         return cls.SIZE
 
-    def binary(self):
+    def binary(self) -> bytes:
         """The bytes."""
         return self._data
 
-    def hex(self):
+    def hex(self) -> str:
         """The bytes in lower-case hex."""
         return self._data.hex()
 
-    def is_nil(self):
+    def is_nil(self) -> bool:
         """Whether this is the nil id."""
         return self._data == b"\xff" * self.SIZE
 
-    def redis_shard_hash(self):
+    def redis_shard_hash(self) -> int:
         """An int that depends on the bytes alone, the same in every process."""
         return int.from_bytes(self._data[:8], "little")
 
-    def __bytes__(self):
+    def __bytes__(self) -> bytes:
         return self._data
 
-    def __eq__(self, other):
-        return type(self) is type(other) and self._data == other._data
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._data == other._data  # pyright: ignore[reportAttributeAccessIssue]
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._data)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self._data.hex()})"
 
     def __reduce__(self):
@@ -140,7 +149,7 @@ class JobID(BaseID):
     SIZE = 4
 
     @classmethod
-    def from_int(cls, value):
+    def from_int(cls, value: int) -> JobID:
         """The job of that number. AssertionError (Ray's choice) above 2**32 - 1, OverflowError below 0."""
         if value < 0:
             raise OverflowError(f"can't convert negative value to uint32_t (JobID.from_int({value}) at {calling()})")
@@ -148,7 +157,7 @@ class JobID(BaseID):
             raise AssertionError(f"Maximum JobID integer is 2**32 - 1. (JobID.from_int({value}) at {calling()})")
         return cls(value.to_bytes(4, "little"))
 
-    def int(self):
+    def int(self) -> _int:
         """The number."""
         return int.from_bytes(self._data, "little")
 
@@ -160,13 +169,13 @@ class ActorID(BaseID):
     SIZE = 16
 
     @classmethod
-    def of(cls, job_id, parent_task_id, parent_task_counter):
+    def of(cls, job_id: JobID, parent_task_id: TaskID, parent_task_counter: int) -> ActorID:
         """The actor that task `parent_task_id` of `job_id` created as its operation number `parent_task_counter`."""
         _of_types((job_id, JobID), (parent_task_id, TaskID))
         return cls(_digest(parent_task_id, parent_task_counter, 12) + job_id.binary())
 
     @property
-    def job_id(self):
+    def job_id(self) -> JobID:
         """The JobID this actor belongs to."""
         return JobID(self._data[12:])
 
@@ -178,40 +187,42 @@ class TaskID(BaseID):
     SIZE = 24
 
     @classmethod
-    def for_driver_task(cls, job_id):
+    def for_driver_task(cls, job_id: JobID) -> TaskID:
         """The driver's own 'task'."""
         _of_types((job_id, JobID))
         return cls(b"\xff" * 20 + job_id.binary())
 
     @classmethod
-    def for_fake_task(cls, job_id):
+    def for_fake_task(cls, job_id: JobID) -> TaskID:
         """A random task of this job, for an object that no task made."""
         _of_types((job_id, JobID))
         return cls(urandom(20) + job_id.binary())
 
     @classmethod
-    def for_actor_creation_task(cls, actor_id):
+    def for_actor_creation_task(cls, actor_id: ActorID) -> TaskID:
         """The constructor call of this actor."""
         _of_types((actor_id, ActorID))
         return cls(b"\xff" * 8 + actor_id.binary())
 
     @classmethod
-    def for_actor_task(cls, job_id, parent_task_id, parent_task_counter, actor_id):
+    def for_actor_task(
+        cls, job_id: JobID, parent_task_id: TaskID, parent_task_counter: int, actor_id: ActorID
+    ) -> TaskID:
         """The method call that `parent_task_id` made on `actor_id` as its operation number `parent_task_counter`."""
         _of_types((job_id, JobID), (parent_task_id, TaskID), (actor_id, ActorID))
         return cls(_digest(parent_task_id, parent_task_counter, 8) + actor_id.binary())
 
     @classmethod
-    def for_normal_task(cls, job_id, parent_task_id, parent_task_counter):
+    def for_normal_task(cls, job_id: JobID, parent_task_id: TaskID, parent_task_counter: int) -> TaskID:
         """The function call that `parent_task_id` made as its operation number `parent_task_counter`."""
         _of_types((job_id, JobID), (parent_task_id, TaskID))
         return cls(_digest(parent_task_id, parent_task_counter, 8) + b"\xff" * 12 + job_id.binary())
 
-    def actor_id(self):
+    def actor_id(self) -> ActorID:
         """The ActorID of the actor that runs this task."""
         return ActorID(self._data[8:])
 
-    def job_id(self):
+    def job_id(self) -> JobID:
         """The JobID this task belongs to."""
         return JobID(self._data[20:])
 
@@ -223,7 +234,7 @@ class PlacementGroupID(BaseID):
     SIZE = 18
 
     @classmethod
-    def of(cls, job_id):
+    def of(cls, job_id: JobID) -> PlacementGroupID:
         """A fresh placement group of this job."""
         _of_types((job_id, JobID))
         return cls(urandom(14) + job_id.binary())
@@ -243,7 +254,7 @@ def _digest(parent_task_id, counter, size):
     return blake2b(parent_task_id.binary() + counter.to_bytes(8, "little"), digest_size=size).digest()
 
 
-def actor_id(number):
+def actor_id(number: int) -> ActorID:
     """The ActorID of the actor with that number."""
     return ActorID(number.to_bytes(12, "little") + b"\x01\x00\x00\x00")
 
@@ -251,7 +262,7 @@ def actor_id(number):
 _job = 1
 
 
-def job_id():
+def job_id() -> JobID:
     """The JobID of the driver for which this process works: the number of the driver in its session."""
     return JobID.from_int(_job)
 

@@ -1,10 +1,13 @@
 """The state of this process's session: made by `init` in the driver, and at the start of a worker."""
 
+from __future__ import annotations
+
 import atexit
 import functools
 import os
 import threading
 import weakref
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from reactor import _core
 
@@ -13,9 +16,15 @@ from rayshim.errors.sites import qualified
 from rayshim.session import ids
 from rayshim.session.gpus import visible
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
 after_begin = []  # functions without arguments, called when this process has started a session
 before_end = []  # functions without arguments, called before the driver's session ends
-current = None  # the Session, None before init and after shutdown
+current: Session | None = None  # None before init and after shutdown
 start = stop = (
     None  # rayshim.api.start sets them: `init`, for a program that uses rayshim without calling it, and `shutdown`
 )
@@ -157,7 +166,7 @@ def _keep(exports, key, ref):
     exports[key] = ref
 
 
-def ensure():
+def ensure() -> Session:
     """The session; starts one with the defaults if there is none, as Ray does on first use. Several threads at once start one session."""
     session = current
     if session is None:
@@ -169,7 +178,7 @@ def ensure():
             session = current
             if session is None:
                 session = _start_default()
-    return session
+    return session  # pyright: ignore[reportReturnType]
 
 
 def _start_default():
@@ -181,12 +190,12 @@ def _start_default():
     return current
 
 
-def changes(function):
+def changes(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator for `init` and `shutdown`: one thread at a time starts or ends the session; other threads wait."""
     name = function.__name__
 
     @functools.wraps(function)
-    def alone(*args, **kwargs):
+    def alone(*args: P.args, **kwargs: P.kwargs) -> R:
         global _change
         with _changing:
             if _change is not None and name == "init":  # a destructor or a hook, in this same thread

@@ -49,9 +49,18 @@ def imports(found):
     return {name: dict(_imported(name, path, found)) for name, path in found.items()}
 
 
+def _that_run(tree):
+    """The nodes, those for type checkers alone left out."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        yield node
+        yield from _that_run(node)
+
+
 def _imported(name, path, found):
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in _that_run(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

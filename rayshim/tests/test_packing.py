@@ -271,6 +271,18 @@ def test_random_states_are_those_of_isolated_actors(kind):
     assert len({value for row in outcomes[0] for value in row}) == 15
 
 
+def test_random_states_are_kept_apart_by_the_functions_of_the_libraries_where_that_is_asked_for(monkeypatch):
+    import numpy  # noqa: F401
+
+    kinds, outcomes = ("random", "gauss", "numpy", "numpy gauss"), []
+    for placement, how in (("isolated", "memory"), (packed(1), "functions")):
+        monkeypatch.setenv("REACTOR_RANDOM_STATES", how)
+        ray.init(placement=placement, num_cpus=8, seed=3)
+        outcomes.append([drawn_in_turn(kind) for kind in kinds])
+        ray.shutdown()
+    assert outcomes[0] == outcomes[1]
+
+
 def test_an_interrupted_call_goes_on_with_its_own_random_state(one_worker):
     long, other = Drawer.remote(), Drawer.remote()
     going = long.draw_slowly.remote()

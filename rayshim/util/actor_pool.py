@@ -1,8 +1,15 @@
 """ActorPool: a set of actors that share a queue of work."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rayshim import api
 from rayshim.errors.exceptions import ActorDiedError
 from rayshim.errors.sites import at, calling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 
 class ActorPool:
@@ -15,7 +22,7 @@ class ActorPool:
         squares = list(pool.map(lambda actor, v: actor.square.remote(v), range(4)))
     """
 
-    def __init__(self, actors):
+    def __init__(self, actors: Iterable[Any]) -> None:
         self._idle_actors = list(actors)
         self._busy = {}  # the work's ref, or tuple of refs -> (the work's number, its actor)
         self._results = {}  # the work's number -> what fn returned
@@ -23,7 +30,7 @@ class ActorPool:
         self._next_return_index = 0
         self._pending_submits = []
 
-    def submit(self, fn, value):
+    def submit(self, fn: Callable[..., Any], value: Any) -> None:
         """Starts `fn(actor, value)` on a free actor, or queues it until an actor is free."""
         if not self._idle_actors:
             self._pending_submits.append((fn, value))
@@ -34,7 +41,7 @@ class ActorPool:
         self._results[self._next_task_index] = result
         self._next_task_index += 1
 
-    def map(self, fn, values):
+    def map(self, fn: Callable[..., Any], values: Iterable[Any]) -> Iterator[Any]:
         """Submits all `values` and returns an iterator over the results, in the same order.
 
         Drops results of earlier submissions that have not been taken.
@@ -46,7 +53,7 @@ class ActorPool:
                 pass
         return self._all_of(fn, values, self.get_next)
 
-    def map_unordered(self, fn, values):
+    def map_unordered(self, fn: Callable[..., Any], values: Iterable[Any]) -> Iterator[Any]:
         """Like `map`, with the results in the order in which they become ready."""
         while self.has_next():
             try:
@@ -65,11 +72,11 @@ class ActorPool:
 
         return results()
 
-    def has_next(self):
+    def has_next(self) -> bool:
         """Whether there are results that have not been taken."""
         return bool(self._busy)
 
-    def get_next(self, timeout=None, ignore_if_timedout=False):
+    def get_next(self, timeout: float | None = None, ignore_if_timedout: bool = False) -> Any:
         """The next result in the order of submission.
 
         Waits up to `timeout` seconds (None: no limit). Raises StopIteration if no result is left, TimeoutError if the result is not ready in
@@ -93,7 +100,7 @@ class ActorPool:
             )
         return self._take(_key(result), timed_out)
 
-    def get_next_unordered(self, timeout=None, ignore_if_timedout=False):
+    def get_next_unordered(self, timeout: float | None = None, ignore_if_timedout: bool = False) -> Any:
         """The next result that becomes ready; otherwise like `get_next`. With `ignore_if_timedout=True` the oldest work is dropped."""
         if not self.has_next():
             raise StopIteration(
@@ -136,15 +143,15 @@ class ActorPool:
         if self._pending_submits and self._idle_actors:
             self.submit(*self._pending_submits.pop(0))
 
-    def has_free(self):
+    def has_free(self) -> bool:
         """Whether an actor is idle and no work is queued."""
         return bool(self._idle_actors) and not self._pending_submits
 
-    def pop_idle(self):
+    def pop_idle(self) -> Any:
         """Removes an idle actor from the pool and returns it; None if no actor is idle."""
         return self._idle_actors.pop() if self.has_free() else None
 
-    def push(self, actor):
+    def push(self, actor: Any) -> None:
         """Adds an actor. Raises ValueError if the pool already has it."""
         if actor in self._idle_actors or any(actor == busy for _, busy in self._busy.values()):
             raise ValueError(

@@ -1,5 +1,7 @@
 """Decorators that mark the stability of an interface."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import warnings
@@ -21,20 +23,11 @@ class AnnotationType(Enum):
     UNKNOWN = "Unknown"
 
 
-class AnnotationType(Enum):
-    """What an interface is marked as."""
-
-    PUBLIC_API = "PublicAPI"
-    DEVELOPER_API = "DeveloperAPI"
-    DEPRECATED = "Deprecated"
-    UNKNOWN = "Unknown"
-
-
 class RayDeprecationWarning(DeprecationWarning):
     """The warning when a deprecated function or class is used."""
 
 
-def PublicAPI(*args, **kwargs):
+def PublicAPI(*args: Any, **kwargs: Any) -> Any:
     """Marks a public interface: `@PublicAPI` or `@PublicAPI(stability="alpha")`; "stable" (default), "beta" or "alpha"."""
     if len(args) == 1 and not kwargs and callable(args[0]):
         return PublicAPI(stability="stable")(args[0])
@@ -46,7 +39,7 @@ def PublicAPI(*args, **kwargs):
     return _marker(AnnotationType.PUBLIC_API)
 
 
-def DeveloperAPI(*args, **kwargs):
+def DeveloperAPI(*args: Any, **kwargs: Any) -> Any:
     """Marks an interface for developers of libraries; it may change."""
     return (
         _marker(AnnotationType.DEVELOPER_API)(args[0])
@@ -55,7 +48,7 @@ def DeveloperAPI(*args, **kwargs):
     )
 
 
-def Deprecated(*args, **kwargs):
+def Deprecated(*args: Any, **kwargs: Any) -> Any:
     """Marks a deprecated function or class: `@Deprecated` or `@Deprecated(message="use g", warning=True)`; with `warning=True` its use warns."""
     if len(args) == 1 and not kwargs and callable(args[0]):
         return _marker(AnnotationType.DEPRECATED)(args[0])

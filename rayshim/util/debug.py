@@ -1,6 +1,9 @@
 """`log_once`: log a message only once per process."""
 
+from __future__ import annotations
+
 from time import monotonic
+from typing import Any
 
 _PERIOD = 60.0  # seconds without a new key after which, in periodic mode, all keys count as new again
 
@@ -10,7 +13,7 @@ _periodic = False
 _last = 0.0
 
 
-def log_once(key):
+def log_once(key: Any) -> bool:
     """Whether this is the first call with this key (str) in this process."""
     global _last
     if _disabled:
@@ -25,19 +28,19 @@ def log_once(key):
     return False
 
 
-def disable_log_once_globally():
+def disable_log_once_globally() -> None:
     """Makes `log_once` return False in this process from now on."""
     global _disabled
     _disabled = True
 
 
-def enable_periodic_logging():
+def enable_periodic_logging() -> None:
     """Makes all keys count as new again after a minute."""
     global _periodic
     _periodic = True
 
 
-def reset_log_once(key=None):
+def reset_log_once(key: Any = None) -> None:
     """Forgets this key, or all of them."""
     if key is None:
         _seen.clear()

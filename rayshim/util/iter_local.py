@@ -1,12 +1,18 @@
 """LocalIterator: an iterator over one stream of items, in this process."""
 
+from __future__ import annotations
+
 import collections
 import random
 import threading
+from typing import TYPE_CHECKING, Any
 
 from rayshim import api
 from rayshim.errors.sites import at
 from rayshim.util.iter_metrics import SharedMetrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 _GREEDY = 100  # most items that a union takes at once from a parent with weight "*"
 
@@ -31,7 +37,14 @@ class LocalIterator:
     ON_FETCH_START_HOOK_NAME = "_on_fetch_start"
     thread_local = threading.local()
 
-    def __init__(self, base_iterator, shared_metrics, local_transforms=None, timeout=None, name=None):
+    def __init__(
+        self,
+        base_iterator: Any,
+        shared_metrics: Any,
+        local_transforms: Any = None,
+        timeout: float | None = None,
+        name: str | None = None,
+    ) -> None:
         self.base_iterator = base_iterator
         self.shared_metrics = shared_metrics
         self.local_transforms = local_transforms or []
@@ -40,7 +53,7 @@ class LocalIterator:
         self.built_iterator = None
 
     @staticmethod
-    def get_metrics():
+    def get_metrics() -> Any:
         """The MetricsContext of the running chain. ValueError outside of an iterator's function."""
         metrics = getattr(LocalIterator.thread_local, "metrics", None)
         if metrics is None:
@@ -49,7 +62,7 @@ class LocalIterator:
             )
         return metrics
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if self.built_iterator is None:
             stream = iter(self.base_iterator(self.timeout))
             for transform in self.local_transforms:
@@ -57,7 +70,7 @@ class LocalIterator:
             self.built_iterator = stream
         return self.built_iterator
 
-    def __next__(self):
+    def __next__(self) -> Any:
         return next(iter(self))
 
     def __repr__(self):
@@ -75,11 +88,13 @@ class LocalIterator:
 
     # ---- transformations; each returns a new LocalIterator
 
-    def transform(self, fn):
+    def transform(self, fn: Callable[..., Any]) -> Any:
         """Passes the whole stream through the generator function `fn(iterator)`."""
         return self._then(lambda stream: iter(fn(stream)), ".transform()")
 
-    def for_each(self, fn, max_concurrency=1, resources=None):
+    def for_each(
+        self, fn: Callable[..., Any], max_concurrency: int = 1, resources: dict[str, Any] | None = None
+    ) -> Any:
         """`fn(item)` for each item. If it returns _NextValueNotReady, it is called again with the same item.
 
         With a `max_concurrency` other than 1, the calls are tasks with the options `resources`. At most `max_concurrency` of them run at the
@@ -123,11 +138,11 @@ class LocalIterator:
 
         return stream
 
-    def filter(self, fn):
+    def filter(self, fn: Callable[..., Any]) -> Any:
         """Only items for which `fn(item)` is true."""
         return self._then(lambda items: (item for item in items if _late(item) or self._call(fn, item)), ".filter()")
 
-    def batch(self, n):
+    def batch(self, n: int) -> Iterator[Any]:
         """Lists of `n` successive items; the last may be shorter."""
 
         def stream(items):
@@ -145,7 +160,7 @@ class LocalIterator:
 
         return self._then(stream, f".batch({n})")
 
-    def flatten(self):
+    def flatten(self) -> Iterator[Any]:
         """The items of the items."""
 
         def stream(items):
@@ -157,7 +172,7 @@ class LocalIterator:
 
         return self._then(stream, ".flatten()")
 
-    def shuffle(self, shuffle_buffer_size, seed=None):
+    def shuffle(self, shuffle_buffer_size: int, seed: int | None = None) -> Iterator[Any]:
         """The items in random order: each is drawn from a buffer of `shuffle_buffer_size`."""
         draw = random.Random(seed)
 
@@ -175,13 +190,13 @@ class LocalIterator:
 
         return self._then(stream, f".shuffle(shuffle_buffer_size={shuffle_buffer_size}, seed={seed})")
 
-    def combine(self, fn):
+    def combine(self, fn: Callable[..., Any]) -> Any:
         """The items of the lists `fn(item)`."""
         made = self.for_each(fn).flatten()
         made.name = self.name + ".combine()"
         return made
 
-    def zip_with_source_actor(self):
+    def zip_with_source_actor(self) -> Any:
         """(actor, item) for each item, directly after `gather_async`. Iterating raises ValueError if the actor is not known."""
 
         def pair(item):
@@ -198,7 +213,7 @@ class LocalIterator:
 
     # ---- several at once
 
-    def duplicate(self, n):
+    def duplicate(self, n: int) -> list[LocalIterator]:
         """A list of `n` iterators over the same items. An iterator that is ahead yields _NextValueNotReady until the others have caught up."""
         if n < 2:
             raise ValueError(f"Number of copies must be >= 2 ({at('LocalIterator.duplicate')}: {n})")
@@ -227,7 +242,7 @@ class LocalIterator:
             for i, mine in enumerate(waiting)
         ]
 
-    def union(self, *others, deterministic=False, round_robin_weights=None):
+    def union(self, *others: Any, deterministic: bool = False, round_robin_weights: Any = None) -> Iterator[Any]:
         """The items of this iterator and of the others.
 
         By default, items come when they are ready. `deterministic=True`: one item of each iterator in turn. `round_robin_weights`: from each
@@ -276,7 +291,7 @@ class LocalIterator:
 
     # ---- results
 
-    def take(self, n):
+    def take(self, n: int) -> Any:
         """A list of the first `n` items, or of all if there are fewer."""
         taken = []
         for item in self:
@@ -285,7 +300,7 @@ class LocalIterator:
                 break
         return taken
 
-    def show(self, n=20):
+    def show(self, n: int = 20) -> None:
         """Prints the first `n` items."""
         for item in self.take(n):
             print(item)

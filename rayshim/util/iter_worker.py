@@ -1,10 +1,16 @@
 """The actors of a parallel iterator."""
 
+from __future__ import annotations
+
 import collections
 import time
+from typing import TYPE_CHECKING, Any
 
 from rayshim.util.iter_local import LocalIterator
 from rayshim.util.iter_metrics import SharedMetrics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class ParallelIteratorWorker:
@@ -15,7 +21,7 @@ class ParallelIteratorWorker:
         repeat: start again after the last item, for ever.
     """
 
-    def __init__(self, item_generator, repeat):
+    def __init__(self, item_generator: Iterable[Any], repeat: bool) -> None:
         def items():
             return item_generator() if callable(item_generator) else item_generator
 
@@ -33,24 +39,24 @@ class ParallelIteratorWorker:
         self.local_it = None
         self.next_ith_buffer = None
 
-    def par_iter_init(self, transforms):
+    def par_iter_init(self, transforms: Any) -> None:
         """Starts the iteration. `transforms`: functions from LocalIterator to LocalIterator."""
         made = LocalIterator(lambda timeout: self.item_generator, SharedMetrics())
         for transform in transforms:
             made = transform(made)
         self.local_it = iter(made)
 
-    def par_iter_next(self):
+    def par_iter_next(self) -> Any:
         """The next item; StopIteration after the last."""
         if self.local_it is None:
             raise AssertionError("must call par_iter_init() (before the first item is asked for)")
         return next(self.local_it)
 
-    def par_iter_next_batch(self, batch_ms):
+    def par_iter_next_batch(self, batch_ms: int) -> Any:
         """A list of the items of the next `batch_ms` milliseconds, at least one; StopIteration if there is none."""
         return _collect(self.par_iter_next, batch_ms)
 
-    def par_iter_slice(self, step, start):
+    def par_iter_slice(self, step: int, start: int) -> Any:
         """The next item whose number modulo `step` is `start`. Items in between are kept for the other values of `start`."""
         if self.local_it is None:
             raise AssertionError("must call par_iter_init() (before the first item is asked for)")
@@ -64,7 +70,7 @@ class ParallelIteratorWorker:
             raise StopIteration
         return mine.popleft()
 
-    def par_iter_slice_batch(self, step, start, batch_ms):
+    def par_iter_slice_batch(self, step: int, start: int, batch_ms: int) -> Any:
         """Like `par_iter_next_batch`, for the items of `par_iter_slice`."""
         return _collect(lambda: self.par_iter_slice(step, start), batch_ms)
 

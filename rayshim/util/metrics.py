@@ -3,10 +3,13 @@
 Each process reports its metrics about once per second; the last second of a killed process may be missing.
 """
 
+from __future__ import annotations
+
 import bisect
 import re
 import threading
 import warnings
+from typing import Any
 
 from rayshim.errors.sites import at, calling
 from rayshim.session import session
@@ -111,7 +114,7 @@ class Metric:
 class Counter(Metric):
     """A number that grows."""
 
-    def inc(self, value=1.0, tags=None):
+    def inc(self, value: float = 1.0, tags: dict[str, str] | None = None) -> None:
         """Adds `value`, which must be above 0."""
         if isinstance(value, (int, float)) and value <= 0:
             raise ValueError(
@@ -123,7 +126,7 @@ class Counter(Metric):
 class Gauge(Metric):
     """A number that is set."""
 
-    def set(self, value, tags=None):
+    def set(self, value: Any, tags: dict[str, str] | None = None) -> None:
         """Sets the value; None is ignored."""
         if value is not None:
             self._record(value, tags, lambda old: value)
@@ -132,7 +135,7 @@ class Gauge(Metric):
 class Histogram(Metric):
     """Counts values by intervals. `boundaries` are the ends of the intervals, ascending positive numbers."""
 
-    def __init__(self, name, description="", boundaries=None, tag_keys=None):
+    def __init__(self, name: str, description: str = "", boundaries: Any = None, tag_keys: Any = None) -> None:
         super().__init__(name, description, tag_keys)
         if not boundaries:
             raise ValueError(
@@ -146,7 +149,7 @@ class Histogram(Metric):
                 )
         self.boundaries = boundaries
 
-    def observe(self, value, tags=None):
+    def observe(self, value: Any, tags: dict[str, str] | None = None) -> Any:
         """Counts `value`."""
 
         def update(old):
@@ -157,7 +160,7 @@ class Histogram(Metric):
         self._record(value, tags, update, self.boundaries)
 
     @property
-    def info(self):
+    def info(self) -> Any:
         return {**super().info, "boundaries": self.boundaries}
 
     def __reduce__(self):
@@ -204,7 +207,7 @@ def _copy(series):
     return {**series, "values": dict(series["values"])}
 
 
-def prometheus_text():
+def prometheus_text() -> Any:
     """The metrics of all processes, up to the last second, in Prometheus's text format (str).
 
     Counters and histograms are summed over the processes; a gauge has one line per process, with its `pid` as a tag.

@@ -1,8 +1,11 @@
 """Queue: a first-in-first-out queue for tasks and actors. An actor holds its items."""
 
+from __future__ import annotations
+
 import asyncio
 import queue
 from collections.abc import Iterable
+from typing import Any
 
 from rayshim import api
 from rayshim.errors.sites import at, calling
@@ -28,33 +31,33 @@ class Queue:
     call waits; there, a call that would wait for ever raises RuntimeError.
     """
 
-    def __init__(self, maxsize=0, actor_options=None):
+    def __init__(self, maxsize: int = 0, actor_options: dict[str, Any] | None = None) -> None:
         kind = _QueueActor if session.ensure().placement.others_run else _SerialQueueActor
         self.maxsize = maxsize
         self.actor = api.remote(kind).options(**(actor_options or {})).remote(maxsize)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.size()
 
-    def size(self):
+    def size(self) -> int:
         """The number of items in the queue."""
         return _get(self.actor.qsize.remote())
 
-    def qsize(self):
+    def qsize(self) -> int:
         return self.size()
 
-    def empty(self):
+    def empty(self) -> bool:
         return _get(self.actor.empty.remote())
 
-    def full(self):
+    def full(self) -> bool:
         return _get(self.actor.full.remote())
 
-    def put(self, item, block=True, timeout=None):
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
         """Adds an item. If the queue is full, waits up to `timeout` seconds (None: no limit; `block=False`: no wait), and then raises Full.
         Raises ValueError for a negative timeout."""
         _get(self._put(item, block, timeout))
 
-    async def put_async(self, item, block=True, timeout=None):
+    async def put_async(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
         """Like `put`, for coroutines."""
         await self._put(item, block, timeout)
 
@@ -64,11 +67,11 @@ class Queue:
         _check(timeout)
         return self.actor.put.remote(item, timeout)
 
-    def get(self, block=True, timeout=None):
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
         """Removes the oldest item and returns it. If the queue is empty, waits like `put`, and then raises Empty."""
         return _get(self._take(block, timeout))
 
-    async def get_async(self, block=True, timeout=None):
+    async def get_async(self, block: bool = True, timeout: float | None = None) -> Any:
         """Like `get`, for coroutines."""
         return await self._take(block, timeout)
 
@@ -78,21 +81,21 @@ class Queue:
         _check(timeout)
         return self.actor.get.remote(timeout)
 
-    def put_nowait(self, item):
+    def put_nowait(self, item: Any) -> None:
         """`put(item, block=False)`."""
         self.put(item, block=False)
 
-    def put_nowait_batch(self, items):
+    def put_nowait_batch(self, items: Iterable[Any]) -> None:
         """Adds all of the items in their order, or raises Full and adds none."""
         if not isinstance(items, Iterable):
             raise TypeError(f"Argument 'items' must be an Iterable ({at('Queue.put_nowait_batch')}: got {type(items)})")
         _get(self.actor.put_nowait_batch.remote(list(items)))
 
-    def get_nowait(self):
+    def get_nowait(self) -> Any:
         """`get(block=False)`."""
         return self.get(block=False)
 
-    def get_nowait_batch(self, num_items):
+    def get_nowait_batch(self, num_items: int) -> list[Any]:
         """Removes the oldest `num_items` items and returns them in a list, or raises Empty and removes none."""
         if not isinstance(num_items, int):
             raise TypeError(
@@ -102,11 +105,11 @@ class Queue:
             raise ValueError(f"'num_items' must be nonnegative ({at('Queue.get_nowait_batch')}: {num_items})")
         return _get(self.actor.get_nowait_batch.remote(num_items))
 
-    def shutdown(self, force=False, grace_period_s=5):
+    def shutdown(self, force: bool = False, grace_period_s: int = 5) -> None:
         """Ends the queue's actor: with `force=True` at once, otherwise after its pending calls, but at the latest after `grace_period_s` seconds."""
         if self.actor is None:
             return
-        if force or not api.wait([self.actor.__ray_terminate__.remote()], timeout=grace_period_s)[0]:
+        if force or not api.wait([self.actor.__ray_terminate__.remote()], timeout=grace_period_s)[0]:  # pyright: ignore[reportAttributeAccessIssue]
             api.kill(self.actor, no_restart=True)
         self.actor = None
 

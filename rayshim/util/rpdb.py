@@ -1,5 +1,7 @@
 """`ray.util.pdb`: the debugger for tasks and actors, over a local socket."""
 
+from __future__ import annotations
+
 import pdb  # noqa: T100
 import socket
 import sys
@@ -31,14 +33,14 @@ class _RemotePdb(pdb.Pdb):
     do_c = do_cont = do_continue
 
 
-def set_trace(breakpoint_uuid=None):
+def set_trace(breakpoint_uuid: str | None = None) -> None:
     """Starts the debugger here. In the driver and in inline placement this is `pdb.set_trace()`. In a worker it prints a port, and waits until
     somebody connects to it."""
     frame = sys._getframe(1)
     (_RemotePdb() if _in_worker() else pdb.Pdb()).set_trace(frame)
 
 
-def post_mortem():
+def post_mortem() -> None:
     """Like `set_trace`, for the exception that is being handled."""
     _, _, trace = sys.exc_info()
     if trace is None:

@@ -1,7 +1,14 @@
 """Serializers that the program registers for its own classes."""
 
+from __future__ import annotations
 
-def register_serializer(cls, *, serializer, deserializer):
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def register_serializer(cls, *, serializer: Callable[..., Any], deserializer: Callable[..., Any]) -> None:
     """Makes instances of `cls` be sent as `serializer(instance)`; the receiver applies `deserializer` to that.
 
     `deserializer` must itself be picklable.
@@ -11,7 +18,7 @@ def register_serializer(cls, *, serializer, deserializer):
     serializers.register_serializer(cls, serializer, deserializer)
 
 
-def deregister_serializer(cls):
+def deregister_serializer(cls) -> None:
     """Removes the serializer of `cls`; does nothing if there is none."""
     from rayshim.api import serializers
 

@@ -28,7 +28,7 @@ class _Timer:
         self._started = time.time()
 
     def __exit__(self, kind, error, traceback):
-        self.push(time.time() - self._started)
+        self.push(time.time() - self._started)  # pyright: ignore[reportOperatorIssue]
         self._started = None
 
     def push(self, time_delta):

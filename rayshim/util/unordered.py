@@ -1,10 +1,19 @@
 """`as_completed` and `map_unordered`: results in the order in which they become ready."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rayshim import api
 from rayshim.errors.sites import at, calling
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
-def as_completed(refs, *, chunk_size=10, yield_obj_refs=False, **kwargs):
+
+def as_completed(
+    refs: list[Any], *, chunk_size: int = 10, yield_obj_refs: bool = False, **kwargs: Any
+) -> Iterator[Any]:
     """Yields the results of `refs` (or the refs themselves) in chunks, whenever `chunk_size` of the remaining ones are ready.
 
     `kwargs` are passed to `wait`. Raises ValueError for a `chunk_size` below 1, and for `num_returns`.
@@ -15,7 +24,15 @@ def as_completed(refs, *, chunk_size=10, yield_obj_refs=False, **kwargs):
         yield from done
 
 
-def map_unordered(fn, items, *, backpressure_size=100, chunk_size=10, yield_obj_refs=False, **kwargs):
+def map_unordered(
+    fn: Callable[..., Any],
+    items: Iterable[Any],
+    *,
+    backpressure_size: int | None = 100,
+    chunk_size: int = 10,
+    yield_obj_refs: bool = False,
+    **kwargs: Any,
+) -> Iterator[Any]:
     """Yields the results (or refs) of `fn.remote(item)` for each item, as they become ready.
 
     At most `backpressure_size` calls run at the same time (None: no limit). Otherwise like `as_completed`.

@@ -43,7 +43,7 @@ class _Watched(selectors.DefaultSelector):
             if patience:
                 if events := super().select(patience):
                     return events
-                self.replay.waited()
+                self.replay.waited()  # pyright: ignore[reportAttributeAccessIssue]
             return super().select(None)
         finally:
             self.waiting.discard(self)
@@ -257,7 +257,7 @@ class _Loop:
     def _in_loop(self, kind, function, call):
         """Makes the loop call `function(call)`; `kind` is the name of this event in a journal."""
         if self._recorded:
-            self._loop.come(kind, call.number, function, call)
+            self._loop.come(kind, call.number, function, call)  # pyright: ignore[reportAttributeAccessIssue]
         else:
             self._loop.call_soon_threadsafe(function, call)
 
@@ -271,7 +271,7 @@ class _Loop:
     def _cancel(self, call):
         call.cancelled = True
         if self._recorded and not call.begun:
-            self._loop.was_interrupted(call.tag, lambda: True)
+            self._loop.was_interrupted(call.tag, lambda: True)  # pyright: ignore[reportAttributeAccessIssue]
         call.task.cancel()
 
     async def _run(self, call):
@@ -292,7 +292,7 @@ class _Loop:
         if call.leaves:
             return False
         unwanted = lambda: call.completion.unwanted  # noqa: E731
-        interrupted = call.begun and (self._loop.was_interrupted(call.tag, unwanted) if self._recorded else unwanted())
+        interrupted = call.begun and (self._loop.was_interrupted(call.tag, unwanted) if self._recorded else unwanted())  # pyright: ignore[reportAttributeAccessIssue]
         if interrupted:
             call.interrupted()
         return interrupted
@@ -303,7 +303,7 @@ class _Loop:
         from rayshim.worker.async_generators import stream
 
         if call.completion.streaming:
-            return await stream(call.values(), call.completion, self._loop.physically if self._recorded else None)
+            return await stream(call.values(), call.completion, self._loop.physically if self._recorded else None)  # pyright: ignore[reportAttributeAccessIssue]
         while True:
             try:
                 call.begun = not (call.cancelled if self._recorded else call.completion.unwanted)

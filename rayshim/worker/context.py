@@ -1,7 +1,10 @@
 """The runtime context: facts about the calling driver, task or actor."""
 
+from __future__ import annotations
+
 import os
 import sys
+from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 
@@ -16,22 +19,25 @@ from rayshim.session.ids import ActorID, NodeID, PlacementGroupID, TaskID, Worke
 #: The resources of the kinds of accelerators that Ray knows.
 ACCELERATORS = ("GPU", "TPU", "neuron_cores", "HPU", "NPU", "RBLN", "FURIOSA", "MBLT", "TTNPU")
 
+if TYPE_CHECKING:
+    from rayshim.calls.handle import ActorHandle
+
 
 class RuntimeContext:
     """Facts of the calling driver, task or actor; ids are hex strings."""
 
-    def get_job_id(self):
+    def get_job_id(self) -> str:
         return job_id().hex()
 
-    def get_node_id(self):
+    def get_node_id(self) -> str:
         return session.current.settings["node"]
 
-    def get_worker_id(self):
+    def get_worker_id(self) -> str:
         from hashlib import sha256
 
         return sha256(f"{session.current.settings['node']}/{_core.slot()}/{os.getpid()}".encode()).hexdigest()[:56]
 
-    def get_task_id(self):
+    def get_task_id(self) -> str | None:
         """The id of the running task; None in the driver."""
         task = self._task_id()
         return task and task.hex()
@@ -59,21 +65,21 @@ class RuntimeContext:
         number = self._number()
         return actor_id(number) if number else None
 
-    def _task_id(self):
+    def _task_id(self) -> TaskID | None:
         call = _handed_on()
         uid = call.uid if call else _core.running()[0]
         if not uid:
             return None
         return TaskID(_id_bytes(uid)[:24])
 
-    def get_task_name(self):
+    def get_task_name(self) -> str | None:
         """The name of the running call: `options(name=)` if given, else `function` or `Class.method`. None in the driver."""
         function = _running_function()
         if function is None:
             return None
         return getattr(function, "_named_", None) or self._in_class(_name(function))
 
-    def get_task_function_name(self):
+    def get_task_function_name(self) -> str | None:
         """Module (for the main script: name of its file), class and function of the running call. None in the driver."""
         function = _running_function()
         if function is None:
@@ -87,26 +93,26 @@ class RuntimeContext:
         facts = self._facts()
         return f"{facts['class_name']}.{name}" if facts else name
 
-    def get_actor_id(self):
+    def get_actor_id(self) -> str | None:
         """The id of the actor; None outside of actors."""
         number = self._number()
         if not number:
             return None
         return actor_id(number).hex()
 
-    def get_actor_name(self):
+    def get_actor_name(self) -> str | None:
         facts = self._facts()
         return facts["name"] if facts else None
 
     @property
-    def namespace(self):
+    def namespace(self) -> str:
         return session.current.namespace
 
-    def get_namespace(self):
+    def get_namespace(self) -> str:
         return self.namespace
 
     @property
-    def current_actor(self):
+    def current_actor(self) -> ActorHandle[Any]:
         """The handle of the calling actor. Raises RuntimeError outside of actors."""
         facts = self._facts()
         if not facts:
@@ -117,14 +123,14 @@ class RuntimeContext:
         return _handle_from(link, _core.ref_at(facts["info"]))
 
     @property
-    def was_current_actor_reconstructed(self):
+    def was_current_actor_reconstructed(self) -> bool:
         """Whether this actor was restarted. AssertionError in the driver, RuntimeError in a task."""
         _in_worker("was_current_actor_reconstructed")
         if not self._facts():
             raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
         return self._facts().get("restarts", 0) > 0
 
-    def is_canceled(self):
+    def is_canceled(self) -> bool:
         """Whether somebody has cancelled the running call. RuntimeError in the driver, and in an async actor, whose calls get a CancelledError."""
         if not _works():
             raise RuntimeError(
@@ -139,14 +145,14 @@ class RuntimeContext:
             return call.cancelled
         return bool(call.completion.unwanted if call else _core.unwanted() or _core.cancel_wanted())
 
-    def get_assigned_resources(self):
+    def get_assigned_resources(self) -> dict[str, float]:
         """{resource: amount} that the caller holds. AssertionError in the driver."""
         _in_worker("get_assigned_resources()")
         facts = self._facts()
         held = facts["demand"] if facts else _core.held_resources()
         return bundles.plain({k: v / _core.UNIT for k, v in held.items()})
 
-    def get_accelerator_ids(self):
+    def get_accelerator_ids(self) -> dict[str, list[str]]:
         """{accelerator's resource: ids, strings, of those that the caller may use}."""
         facts = self._facts()
         others = accelerators.numbers(facts.get("taken") if facts else session.current.shares)
@@ -154,21 +160,21 @@ class RuntimeContext:
 
     get_resource_ids = get_accelerator_ids
 
-    def get_placement_group_id(self):
+    def get_placement_group_id(self) -> str | None:
         """The hex id of the caller's placement group, or None."""
         here = bundles.current()
         return here and here[0]
 
     @property
-    def current_placement_group_id(self):
+    def current_placement_group_id(self) -> PlacementGroupID:
         here = bundles.current()
         return PlacementGroupID.from_hex(here[0]) if here else PlacementGroupID.nil()
 
     @property
-    def should_capture_child_tasks_in_placement_group(self):
+    def should_capture_child_tasks_in_placement_group(self) -> bool:
         return bundles.capturing() is not None
 
-    def get_runtime_env_string(self):
+    def get_runtime_env_string(self) -> str:
         import json
 
         return json.dumps(
@@ -176,18 +182,18 @@ class RuntimeContext:
         )
 
     @property
-    def runtime_env(self):
+    def runtime_env(self) -> RuntimeEnv:
         """The RuntimeEnv of this process."""
         return RuntimeEnv(_validate=False, **session.current.runtime_env)
 
     @property
-    def gcs_address(self):
+    def gcs_address(self) -> str:
         return "local"
 
-    def get_node_labels(self):
+    def get_node_labels(self) -> dict[str, str]:
         return dict(session.current.settings["labels"])
 
-    def get_session_name(self):
+    def get_session_name(self) -> str:
         """The session's name, "session_<date>_<time>_<driver's pid>"."""
         return session.current.settings["session_name"]
 
@@ -196,9 +202,21 @@ class RuntimeContext:
         """The Worker that this process is."""
         return global_worker
 
-    def get_temp_dir(self):
-        """The directory for files of sessions: `init(_temp_dir=)`, else RAY_TMPDIR, else the system's temporary one's "ray"."""
-        return session.current.settings["temp_dir"]
+    @property
+    def node_id(self) -> str:
+        return self.get_node_id()
+
+    @property
+    def job_id(self) -> str:
+        return self.get_job_id()
+
+    @property
+    def task_id(self) -> str | None:
+        return self.get_task_id()
+
+    @property
+    def actor_id(self) -> str | None:
+        return self.get_actor_id()
 
     def _number(self):
         s = session.current
@@ -207,7 +225,7 @@ class RuntimeContext:
     def _facts(self):
         return session.current.record
 
-    def get(self):
+    def get(self) -> dict[str, Any]:
         """The ids as a dict of JobID, NodeID and, in a task, TaskID and ActorID, and the namespace."""
         found = {"job_id": self.job_id, "node_id": self.node_id, "namespace": self.namespace}
         if _works():
@@ -263,7 +281,7 @@ def _handed_on():
     return running.get(None)
 
 
-def gpu_ids():
+def gpu_ids() -> list[int] | list[str]:
     """See `rayshim.get_gpu_ids`."""
     s = session.current
     if s is None:

@@ -1,5 +1,9 @@
 """`exit_actor`: an actor ends itself."""
 
+from __future__ import annotations
+
+from typing import NoReturn
+
 from reactor import _core
 
 from rayshim.errors.exceptions import AsyncioActorExit
@@ -14,7 +18,7 @@ class ActorExit(SystemExit):
     intended = True
 
 
-def exit_actor():
+def exit_actor() -> NoReturn:
     """Ends the actor that calls it. The running call, pending calls and later calls raise ActorDiedError in their callers.
 
     Raises TypeError outside of an actor.

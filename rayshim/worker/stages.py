@@ -78,7 +78,7 @@ class Graph:
         clock.append(time.perf_counter())
         failed = made if type(made) is _Failed else None
         for slot, part in step.stores:
-            slots[slot] = made if failed or part is None else made[part]
+            slots[slot] = made if failed or part is None else made[part]  # pyright: ignore[reportIndexIssue]
         clock.append(time.perf_counter())
         if self._profile:
             self._record(step, clock)
@@ -93,8 +93,8 @@ class Graph:
             events.append(
                 OperationRecord(
                     type(self._instance).__name__,
-                    context.get_actor_name(),
-                    context.get_actor_id(),
+                    context.get_actor_name(),  # pyright: ignore[reportArgumentType]
+                    context.get_actor_id(),  # pyright: ignore[reportArgumentType]
                     step.name,
                     step.bind_index,
                     part,

@@ -22,7 +22,7 @@ def wrap(function, flags):
     if flags.get("name"):
         named = within(function, nullcontext)
         named.__name__ = flags["name"]
-        named._unnamed_ = function
+        named._unnamed_ = function  # pyright: ignore[reportAttributeAccessIssue]
         function = named
     if flags.get("retry_exceptions"):
         function = _retrying(function, flags["retry_exceptions"])
@@ -46,7 +46,7 @@ def within(function, scope):
     if is_plain_generator(function):
 
         @functools.wraps(function)
-        def run(*args, **kwargs):
+        def run(*args, **kwargs):  # pyright: ignore[reportRedeclaration]
             with scope():
                 yield from function(*args, **kwargs)
 

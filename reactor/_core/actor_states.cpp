@@ -126,7 +126,7 @@ void ActorStates::exchange_threads(uint32_t actor) {
     if (i < from.size()) {
       n = from[i];
     } else {  // loaded since then: as if it had been there
-      if (own.variable) n = atoi(PyBytes_AS_STRING(own.variable));
+      if (own.variable) n = int(std::clamp(strtol(PyBytes_AS_STRING(own.variable), nullptr, 10), 0L, long(INT_MAX)));
       if (n <= 0 || n > library.most) n = library.most;
     }
     library.set(n);

@@ -22,7 +22,7 @@
 namespace reactor {
 
 constexpr uint64_t kArrayHead = 4096;         // room for the head in front of an array; the data begin at a memory page
-constexpr uint64_t kLeastArray = 256 * 1024;  // smaller ones are copied faster than this would pay
+constexpr uint64_t kLeastArray = 256ull * 1024;  // smaller ones are copied faster than this would pay
 
 // The array whose memory `a` shows if nobody but the holder of `a` can reach it, else null.
 PyArrayObject* sole_owner(PyArrayObject* a);

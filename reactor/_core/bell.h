@@ -171,8 +171,9 @@ bool all_sleep(Heap* h, uint32_t me, bool loops);  // order.h
 // While some process holds a message (order.h), a process that goes to sleep checks whether all others sleep, too: then nothing else can
 // move. If so, it returns true if it holds a message itself, and otherwise rings the processes that hold one.
 inline bool last_to_sleep(Heap* heap, Proc* self) {
-  // With calls in other threads, this process may continue without being rung.
-  if (heap->header->held.load(memory_order_relaxed) == 0 || self->deferred.load(memory_order_seq_cst) ||
+  // With calls in other threads it may come to do more by itself. Who begins to hold back says so before it goes to sleep, and this one is
+  // told to be asleep before it looks, all [seq_cst]: one of the two sees the other.
+  if (heap->header->held.load(memory_order_seq_cst) == 0 || self->deferred.load(memory_order_seq_cst) ||
       !all_sleep(heap, uint32_t(self - heap->procs), false))
     return false;
   if (self->held.load(memory_order_relaxed)) return true;

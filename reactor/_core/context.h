@@ -18,7 +18,7 @@
 
 namespace reactor {
 
-constexpr uint64_t kOwnPages = 64 * 1024;  // buffers from this size on lie on memory pages of their own
+constexpr uint64_t kOwnPages = 64ull * 1024;  // buffers from this size on lie on memory pages of their own
 
 // Control messages to the supervisor that the core itself sends; others are pickled by Python (first byte 0x80).
 enum class Control : uint8_t { Release = 1, Drain = 2, Spawn = 3, Resources = 4, Refuse = 5, Spilled = 6 };

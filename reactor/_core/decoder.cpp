@@ -107,6 +107,7 @@ PyObject* Decoder::item() {
     case Array: return array(true);
     case Pickle: return pickled(false);
     case BigPickle: return pickled(true);
+    default: break;
   }
   PyErr_SetString(PyExc_RuntimeError, "reactor: unknown tag in an encoded value");
   return nullptr;

@@ -33,7 +33,7 @@ inline uint64_t hash_bytes(const uint8_t* p, uint64_t n, uint64_t seed) {
 }
 
 // Of a large buffer one cache line in 64: reading all of it would take as long again as copying it did. Wholly with Digest::Full.
-constexpr uint64_t kHashedWhole = 64 * 1024;
+constexpr uint64_t kHashedWhole = 64ull * 1024;
 inline uint64_t hash_buffer(const uint8_t* p, uint64_t n, uint64_t seed, bool whole) {
   if (whole || n <= kHashedWhole) return hash_bytes(p, n, seed);
   seed = mix(seed, n);

@@ -26,7 +26,7 @@ using std::memory_order_release;
 using std::memory_order_seq_cst;
 
 constexpr uint64_t kMagic = 0x72656163746f7231;  // "reactor1"
-constexpr size_t kPage = 64 * 1024;
+constexpr size_t kPage = size_t(64) * 1024;
 constexpr size_t kLine = 64;
 constexpr uint32_t kMaxProcs = 16384;
 constexpr uint32_t kNoProc = 0xffffffff;
@@ -353,7 +353,7 @@ struct Message {
   Off* more_results() { return reinterpret_cast<Off*>(this + 1); }
   Off result_at(uint32_t i) { return i ? more_results()[i - 1] : result; }
   uint32_t* tail() { return reinterpret_cast<uint32_t*>(reinterpret_cast<uint8_t*>(this) + size) - depth; }  // see order.h
-  uint64_t* time() { return reinterpret_cast<uint64_t*>(reinterpret_cast<uint8_t*>(this) + size - align_up(4 * depth, 8)) - 1; }
+  uint64_t* time() { return reinterpret_cast<uint64_t*>(reinterpret_cast<uint8_t*>(this) + size - align_up(uint64_t(4) * depth, 8)) - 1; }
   uint64_t sent() { return flags & kStamped ? *time() : 0; }  // stamp(); 0: before the actor had several callers
   uint8_t* value() { return reinterpret_cast<uint8_t*>(more_results() + (results - 1)); }
 };

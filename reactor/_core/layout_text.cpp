@@ -13,7 +13,7 @@ std::string array_text(const uint8_t*& p, bool inside) {
   std::string text = kind;
   if (d->kind != 'b') text += std::to_string(item * 8);
   Py_DECREF(d);
-  text += "[";
+  text += '[';
   size_t bytes = item;
   for (int i = 0; i < ndim; ++i) {
     int64_t n;
@@ -58,7 +58,7 @@ std::string item_text(const uint8_t*& p, int depth = 0) {
       std::string text = tag == Tuple ? "(" : "[";
       for (uint32_t i = 0; i < n; ++i) {
         std::string item = item_text(p, depth + 1);
-        if (i < kShown) text += (i ? ", " : "") + item;
+        if (i < kShown) text.append(i ? ", " : "").append(item);
       }
       if (n > kShown) text += ", …" + std::to_string(n);
       return text + (tag == Tuple ? ")" : "]");
@@ -68,7 +68,7 @@ std::string item_text(const uint8_t*& p, int depth = 0) {
       std::string text = "{";
       for (uint32_t i = 0; i < n; ++i) {
         std::string key = item_text(p, depth + 1), value = item_text(p, depth + 1);
-        if (i < kShown) text += (i ? ", " : "") + key + ": " + value;
+        if (i < kShown) text.append(i ? ", " : "").append(key).append(": ").append(value);
       }
       return text + (n > kShown ? ", …}" : "}");
     }
@@ -89,15 +89,15 @@ std::string item_text(const uint8_t*& p, int depth = 0) {
       p += read<uint64_t>(p);
       return "pickle";
     }
+    default: return "?";
   }
-  return "?";
 }
 
 }  // namespace
 
 std::string layout_of(const uint8_t* p, const uint8_t* end, uint32_t items) {
   std::string text;
-  for (uint32_t i = 0; i < items && p < end; ++i) text += (i ? ", " : "") + item_text(p);
+  for (uint32_t i = 0; i < items && p < end; ++i) text.append(i ? ", " : "").append(item_text(p));
   return text;
 }
 

@@ -42,6 +42,7 @@ PyObject* link_create(PyObject* self, PyObject* args) {
   PyObject *a, *kw;
   if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &a, &PyDict_Type, &kw)) return nullptr;
   std::vector<PyObject*> all;
+  all.reserve(size_t(PyTuple_GET_SIZE(a) + PyDict_GET_SIZE(kw)));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(a); ++i) all.push_back(PyTuple_GET_ITEM(a, i));
   PyObject* names = PyTuple_New(PyDict_GET_SIZE(kw));
   if (!names) return nullptr;

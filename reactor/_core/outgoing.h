@@ -137,7 +137,7 @@ struct Outgoing {
     }
   }
   uint64_t head_size() const { return sizeof(Message) + 8 * (results.size() - 1); }
-  uint64_t tail_size() const { return align_up(4 * depth_of_tag, 8) + (stamped ? 8 : 0); }
+  uint64_t tail_size() const { return align_up(uint64_t(4) * depth_of_tag, 8) + (stamped ? 8 : 0); }
   uint64_t record_size() const { return align_up(head_size() + value_size, 8) + tail_size(); }
   uint64_t room_size() const { return align_up(head_size() + room, 8) + tail_size(); }
   void fill(Message* m, MessageKind kind) {

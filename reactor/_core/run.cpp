@@ -407,7 +407,7 @@ bool MessageRun::finish() {
   }
   forget_arguments();
   tell_failures();
-  if (handed_on_) tag_->stay();
+  if (handed_on_ && tag_) tag_->stay();
   return false;
 }
 

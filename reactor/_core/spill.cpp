@@ -6,7 +6,7 @@
 namespace reactor {
 namespace {
 
-constexpr uint64_t kMapped = 256 * 1024;             // smaller values are read into memory of the reader's own
+constexpr uint64_t kMapped = 256ull * 1024;             // smaller values are read into memory of the reader's own
 constexpr uint64_t kFullTimeoutNs = 5000000000;      // how long a value waits for room in the store
 
 // All that is in memory is being read: the value is written into the file at once. An empty Room: the disk is full.

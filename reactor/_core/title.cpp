@@ -28,7 +28,9 @@ void Titles::set(const std::string& idle, const std::string& prefix) {
     char* at = strrchr(text, ')');
     unsigned long begin = 0, end = 0;
     for (int field = 2; at && field < 48; ++field) at = strchr(at + 1, ' ');
-    if (!at || sscanf(at, "%lu %lu", &begin, &end) != 2 || end < begin + 16) return;
+    if (!at) return;
+    begin = strtoul(at, &at, 10), end = strtoul(at, &at, 10);
+    if (!begin || end < begin + 16) return;
     start_ = reinterpret_cast<char*>(begin);
     room_ = end - begin;
     memset(start_, 0, room_ - 1);

@@ -129,7 +129,7 @@ def _arrows(graph, node_of):
         arrow = node_of[edge.source.qualified], node_of[edge.target.qualified], c.delay
         kinds[arrow][edge.port.layout, edge.port.bytes] += c.count
         details[arrow].append(f"{c.qualified}  ({c.site})")
-    return tuple(Arrow(*arrow, _labels(values), tuple(details[arrow])) for arrow, values in kinds.items())
+    return tuple(Arrow(*arrow, _labels(values), tuple(details[arrow])) for arrow, values in kinds.items())  # pyright: ignore[reportCallIssue]
 
 
 def _labels(values):

@@ -81,13 +81,13 @@ class ActorStates:
         from cloudpickle import cloudpickle
 
         if isinstance(getattr(cloudpickle, _CLASSES, None), weakref.WeakValueDictionary):
-            _core.exchange_variable(vars(cloudpickle), _CLASSES, weakref.WeakValueDictionary)
+            _core.exchange_variable(vars(cloudpickle), _CLASSES, weakref.WeakValueDictionary)  # pyright: ignore[reportArgumentType]
 
     def keep_threads(self):
         """From now on, each actor has its own numbers of threads for numeric libraries, and its own value of the environment variable. Only for inline
         placement: in packed placement a method may run in another thread each time, and some libraries store the number per thread."""
         self._threads = set()
-        _core.exchange_environment(os.environ._data, os.environ.encodekey(threads.OPENMP))
+        _core.exchange_environment(os.environ._data, os.environ.encodekey(threads.OPENMP))  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue]
         self._find_libraries()
 
     def _find_libraries(self):
@@ -147,7 +147,7 @@ class ActorStates:
         for module in [module for module in self._missing if module.loaded()]:
             self._missing.remove(module)
             self._found.append(module)
-            places = module.memory()
+            places = module.memory() if os.environ.get("REACTOR_RANDOM_STATES") != "functions" else None
             if places is None:
                 self._slow.append(module)
             else:

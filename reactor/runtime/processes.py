@@ -3,6 +3,7 @@
 import os
 import signal
 from time import monotonic
+from typing import Any
 
 from reactor.runtime import descendants, worker
 
@@ -16,7 +17,7 @@ class Actor:
         self.facts = facts
         self.worker = None
         self.place = self.host = None  # in its worker, if that is a packed one; that one's number
-        self.demand = None
+        self.demand: Any = None
         self.gpus = []
         self.killed = None  # why, if by request
         self.released = None  # key of the reservation in which it was to run, if that is gone
@@ -29,7 +30,7 @@ class Actor:
 class Worker:
     def __init__(self, slot, pid, actor, setting, pipes):
         self.slot, self.pid, self.actor = slot, pid, actor
-        self.hosted = None  # of a packed worker: place -> Actor
+        self.hosted: Any = None  # of a packed worker: place -> Actor
         self.setting = setting  # number of what it was born with
         self.pipes = pipes  # descriptors of its stdout and stderr that have not ended
         self.released = None  # key of the reservation with which it was ended

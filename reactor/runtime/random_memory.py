@@ -3,6 +3,7 @@
 A process with several actors exchanges these states whenever another actor runs. With the functions of the modules this takes about 50 µs, much more
 than a small call; with direct memory access it takes 0.2 µs. The addresses are not documented. Each is found by setting a known state and searching
 for it in the memory of the generator. If a state is not found, because a version stores it differently, the functions of the module are used.
+The environment variable REACTOR_RANDOM_STATES=functions has them used always.
 """
 
 import os

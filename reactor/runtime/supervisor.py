@@ -9,6 +9,7 @@ import select
 import signal
 import socket
 from collections import deque
+from typing import Any
 
 from reactor import _core
 from reactor.runtime import control, descendants, worker
@@ -174,7 +175,7 @@ class Supervisor(Requests):
         """An actor was created: give it a process as soon as its resources are free."""
         key = facts.get("name") and (facts["namespace"], facts["name"])
         if key and key in self.names:
-            _core.reply(reply, (True, "taken"))
+            _core.reply(reply, (True, "taken"))  # pyright: ignore[reportArgumentType]
             self._kill_unstarted(Actor(offset, facts), "its name was taken")
             return
         preload(facts.get("preload", ()))

@@ -70,7 +70,7 @@ def libraries():
 
 
 _UNLIMITED = 1 << 30
-_environ = os.environ._data  # bytes to bytes
+_environ = os.environ._data  # pyright: ignore[reportAttributeAccessIssue]  # bytes to bytes
 _known = None  # (number of modules, libraries loaded then)
 
 

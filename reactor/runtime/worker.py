@@ -124,7 +124,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
             raw = _Stream(number, "w", closefd=False)
             _streams.append(raw)
             stream = _Text(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True)
-            stream.mode = "w"
+            stream.mode = "w"  # pyright: ignore[reportAttributeAccessIssue]
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
         if role == "task":
@@ -197,7 +197,7 @@ class _Terminated:
         if own and not any(_core.running()):
             _end_by(number)
         error = SystemExit(1)
-        error.signal = number if own else None
+        error.signal = number if own else None  # pyright: ignore[reportAttributeAccessIssue]
         raise error
 
 
@@ -225,7 +225,7 @@ def exit_kind(error, reason):
     if reason:
         leave(reason)
     if getattr(error, "signal", None) and isinstance(error, SystemExit):
-        _end_by(error.signal)
+        _end_by(error.signal)  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(error, SystemExit):
         return INTENDED if getattr(error, "intended", False) else FINISHED if error.code == 0 else SYSTEM_EXIT
     return 0

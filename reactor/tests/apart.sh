@@ -1,4 +1,4 @@
-# To be sourced by tsan.sh and pages.sh: apart PYTHON NAME FLAGS builds the native core with FLAGS in a copy of the tree, build/NAME/tree, so
+# To be sourced by tsan.sh, asan.sh and pages.sh: apart PYTHON NAME FLAGS builds the native core with FLAGS in a copy of the tree, build/NAME/tree, so
 # that the usual build stays. Then it is the current directory, $python an interpreter that imports it, and $at is build/NAME.
 apart() {
   python=$1; at=$top/build/$2; flags=$3

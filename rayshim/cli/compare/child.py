@@ -38,10 +38,10 @@ class Child:
         self._out.touch()
         with open(self._log, "ab") as log, open(stdout or self._log, "ab") as printed:
             self.started = time.monotonic()
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # pyright: ignore[reportCallIssue]
                 [sys.executable, *arguments],
                 cwd=cwd,
-                env={**environment, MARKER: run, STARTED: repr(self.started)},
+                env={**environment, MARKER: run, STARTED: repr(self.started)},  # pyright: ignore[reportArgumentType]
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=log,

@@ -42,7 +42,7 @@ def run(arguments, environment, out, patience, listen=lambda event: None, cwd=No
                 reason = event["reason"]
                 break
             if event["event"] == "ready" and ready is None:
-                ready = event["clock"] - child.started
+                ready = event["clock"] - child.started  # pyright: ignore[reportOperatorIssue]
                 sampler.look()
             elif event.get("look"):
                 sampler.look()

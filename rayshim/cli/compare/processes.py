@@ -184,7 +184,7 @@ class Periodic:
 
     def _run(self):
         while not self._stop.wait(self._period):
-            self.tick()
+            self.tick()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class Sampler(Periodic):

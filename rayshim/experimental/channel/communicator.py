@@ -1,14 +1,17 @@
 """Communicator: a group of actors that exchange tensors."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from typing import Any
 
 
 class Communicator(ABC):
     """Base class for a program's own communicators. A compiled graph only asks for its actors; the tensors go through shared memory."""
 
     @abstractmethod
-    def get_actor_handles(self):
+    def get_actor_handles(self) -> None:
         """The handles of its actors."""
 
-    def get_transport_name(self):
+    def get_transport_name(self) -> Any:
         return "accelerator"

@@ -1,5 +1,9 @@
 """CPUCommunicator: a group of actors whose tensors are in ordinary memory."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rayshim.errors.sites import at
 from rayshim.experimental.channel.communicator import Communicator
 
@@ -7,16 +11,16 @@ from rayshim.experimental.channel.communicator import Communicator
 class CPUCommunicator(Communicator):
     """The group of `actor_handles`; `world_size` is their number."""
 
-    def __init__(self, world_size, actor_handles):
+    def __init__(self, world_size: int, actor_handles: Any) -> None:
         self._world_size, self._actor_handles = world_size, list(actor_handles)
 
-    def get_actor_handles(self):
+    def get_actor_handles(self) -> Any:
         return self._actor_handles
 
-    def get_world_size(self):
+    def get_world_size(self) -> int:
         return self._world_size
 
-    def get_rank(self, actor):
+    def get_rank(self, actor: Any) -> int:
         """The actor's index in the group. Raises ValueError if the actor is not in the group."""
         if actor not in self._actor_handles:
             raise ValueError(

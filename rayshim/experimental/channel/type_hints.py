@@ -1,5 +1,9 @@
 """Type hints of a graph's nodes. They are checked, but have no effect on the transport of values."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rayshim.errors.sites import at
 from rayshim.experimental.channel.communicator import Communicator
 from rayshim.experimental.util.types import Device
@@ -8,10 +12,10 @@ from rayshim.experimental.util.types import Device
 class ChannelOutputType:
     """Base class of hints for the transport of a node's result."""
 
-    def requires_accelerator(self):
+    def requires_accelerator(self) -> Any:
         return False
 
-    def get_custom_communicator(self):
+    def get_custom_communicator(self) -> Any:
         return None
 
 
@@ -20,7 +24,13 @@ class TorchTensorType(ChannelOutputType):
 
     AUTO, CPU, ACCELERATOR = "auto", "cpu", "accelerator"
 
-    def __init__(self, transport=AUTO, device=Device.DEFAULT, _static_shape=False, _direct_return=False):
+    def __init__(
+        self,
+        transport: Any = AUTO,
+        device: Any = Device.DEFAULT,
+        _static_shape: bool = False,
+        _direct_return: bool = False,
+    ) -> None:
         self._communicator = transport if isinstance(transport, Communicator) else None
         self.transport = self.ACCELERATOR if self._communicator is not None else transport
         if self.transport not in (self.AUTO, self.CPU, self.ACCELERATOR):
@@ -34,21 +44,21 @@ class TorchTensorType(ChannelOutputType):
             )
         self.device, self.static_shape, self.direct_return = device, _static_shape, _direct_return
 
-    def requires_accelerator(self):
+    def requires_accelerator(self) -> Any:
         return self.transport == self.ACCELERATOR
 
-    def get_custom_communicator(self):
+    def get_custom_communicator(self) -> Any:
         return self._communicator
 
 
 class AutoTransportType(ChannelOutputType):
     """The result of the node contains tensors, whose transport depends on their devices."""
 
-    def __init__(self, device=Device.DEFAULT, _static_shape=False, _direct_return=False):
+    def __init__(self, device: Any = Device.DEFAULT, _static_shape: bool = False, _direct_return: bool = False) -> None:
         self.device, self.static_shape, self.direct_return = device, _static_shape, _direct_return
 
 
-def tensor_hint(transport, device, static_shape, direct_return):
+def tensor_hint(transport: Any, device: Any, static_shape: bool, direct_return: bool) -> Any:
     """The hint for the arguments of `with_tensor_transport`. Raises ValueError for wrong arguments."""
     try:
         device = Device(device)

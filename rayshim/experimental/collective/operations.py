@@ -1,5 +1,9 @@
 """allgather, allreduce and reducescatter over nodes of a graph, one node per actor."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rayshim.dag.collective_node import bind
 from rayshim.errors.sites import calling
 from rayshim.experimental.util.types import AllGatherOp, AllReduceOp, ReduceOp, ReduceScatterOp
@@ -8,21 +12,21 @@ from rayshim.experimental.util.types import AllGatherOp, AllReduceOp, ReduceOp, 
 class AllGatherWrapper:
     """`allgather.bind(nodes)`: each actor gets the tensors of all actors, concatenated along the first dimension."""
 
-    def bind(self, input_nodes, transport=None):
+    def bind(self, input_nodes: Any, transport: Any = None) -> Any:
         return bind(_flat(input_nodes), AllGatherOp(), "allgather", transport)
 
 
 class AllReduceWrapper:
     """`allreduce.bind(nodes)`: each actor gets the reduction of all tensors. A list of lists, one list per tensor, is reduced in one operation."""
 
-    def bind(self, input_nodes, op=ReduceOp.SUM, transport=None):
+    def bind(self, input_nodes: Any, op: Any = ReduceOp.SUM, transport: Any = None) -> Any:
         return bind(input_nodes, AllReduceOp(_checked(op)), f"allreduce.{op}", transport)
 
 
 class ReduceScatterWrapper:
     """`reducescatter.bind(nodes)`: each actor gets its part, along the first dimension, of the reduction of all tensors."""
 
-    def bind(self, input_nodes, op=ReduceOp.SUM, transport=None):
+    def bind(self, input_nodes: Any, op: Any = ReduceOp.SUM, transport: Any = None) -> Any:
         return bind(_flat(input_nodes), ReduceScatterOp(_checked(op)), f"reducescatter.{op}", transport)
 
 

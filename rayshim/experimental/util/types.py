@@ -1,7 +1,10 @@
 """Devices, and operations of collective communication."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 
 class Device(Enum):
@@ -26,7 +29,7 @@ class ReduceOp(Enum):
     def __str__(self):
         return self.name.lower()
 
-    def of(self, tensors):
+    def of(self, tensors: list[Any]) -> Any:
         """The reduction of a list of tensors of one shape, in the order of the list. Raises ValueError for different shapes."""
         import torch
 
@@ -51,7 +54,7 @@ class _CollectiveOp:
 
 @dataclass(frozen=True)
 class AllGatherOp(_CollectiveOp):
-    def apply(self, tensors, rank):
+    def apply(self, tensors: list[Any], rank: int) -> Any:
         import torch
 
         return torch.cat(tensors)
@@ -61,7 +64,7 @@ class AllGatherOp(_CollectiveOp):
 class AllReduceOp(_CollectiveOp):
     reduceOp: ReduceOp = ReduceOp.SUM
 
-    def apply(self, tensors, rank):
+    def apply(self, tensors: list[Any], rank: int) -> Any:
         return self.reduceOp.of(tensors)
 
 
@@ -69,7 +72,7 @@ class AllReduceOp(_CollectiveOp):
 class ReduceScatterOp(_CollectiveOp):
     reduceOp: ReduceOp = ReduceOp.SUM
 
-    def apply(self, tensors, rank):
+    def apply(self, tensors: list[Any], rank: int) -> Any:
         if tensors[0].shape[0] % len(tensors):
             raise ValueError(
                 f"Expected the first dimension of the input tensor to be divisible by the world size {len(tensors)} "

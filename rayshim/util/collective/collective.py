@@ -1,6 +1,9 @@
 """The functions of `ray.util.collective`, for actors and tasks. A process can be in several groups, which have names."""
 
+from __future__ import annotations
+
 import threading
+from typing import Any
 
 from rayshim.errors.sites import at, calling
 from rayshim.session import session
@@ -13,7 +16,7 @@ _groups = {}  # (identifier of this process's actor and run, name) -> group
 _locks = {}  # the same key -> the lock of who joins or leaves: members that share a process wait for each other
 
 
-def register_collective_backend(name, group_cls):
+def register_collective_backend(name: str, group_cls: Any) -> None:
     """Registers a class derived from BaseGroup as the backend `name`. Raises ValueError if the name is already registered."""
     from rayshim.util.collective.collective_group.base_collective_group import BaseGroup
 
@@ -25,20 +28,20 @@ def register_collective_backend(name, group_cls):
         raise TypeError(
             f"{group_cls} must be a subclass of BaseGroup ({at('register_collective_backend')}: derive it from rayshim.util.collective.collective_group.base_collective_group.BaseGroup)"
         )
-    _backends[name.upper()] = group_cls
+    _backends[name.upper()] = group_cls  # pyright: ignore[reportArgumentType]
 
 
-def is_backend_available(backend):
+def is_backend_available(backend: str) -> bool:
     """Whether groups with this backend ("NCCL", "GLOO", ...) can be created here."""
     known = _backends.get(backend.upper())
     return known is not None and bool(known.check_backend_availability())
 
 
-def nccl_available():
+def nccl_available() -> Any:
     return is_backend_available("NCCL")
 
 
-def gloo_available():
+def gloo_available() -> Any:
     return is_backend_available("GLOO")
 
 
@@ -59,7 +62,13 @@ def _backend(name):
 # ---- groups
 
 
-def init_collective_group(world_size, rank, backend=types.Backend.NCCL, group_name="default", gloo_timeout=_TIMEOUT_MS):
+def init_collective_group(
+    world_size: int,
+    rank: int,
+    backend: str = types.Backend.NCCL,
+    group_name: str = "default",
+    gloo_timeout: float | None = _TIMEOUT_MS,
+) -> None:
     """Makes the calling actor or task rank `rank` of a group of `world_size` members. Waits for the others, at most `gloo_timeout` ms."""
     _check_inside()
     if not group_name:
@@ -77,8 +86,13 @@ def init_collective_group(world_size, rank, backend=types.Backend.NCCL, group_na
 
 
 def create_collective_group(
-    actors, world_size, ranks, backend=types.Backend.NCCL, group_name="default", gloo_timeout=_TIMEOUT_MS
-):
+    actors: list[Any],
+    world_size: int,
+    ranks: list[Any],
+    backend: str = types.Backend.NCCL,
+    group_name: str = "default",
+    gloo_timeout: float | None = _TIMEOUT_MS,
+) -> None:
     """Declares a group of actors. Each actor joins at its first collective call. `ranks`: the rank of each actor."""
     if _declared(group_name) is not None:
         raise RuntimeError(
@@ -108,7 +122,7 @@ def create_collective_group(
     )
 
 
-def destroy_collective_group(group_name="default"):
+def destroy_collective_group(group_name: str = "default") -> None:
     """Removes the calling actor from the group."""
     _check_inside()
     with _joining(group_name):
@@ -119,26 +133,26 @@ def destroy_collective_group(group_name="default"):
             _declare(group_name, None)
 
 
-def is_group_initialized(group_name):
+def is_group_initialized(group_name: str) -> bool:
     """Whether the calling process is in the group."""
     return _key(group_name) in _groups
 
 
-def get_rank(group_name="default"):
+def get_rank(group_name: str = "default") -> int:
     """The caller's rank, -1 if it is not in the group."""
     _check_inside()
     group = _groups.get(_key(group_name))
     return -1 if group is None else group.rank
 
 
-def get_collective_group_size(group_name="default"):
+def get_collective_group_size(group_name: str = "default") -> int:
     """The number of members of the group; -1 if the caller is not in the group."""
     _check_inside()
     group = _groups.get(_key(group_name))
     return -1 if group is None else group.world_size
 
 
-def get_group_handle(group_name="default"):
+def get_group_handle(group_name: str = "default") -> Any:
     """The caller's group; joins it if it was declared. Raises RuntimeError if there is no such group."""
     _check_inside()
     with _joining(group_name):
@@ -196,31 +210,31 @@ def _check_inside():
 # ---- operations; results are written into the tensors
 
 
-def allreduce(tensor, group_name="default", op=types.ReduceOp.SUM):
+def allreduce(tensor: Any, group_name: str = "default", op: Any = types.ReduceOp.SUM) -> None:
     """Sets the tensor of every rank to the reduction of all tensors."""
     _check_tensor(tensor)
     get_group_handle(group_name).allreduce([tensor], types.AllReduceOptions(reduceOp=op))
 
 
-def barrier(group_name="default"):
+def barrier(group_name: str = "default") -> None:
     """Waits until every rank has called it."""
     get_group_handle(group_name).barrier(types.BarrierOptions())
 
 
-def reduce(tensor, dst_rank=0, group_name="default", op=types.ReduceOp.SUM):
+def reduce(tensor: Any, dst_rank: int = 0, group_name: str = "default", op: Any = types.ReduceOp.SUM) -> None:
     """Sets the tensor of rank `dst_rank` to the reduction of all tensors; the others stay unchanged."""
     _check_tensor(tensor)
     group = _with_rank(group_name, dst_rank)
     group.reduce([tensor], types.ReduceOptions(reduceOp=op, root_rank=dst_rank))
 
 
-def broadcast(tensor, src_rank=0, group_name="default"):
+def broadcast(tensor: Any, src_rank: int = 0, group_name: str = "default") -> None:
     """Sets the tensor of every rank to that of `src_rank`."""
     _check_tensor(tensor)
     _with_rank(group_name, src_rank).broadcast([tensor], types.BroadcastOptions(root_rank=src_rank))
 
 
-def allgather(tensor_list, tensor, group_name="default"):
+def allgather(tensor_list: list[Any], tensor: Any, group_name: str = "default") -> None:
     """Writes the `tensor` of each rank into `tensor_list`, which has one tensor per rank."""
     _check_tensor(tensor)
     _check_tensors(tensor_list)
@@ -232,7 +246,9 @@ def allgather(tensor_list, tensor, group_name="default"):
     group.allgather([tensor_list], [tensor], types.AllGatherOptions())
 
 
-def reducescatter(tensor, tensor_list, group_name="default", op=types.ReduceOp.SUM):
+def reducescatter(
+    tensor: Any, tensor_list: list[Any], group_name: str = "default", op: Any = types.ReduceOp.SUM
+) -> None:
     """Sets `tensor` to the reduction of this rank's entries in the `tensor_list` of all ranks."""
     _check_tensor(tensor)
     _check_tensors(tensor_list)
@@ -244,7 +260,7 @@ def reducescatter(tensor, tensor_list, group_name="default", op=types.ReduceOp.S
     group.reducescatter([tensor], [tensor_list], types.ReduceScatterOptions(reduceOp=op))
 
 
-def send(tensor, dst_rank, group_name="default"):
+def send(tensor: Any, dst_rank: int, group_name: str = "default") -> None:
     """Sends the tensor to a rank, which must call `recv`."""
     _check_tensor(tensor)
     group = _with_rank(group_name, dst_rank)
@@ -255,7 +271,7 @@ def send(tensor, dst_rank, group_name="default"):
     group.send([tensor], types.SendOptions(dst_rank=dst_rank))
 
 
-def recv(tensor, src_rank, group_name="default"):
+def recv(tensor: Any, src_rank: int, group_name: str = "default") -> None:
     """Receives into `tensor` the tensor that rank `src_rank` sends."""
     _check_tensor(tensor)
     group = _with_rank(group_name, src_rank)

@@ -1,10 +1,15 @@
 """Collective calls over several GPUs of one process. They need NCCL, which rayshim does not provide, and raise RuntimeError."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
 from rayshim.errors.sites import calling
 
 
-def _refuse(name):
-    def call(*args, **kwargs):
+def _refuse(name: str) -> Callable[..., NoReturn]:
+    def call(*args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError(
             f"{name}: Multigpu calls requires NCCL and Cupy. rayshim's collectives run on CPU tensors; within one process use torch (at {calling()})"
         )

@@ -3,7 +3,7 @@
 import copy
 import sys
 
-from joblib import parallel_backend
+from joblib import parallel_backend  # pyright: ignore[reportAttributeAccessIssue]
 from joblib._parallel_backends import FallbackToBackend, MultiprocessingBackend, SequentialBackend
 from joblib.parallel import BatchedCalls
 

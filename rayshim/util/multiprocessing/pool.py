@@ -1,6 +1,9 @@
 """A pool of actors with the interface of `multiprocessing.Pool`."""
 
+from __future__ import annotations
+
 import warnings
+from typing import TYPE_CHECKING, Any
 
 from rayshim import api
 from rayshim.errors.sites import at, calling
@@ -11,6 +14,11 @@ from rayshim.util.multiprocessing.results import (
     PoolTaskError,
     UnorderedIMapIterator,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from typing_extensions import Self
 
 __all__ = [
     "AsyncResult",
@@ -30,14 +38,14 @@ class PoolActor:
         True  # also in packed placement, because the functions of a pool may end the process or change its environment
     )
 
-    def __init__(self, initializer=None, initargs=None):
+    def __init__(self, initializer: Callable[..., Any] | None = None, initargs: Iterable[Any] | None = None) -> None:
         if initializer:
             initializer(*(initargs or ()))
 
-    def ping(self):
+    def ping(self) -> None:
         pass
 
-    def run_batch(self, func, batch):
+    def run_batch(self, func: Callable[..., Any], batch: Any) -> Any:
         results = []
         for args, kwargs in batch:
             try:
@@ -63,14 +71,14 @@ class Pool:
 
     def __init__(
         self,
-        processes=None,
-        initializer=None,
-        initargs=None,
-        maxtasksperchild=None,
-        context=None,
-        ray_address=None,
-        ray_remote_args=None,
-    ):
+        processes: int | None = None,
+        initializer: Callable[..., Any] | None = None,
+        initargs: Iterable[Any] | None = None,
+        maxtasksperchild: int | None = None,
+        context: Any = None,
+        ray_address: Any = None,
+        ray_remote_args: dict[str, Any] | None = None,
+    ) -> None:
         if context:
             warnings.warn("Pool(context=) has no effect: the workers of actors are always forked", stacklevel=2)
         if not api.is_initialized():
@@ -95,11 +103,11 @@ class Pool:
         api.get([actor.ping.remote() for actor in self._actors])
 
     @property
-    def size(self):
+    def size(self) -> int:
         """The number of actors."""
         return len(self._actors)
 
-    def submit_next(self, func, batch):
+    def submit_next(self, func: Callable[..., Any], batch: Any) -> Any:
         """Sends the batch, a list of (args, kwargs), to the next actor in turn. Returns the ref of the list of results."""
         self._last = (self._last + 1) % self.size
         return self._submit(self._last, func, batch)
@@ -118,39 +126,59 @@ class Pool:
 
     # ---- calls
 
-    def apply(self, func, args=None, kwargs=None):
+    def apply(self, func: Callable[..., Any], args: Any = None, kwargs: Any = None) -> Any:
         """Runs `func(*args, **kwargs)` in one of the actors and returns its result."""
         return self.apply_async(func, args, kwargs).get()
 
-    def apply_async(self, func, args=None, kwargs=None, callback=None, error_callback=None):
+    def apply_async(
+        self,
+        func: Callable[..., Any],
+        args: Any = None,
+        kwargs: Any = None,
+        callback: Callable[..., Any] | None = None,
+        error_callback: Callable[..., Any] | None = None,
+    ) -> AsyncResult:
         """Like `apply`, but returns an AsyncResult at once. `callback` is called with the result, or `error_callback` with the exception, in a
         thread."""
         self._check_running()
         return AsyncResult([self.submit_next(func, [(args, kwargs)])], callback, error_callback, single_result=True)
 
-    def map(self, func, iterable, chunksize=None):
+    def map(self, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int | None = None) -> list[Any]:
         """The list of `func(item)` for each item. Items are sent in batches of `chunksize`."""
         return self.map_async(func, iterable, chunksize).get()
 
-    def map_async(self, func, iterable, chunksize=None, callback=None, error_callback=None):
+    def map_async(
+        self,
+        func: Callable[..., Any],
+        iterable: Iterable[Any],
+        chunksize: int | None = None,
+        callback: Callable[..., Any] | None = None,
+        error_callback: Callable[..., Any] | None = None,
+    ) -> AsyncResult:
         """Like `map`, but returns an AsyncResult at once. `callback` is called with the list, or `error_callback` with its first error."""
         calls = [((item,), {}) for item in iterable]
         return self._run(func, calls, chunksize, callback, error_callback)
 
-    def starmap(self, func, iterable, chunksize=None):
+    def starmap(self, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int | None = None) -> list[Any]:
         """Like `map`, but each item is the tuple of arguments of one call."""
         return self._run(func, [(args, {}) for args in iterable], chunksize).get()
 
-    def starmap_async(self, func, iterable, callback=None, error_callback=None):
+    def starmap_async(
+        self,
+        func: Callable[..., Any],
+        iterable: Iterable[Any],
+        callback: Callable[..., Any] | None = None,
+        error_callback: Callable[..., Any] | None = None,
+    ) -> AsyncResult:
         """Like `starmap`, but returns an AsyncResult at once."""
         return self._run(func, [(args, {}) for args in iterable], None, callback, error_callback)
 
-    def imap(self, func, iterable, chunksize=1):
+    def imap(self, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int = 1) -> Iterator[Any]:
         """An iterator over the results, in order. Taking a result sends the next batch."""
         self._check_running()
         return OrderedIMapIterator(self, func, iterable, chunksize=chunksize)
 
-    def imap_unordered(self, func, iterable, chunksize=1):
+    def imap_unordered(self, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int = 1) -> Iterator[Any]:
         """Like `imap`, in the order in which results become ready."""
         self._check_running()
         return UnorderedIMapIterator(self, func, iterable, chunksize=chunksize)
@@ -162,7 +190,7 @@ class Pool:
         refs = [self._submit(i % self.size, func, chunk) for i, chunk in enumerate(chunks)]
         return AsyncResult(refs, callback, error_callback)
 
-    def chunksize_for(self, n):
+    def chunksize_for(self, n: int) -> int:
         """The size of batches for `n` items: four batches per actor."""
         return -(-n // (self.size * 4))
 
@@ -172,27 +200,27 @@ class Pool:
 
     # ---- end
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._check_running()
         return self
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         self.terminate()
 
-    def close(self):
+    def close(self) -> None:
         """Accepts no more work; each actor ends after its remaining work."""
         if not self._closed:
             self._closed = True
             for actor in self._actors:
                 self._end(actor)
 
-    def terminate(self):
+    def terminate(self) -> None:
         """Ends the actors at once, even if they are working."""
         self.close()
         for actor in self._actors:
             api.kill(actor)
 
-    def join(self):
+    def join(self) -> None:
         """Waits until the actors of a closed pool have ended. Raises ValueError if the pool is not closed."""
         if not self._closed:
             raise ValueError(f"Pool is still running ({at('join')}: call close() or terminate() first)")

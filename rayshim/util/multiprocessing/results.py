@@ -1,26 +1,38 @@
 """The results of a Pool's calls: AsyncResult and iterators."""
 
+from __future__ import annotations
+
 import collections.abc
 import itertools
 import threading
 from multiprocessing import TimeoutError
+from typing import TYPE_CHECKING, Any
 
 from rayshim import api
 from rayshim.errors.exceptions import RayError
 from rayshim.errors.sites import at
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
 
 class PoolTaskError(Exception):
     """Takes the place of the result of a function that raised; `underlying` is its exception."""
 
-    def __init__(self, underlying):
+    def __init__(self, underlying: Any) -> None:
         self.underlying = underlying
 
 
 class AsyncResult:
     """The future results of one call of the pool. `refs`: refs of its batches, in order."""
 
-    def __init__(self, refs, callback=None, error_callback=None, single_result=False):
+    def __init__(
+        self,
+        refs: list[Any],
+        callback: Callable[..., Any] | None = None,
+        error_callback: Callable[..., Any] | None = None,
+        single_result: bool = False,
+    ) -> None:
         self._refs = refs
         self._single_result = single_result
         self._thread = None
@@ -43,14 +55,14 @@ class AsyncResult:
     def _results(self):
         return [result for ref in self._refs for result in batch_of(ref)]
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: float | None = None) -> None:
         """Waits until the results are ready and the callbacks have returned, at most `timeout` seconds."""
         if self._thread is None:
             _wait(self._refs, timeout)
         elif self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
-    def get(self, timeout=None):
+    def get(self, timeout: float | None = None) -> Any:
         """The result, or list of results. Raises the first error among them, or TimeoutError after `timeout` seconds."""
         self.wait(timeout)
         if not self._there():
@@ -64,13 +76,13 @@ class AsyncResult:
     def _there(self):
         return _wait(self._refs, 0)
 
-    def ready(self):
+    def ready(self) -> bool:
         """Whether the results are ready and the callbacks have returned."""
         if self._thread is not None:
             return not self._thread.is_alive()
         return self._there()
 
-    def successful(self):
+    def successful(self) -> bool:
         """Whether no function raised an exception. Raises ValueError if the results are not ready."""
         if not self.ready():
             raise ValueError(f"{self!r} not ready ({at('successful')}: call wait() or get() first)")
@@ -82,7 +94,7 @@ def _wait(refs, timeout):
     return not refs or not api.wait(refs, num_returns=len(refs), timeout=timeout)[1]
 
 
-def batch_of(ref):
+def batch_of(ref: Any) -> Any:
     """The list of results of a batch. If its actor died, this error is the only result."""
     try:
         return api.get(ref)
@@ -96,12 +108,14 @@ class IMapIterator:
     As in Ray, if a function raised an exception, its result is a PoolTaskError.
     """
 
-    def __init__(self, pool, func, iterable, chunksize=None):
+    def __init__(
+        self, pool: Any, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int | None = None
+    ) -> None:
         if chunksize is not None and chunksize < 1:
             raise ValueError(f"imap: chunksize must be at least 1, not {chunksize}")
         if chunksize is None:
-            chunksize = 1 if isinstance(iterable, collections.abc.Iterator) else pool.chunksize_for(len(iterable))
-        self._pool, self._func, self._chunksize = pool, func, max(1, chunksize)
+            chunksize = 1 if isinstance(iterable, collections.abc.Iterator) else pool.chunksize_for(len(iterable))  # pyright: ignore[reportArgumentType]
+        self._pool, self._func, self._chunksize = pool, func, max(1, chunksize)  # pyright: ignore[reportArgumentType]
         self._rest = iter(iterable)
         self._exhausted = False
         self._under_way = []  # refs of batches, in order
@@ -117,18 +131,18 @@ class IMapIterator:
         if chunk:
             self._under_way.append(self._pool.submit_next(self._func, chunk))
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self
 
-    def __next__(self):
+    def __next__(self) -> Any:
         return self.next()
 
-    def next(self, timeout=None):
+    def next(self, timeout: float | None = None) -> Any:
         """The next result. Raises TimeoutError if it is not ready within `timeout` seconds, StopIteration after the last."""
         while not self._ready:
             if not self._under_way:
                 raise StopIteration
-            ready, _ = api.wait(self._candidates(), timeout=timeout)
+            ready, _ = api.wait(self._candidates(), timeout=timeout)  # pyright: ignore[reportAttributeAccessIssue]
             if not ready:
                 raise TimeoutError
             self._under_way.remove(ready[0])

@@ -1,7 +1,10 @@
 """The functions of the state API. Ray's arguments `address`, `timeout`, `raise_on_missing_output` and `_explain` are accepted and have no
 effect."""
 
+from __future__ import annotations
+
 from collections import Counter
+from typing import Any
 
 from rayshim.errors.sites import calling
 from rayshim.session import session
@@ -10,8 +13,14 @@ from rayshim.util.state import sources
 
 def _listing(source, doc):
     def listing(
-        address=None, filters=None, limit=100, timeout=30, detail=False, raise_on_missing_output=True, _explain=False
-    ):
+        address: str | None = None,
+        filters: list[tuple[str, str, Any]] | None = None,
+        limit: int | None = 100,
+        timeout: float | None = 30,
+        detail: bool = False,
+        raise_on_missing_output: bool = True,
+        _explain: bool = False,
+    ) -> list[Any]:
         return _select(source, filters, limit, detail)
 
     listing.__doc__ = (
@@ -57,7 +66,7 @@ list_placement_groups = _listing(
 
 
 def _getting(source, key, doc):
-    def getting(id, address=None, timeout=30, _explain=False):
+    def getting(id: str, address: str | None = None, timeout: float | None = 30, _explain: bool = False) -> Any:
         session.ensure()
         return next((record for record in source() if record[key] == id), None)
 
@@ -81,12 +90,16 @@ get_placement_group = _getting(
 )
 
 
-def summarize_actors(address=None, timeout=30, raise_on_missing_output=True, _explain=False):
+def summarize_actors(
+    address: str | None = None, timeout: float | None = 30, raise_on_missing_output: bool = True, _explain: bool = False
+) -> Any:
     """The number of actors in each state, by class, as a dict."""
     return {"cluster": _summary(list_actors(limit=None), "class_name", "total_actors")}
 
 
-def summarize_tasks(address=None, timeout=30, raise_on_missing_output=True, _explain=False):
+def summarize_tasks(
+    address: str | None = None, timeout: float | None = 30, raise_on_missing_output: bool = True, _explain: bool = False
+) -> Any:
     """The number of ended calls, by function, as a dict; see `list_tasks`."""
     found = list_tasks(limit=None)
     actor_tasks = sum(task.type == "ACTOR_TASK" for task in found)

@@ -1,7 +1,9 @@
 """The records that the state API lists. Fields after `DETAIL` in a class are None unless `detail=True`."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, dataclass, fields
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class Record:
@@ -9,23 +11,23 @@ class Record:
 
     DETAIL: ClassVar[tuple] = ()
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         if key not in self.columns():
             raise KeyError(key)
         return getattr(self, key)
 
-    def get(self, key, default=None):
+    def get(self, key: Any, default: Any = None) -> Any:
         return getattr(self, key) if key in self.columns() else default
 
-    def asdict(self):
-        return asdict(self)
+    def asdict(self) -> Any:
+        return asdict(self)  # pyright: ignore[reportArgumentType]
 
     @classmethod
-    def columns(cls):
+    def columns(cls) -> Any:
         """The names of its fields."""
-        return {f.name for f in fields(cls)}
+        return {f.name for f in fields(cls)}  # pyright: ignore[reportArgumentType]
 
-    def brief(self):
+    def brief(self) -> Any:
         """This record without its details."""
         return type(self)(**{**{name: getattr(self, name) for name in self.columns()}, **dict.fromkeys(self.DETAIL)})
 

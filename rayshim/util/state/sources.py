@@ -1,8 +1,11 @@
 """Collects the records of the state API from the supervisor and the recordings."""
 
+from __future__ import annotations
+
 import os
 import sys
 from hashlib import sha256
+from typing import Any
 
 from reactor import _core
 
@@ -14,7 +17,7 @@ from rayshim.util.state.exception import RayStateApiException
 from rayshim.util.state.records import ActorState, JobState, NodeState, PlacementGroupState, TaskState, WorkerState
 
 
-def actors():
+def actors() -> Any:
     return [_actor(f) for f in session.current.placement.state()["actors"]]
 
 
@@ -37,7 +40,7 @@ def _actor(f):
     )
 
 
-def tasks():
+def tasks() -> Any:
     s = session.current
     if not s.settings["trace"]:
         raise RayStateApiException(
@@ -69,7 +72,7 @@ def tasks():
     return found
 
 
-def nodes():
+def nodes() -> Any:
     return [
         NodeState(
             node_id=_node(),
@@ -84,7 +87,7 @@ def nodes():
     ]
 
 
-def jobs():
+def jobs() -> Any:
     driver = session.current.settings["driver"]
     return [
         JobState(
@@ -98,7 +101,7 @@ def jobs():
     ]
 
 
-def workers():
+def workers() -> Any:
     s = session.current
     found = [("DRIVER", 0, s.settings["driver"])]
     found += [("WORKER", w["slot"], w["pid"]) for w in s.placement.state()["workers"]]
@@ -116,7 +119,7 @@ def workers():
     ]
 
 
-def placement_groups():
+def placement_groups() -> Any:
     from rayshim.util.placement_group import placement_group_table
 
     return [

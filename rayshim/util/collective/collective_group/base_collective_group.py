@@ -1,6 +1,9 @@
 """BaseGroup, the base class for the groups of a backend."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from typing import Any
 
 
 class BaseGroup(ABC):
@@ -10,54 +13,54 @@ class BaseGroup(ABC):
     tensors.
     """
 
-    def __init__(self, world_size, rank, group_name):
+    def __init__(self, world_size: int, rank: int, group_name: str) -> None:
         self._world_size, self._rank, self._group_name = world_size, rank, group_name
 
     @property
-    def rank(self):
+    def rank(self) -> Any:
         return self._rank
 
     @property
-    def world_size(self):
+    def world_size(self) -> Any:
         return self._world_size
 
     @property
-    def group_name(self):
+    def group_name(self) -> Any:
         return self._group_name
 
-    def destroy_group(self):
+    def destroy_group(self) -> None:
         """Closes the group's connections."""
 
     @classmethod
     @abstractmethod
-    def backend(cls):
+    def backend(cls) -> str:
         """The backend's name."""
 
     @classmethod
     @abstractmethod
-    def check_backend_availability(cls):
+    def check_backend_availability(cls) -> None:
         """Whether the backend can be used in this process."""
 
     @abstractmethod
-    def allreduce(self, tensor, allreduce_options): ...
+    def allreduce(self, tensor: Any, allreduce_options: Any) -> None: ...
 
     @abstractmethod
-    def barrier(self, barrier_options): ...
+    def barrier(self, barrier_options: Any) -> None: ...
 
     @abstractmethod
-    def reduce(self, tensor, reduce_options): ...
+    def reduce(self, tensor: Any, reduce_options: Any) -> None: ...
 
     @abstractmethod
-    def allgather(self, tensor_list, tensor, allgather_options): ...
+    def allgather(self, tensor_list: list[Any], tensor: Any, allgather_options: Any) -> None: ...
 
     @abstractmethod
-    def broadcast(self, tensor, broadcast_options): ...
+    def broadcast(self, tensor: Any, broadcast_options: Any) -> None: ...
 
     @abstractmethod
-    def reducescatter(self, tensor, tensor_list, reducescatter_options): ...
+    def reducescatter(self, tensor: Any, tensor_list: list[Any], reducescatter_options: Any) -> None: ...
 
     @abstractmethod
-    def send(self, tensor, send_options): ...
+    def send(self, tensor: Any, send_options: Any) -> None: ...
 
     @abstractmethod
-    def recv(self, tensor, recv_options): ...
+    def recv(self, tensor: Any, recv_options: Any) -> None: ...

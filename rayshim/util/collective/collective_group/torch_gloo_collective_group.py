@@ -1,8 +1,14 @@
 """The backend GLOO: torch's process group over local sockets."""
 
+# pyright: reportAttributeAccessIssue=false
+# (torch's stubs lack the methods)
+
+from __future__ import annotations
+
 import os
 import time
 from datetime import timedelta
+from typing import Any
 
 from rayshim.errors.sites import at, calling
 from rayshim.session import session
@@ -15,7 +21,7 @@ _HOST = "127.0.0.1"
 class TorchGLOOGroup(BaseGroup):
     """A group of the backend GLOO. Raises TimeoutError if not all members have joined within `gloo_timeout` milliseconds."""
 
-    def __init__(self, world_size, rank, group_name, gloo_timeout=None):
+    def __init__(self, world_size: int, rank: int, group_name: str, gloo_timeout: float | None = None) -> None:
         import torch.distributed as dist
 
         super().__init__(world_size, rank, group_name)
@@ -51,24 +57,24 @@ class TorchGLOOGroup(BaseGroup):
                 )
             time.sleep(0.01)
 
-    def destroy_group(self):
+    def destroy_group(self) -> None:
         if self.rank == 0:
             session.current.placement.post(("collective", self.group_name, "port"), None)
         self._group = self._store = None
 
     @classmethod
-    def backend(cls):
+    def backend(cls) -> str:
         return types.Backend.GLOO
 
     @classmethod
-    def check_backend_availability(cls):
+    def check_backend_availability(cls) -> Any:
         from importlib.util import find_spec
 
         return find_spec("torch") is not None
 
     # ---- operations
 
-    def allreduce(self, tensor, allreduce_options):
+    def allreduce(self, tensor: Any, allreduce_options: Any) -> None:
         self._sum_up(_tensor(tensor[0]), allreduce_options.reduceOp)
 
     def _sum_up(self, tensor, how):
@@ -78,10 +84,10 @@ class TorchGLOOGroup(BaseGroup):
         options.reduceOp = _reduction(how)
         self._group.allreduce([tensor], options).wait()
 
-    def barrier(self, barrier_options):
+    def barrier(self, barrier_options: Any) -> None:
         self._group.barrier().wait()
 
-    def reduce(self, tensor, reduce_options):
+    def reduce(self, tensor: Any, reduce_options: Any) -> None:
         import torch.distributed as dist
 
         tensor = _tensor(tensor[0])
@@ -91,17 +97,17 @@ class TorchGLOOGroup(BaseGroup):
             tensor = tensor.detach().clone()  # gloo uses it as scratch
         self._group.reduce([tensor], options).wait()
 
-    def broadcast(self, tensor, broadcast_options):
+    def broadcast(self, tensor: Any, broadcast_options: Any) -> None:
         import torch.distributed as dist
 
         options = dist.BroadcastOptions()
         options.rootRank, options.rootTensor = broadcast_options.root_rank, 0
         self._group.broadcast([_tensor(tensor[0], read=self.rank == options.rootRank)], options).wait()
 
-    def allgather(self, tensor_list, tensor, allgather_options):
+    def allgather(self, tensor_list: list[Any], tensor: Any, allgather_options: Any) -> None:
         self._group.allgather([[_tensor(t) for t in tensor_list[0]]], [_tensor(tensor[0], read=True)]).wait()
 
-    def reducescatter(self, tensor, tensor_list, reducescatter_options):
+    def reducescatter(self, tensor: Any, tensor_list: list[Any], reducescatter_options: Any) -> None:
         output, parts = _tensor(tensor[0]), [_tensor(t, read=True).clone() for t in tensor_list[0]]
         mine = parts[self.rank]
         if output.shape != mine.shape:
@@ -112,10 +118,10 @@ class TorchGLOOGroup(BaseGroup):
             self._sum_up(part, reducescatter_options.reduceOp)
         output.copy_(mine)
 
-    def send(self, tensor, send_options):
+    def send(self, tensor: Any, send_options: Any) -> None:
         self._group.send([_tensor(tensor[0], read=True)], send_options.dst_rank, 0).wait()
 
-    def recv(self, tensor, recv_options):
+    def recv(self, tensor: Any, recv_options: Any) -> None:
         self._group.recv([_tensor(tensor[0])], recv_options.src_rank, 0).wait()
 
 
