@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from rayshim.api.job_config import JobConfig, LoggingConfig
-    from rayshim.calls.runtime_env import RuntimeEnv
-    from rayshim.placement.packing import packed
+    from rayshim.calls.runtime_env_object import RuntimeEnv
+    from rayshim.placement.packed import packed
 
 _LAST_SECONDS = 0.5
 

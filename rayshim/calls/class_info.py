@@ -126,8 +126,8 @@ def method(*args: Any, **kwargs: Any) -> Any:
     """
     if args and (kwargs or len(args) > 1 or not callable(args[0])):
         raise AssertionError(opts.METHOD_USAGE)
-    if args:
-        return args[0]
+    for function in args:
+        return function
     checked = opts.method_options(kwargs)
 
     def annotate(function: Any) -> Any:

@@ -85,7 +85,7 @@ class ObjectRef(_core.Ref, Generic[T_co]):
         """An int that depends only on the id."""
         return int.from_bytes(self.binary()[:8], "little")
 
-    def owner_address(self) -> str:
+    def owner_address(self) -> bytes:
         return b""
 
     def tensor_transport(self):

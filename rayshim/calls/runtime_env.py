@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from rayshim.errors.exceptions import RuntimeEnvSetupError
 from rayshim.errors.sites import calling

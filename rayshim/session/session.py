@@ -7,7 +7,7 @@ import functools
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from reactor import _core
 

@@ -43,23 +43,23 @@ class RuntimeContext:
         return task and task.hex()
 
     @property
-    def job_id(self):
+    def job_id(self) -> JobID:
         """The JobID."""
         return job_id()
 
     @property
-    def node_id(self):
+    def node_id(self) -> NodeID:
         """The NodeID of this machine."""
         return NodeID.from_hex(self.get_node_id())
 
     @property
-    def task_id(self):
+    def task_id(self) -> TaskID | None:
         """The TaskID of the running task. AssertionError in the driver."""
         _in_worker("task_id")
         return self._task_id()
 
     @property
-    def actor_id(self):
+    def actor_id(self) -> ActorID | None:
         """The ActorID of the actor that asks, None outside of actors. AssertionError in the driver."""
         _in_worker("actor_id")
         number = self._number()
@@ -188,7 +188,7 @@ class RuntimeContext:
 
     @property
     def gcs_address(self) -> str:
-        return "local"
+        return session.current.settings.get("address", "local")
 
     def get_node_labels(self) -> dict[str, str]:
         return dict(session.current.settings["labels"])
@@ -202,21 +202,9 @@ class RuntimeContext:
         """The Worker that this process is."""
         return global_worker
 
-    @property
-    def node_id(self) -> str:
-        return self.get_node_id()
-
-    @property
-    def job_id(self) -> str:
-        return self.get_job_id()
-
-    @property
-    def task_id(self) -> str | None:
-        return self.get_task_id()
-
-    @property
-    def actor_id(self) -> str | None:
-        return self.get_actor_id()
+    def get_temp_dir(self) -> str:
+        """The directory for files of sessions: `init(_temp_dir=)`, else RAY_TMPDIR, else the system's temporary one's "ray"."""
+        return session.current.settings["temp_dir"]
 
     def _number(self):
         s = session.current
@@ -227,7 +215,7 @@ class RuntimeContext:
 
     def get(self) -> dict[str, Any]:
         """The ids as a dict of JobID, NodeID and, in a task, TaskID and ActorID, and the namespace."""
-        found = {"job_id": self.job_id, "node_id": self.node_id, "namespace": self.namespace}
+        found: dict[str, Any] = {"job_id": self.job_id, "node_id": self.node_id, "namespace": self.namespace}
         if _works():
             found["task_id"] = self._task_id()
             if self.actor_id is not None:

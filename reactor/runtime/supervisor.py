@@ -9,7 +9,6 @@ import select
 import signal
 import socket
 from collections import deque
-from typing import Any
 
 from reactor import _core
 from reactor.runtime import control, descendants, worker
