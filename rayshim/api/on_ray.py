@@ -209,7 +209,12 @@ def _take_names(ours, theirs):
             continue
         if isinstance(value, types.FunctionType) and value.__module__.startswith("rayshim"):
             _take_function(value, f"{theirs.__name__}.{name}")
-        elif isinstance(value, type) and not issubclass(value, BaseException) and name not in _DECORATED:
+        elif (
+            isinstance(value, type)
+            and value.__module__.startswith("rayshim")  # and not what a module has imported, as typing.TypeVar
+            and not issubclass(value, BaseException)
+            and name not in _DECORATED
+        ):
             _take_class(value, getattr(theirs, name))
         _set(ours, name, getattr(theirs, name))
 

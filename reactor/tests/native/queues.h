@@ -101,9 +101,10 @@ inline void resources() {
   for (int i = 0; i < 3; ++i) hdr->resource_free[i] = hdr->resource_total[i] = total[i];
   auto ask = [&](int demand, std::initializer_list<std::pair<int, int64_t>> parts) {
     Demand& d = hdr->demand[demand];
+    d.first = hdr->parts;
     for (auto [index, amount] : parts) {
-      d.index[d.n] = index;
-      d.amount[d.n++] = amount;
+      hdr->part[hdr->parts++] = {amount, index};
+      ++d.n;
     }
   };
   ask(0, {{0, kUnit}});
@@ -120,10 +121,11 @@ inline void resources() {
       if (!take_resources(hdr, demand, &disturbed)) continue;
       CHECK(!disturbed);
       const Demand& d = hdr->demand[demand];
-      for (int k = 0; k < d.n; ++k) CHECK(held[d.index[k]].fetch_add(d.amount[k]) + d.amount[k] <= total[d.index[k]]);
+      const Part* parts = hdr->part + d.first;
+      for (int k = 0; k < d.n; ++k) CHECK(held[parts[k].index].fetch_add(parts[k].amount) + parts[k].amount <= total[parts[k].index]);
       for (int k = 0; k < 3; ++k) CHECK(hdr->resource_free[k] >= 0);
       r.jitter();
-      for (int k = 0; k < d.n; ++k) held[d.index[k]].fetch_sub(d.amount[k]);
+      for (int k = 0; k < d.n; ++k) held[parts[k].index].fetch_sub(parts[k].amount);
       give_resources(hdr, demand);
     }
   });
