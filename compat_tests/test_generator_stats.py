@@ -91,3 +91,23 @@ def test_a_callback_is_told_when_nobody_holds_the_object_any_more(ray):
     while told != [name] and time.monotonic() < deadline:
         time.sleep(0.01)
     assert told == [name]
+
+
+@pytest.mark.rayshim_only("Ray 2.60 sends the statistics to what stands behind `yield from`, which a range and a list cannot take")
+def test_yield_from_what_takes_no_values(ray):
+    def deeper():
+        yield from range(2)
+        told = yield 2
+        yield type(told).__name__
+
+    @ray.remote
+    def numbers():
+        yield from deeper()
+        yield from [3]
+
+    @ray.remote(max_retries=1, retry_exceptions=[KeyError])
+    def retried():
+        yield from deeper()
+
+    assert [ray.get(ref) for ref in numbers.remote()] == [0, 1, 2, "StreamingGeneratorStats", 3]
+    assert [ray.get(ref) for ref in retried.remote()] == [0, 1, 2, "StreamingGeneratorStats"]

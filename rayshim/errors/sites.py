@@ -17,8 +17,9 @@ OURS = (
 
 #: The folders in them whose code is no user's. What else lies there, as the tests of a source tree do, is as any program is.
 PARTS = (
-    *("api", "calls", "cli", "dag", "errors", "experimental", "journal", "ordering", "placement", "plans", "session"),
-    *("util", "worker", "draw", "runtime"),
+    *("_private", "api", "as_ray", "calls", "cli", "dag", "errors", "experimental", "internal", "jobs", "journal", "ordering"),
+    *("over", "placement", "plans", "session", "util", "worker"),
+    *("draw", "execution", "lf", "model", "runtime", "schedule"),
 )
 _FOLDERS = tuple(ours + part + os.sep for ours in OURS for part in PARTS)
 

@@ -6,6 +6,13 @@ def retried(which):
     return () if not which else Exception if which is True else tuple(which)
 
 
+def _takes_value(values):
+    """Whether a `yield` can be given a value now. It cannot where it is a `yield from` over something without `send`, as a range."""
+    while (inner := getattr(values, "gi_yieldfrom", None)) is not None:
+        values = inner
+    return hasattr(values, "send")
+
+
 def again(function, args, kwargs, retry, take_retry):
     """The values of a generator function. After an exception of the classes `retry`, calls the function again if `take_retry()`, and continues after
     the last value that was yielded."""
@@ -15,7 +22,7 @@ def again(function, args, kwargs, retry, take_retry):
         try:
             while True:
                 try:
-                    value = next(values) if told is None else values.send(told)
+                    value = values.send(told) if told is not None and _takes_value(values) else next(values)
                 except StopIteration:
                     return
                 told = None

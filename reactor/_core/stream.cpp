@@ -217,6 +217,22 @@ bool Stream::wait_to_be_let_on() {
   }
 }
 
+// Whether a generator's `yield` can be given a value now: it is the generator's own, or stands, behind any number of `yield from`, in one that
+// takes values. A range or a list takes none.
+static bool takes_value(PyObject* generator) {
+  Owned at(Py_NewRef(generator));
+  while (PyGen_CheckExact(at.get())) {
+    Owned inner(PyObject_GetAttrString(at.get(), "gi_yieldfrom"));
+    if (!inner) {
+      PyErr_Clear();
+      return false;
+    }
+    if (inner.get() == Py_None) return true;
+    at = std::move(inner);
+  }
+  return PyObject_HasAttrString(at.get(), "send");
+}
+
 bool Stream::drain(PyObject* generator) {
   if (!PyIter_Check(generator)) {
     PyErr_Format(PyExc_ValueError, "a call with num_returns=\"streaming\" must return a generator, not %.100s",
@@ -233,7 +249,7 @@ bool Stream::drain(PyObject* generator) {
     }
     if (!wait_to_be_let_on()) return false;
     PyObject* next = nullptr;
-    if (sends && told) {
+    if (sends && told && takes_value(generator)) {
       if (PyIter_Send(generator, told.get(), &next) == PYGEN_RETURN) Py_CLEAR(next);
     } else {
       next = PyIter_Next(generator);
