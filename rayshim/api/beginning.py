@@ -21,6 +21,7 @@ def begin(driver, settings, kind, *, configure_logging, logging_level, logging_f
     hooks.install(settings, "driver")
     placement = kind(driver.control, settings)
     hooks.observe(placement)
+    placement.begin()
     made = session.begin(session.Session(placement, driver))
     made.screen = screen
     deadlock.offer_picture()

@@ -52,7 +52,7 @@ class Inline(Placement):
     def for_runtime(cls, given):
         return {"inline": True}
 
-    def begin(self, enter):
+    def begin(self):
         _core.set_hook("anew", self._restart)
         _core.set_hook("exit_kind", worker.exit_kind)
         states = self._states = ActorStates(_core.DRIVER)
@@ -71,6 +71,8 @@ class Inline(Placement):
         num_threads.begin_inline(self.settings, 1)
         states.seed(_core.TASKS, self.settings["seed"], "tasks")
         _core.enter_state(_core.DRIVER)
+
+    def enter_driver(self, enter):
         try:
             enter()
         except Exception as error:

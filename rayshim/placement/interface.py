@@ -31,9 +31,13 @@ class Placement:
         """Decides which processes the runtime starts: arguments of reactor's Driver. `given` is what `init(placement=)` got."""
         return {}
 
-    def begin(self, enter):
-        """The session begins in this process: a kind that has several actors in it sets the core's hooks here. `enter()` gives the driver the
-        runtime environment of the session, for a kind that runs calls there."""
+    def begin(self):
+        """The session is about to begin in this process, and its other threads do not see it yet: a kind that has several actors in it sets the
+        core's hooks here."""
+
+    def enter_driver(self, enter):
+        """The session has begun in the driver: a kind that runs calls there calls `enter()`, which gives the driver the session's runtime
+        environment."""
 
     def end(self):
         """The session has ended in the driver."""

@@ -133,7 +133,7 @@ class PackedWorker(Packed):
     own_process = False
     idle_title = "ray::packed"
 
-    def begin(self, enter):
+    def begin(self):
         from reactor.runtime import worker
         from reactor.runtime.actor_states import FORGET, ActorStates
 

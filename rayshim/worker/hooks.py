@@ -101,6 +101,7 @@ def begin(settings, record, own_gpus, setting):
     own = (record or {}).get("env") if record else setting and setting[0]
     env = settings["runtime_env"] if own is None else thawed(own)
     placement = kinds.in_worker(Sender(socket.socket(fileno=SEND_FD), settings.get("scope")), settings, record)
+    placement.begin()
     s = session.begin(session.Session(placement, None, own_gpus or (), env))
     _core.set_titles(
         *(
@@ -109,7 +110,6 @@ def begin(settings, record, own_gpus, setting):
             else (placement.idle_title, "ray::")
         )
     )
-    placement.begin(lambda: None)
     from rayshim.worker import interrupts
 
     interrupts.listen()
@@ -154,7 +154,7 @@ def begin_driver(s):
         environment.add_paths(s.runtime_env)
         environment.run_hook(s.runtime_env)
 
-    s.placement.begin(enter)
+    s.placement.enter_driver(enter)
 
 
 def died(facts):
