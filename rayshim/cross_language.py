@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from rayshim.errors.sites import calling
 
@@ -36,6 +36,10 @@ def cpp_function(function_name):
 class Language:
     """`ray.Language`: the languages of Ray's workers; here all are of PYTHON."""
 
+    PYTHON: ClassVar[Language]
+    JAVA: ClassVar[Language]
+    CPP: ClassVar[Language]
+
     def __init__(self, name):
         self._name = name
 
@@ -56,4 +60,4 @@ class Language:
         return Language, (self._name,)
 
 
-Language.PYTHON, Language.JAVA, Language.CPP = map(Language, ("PYTHON", "JAVA", "CPP"))
+Language.PYTHON, Language.JAVA, Language.CPP = Language("PYTHON"), Language("JAVA"), Language("CPP")

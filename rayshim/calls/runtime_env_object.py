@@ -169,7 +169,7 @@ class RuntimeEnv(dict):
         return self.get("working_dir")
 
     def py_modules(self):
-        return list(self.get("py_modules", []))
+        return list(self.get("py_modules") or ())
 
     def py_modules_uris(self):
         return self.py_modules()
@@ -184,7 +184,7 @@ class RuntimeEnv(dict):
         return self.get("_rocprof_sys")
 
     def java_jars(self):
-        return list(self.get("java_jars", []))
+        return list(self.get("java_jars") or ())
 
     def image_uri(self):
         return self.get("image_uri")

@@ -155,7 +155,7 @@ class JobSubmissionClient:
 
         url = urlsplit(self._address)
         made = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
-        connection = made(url.hostname, url.port)
+        connection = made(url.hostname or "", url.port)
         try:
             body = None if data is None else json.dumps(data)
             connection.request(method, path, body, {"Content-Type": "application/json", **self._headers})

@@ -57,9 +57,9 @@ def _expected(error):
 
 
 class Code(str):
-    """A block of code; `line` is where its text begins."""
+    """A block of code; `line` and `column` are where its text begins."""
 
-    line = 0
+    line = column = 0
 
 
 def _code(token):
