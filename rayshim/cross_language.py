@@ -21,13 +21,13 @@ def java_actor_class(class_name: str) -> NoReturn:
     )
 
 
-def cpp_actor_class(create_function_name, class_name):
+def cpp_actor_class(create_function_name: str, class_name: str) -> NoReturn:
     raise NotImplementedError(
         f"rayshim runs Python only: actors of the C++ class {class_name} cannot be made (at {calling()}). Use real Ray for this program"
     )
 
 
-def cpp_function(function_name):
+def cpp_function(function_name: str) -> NoReturn:
     raise NotImplementedError(
         f"rayshim runs Python only: {function_name} of a C++ worker cannot be called (at {calling()}). Use real Ray for this program"
     )
@@ -40,10 +40,10 @@ class Language:
     JAVA: ClassVar[Language]
     CPP: ClassVar[Language]
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self._name = name
 
-    def value(self):
+    def value(self) -> int:
         """Its number."""
         return ("PYTHON", "JAVA", "CPP").index(self._name)
 

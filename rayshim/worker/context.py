@@ -198,7 +198,7 @@ class RuntimeContext:
         return session.current.settings["session_name"]
 
     @property
-    def worker(self):
+    def worker(self) -> Worker:
         """The Worker that this process is."""
         return global_worker
 
