@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from rayshim.errors.sites import calling
 
@@ -21,13 +21,13 @@ def java_actor_class(class_name: str) -> NoReturn:
     )
 
 
-def cpp_actor_class(create_function_name, class_name):
+def cpp_actor_class(create_function_name: str, class_name: str) -> NoReturn:
     raise NotImplementedError(
         f"rayshim runs Python only: actors of the C++ class {class_name} cannot be made (at {calling()}). Use real Ray for this program"
     )
 
 
-def cpp_function(function_name):
+def cpp_function(function_name: str) -> NoReturn:
     raise NotImplementedError(
         f"rayshim runs Python only: {function_name} of a C++ worker cannot be called (at {calling()}). Use real Ray for this program"
     )
@@ -36,10 +36,14 @@ def cpp_function(function_name):
 class Language:
     """`ray.Language`: the languages of Ray's workers; here all are of PYTHON."""
 
-    def __init__(self, name):
+    PYTHON: ClassVar[Language]
+    JAVA: ClassVar[Language]
+    CPP: ClassVar[Language]
+
+    def __init__(self, name: str) -> None:
         self._name = name
 
-    def value(self):
+    def value(self) -> int:
         """Its number."""
         return ("PYTHON", "JAVA", "CPP").index(self._name)
 
@@ -56,4 +60,4 @@ class Language:
         return Language, (self._name,)
 
 
-Language.PYTHON, Language.JAVA, Language.CPP = map(Language, ("PYTHON", "JAVA", "CPP"))
+Language.PYTHON, Language.JAVA, Language.CPP = Language("PYTHON"), Language("JAVA"), Language("CPP")

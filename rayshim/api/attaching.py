@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass
+from typing import NoReturn
 
 from rayshim.errors.sites import at, calling
 from rayshim.placement import kinds
@@ -122,7 +123,7 @@ class Asked:
         return driver, {**driver.settings, "address": facts["address"], "dashboard": driver.facts.get("dashboard", "")}
 
 
-def _refuse(address):
+def _refuse(address) -> NoReturn:
     if address == "auto":
         raise ConnectionError(
             f"{heads.NOT_FOUND} ({at('init')}: `rayshim start --head` starts one; without an address init starts a session of its own)"

@@ -192,7 +192,7 @@ class JobConfig:
     def set_metadata(self, key: str, value: str) -> None:
         self.metadata[key] = value
 
-    def set_default_actor_lifetime(self, default_actor_lifetime):
+    def set_default_actor_lifetime(self, default_actor_lifetime: str) -> None:
         """Whether actors outlive what made them where their options do not say: "detached" or "non_detached". ValueError for anything else."""
         if default_actor_lifetime not in ("detached", "non_detached"):
             raise ValueError(
@@ -212,7 +212,7 @@ class JobConfig:
     def set_py_logging_config(self, logging_config: LoggingConfig | None = None) -> None:
         self.py_logging_config = logging_config
 
-    def ensure_logging_config(self, logging_config=None):
+    def ensure_logging_config(self, logging_config: LoggingConfig | dict[str, Any] | None = None) -> None:
         """Sets it, a LoggingConfig or its dict, if there is none yet. TypeError for anything else."""
         if logging_config is None or self.py_logging_config is not None:
             return
@@ -225,7 +225,7 @@ class JobConfig:
         self.set_py_logging_config(logging_config)
 
     @classmethod
-    def from_json(cls, job_config_json):
+    def from_json(cls, job_config_json: dict[str, Any]) -> JobConfig:
         """The JobConfig of a dict with `runtime_env`, `metadata`, `jvm_options`, `code_search_path`."""
         return cls(
             jvm_options=job_config_json.get("jvm_options"),

@@ -124,9 +124,10 @@ def method(*args: Any, **kwargs: Any) -> Any:
 
     Type checkers take the method's result from the decorated one, see ActorProxy.
     """
-    if args and (kwargs or len(args) > 1 or not callable(args[0])):
-        raise AssertionError(opts.METHOD_USAGE)
-    for function in args:
+    if args:
+        function, *more = args
+        if kwargs or more or not callable(function):
+            raise AssertionError(opts.METHOD_USAGE)
         return function
     checked = opts.method_options(kwargs)
 

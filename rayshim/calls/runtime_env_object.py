@@ -1,7 +1,14 @@
 """`RuntimeEnv` and `RuntimeEnvConfig`: runtime environments as objects."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from rayshim.calls.runtime_env import checked
 from rayshim.errors.sites import calling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class RuntimeEnvConfig(dict):
@@ -10,7 +17,9 @@ class RuntimeEnvConfig(dict):
     __module__ = "rayshim.runtime_env"
     known_fields = {"setup_timeout_seconds", "eager_install", "log_files"}  # noqa: RUF012  Ray's
 
-    def __init__(self, setup_timeout_seconds=600, eager_install=True, log_files=None):
+    def __init__(
+        self, setup_timeout_seconds: int = 600, eager_install: bool = True, log_files: list[str] | None = None
+    ) -> None:
         if not isinstance(setup_timeout_seconds, int):
             raise TypeError(
                 f"setup_timeout_seconds must be of type int, got: {type(setup_timeout_seconds)} (at {calling()})"
@@ -32,7 +41,7 @@ class RuntimeEnvConfig(dict):
         )
 
     @staticmethod
-    def parse_and_validate_runtime_env_config(config):
+    def parse_and_validate_runtime_env_config(config: dict[str, Any] | RuntimeEnvConfig) -> RuntimeEnvConfig:
         """The RuntimeEnvConfig of a dict, or the one that is given. TypeError for anything else."""
         if isinstance(config, RuntimeEnvConfig):
             return config
@@ -43,11 +52,11 @@ class RuntimeEnvConfig(dict):
         return RuntimeEnvConfig(**{name: config[name] for name in config if name in RuntimeEnvConfig.known_fields})
 
     @classmethod
-    def default_config(cls):
+    def default_config(cls) -> RuntimeEnvConfig:
         """One with the defaults."""
         return cls()
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         return dict(self)
 
 
@@ -79,22 +88,22 @@ class RuntimeEnv(dict):
     def __init__(
         self,
         *,
-        py_modules=None,
-        py_executable=None,
-        working_dir=None,
-        pip=None,
-        conda=None,
-        container=None,
-        env_vars=None,
-        worker_process_setup_hook=None,
-        nsight=None,
-        rocprof_sys=None,
-        config=None,
-        _validate=True,
-        image_uri=None,
-        uv=None,
-        **kwargs,
-    ):
+        py_modules: list[Any] | None = None,
+        py_executable: str | None = None,
+        working_dir: str | None = None,
+        pip: list[str] | dict[str, Any] | str | None = None,
+        conda: dict[str, Any] | str | None = None,
+        container: dict[str, str] | None = None,
+        env_vars: dict[str, str] | None = None,
+        worker_process_setup_hook: Callable[[], Any] | str | None = None,
+        nsight: dict[str, str] | str | None = None,
+        rocprof_sys: dict[str, Any] | str | None = None,
+        config: dict[str, Any] | RuntimeEnvConfig | None = None,
+        _validate: bool = True,
+        image_uri: str | None = None,
+        uv: list[str] | dict[str, Any] | str | None = None,
+        **kwargs: Any,
+    ) -> None:
         if config is not None:
             config = RuntimeEnvConfig.parse_and_validate_runtime_env_config(config)
         fields = {
@@ -127,26 +136,26 @@ class RuntimeEnv(dict):
             key, checked({key: value}, "RuntimeEnv", in_use=False).get(key, value) if value is not None else None
         )
 
-    def set(self, name, value):
+    def set(self, name: str, value: Any) -> None:
         """Sets the field; raises what the constructor raises."""
         self[name] = value
 
-    def get(self, name, default=None, data_class=None):
+    def get(self, name: str, default: Any = None, data_class: Any = None) -> Any:
         """The field, or `default`; with `data_class` as an object of it."""
         found = super().get(name, default)
         return data_class(**found) if data_class is not None and isinstance(found, dict) else found
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         return dict(self)
 
-    def serialize(self):
+    def serialize(self) -> str:
         """As JSON text."""
         import json
 
         return json.dumps(self, sort_keys=True)
 
     @classmethod
-    def deserialize(cls, serialized_runtime_env):
+    def deserialize(cls, serialized_runtime_env: str) -> RuntimeEnv:
         """The RuntimeEnv of such a text."""
         import json
 
@@ -156,69 +165,69 @@ class RuntimeEnv(dict):
                 fields[name] = fields.pop(f"_{name}")
         return cls(_validate=False, **fields)
 
-    def env_vars(self):
+    def env_vars(self) -> dict[str, str]:
         return self.get("env_vars", {})
 
-    def working_dir(self):
+    def working_dir(self) -> str | None:
         return self.get("working_dir")
 
-    def has_working_dir(self):
+    def has_working_dir(self) -> bool:
         return "working_dir" in self
 
-    def working_dir_uri(self):
+    def working_dir_uri(self) -> str | None:
         return self.get("working_dir")
 
-    def py_modules(self):
-        return list(self.get("py_modules", []))
+    def py_modules(self) -> list[Any]:
+        return list(self.get("py_modules") or ())
 
-    def py_modules_uris(self):
+    def py_modules_uris(self) -> list[Any]:
         return self.py_modules()
 
-    def py_executable(self):
+    def py_executable(self) -> str | None:
         return self.get("py_executable")
 
-    def nsight(self):
+    def nsight(self) -> dict[str, str] | str | None:
         return self.get("_nsight")
 
-    def rocprof_sys(self):
+    def rocprof_sys(self) -> dict[str, Any] | str | None:
         return self.get("_rocprof_sys")
 
-    def java_jars(self):
-        return list(self.get("java_jars", []))
+    def java_jars(self) -> list[str]:
+        return list(self.get("java_jars") or ())
 
-    def image_uri(self):
+    def image_uri(self) -> str | None:
         return self.get("image_uri")
 
-    def get_extension(self, key):
+    def get_extension(self, key: str) -> str | None:
         """An extension's value. ValueError for what is none."""
         if key not in self.extensions_fields:
             raise ValueError(f"Extension key must be one of {self.extensions_fields}, got: {key} (at {calling()})")
         return self.get(key)
 
-    def has_pip(self):
+    def has_pip(self) -> bool:
         return bool(self.get("pip"))
 
-    def has_uv(self):
+    def has_uv(self) -> bool:
         return bool(self.get("uv"))
 
-    def has_conda(self):
+    def has_conda(self) -> bool:
         return bool(self.get("conda"))
 
-    def conda_env_name(self):
+    def conda_env_name(self) -> str | None:
         """The environment's name; None if there is none, or it is given by its contents."""
         found = self.get("conda")
         return found if isinstance(found, str) else None
 
-    def pip_config(self):
+    def pip_config(self) -> dict[str, Any]:
         found = self.get("pip")
         return found if isinstance(found, dict) else {"packages": list(found)} if found else {}
 
-    def uv_config(self):
+    def uv_config(self) -> dict[str, Any]:
         found = self.get("uv")
         return found if isinstance(found, dict) else {"packages": list(found)} if found else {}
 
-    def has_py_container(self):
+    def has_py_container(self) -> bool:
         return bool(self.get("container"))
 
-    def py_container_image(self):
+    def py_container_image(self) -> str | None:
         return self.get("container", {}).get("image")

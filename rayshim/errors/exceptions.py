@@ -81,7 +81,7 @@ class RayTaskError(RayError):
         self.cause = cause
         self.args = (function_name, traceback_str, cause, proctitle, pid, ip)
 
-    def make_dual_exception_instance(self):
+    def make_dual_exception_instance(self) -> Any:
         """The same; TypeError where the cause's class cannot be subclassed."""
         from rayshim.errors.dual import dual
 

@@ -46,6 +46,6 @@ def _internal_kv_list(prefix, *, namespace=None):
     return key_values.ask("list", *_checked(prefix, namespace))
 
 
-def internal_kv_get_gcs_client():
+def internal_kv_get_gcs_client() -> None:
     """There is no such client: the store is the session's."""
     return

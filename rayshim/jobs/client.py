@@ -1,12 +1,18 @@
 """`JobSubmissionClient`: submits jobs to a session's server and asks about them."""
 
+from __future__ import annotations
+
 import copy
 import json
 import os
+from typing import TYPE_CHECKING, Any
 
 from rayshim.errors.sites import at, calling
-from rayshim.jobs.types import JobDetails
+from rayshim.jobs.types import JobDetails, JobStatus
 from rayshim.session import heads
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 _NO_AIOHTTP = "jobs need the package aiohttp: pip install 'rayshim[jobs]'"
 
@@ -23,14 +29,14 @@ class JobSubmissionClient:
 
     def __init__(
         self,
-        address=None,
-        create_cluster_if_needed=False,
-        cookies=None,
-        metadata=None,
-        headers=None,
-        verify=True,
-        **kwargs,
-    ):
+        address: str | None = None,
+        create_cluster_if_needed: bool = False,
+        cookies: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+        headers: dict[str, Any] | None = None,
+        verify: str | bool | None = True,
+        **kwargs: Any,
+    ) -> None:
         if address is not None and not isinstance(address, str):
             raise TypeError(f"address must be a string, got {type(address)}")
         if not isinstance(create_cluster_if_needed, bool):
@@ -45,28 +51,28 @@ class JobSubmissionClient:
         self._metadata = metadata or {}
         self._version = json.loads(self._ask("GET", "/api/version"))["version"]
 
-    def get_address(self):
+    def get_address(self) -> str:
         """The server's URL."""
         return self._address
 
-    def get_version(self):
+    def get_version(self) -> str:
         """The version of the server's API."""
         return self._version
 
     def submit_job(
         self,
         *,
-        entrypoint,
-        job_id=None,
-        runtime_env=None,
-        metadata=None,
-        submission_id=None,
-        entrypoint_num_cpus=None,
-        entrypoint_num_gpus=None,
-        entrypoint_memory=None,
-        entrypoint_resources=None,
-        entrypoint_label_selector=None,
-    ):
+        entrypoint: str,
+        job_id: str | None = None,
+        runtime_env: dict[str, Any] | None = None,
+        metadata: dict[str, str] | None = None,
+        submission_id: str | None = None,
+        entrypoint_num_cpus: float | None = None,
+        entrypoint_num_gpus: float | None = None,
+        entrypoint_memory: int | None = None,
+        entrypoint_resources: dict[str, float] | None = None,
+        entrypoint_label_selector: dict[str, str] | None = None,
+    ) -> str:
         """Has the server run the shell command `entrypoint` and gives the job's id at once.
 
         Arguments:
@@ -100,31 +106,31 @@ class JobSubmissionClient:
         data = {name: value for name, value in asked.items() if value is not None}
         return json.loads(self._ask("POST", "/api/jobs/", data))["submission_id"]
 
-    def stop_job(self, job_id):
+    def stop_job(self, job_id: str) -> bool:
         """Asks a job to end: SIGTERM, after 3 seconds SIGKILL. Whether it was running. RuntimeError if there is no such job."""
         return json.loads(self._ask("POST", f"/api/jobs/{job_id}/stop"))["stopped"]
 
-    def delete_job(self, job_id):
+    def delete_job(self, job_id: str) -> bool:
         """Forgets a job that is over. RuntimeError if it is not, or if there is no such job."""
         return json.loads(self._ask("DELETE", f"/api/jobs/{job_id}"))["deleted"]
 
-    def get_job_info(self, job_id):
+    def get_job_info(self, job_id: str) -> JobDetails:
         """The job's JobDetails. RuntimeError if there is no such job."""
         return JobDetails(**json.loads(self._ask("GET", f"/api/jobs/{job_id}")))
 
-    def list_jobs(self):
+    def list_jobs(self) -> list[JobDetails]:
         """The JobDetails of all jobs, and of the drivers that have attached by themselves and live."""
         return [JobDetails(**details) for details in json.loads(self._ask("GET", "/api/jobs/"))]
 
-    def get_job_status(self, job_id):
+    def get_job_status(self, job_id: str) -> JobStatus:
         """The job's JobStatus. RuntimeError if there is no such job."""
         return self.get_job_info(job_id).status
 
-    def get_job_logs(self, job_id):
+    def get_job_logs(self, job_id: str) -> str:
         """All that the job has printed so far. RuntimeError if there is no such job."""
         return json.loads(self._ask("GET", f"/api/jobs/{job_id}/logs"))["logs"]
 
-    async def tail_job_logs(self, job_id):
+    async def tail_job_logs(self, job_id: str) -> AsyncIterator[str]:
         """Yields what the job prints, as it comes, until it is over. RuntimeError if there is no such job, or the server ends before."""
         try:
             import aiohttp
@@ -155,7 +161,7 @@ class JobSubmissionClient:
 
         url = urlsplit(self._address)
         made = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
-        connection = made(url.hostname, url.port)
+        connection = made(url.hostname or "", url.port)
         try:
             body = None if data is None else json.dumps(data)
             connection.request(method, path, body, {"Content-Type": "application/json", **self._headers})

@@ -22,7 +22,7 @@ from reactor import _core
 from reactor.runtime import attached, descendants
 
 from rayshim import api
-from rayshim.jobs.types import JobDetails, JobErrorType, JobInfo, JobStatus, JobType
+from rayshim.jobs.types import DriverInfo, JobDetails, JobErrorType, JobInfo, JobStatus, JobType
 from rayshim.session import heads, session
 from rayshim.session.ids import JobID
 from rayshim.session.version import RAY_VERSION
@@ -43,7 +43,7 @@ class Job:
         self.log = tempfile.TemporaryFile(mode="w+b")  # noqa: SIM115
         self.stopped = asyncio.Event()
         self.process = None
-        self.task = None
+        self.task: asyncio.Task[None] | None = None
 
     def change(self, status, **more):
         now = int(time.time() * 1000)
@@ -346,7 +346,7 @@ async def _awaited(ref):
 
 def _end_tree(process):
     """Ends a job's process with all that it has started: SIGTERM (RAY_JOB_STOP_SIGNAL), and SIGKILL for what is left after a while."""
-    number = {"SIGINT": signal.SIGINT}.get(os.environ.get("RAY_JOB_STOP_SIGNAL"), signal.SIGTERM)
+    number = signal.SIGINT if os.environ.get("RAY_JOB_STOP_SIGNAL") == "SIGINT" else signal.SIGTERM
     deadline = time.monotonic() + float(os.environ.get("RAY_JOB_STOP_WAIT_TIME_S", _STOP_SECONDS))
     tree = [process.pid, *descendants.of(process.pid)]
     while tree:
@@ -381,7 +381,7 @@ def _hex(driver):
 
 
 def _driver_info(driver):
-    return {"id": _hex(driver), "node_ip_address": "127.0.0.1", "pid": str(driver["pid"])}
+    return DriverInfo(_hex(driver), "127.0.0.1", str(driver["pid"]))
 
 
 def _driver_details(driver):

@@ -19,7 +19,7 @@ class JobStatus(str, Enum):
     def __str__(self):
         return self.value
 
-    def is_terminal(self):
+    def is_terminal(self) -> bool:
         """Whether it is over."""
         return self in (JobStatus.STOPPED, JobStatus.SUCCEEDED, JobStatus.FAILED)
 
@@ -98,7 +98,7 @@ class JobInfo:
             " It may be waiting for the runtime environment to be set up." if self.runtime_env else ""
         )
 
-    def to_json(self):
+    def to_json(self) -> dict[str, Any]:
         """A dict for JSON, in which `runtime_env_json` is the text of the runtime environment."""
         import json
 
@@ -111,7 +111,7 @@ class JobInfo:
         return made
 
     @classmethod
-    def from_json(cls, json_dict):
+    def from_json(cls, json_dict: dict[str, Any]) -> "JobInfo":
         """The job of such a dict."""
         import json
 
@@ -162,7 +162,7 @@ class JobDetails:
         if isinstance(self.driver_info, dict):
             self.driver_info = DriverInfo(**self.driver_info)
 
-    def model_dump(self):
+    def model_dump(self) -> dict[str, Any]:
         """As a dict; `dict` is the same."""
         return asdict(self)
 

@@ -224,9 +224,11 @@ def prepare(record, replay, seed, ordering):
 def begin(settings, others_run):
     """In each process of a session that records or replays: from now on. others_run: see rayshim.placement.interface."""
     global _kept
-    _kept = Kept(*settings["kept"], others_run) if settings["kept"] else None
-    if _kept is None:
+    if not settings["kept"]:
+        _kept = None
         return
+    path, replay = settings["kept"]
+    _kept = Kept(path, replay, others_run)
     if not _kept.replay:
         hooks = {"made": _made, "began": _began, "executed": _executed}
     else:

@@ -11,8 +11,13 @@ _NODE = "ray.io/node-id"
 
 
 def validate_placement_group(
-    bundles, strategy=None, lifetime=None, _soft_target_node_id=None, bundle_label_selector=None, topology_strategy=None
-):
+    bundles: list[dict[str, float]],
+    strategy: str | None = None,
+    lifetime: str | None = None,
+    _soft_target_node_id: str | None = None,
+    bundle_label_selector: list[dict[str, str]] | None = None,
+    topology_strategy: dict[str, str] | None = None,
+) -> None:
     """ValueError for what `placement_group` cannot take."""
     if topology_strategy is not None and strategy is not None:
         raise ValueError(

@@ -1,6 +1,7 @@
 """Placement: in which process each actor and task runs. Whatever depends on that is asked of this one interface."""
 
 import signal
+from typing import Any
 
 from reactor import _core
 from reactor.runtime.seeding import reseed
@@ -27,7 +28,7 @@ class Placement:
         self.control, self.settings, self.record = control, settings, record
 
     @classmethod
-    def for_runtime(cls, given):
+    def for_runtime(cls, given) -> dict[str, Any]:
         """Decides which processes the runtime starts: arguments of reactor's Driver. `given` is what `init(placement=)` got."""
         return {}
 

@@ -108,7 +108,7 @@ class _Finder:
             return found
         for ours in (OURS + inner, OVER + inner):
             if _exists(ours):
-                return ModuleSpec(name, _Loader(ours), origin=ours)
+                return ModuleSpec(name, _Loader(ours), origin=ours)  # pyright: ignore[reportArgumentType]
         found = libraries.spec(inner[1:])
         if found is None:
             raise ModuleNotFoundError(_missing(name, OURS + inner), name=name)
@@ -124,7 +124,7 @@ class _Through:
             if name.startswith(ours + ".") and libraries.spec(name[len(ours) + 1 :]):
                 from importlib.machinery import ModuleSpec
 
-                return ModuleSpec(name, _Loader(THEIRS + name[len(ours) :]), origin=name)
+                return ModuleSpec(name, _Loader(THEIRS + name[len(ours) :]), origin=name)  # pyright: ignore[reportArgumentType]
         return None
 
 

@@ -7,7 +7,7 @@ import functools
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from reactor import _core
 
@@ -72,8 +72,8 @@ class Session:
         self.control, self.settings = placement.control, placement.settings
         settings = self.settings
         self.runtime_env = settings["runtime_env"] if runtime_env is None else runtime_env
-        self.broken = None  # the error when the runtime environment was applied to this process
-        self.screen = None  # shows the workers' output, in the driver
+        self.broken: Exception | None = None  # the error when the runtime environment was applied to this process
+        self.screen: Any = None  # shows the workers' output, in the driver
         self.driver, self.gpus = driver, list(gpus)
         self.gpus_told = visible()
         self.exports = (
@@ -86,7 +86,9 @@ class Session:
         self.children = {}  # what makes actors here (see next_ordinal) -> how many it has made
         self.last_task = None  # the last task among those: of tasks no other is kept
         self.shares = {}  # of other accelerators than GPUs, what the running task has: {resource: [(number, share)]}
-        self.group = None  # in a task of a placement group: (uid of the task, whether it captures)
+        self.group: tuple[int, Any] | None = (
+            None  # in a task of a placement group: (uid of the task, whether it captures)
+        )
         self.reserved = set()  # keys of what rayshim.placement.demands has reserved for its own use
 
     @property

@@ -19,7 +19,7 @@ SEEN = ("__init__", "__call__", "__getitem__", "__iter__", "__len__", "__next__"
 def public_modules():
     """The modules under Ray's own names, and the package itself."""
     top = ["actor", "client_builder", "cross_language", "exceptions", "job_config", "remote_function"]
-    top += ["runtime_context", "runtime_env"]
+    top += ["job_submission", "runtime_context", "runtime_env", "types"]
     yield from ["rayshim", *(f"rayshim.{name}" for name in top)]
     for folder in ("util", "dag", "experimental"):
         package = importlib.import_module(f"rayshim.{folder}")

@@ -1,13 +1,18 @@
 """`ray.util.ActorGroup`: actors of one class that are called together."""
 
+from __future__ import annotations
+
 import warnings
 import weakref
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from rayshim import api
 from rayshim.errors.sites import at
 from rayshim.util.annotations import RayDeprecationWarning
+
+if TYPE_CHECKING:
+    from rayshim.calls.refs import ObjectRef
 
 T = TypeVar("T")
 ActorMetadata = TypeVar("ActorMetadata")
@@ -35,18 +40,23 @@ class ActorConfig:
 class ActorGroupMethod:
     """A method of all actors of a group: `group.method.remote(...)` gives the list of their refs."""
 
-    def __init__(self, actor_group, method_name):
+    def __init__(self, actor_group: ActorGroup, method_name: str) -> None:
         self.actor_group = weakref.ref(actor_group)
         self._method_name = method_name
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
             f"ActorGroup methods cannot be called directly. Instead of running 'object.{self._method_name}()', try "
             f"'object.{self._method_name}.remote()'. ({at(self._method_name)})"
         )
 
-    def remote(self, *args, **kwargs):
-        return [getattr(one.actor, self._method_name).remote(*args, **kwargs) for one in self.actor_group().actors]
+    def remote(self, *args: Any, **kwargs: Any) -> list[ObjectRef]:
+        group = self.actor_group()
+        if group is None:
+            raise RuntimeError(
+                f"the ActorGroup of `{self._method_name}` no longer exists. Keep a reference to it ({at(self._method_name)})"
+            )
+        return [getattr(one.actor, self._method_name).remote(*args, **kwargs) for one in group.actors]
 
 
 class ActorGroup:
@@ -63,14 +73,14 @@ class ActorGroup:
 
     def __init__(
         self,
-        actor_cls,
-        num_actors=1,
-        num_cpus_per_actor=1,
-        num_gpus_per_actor=0,
-        resources_per_actor=None,
-        init_args=None,
-        init_kwargs=None,
-    ):
+        actor_cls: type,
+        num_actors: int = 1,
+        num_cpus_per_actor: float = 1,
+        num_gpus_per_actor: float = 0,
+        resources_per_actor: dict[str, float] | None = None,
+        init_args: tuple[Any, ...] | None = None,
+        init_kwargs: dict[str, Any] | None = None,
+    ) -> None:
         warnings.warn("ActorGroup is deprecated", RayDeprecationWarning, stacklevel=2)
         if num_actors <= 0:
             raise ValueError(
@@ -81,7 +91,7 @@ class ActorGroup:
                 "The number of CPUs and GPUs per actor must not be negative. Received "
                 f"num_cpus_per_actor={num_cpus_per_actor} and num_gpus_per_actor={num_gpus_per_actor}. ({at('ActorGroup')})"
             )
-        self.actors = []
+        self.actors: list[ActorWrapper] = []
         self.num_actors = num_actors
         self.actor_config = ActorConfig(
             num_cpus_per_actor, num_gpus_per_actor, resources_per_actor, init_args or (), init_kwargs or {}
@@ -98,18 +108,18 @@ class ActorGroup:
             )
         return ActorGroupMethod(self, name)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.actors)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> ActorWrapper:
         return self.actors[index]
 
     @property
-    def actor_metadata(self):
+    def actor_metadata(self) -> list[Any]:
         """What each actor's `get_actor_metadata` gave."""
         return [one.metadata for one in self.actors]
 
-    def start(self):
+    def start(self) -> None:
         """Makes the actors. RuntimeError if they are there."""
         if self.actors:
             raise RuntimeError(
@@ -117,7 +127,7 @@ class ActorGroup:
             )
         self.add_actors(self.num_actors)
 
-    def shutdown(self, patience_s=5):
+    def shutdown(self, patience_s: float = 5) -> None:
         """Ends the actors, after the calls that they have if that takes no more than `patience_s` seconds; 0: at once."""
         if patience_s <= 0:
             waiting = self.actors
@@ -128,11 +138,11 @@ class ActorGroup:
             api.kill(one.actor)
         self.actors = []
 
-    def remove_actors(self, actor_indexes):
+    def remove_actors(self, actor_indexes: list[int]) -> None:
         """Lets go of the actors at these places."""
         self.actors = [one for i, one in enumerate(self.actors) if i not in actor_indexes]
 
-    def add_actors(self, num_actors):
+    def add_actors(self, num_actors: int) -> None:
         """Makes that many more."""
         config = self.actor_config
         made = [self._remote_cls.remote(*config.init_args, **config.init_kwargs) for _ in range(num_actors)]

@@ -57,6 +57,8 @@ def __getattr__(name):
     from rayshim.session import libraries
 
     spec = libraries.spec("util.debug")
+    if spec is None or spec.loader is None:
+        raise AttributeError(f"module 'ray.util.debug' has {name!r} only where real Ray is installed")
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return getattr(module, name)

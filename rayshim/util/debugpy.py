@@ -3,6 +3,6 @@
 from rayshim.util import rpdb
 
 
-def set_trace(breakpoint_uuid=None):
+def set_trace(breakpoint_uuid: str | None = None) -> None:
     """Stops here until somebody connects; see `ray.util.pdb.set_trace`."""
     rpdb.set_trace()

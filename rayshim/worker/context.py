@@ -14,7 +14,7 @@ from rayshim.calls.runtime_env_object import RuntimeEnv
 from rayshim.errors.sites import at, calling, is_users, module_of
 from rayshim.placement import bundles
 from rayshim.session import accelerators, folder, gpus, session
-from rayshim.session.ids import ActorID, NodeID, PlacementGroupID, TaskID, WorkerID, actor_id, job_id
+from rayshim.session.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID, WorkerID, actor_id, job_id
 
 #: The resources of the kinds of accelerators that Ray knows.
 ACCELERATORS = ("GPU", "TPU", "neuron_cores", "HPU", "NPU", "RBLN", "FURIOSA", "MBLT", "TTNPU")
@@ -198,7 +198,7 @@ class RuntimeContext:
         return session.current.settings["session_name"]
 
     @property
-    def worker(self):
+    def worker(self) -> Worker:
         """The Worker that this process is."""
         return global_worker
 
@@ -326,13 +326,14 @@ class _Serialization:
         import cloudpickle
         from reactor import codec
 
-        cloudpickle.CloudPickler.dispatch_table[cls] = codec.reducers[cls] = reducer
+        cloudpickle.CloudPickler.dispatch_table[cls] = reducer  # pyright: ignore[reportIndexIssue]
+        codec.reducers[cls] = reducer
 
     def _unregister_cloudpickle_reducer(self, cls):
         import cloudpickle
         from reactor import codec
 
-        cloudpickle.CloudPickler.dispatch_table.pop(cls, None)
+        cloudpickle.CloudPickler.dispatch_table.pop(cls, None)  # pyright: ignore[reportAttributeAccessIssue]
         codec.reducers.pop(cls, None)
 
     def serialize(self, value):

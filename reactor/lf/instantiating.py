@@ -3,6 +3,7 @@
 import copy
 import os
 import sys
+from typing import Any
 
 from reactor.lf import code, target
 from reactor.lf import syntax as s
@@ -132,7 +133,7 @@ class _Filler:
 
     def fill(self, members):
         self.federated = any("federated" in reactor.kinds for reactor, _ in members) and self.instance.parent is None
-        everything = [(reactor, member, None) for reactor, member in members]
+        everything: list[tuple[Any, Any, e.Mode | None]] = [(reactor, member, None) for reactor, member in members]
         for reactor, member in members:
             if isinstance(member, s.Mode):
                 mode = self.instance.modes[member.name] = e.Mode(

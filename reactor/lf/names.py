@@ -4,6 +4,7 @@ import copy
 import os
 import sys
 import types
+from typing import Any
 
 from reactor.lf.files import package_directory
 from reactor.model.time import FOREVER, NEVER, UNITS, Tag
@@ -40,7 +41,7 @@ class Names:
 
     def __init__(self, file):
         self._file = file
-        self.loop = None
+        self.loop: Any = None  # reactor.execution.loop.Loop
         self.time = _Time(self)
 
     def tag(self):
@@ -84,7 +85,9 @@ def namespace(file):
 class LFReactor:
     """Base class of the `self` of a program's reactors."""
 
-    _events = ()
+    _events: tuple[str, ...] = ()
+    _lf: Names
+    _path: str
 
     def register_user_trace_event(self, name):
         """A handle for an event of the user's own in the trace; never 0."""

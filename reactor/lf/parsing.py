@@ -41,7 +41,8 @@ def parse(path, text):
         tree = _parser().parse(text)
     except UnexpectedInput as error:
         found = getattr(error, "token", None)
-        what = repr(str(found)) if found else repr(error.char) if hasattr(error, "char") else "the end of the file"
+        character = getattr(error, "char", None)
+        what = repr(str(found)) if found else repr(character) if character else "the end of the file"
         wanted = ", ".join(sorted(_expected(error)))
         raise LFError(f"unexpected {what}; here may stand {wanted}", path, text, error.line, error.column) from None
     _ToSyntax(file).transform(tree)
@@ -57,9 +58,9 @@ def _expected(error):
 
 
 class Code(str):
-    """A block of code; `line` is where its text begins."""
+    """A block of code; `line` and `column` are where its text begins."""
 
-    line = 0
+    line = column = 0
 
 
 def _code(token):

@@ -1,11 +1,12 @@
 """What a file says, as plain data. Every node knows its file, line and column."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(kw_only=True, repr=False)
 class Node:
-    file: object = None
+    file: Any = None  # File
     line: int = 0
     column: int = 0
     attributes: dict = field(default_factory=dict)

@@ -197,6 +197,9 @@ class Reactor:
     """Base class of reactors. State is ordinary attributes. Contained reactors are attributes too, or lists of them."""
 
     _declared: ClassVar[dict] = {}
+    _instance: e.Instance
+    _in_mode: "dict[Reactor, e.Mode]"
+    _clock: Any  # reactor.execution.loop.Loop, set when the program is loaded
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

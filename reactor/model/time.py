@@ -32,23 +32,23 @@ class Tag(NamedTuple):
         return f"({self.time}, {self.microstep})"
 
 
-def nsec(n=1):
+def nsec(n: float = 1) -> int:
     return int(n)
 
 
-def usec(n=1):
+def usec(n: float = 1) -> int:
     return round(n * 10**3)
 
 
-def msec(n=1):
+def msec(n: float = 1) -> int:
     return round(n * 10**6)
 
 
-def sec(n=1):
+def sec(n: float = 1) -> int:
     return round(n * 10**9)
 
 
-def minutes(n=1):
+def minutes(n: float = 1) -> int:
     return round(n * 60 * 10**9)
 
 

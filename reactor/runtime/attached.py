@@ -6,6 +6,7 @@ import socket
 import struct
 import sys
 import threading
+from typing import Any
 
 from reactor import _core, codec
 from reactor.runtime import driver, output
@@ -68,7 +69,7 @@ class Attached:
         self._line = connection
         self._about = about or {}
         self._own, self._preload = settings, list(preload)
-        self.settings = None  # all of them, from `start` on
+        self.settings: Any = None  # all of them, from `start` on
         self.facts = None  # of the session
         self.show = self.lost = None
         self.control = self._socket = self._thread = None

@@ -4,6 +4,7 @@ import os
 import select
 from collections import deque
 from time import monotonic
+from typing import Any
 
 from reactor.runtime import output
 
@@ -22,7 +23,7 @@ class Relay:
         self._outgoing, self._size = deque(), 0
         self._pipes = {}  # descriptor -> (LineCutter, the worker's set of descriptors)
         self._full = []  # descriptors of pipes that are not read because the driver does not read
-        self.drivers = None  # reactor.runtime.drivers.Drivers, where there may be others than the one at `line`
+        self.drivers: Any = None  # reactor.runtime.drivers.Drivers, where there may be others than the one at `line`
         self.scope = None  # of whoever asks for what is done now (see there)
         self.open, self._open_until = False, 0.0  # some worker has printed the beginning of a line; when it is shown
 

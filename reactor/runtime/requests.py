@@ -1,16 +1,50 @@
 """What the supervisor is asked, by the driver and by workers: each request is a method, named on_ and the request."""
 
+from __future__ import annotations
+
 import os
+from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 from reactor.runtime import output
 from reactor.runtime.gpus import GpuShares
 
+if TYPE_CHECKING:
+    from collections import deque
+    from collections.abc import Callable
+
+    from reactor.runtime.demands import Demands
+    from reactor.runtime.key_values import KeyValues
+    from reactor.runtime.processes import Actor, Worker
+    from reactor.runtime.relay import Relay
+
 BURIED = 1000  # dead actors of which something is still known
 
 
 class Requests:
-    """The part of the supervisor that answers; `reply` is where the answer goes. The requests that start or end something are Supervisor's."""
+    """The part of the supervisor that answers; `reply` is where the answer goes. The requests that start or end something are Supervisor's.
+
+    Supervisor sets the attributes, and says what they are.
+    """
+
+    relay: Relay
+    workers: dict[int, Worker]
+    actors: dict[int, Actor]
+    names: dict[tuple[str, str], Actor]
+    said: dict[Any, int]
+    buried: deque[dict[str, Any]]
+    waiting: list[Actor]
+    demands: Demands
+    reservations: Any
+    key_values: KeyValues
+    posted: dict[tuple, Any]
+    gpus: GpuShares
+    accelerators: dict[str, GpuShares]
+    _start_waiting: Callable[[], None]
+    _release: Callable[[Any], None]
+    _may_restart: Callable[[Actor], bool]
+    _end_actor: Callable[[Actor], None]
+    _kill_unstarted: Callable[[Actor, str], None]
 
     def on_demand(self, whose, resources, within, setting, reply):
         """The number of a demand of `whose` task. Its workers are born with `setting` (hashable, for the plugin); None: plain ones."""

@@ -63,8 +63,10 @@ def _reactor(instance, writes, reads, wiring):
         mode = reaction.mode.name if reaction.mode else None
         parts = triggers, tuple(dict.fromkeys(filter(None, effects))), tuple(dict.fromkeys(filter(None, uses)))
         reactions.append(g.Reaction(reaction.name, *parts, mode, reaction.site))
-    ports = [tuple(g.Port(name, site=root.site) for name, root in found.items()) for found in (inputs, outputs)]
-    return g.Reactor(instance.path, *ports, tuple(reactions), instance.kind, instance.site)
+    inputs, outputs = (
+        tuple(g.Port(name, site=root.site) for name, root in found.items()) for found in (inputs, outputs)
+    )
+    return g.Reactor(instance.path, inputs, outputs, tuple(reactions), instance.kind, instance.site)
 
 
 def _external(trigger):

@@ -1,7 +1,10 @@
 """The backend "ray" for joblib."""
 
+from __future__ import annotations
+
 import copy
 import sys
+from typing import Any
 
 from joblib import parallel_backend  # pyright: ignore[reportAttributeAccessIssue]
 from joblib._parallel_backends import FallbackToBackend, MultiprocessingBackend, SequentialBackend
@@ -18,13 +21,25 @@ _SMALL = 100  # bytes; smaller arguments are sent with each batch
 class RayBackend(MultiprocessingBackend):
     """Runs joblib's batches in a pool of actors. `ray_remote_args`: options of the actors; those in `Parallel(...)` override those here."""
 
-    def __init__(self, nesting_level=None, inner_max_num_threads=None, ray_remote_args=None, **backend_arguments):
+    def __init__(
+        self,
+        nesting_level: int | None = None,
+        inner_max_num_threads: int | None = None,
+        ray_remote_args: dict[str, Any] | None = None,
+        **backend_arguments: Any,
+    ) -> None:
         self.ray_remote_args = ray_remote_args
         super().__init__(nesting_level=nesting_level, inner_max_num_threads=inner_max_num_threads, **backend_arguments)
 
     def configure(
-        self, n_jobs=1, parallel=None, prefer=None, require=None, ray_remote_args=None, **memmapping_arguments
-    ):
+        self,
+        n_jobs: int = 1,
+        parallel: Any = None,
+        prefer: str | None = None,
+        require: str | None = None,
+        ray_remote_args: dict[str, Any] | None = None,
+        **memmapping_arguments: Any,
+    ) -> int:
         """Starts the pool and returns its size. The arguments for joblib's memory maps have no effect, because large values are always shared."""
         n_jobs = self.effective_n_jobs(n_jobs)
         if n_jobs == 1:
@@ -34,7 +49,7 @@ class RayBackend(MultiprocessingBackend):
         self.parallel = parallel
         return n_jobs
 
-    def effective_n_jobs(self, n_jobs):
+    def effective_n_jobs(self, n_jobs: int) -> int:
         """The number of jobs that run at the same time; -1 means the CPUs of the session."""
         allowed = super().effective_n_jobs(n_jobs)
         if n_jobs != -1:
