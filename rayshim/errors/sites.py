@@ -17,7 +17,20 @@ OURS = (
 
 #: The folders in them whose code is no user's. What else lies there, as the tests of a source tree do, is as any program is.
 PARTS = (
-    *("_private", "api", "as_ray", "calls", "cli", "dag", "errors", "experimental", "internal", "jobs", "journal", "ordering"),
+    *(
+        "_private",
+        "api",
+        "as_ray",
+        "calls",
+        "cli",
+        "dag",
+        "errors",
+        "experimental",
+        "internal",
+        "jobs",
+        "journal",
+        "ordering",
+    ),
     *("over", "placement", "plans", "session", "util", "worker"),
     *("draw", "execution", "lf", "model", "runtime", "schedule"),
 )
