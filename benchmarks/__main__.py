@@ -16,6 +16,7 @@ ALONE = {
     "order": "the cost of serial order, the hash and packed placement",
     "pace": "whether programs with concurrent loops are as fast as on Ray",
     "report": "makes Markdown tables and plots of all results from the JSON files",
+    "savina": "Savina, a suite of actor programs, on reactor, on rayshim and Ray, and on other actor libraries",
 }
 
 
@@ -27,7 +28,9 @@ def main():
     for package in ("benchmarks", "rayshim", "reactor"):
         compileall.compile_dir(REPOSITORY / package, quiet=2)
     if sys.argv[1:2] and sys.argv[1] in ALONE:
-        module = {"faults": "faults.campaign", "report": "publish"}.get(sys.argv[1], sys.argv[1])
+        module = {"faults": "faults.campaign", "report": "publish", "savina": "savina.command"}.get(
+            sys.argv[1], sys.argv[1]
+        )
         return importlib.import_module(f"benchmarks.{module}").main(sys.argv[2:])
     from benchmarks import heads
 

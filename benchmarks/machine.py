@@ -43,7 +43,8 @@ def _git(*arguments):
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def _version(distribution):
+def version(distribution):
+    """Of an installed distribution; None if it is not."""
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -61,7 +62,7 @@ def describe():
         "shared_memory": _size_of_dev_shm(),
         "system": platform.platform(),
         "python": platform.python_version(),
-        "versions": {name: version for name in DISTRIBUTIONS if (version := _version(name))},
+        "versions": {name: found for name in DISTRIBUTIONS if (found := version(name))},
         "revision": _git("rev-parse", "HEAD"),
         "modified": None if changes is None else bool(changes),
         "load": os.getloadavg()[0],
