@@ -14,7 +14,7 @@ from rayshim.calls.runtime_env_object import RuntimeEnv
 from rayshim.errors.sites import at, calling, is_users, module_of
 from rayshim.placement import bundles
 from rayshim.session import accelerators, folder, gpus, session
-from rayshim.session.ids import ActorID, NodeID, PlacementGroupID, TaskID, WorkerID, actor_id, job_id
+from rayshim.session.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID, WorkerID, actor_id, job_id
 
 #: The resources of the kinds of accelerators that Ray knows.
 ACCELERATORS = ("GPU", "TPU", "neuron_cores", "HPU", "NPU", "RBLN", "FURIOSA", "MBLT", "TTNPU")
