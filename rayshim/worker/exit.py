@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import NoReturn
 
 from reactor import _core
@@ -33,12 +34,26 @@ def exit_actor() -> NoReturn:
         )
     call = running.get(None)
     if call is None:
+        if threading.current_thread() is not threading.main_thread():
+            _leave_from_own_thread()
         _core.depart()  # at the end of this call, also if the method catches what is raised here
         raise ActorExit(0)
     call.leaves = True
     if call.task is not None:
         raise AsyncioActorExit  # SystemExit would end the event loop, and the calls beside this one
     raise ActorExit(0)
+
+
+def _leave_from_own_thread():
+    """In a thread that the actor's code has started: the actor ends after its running calls. As on Ray, the thread ends without a traceback.
+
+    Actors that share a process do not end so: which of them has started a thread is not known."""
+    from reactor.runtime import worker
+
+    if worker.has_one_actor:
+        worker.drained_as = worker.INTENDED
+        _core.leave_after_task()
+        raise SystemExit(0)
 
 
 def remember(instance):

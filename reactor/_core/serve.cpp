@@ -234,7 +234,7 @@ bool runnable_task() {
 }
 
 bool inbox_ready(const Served& s) {
-  if (ctx->leave_after) return ctx->deferred_open == 0;
+  if (std::atomic_ref(ctx->leave_after).load()) return ctx->deferred_open == 0;
   return process_asked() || served_ready(s);
 }
 

@@ -29,6 +29,8 @@ _IDLE_SECONDS = 10.0  # an idle task worker ends after this time if there are mo
 
 before_exit = []  # called when the process ends in an orderly way, before its exit functions
 after_exit = []  # called after them
+has_one_actor = False  # this process is an actor's own
+drained_as = DRAINED  # the reason of the end after `_core.leave_after_task()`
 
 
 def follow(label):
@@ -104,6 +106,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
         pipes: descriptors for stdout and stderr.
         config, plugin: those of the zygote.
     """
+    global has_one_actor
     status = 1
     try:
         os.setpgid(0, 0)  # processes that it starts belong to its group, and end with it
@@ -145,6 +148,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
         if role != "packed":  # an interrupt for one actor of a packed worker would hit the others, too
             signal.signal(signal.SIGTERM, _Terminated())
             _core.wake_on_signal(signal.SIGTERM)
+        has_one_actor = role == "actor"
         plugin.begin(config["settings"], facts, gpus, setting)
         if role == "packed":
             _host()
@@ -153,7 +157,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
             reason = _core.serve(_IDLE_SECONDS if role == "task" else 0.0)
             if reason == IDLE and _core.pool_surplus():
                 break
-        leave(reason)
+        leave(drained_as if reason == DRAINED else reason)
     except BaseException:
         import traceback
 

@@ -70,8 +70,10 @@ void bind_running_call(nb::module_& m) {
   m.def("cancel_wanted", [] { return ctx && ctx->running_uid && ctx->proc->cancel.load() == ctx->running_uid; });
   m.def("take_retry", [] { return ctx && take_retry(ctx->running_message); });
   m.def("unwanted", [] { return ctx && ctx->running && ctx->heap->at<Object>(ctx->running)->unwanted.load() == 1; });
-  m.def("leave_after_task", [] {
-    if (ctx) ctx->leave_after = true;
+  m.def("leave_after_task", [] {  // by any thread: the main thread may be asleep
+    if (!ctx) return;
+    std::atomic_ref(ctx->leave_after).store(true);
+    ring(ctx->heap, &ctx->proc->bell);
   });
   m.def("depart", [] {
     if (ctx) ctx->departing = ctx->running_actor;
