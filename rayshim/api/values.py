@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -43,10 +44,15 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
     Arguments:
         object_refs: an ObjectRef or a list of them.
         timeout: seconds to wait at most; None: no limit.
+        _use_object_store: direct tensors (of a method with `tensor_transport`) come through the object store, whatever their transport is.
 
     Raises the exception of the call if it failed (in a list: of the first ref that failed), GetTimeoutError if a value is not
     ready in time, TypeError or ValueError if an argument is not a ref, ValueError for a ref of an earlier session.
     """
+    if _use_object_store:
+        from rayshim.worker import direct
+
+        return direct.asked("store", functools.partial(get, timeout=timeout), object_refs)
     if timeout is not None:
         timeout = seconds(timeout, "get")
     if type(object_refs) is ObjectRef:
@@ -135,7 +141,8 @@ def _time_out(timeout, n):
 
 
 def put(value: T, *, _owner: ActorHandle[Any] | None = None, _tensor_transport: str | None = None) -> ObjectRef[T]:
-    """Stores a copy of `value` in shared memory and returns a ref to it.
+    """Stores a copy of `value` in shared memory and returns a ref to it. With the name of a one-sided transport in `_tensor_transport`, tensors
+    stay where they are.
 
     Raises TypeError if the value cannot be pickled or is a ref, ObjectStoreFullError if the store has no room for it.
     """
@@ -146,6 +153,10 @@ def put(value: T, *, _owner: ActorHandle[Any] | None = None, _tensor_transport: 
             "Calling 'put' on an ray.ObjectRef is not allowed. If you really want to do this, you can wrap the ray.ObjectRef in "
             f"a list and call 'put' on it. ({at('put')})"
         )
+    if _tensor_transport is not None:
+        from rayshim.worker import direct
+
+        return direct.put(value, _tensor_transport)
     try:
         return _core.put_recorded(value)  # pyright: ignore[reportReturnType]
     except TypeError as error:

@@ -11,7 +11,7 @@ from reactor import _core
 from rayshim.calls import binding, concurrency
 from rayshim.calls import options as opts
 from rayshim.calls import runtime_env as environments
-from rayshim.calls.class_info import ClassInfo, check_groups
+from rayshim.calls.class_info import SYSTEM_GROUP, ClassInfo, check_groups
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.signature import Signature
 from rayshim.errors.exceptions import ActorAlreadyExistsError
@@ -139,21 +139,26 @@ class ActorClass(Generic[T]):
             found = find(name, namespace)
             if found is not None:
                 return found
+        groups = _groups(options.get("concurrency_groups"))
         if self._info is None:
             self._info = ClassInfo(self._cls)
-            check_groups(self._info, _groups(options.get("concurrency_groups")))
+            check_groups(self._info, groups)
         how = {
             "concurrency": options.get("max_concurrency"),
-            "groups": _groups(options.get("concurrency_groups")),
+            "groups": groups,
             "out_of_order": options.get("allow_out_of_order_execution"),
             "streams_window": options.get("_actor_generator_backpressure_num_objects"),
         }
+        info = self._info.of_actor(options)
+        if info.tensor_transport:
+            _sends_tensors(info, options, how)
         concurrency.check(self.__name__, how, self._info.is_async)
         resources = opts.actor_resources(options)
         place = demands.place(options, resources, self.__qualname__)
-        info = self._info.of_actor(options)
         cls_ref = s.export(self._cls, lambda: self._cls)
-        info_ref = s.export(self._cls, lambda: info, ("info", info.max_task_retries, info.max_pending_calls))
+        info_ref = s.export(
+            self._cls, lambda: info, ("info", info.max_task_retries, info.max_pending_calls, info.tensor_transport)
+        )
         facts = {
             "class_name": self.__name__,
             "name": name or "",
@@ -238,6 +243,20 @@ def _taken(name, namespace):
 def slow_imports():
     """Names of the slow imports that this process has done: the zygote does them once, for all workers to come."""
     return tuple(name for name in ("numpy", "torch", "gymnasium") if name in sys.modules)
+
+
+def _sends_tensors(info, options, how):
+    """As in Ray, an actor with direct tensors has a group beside its calls, for transfers. `how` takes it, and the program's own transports."""
+    if options.get("enable_tensor_transport") is False:
+        raise ValueError(
+            "Actor class has methods with @ray.method(tensor_transport=...) decorator but @ray.remote(enable_tensor_transport=False). Either set "
+            "enable_tensor_transport=True or remove the @ray.method(tensor_transport=...) decorator from the methods. "
+            f"({info.name}, at {calling()})"
+        )
+    from rayshim.calls.direct import registry
+
+    how["groups"] = {**how["groups"], SYSTEM_GROUP: 1}
+    how["transports"] = registry.own()
 
 
 def _groups(given):

@@ -54,13 +54,22 @@ class ClassInfo:
             self.methods[name] = (len(self.methods), results, least, signature.max_args, signature, options)
         for name, (least, most) in BUILT_IN.items():
             self.methods[name] = (len(self.methods), 1, least, most, None, {})
-        self.max_task_retries, self.max_pending_calls = 0, -1  # of one actor, see `of_actor`
+        self.max_task_retries, self.max_pending_calls, self.tensor_transport = (
+            0,
+            -1,
+            False,
+        )  # of one actor, see `of_actor`
+
+    def sends_tensors(self):
+        """Whether a method has `tensor_transport`."""
+        return any(method[5].get("tensor_transport") for method in self.methods.values())
 
     def of_actor(self, options):
         """The ClassInfo for an actor with `options`."""
         made = copy.copy(self)
         made.max_task_retries = options.get("max_task_retries") or 0
         made.max_pending_calls = options.get("max_pending_calls", -1)
+        made.tensor_transport = bool(options.get("enable_tensor_transport")) or self.sends_tensors()
         return made
 
 
@@ -132,6 +141,8 @@ def method(*args: Any, **kwargs: Any) -> Any:
     checked = opts.method_options(kwargs)
 
     def annotate(function: Any) -> Any:
+        if "tensor_transport" in checked:
+            checked["tensor_transport"] = opts.transport(checked["tensor_transport"])
         setattr(function, _OPTIONS_ATTRIBUTE, checked)
         return function
 

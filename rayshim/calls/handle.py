@@ -85,7 +85,12 @@ class GeneratorMethod(ActorMethod):
     is_generator = True
 
 
-_AROUND = ("name", "concurrency_group", "retry_exceptions")  # options of a call that the actor's process needs
+_AROUND = (
+    "name",
+    "concurrency_group",
+    "retry_exceptions",
+    "tensor_transport",
+)  # options of a call that the actor's process needs
 
 
 class _OptionedMethod:
@@ -103,9 +108,20 @@ class _OptionedMethod:
             results, *window(options), method.retries if retries is None else opts.retries(retries), ref
         ).remote
         self._method, self._options = method, options
+        if transport := options.get("tensor_transport"):
+            handle = ActorHandle(method.link, *_facts[method.link])
+            self.remote = _sending(
+                method.vary(results, *window(options), method.retries, ref), handle, transport, results
+            ).remote
 
     def bind(self, *args: Any, **kwargs: Any) -> ClassMethodNode:
         return _bind(self._method, args, kwargs, self._options)
+
+
+def _sending(method, handle, transport, results):
+    from rayshim.calls.direct.methods import Sending
+
+    return Sending(method, handle, transport, results)
 
 
 class _Limited:
@@ -177,6 +193,8 @@ class ActorHandle(Generic[T]):
         made: Any = kind(self._link, index, name, results, least, most, check, *window(own), retries)
         if self._info.max_pending_calls > 0:
             made = _Limited(made, self.__dict__.setdefault("_pending", []), self._info.max_pending_calls)
+        if transport := own.get("tensor_transport"):
+            made = _sending(made, self, transport, results)
         self.__dict__[name] = made
         _facts[self._link] = self._info, self._info_ref
         return made

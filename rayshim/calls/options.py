@@ -246,7 +246,10 @@ def call_options(given, is_generator=None):
             raise TypeError(
                 f"ActorMethod._remote() got an unexpected keyword argument '{name}'. Valid ones are {list(_CALL)}. (at {calling()})"
             )
-    return _check_method(given, _CALL, is_generator)
+    checked = _check_method(given, _CALL, is_generator)
+    if checked.get("tensor_transport") is not None:
+        checked["tensor_transport"] = transport(checked["tensor_transport"])
+    return checked
 
 
 def check_num_returns(num_returns, is_generator):
@@ -380,6 +383,13 @@ def _check_placement(options):
             "Placement groups should be specified via the scheduling_strategy option. "
             f"The placement_group option is deprecated. (at {calling()}: both are given; leave placement_group out)"
         )
+
+
+def transport(name):
+    """The name of a registered tensor transport. Raises ValueError for another one."""
+    from rayshim.calls.direct import registry
+
+    return registry.normalized(name)
 
 
 def retries(given):

@@ -25,7 +25,15 @@ def bind(instance, name, options, plain=lambda method: method):
         cls, name
     )  # looked up in the class, because the instance may have an attribute of the same name
     method = plain(static.__get__(instance, cls))
-    return Configured(method, options) if options.get("retry_exceptions") else method
+    if options.get("tensor_transport"):
+        from rayshim.worker.direct import sending
+
+        method = sending(method, options["tensor_transport"])
+    return (
+        Configured(method, {"retry_exceptions": options["retry_exceptions"]})
+        if options.get("retry_exceptions")
+        else method
+    )
 
 
 class Configured:
@@ -38,6 +46,10 @@ class Configured:
         self.retry = (
             retried(options["retry_exceptions"]) if "retry_exceptions" in options else getattr(method, "retry", ())
         )
+        if "tensor_transport" in options:
+            from rayshim.worker.direct import sending
+
+            self.method = sending(self.method, options["tensor_transport"])
         self.concurrency_group = options.get("concurrency_group")
         self._named_ = options.get("name")
         if self._named_:

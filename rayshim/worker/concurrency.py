@@ -169,17 +169,21 @@ class _Call:
             return again(self.method, self.args, self.kwargs, self.retry, self.completion.take_retry)
         return self.method(*self.args, **self.kwargs)
 
+    def _done(self):
+        _in_work.pop(self.uid, None)
+        self.args, self.kwargs = (), {}  # its thread keeps the call until the next one, and must not keep these
+
     def value(self, value):
         if self.leaves:
             return self.leave()
-        _in_work.pop(self.uid, None)
+        self._done()
         self.completion.value(value)
         _leave_when_alone()
 
     def error(self, error):
         if self.leaves:
             return self.leave()
-        _in_work.pop(self.uid, None)
+        self._done()
         self.completion.error(error)
         _leave_when_alone()
 
@@ -195,7 +199,7 @@ class _Call:
         """The call was cancelled while it ran: its result is TaskCancelledError, whatever the method returned."""
         from rayshim.worker.context import RuntimeContext
 
-        _in_work.pop(self.uid, None)
+        self._done()
         self.completion.interrupted(TaskCancelledError(RuntimeContext()._task_id()))
         _leave_when_alone()
 

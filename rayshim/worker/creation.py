@@ -61,6 +61,8 @@ def create(number, args, kwargs):
         s.placement.show_as(number, instance)
     from rayshim.worker import builtin_methods
 
+    if how.get("transports") is not None or not s.placement.own_process:
+        around = _with_tensors(number, how.get("transports"), around)
     made = {name: builtin_methods.bind(instance, name, method[5], around) for name, method in info.methods.items()}
     script = (
         rerun.came_to_be(facts, handed_on) if s.settings["kept"] else None
@@ -82,6 +84,23 @@ def _surrounded(env, own):
 
     told = session.current.gpus_told
     return lambda function: within(around(function), lambda: gpus.shown(gpus.names(own, told)))
+
+
+_before = 0  # actors of this process that were created before the first with direct tensors
+
+
+def _with_tensors(number, transports, around):
+    """`around`, and then the methods of actor `number` get the values of direct tensors: of one with `transports`, and of those after it in its
+    process."""
+    global _before
+    direct = sys.modules.get("rayshim.worker.direct")
+    if transports is None and direct is None:
+        _before += 1
+        return around
+    from rayshim.worker import direct
+
+    receiving = direct.joins(number, transports or {}, _before)
+    return lambda method: receiving(around(method))
 
 
 def _name_in_every_run(facts):

@@ -103,6 +103,8 @@ def loads(data, buffers):
     try:
         return codec.loads(data, buffers)
     except Exception as error:
+        if hasattr(error, "__passes_unpickling__"):  # of the transfer of direct tensors, and not of unpickling
+            raise
         from rayshim.errors.tracebacks import format_remote
 
         failed = RaySystemError(error, format_remote(error, OURS))
