@@ -80,19 +80,21 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
             f"Invalid type of object refs, {type(object_refs)}, is given. 'object_refs' must either be an ObjectRef or a "
             f"list of ObjectRefs. ({at('get')})"
         )
-    for ref in object_refs:
-        if not isinstance(ref, ObjectRef):
-            if any(map(_is_compiled, object_refs)):
-                return _get_compiled(object_refs, timeout)
-            raise TypeError(
-                f"Attempting to call `get` on the value {ref!r}, which is not an ray.ObjectRef. ({at('get')}: pass refs from `.remote()` or `put`)"
-            )
     if not object_refs:
         return []
+    if type(object_refs[0]) is not ObjectRef and _is_compiled(object_refs[0]):
+        return _get_compiled(object_refs, timeout)
     try:
         values = _core.get(object_refs, None) if timeout is None else _in_time(_core.get, object_refs, timeout, None)
-    except ValueError:
-        unknown = [ref for ref in object_refs if ref.stale]
+    except Exception as error:  # of a call whose value was read, or of the list
+        for ref in object_refs:
+            if not isinstance(ref, ObjectRef):
+                if any(map(_is_compiled, object_refs)):
+                    return _get_compiled(object_refs, timeout)
+                raise TypeError(
+                    f"Attempting to call `get` on the value {ref!r}, which is not an ray.ObjectRef. ({at('get')}: pass refs from `.remote()` or `put`)"
+                ) from None
+        unknown = [ref for ref in object_refs if ref.stale] if isinstance(error, ValueError) else None
         if unknown:
             raise _unknown(unknown) from None
         raise

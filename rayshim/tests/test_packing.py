@@ -234,6 +234,9 @@ class Drawer:
             "gauss": lambda: random.gauss(0, 1),
             "numpy": lambda: float(np.random.random()),
             "numpy gauss": lambda: float(np.random.randn()),
+            # As many words as the generator has: its position is as before, all words are others.
+            "random, all words": lambda: [random.getrandbits(32) for _ in range(624)][-1],
+            "numpy, all words": lambda: int(np.random.randint(2**32, size=624, dtype=np.uint32)[-1]),
         }[kind]()
 
     def draw_slowly(self):
@@ -258,7 +261,7 @@ def drawn_in_turn(kind):
     return [ray.get([actor.draw.remote(kind) for actor in actors]) for _ in range(5)]
 
 
-@pytest.mark.parametrize("kind", ["random", "gauss", "numpy", "numpy gauss"])
+@pytest.mark.parametrize("kind", ["random", "gauss", "numpy", "numpy gauss", "random, all words", "numpy, all words"])
 def test_random_states_are_those_of_isolated_actors(kind):
     import numpy  # noqa: F401  so that the workers are born with it
 

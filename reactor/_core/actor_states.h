@@ -43,7 +43,7 @@ class ActorStates {
     environ_ = Py_NewRef(environ);
     name_ = Py_NewRef(name);
   }
-  void keep_gauss(PyObject* generator) { generator_ = Py_NewRef(generator); }
+  void keep_gauss(PyObject* attributes) { generator_ = Py_NewRef(attributes); }
 
  private:
   struct Place {
@@ -83,7 +83,7 @@ class ActorStates {
   PyObject *environ_ = nullptr, *name_ = nullptr;
   const uint64_t serial_ = ++made_;
   static inline uint64_t made_ = 0;
-  PyObject* generator_ = nullptr;  // random._inst, whose next Gaussian is an attribute
+  PyObject* generator_ = nullptr;  // the attributes of random._inst, one of which is its next Gaussian
   uint32_t current_;
   Py_ssize_t modules_ = 0;
   bool always_ = false;

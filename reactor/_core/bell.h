@@ -183,13 +183,23 @@ inline bool last_to_sleep(Heap* heap, Proc* self) {
   return false;
 }
 
-// Waits until `ready()` or the deadline (CLOCK_MONOTONIC ns). Returns 0, ETIMEDOUT, EINTR or, see last_to_sleep, EDEADLK. Thread safety: one
-// sleeper per bell. `self` may be null (a thread other than the process's main one).
+// The first part of wait_on alone, for the main thread of a process: nobody need know what it waits for, because it does not sleep.
 template <class Ready>
-int wait_on(Heap* heap, Bell* bell, Proc* self, Spin& spin, uint64_t deadline, Ready ready) {
+bool look_briefly(Heap* heap, Proc* self, Spin& spin, uint64_t deadline, Ready ready) {
+  if (ready()) return true;
+  has_none(heap->header, self);
+  const bool seen = look(heap, self, spin, deadline, ready);
+  if (seen) has_work(heap->header, self);
+  return seen;
+}
+
+// Waits until `ready()` or the deadline (CLOCK_MONOTONIC ns). Returns 0, ETIMEDOUT, EINTR or, see last_to_sleep, EDEADLK. Thread safety: one
+// sleeper per bell. `self` may be null (a thread other than the process's main one). `looked`: the caller has done look_briefly.
+template <class Ready>
+int wait_on(Heap* heap, Bell* bell, Proc* self, Spin& spin, uint64_t deadline, Ready ready, bool looked = false) {
   if (ready()) return 0;
   if (self) has_none(heap->header, self);
-  if (self ? look(heap, self, spin, deadline, ready) : look_beside(spin, deadline, ready)) {
+  if (!looked && (self ? look(heap, self, spin, deadline, ready) : look_beside(spin, deadline, ready))) {
     if (self) has_work(heap->header, self);
     return 0;
   }

@@ -13,6 +13,7 @@
 // never touches a segment again after setting its next, so the consumer may free it. The second look at tail after
 // next was seen catches records written between the two loads. Records are contiguous: a Skip record fills the end.
 #pragma once
+#include <utility>
 #include "alloc.h"
 
 namespace reactor {
@@ -37,7 +38,8 @@ struct alignas(64) Channel {
 };
 static_assert(sizeof(Channel) == 128);
 
-constexpr uint64_t kFirstSegment = 8128 - sizeof(Segment);
+// Small: a ring's memory is used round and round, and that of all actors' rings together is to stay in the cache.
+constexpr uint64_t kFirstSegment = 2048 - sizeof(Segment);
 constexpr uint64_t kLargestSegment = (4 << 20) - sizeof(Segment);
 
 // The producer's own until it is linked: killed before that, its pages are given back as claimed ones.
@@ -103,6 +105,8 @@ class Sender {
     channel_->closed.store(ProducerState::Closed, memory_order_release);
   }
   Channel* channel() const { return channel_; }
+  // What the next message writes to: the tail, and the place of the record.
+  std::pair<const void*, const void*> next_writes() { return {segment_, record()}; }
 
  private:
   Message* record() { return reinterpret_cast<Message*>(segment_->data + tail_ % segment_->capacity); }
@@ -161,6 +165,20 @@ class Receiver {
   bool pending() const { return head_ != segment_->tail.load(memory_order_acquire) || segment_->next.load(memory_order_acquire) != 0; }
   bool closed() const { return channel_->closed.load(memory_order_acquire) == ProducerState::Closed; }
   Channel* channel() const { return channel_; }
+  // The next record, or null, without a step: for who looks ahead. It may be a Skip record.
+  const Message* ahead() const {
+    return head_ != segment_->tail.load(memory_order_acquire)
+               ? reinterpret_cast<const Message*>(segment_->data + head_ % segment_->capacity)
+               : nullptr;
+  }
+  // Has what peek() and the reading of a small message need brought into the cache.
+  void prefetch() const {
+    __builtin_prefetch(channel_);
+    __builtin_prefetch(segment_);
+    const uint8_t* record = segment_->data + head_ % segment_->capacity;
+    __builtin_prefetch(record);
+    __builtin_prefetch(record + 64);
+  }
 
  private:
   void step(uint64_t size) {

@@ -135,5 +135,6 @@ inline uint32_t room_for(const Encoder& e) {
   return e.plain() && align_up(n + 32, 64) <= kPlaced ? uint32_t(align_up(n + 32, 64)) : 0;
 }
 PyObject* decode_object(Object* o);        // value of a completed object
+bool is_pickled(ValueHeader* value);        // to read it runs Python code
 
 }  // namespace reactor

@@ -5,7 +5,7 @@
 namespace reactor {
 namespace {
 
-thread_local std::vector<Decoder*> decoders;
+thread_local std::vector<Decoder*> decoders __attribute__((tls_model("initial-exec")));
 
 struct DecodeScope {
   explicit DecodeScope(Decoder* d) { decoders.push_back(d); }
@@ -189,6 +189,11 @@ PyObject* Decoder::pickled(bool in_buffer) {
   DecodeScope scope(this);
   enter_own_state();
   return hooks.loads(data.get(), list.get()).release();
+}
+
+bool is_pickled(ValueHeader* value) {
+  const uint8_t tag = *value_stream(value);
+  return tag == Pickle || tag == BigPickle;
 }
 
 PyObject* decode_object(Object* o) {

@@ -14,8 +14,10 @@ constexpr size_t kKeptStream = 1 << 20;
 
 bool numpy_loaded = false;
 
-thread_local std::vector<std::unique_ptr<Encoder>> encoders;  // freed with the thread; between uses they hold nothing of Python's
-thread_local size_t encoders_used = 0, encoders_hidden = 0;
+// Freed with the thread; between uses they hold nothing of Python's.
+thread_local std::vector<std::unique_ptr<Encoder>> encoders __attribute__((tls_model("initial-exec")));
+thread_local size_t encoders_used __attribute__((tls_model("initial-exec"))) = 0,
+                                  encoders_hidden __attribute__((tls_model("initial-exec"))) = 0;
 
 // While the elements of a container are encoded: whether nobody else has them.
 struct Within {

@@ -27,6 +27,18 @@ void wake_hand(Hand* h) {
   futex_wake(&h->word);
 }
 
+// The caller's core has the lines of the messages to come and of their results. While an actor's call runs, those of the next actor's come here, in two
+// steps, because the message names the result.
+void bring_near(const std::vector<std::unique_ptr<Hosted>>& actors, size_t now) {
+  if (now + 2 < actors.size() && !actors[now + 2]->served.incoming.empty()) actors[now + 2]->served.incoming.front()->receiver.prefetch();
+  if (now + 1 >= actors.size() || actors[now + 1]->served.incoming.empty()) return;
+  const Message* m = actors[now + 1]->served.incoming.front()->receiver.ahead();
+  if (!m || m->kind == MessageKind::Skip) return;
+  const auto* result = ctx->heap->at<uint8_t>(m->result);
+  __builtin_prefetch(result, 1);
+  __builtin_prefetch(result + kLine, 1);
+}
+
 }  // namespace
 
 // ---- threads
@@ -130,8 +142,11 @@ void Host::back(Hand* me) {
 // A call under way in another thread than the server's is told of as one of a threaded actor is: while the server sleeps, the
 // process does not. Calls that all wait may all wait for ever.
 void Host::tell_busy() {
-  ctx->proc->loop_idle.store(busy_ > 0 && waiting_ == busy_, memory_order_relaxed);
-  ctx->proc->deferred.store(busy_, memory_order_seq_cst);
+  auto tell = [](atomic<uint32_t>& told, uint32_t now, std::memory_order order) {
+    if (told.load(memory_order_relaxed) != now) told.store(now, order);
+  };
+  tell(ctx->proc->loop_idle, busy_ > 0 && waiting_ == busy_, memory_order_relaxed);
+  tell(ctx->proc->deferred, busy_, memory_order_seq_cst);
 }
 
 // A call counts as under way until its results are done and somebody has looked at what its actor has to do next: beside a server
@@ -208,8 +223,7 @@ void Host::watch() {
 
 void Host::before_call(InCall* call) {
   running->busy.store(true, memory_order_relaxed);
-  settle_ended(own_hand());  // whoever serves looks at all actors
-  ++busy_;
+  busy_ += 1 - std::exchange(own_hand()->ended, 0u);  // settled, because whoever serves looks at all actors
   tell_busy();
   running->hand = own_hand();
   running->call = this->call = call;
@@ -270,6 +284,7 @@ bool Host::serve_round() {
   for (size_t n = actors_.size(); n-- > 0;) {
     next_ = next_ + 1 < actors_.size() ? next_ + 1 : 0;
     Hosted* h = actors_[next_].get();
+    bring_near(actors_, next_);
     if (h->busy.load(memory_order_relaxed) || h->leaving.load(memory_order_relaxed)) continue;
     h->unseen.store(false, memory_order_relaxed);
     bool ran = serve(*h);

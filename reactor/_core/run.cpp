@@ -199,7 +199,7 @@ void MessageRun::give_record_back() {
 
 void MessageRun::invoke() {
   running_.begin(results_[0], first_->uid, actor_, from_ ? nullptr : m_);
-  ctx->proc->executed.fetch_add(1, memory_order_relaxed);
+  ctx->proc->executed.store(ctx->proc->executed.load(memory_order_relaxed) + 1, memory_order_relaxed);
   find_callable();
   running_.calls(callable_.get());
   begin_recording();

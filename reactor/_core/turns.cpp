@@ -5,7 +5,7 @@
 namespace reactor {
 namespace {
 
-thread_local Hand* hand = nullptr;
+thread_local Hand* hand __attribute__((tls_model("initial-exec"))) = nullptr;
 
 int gate(PyObject*, PyFrameObject*, int, PyObject*) {
   PyEval_SetTrace(nullptr, nullptr);

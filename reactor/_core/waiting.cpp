@@ -160,14 +160,15 @@ void kick_queues() {
 
 namespace {
 
-// One wait for `need` of `n` objects: watch(), sleep() if they are not done by then, and take_back().
+// One wait for `need` of `n` objects: look(), and if they are not done by then, watch(), sleep() and take_back().
 class GroupWait {
  public:
-  GroupWait(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline)
-      : refs_(refs), n_(n), need_(need), fail_fast_(fail_fast), deadline_(deadline), group_(take_group(ctx->heap->off(seat_.bell()))) {}
-  bool has_memory() const { return group_; }
+  GroupWait(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline, bool looked = false)
+      : refs_(refs), n_(n), need_(need), fail_fast_(fail_fast), deadline_(deadline), looked_(looked) {}
   bool has_ended() const { return ended_; }
-  void watch();
+  bool has_looked() const { return looked_; }
+  bool look();
+  bool watch();  // false: there is no memory
   int sleep();
   void take_back();
 
@@ -188,11 +189,30 @@ class GroupWait {
   const uint64_t deadline_;
   Context* const mine_ = ctx;
   Seat seat_;
-  WaitGroup* const group_;
+  WaitGroup* group_ = nullptr;
   std::vector<std::pair<PyRef*, WaitNode*>> linked_;
   int32_t wanted_ = 0;
-  bool failed_ = false, ended_ = false;
+  bool failed_ = false, ended_ = false, looked_;
 };
+
+// Whether all of them are done before this process would sleep. Until then it looks at the objects itself, and their completers need not find it:
+// no node is made, linked, walked and taken back for each. It begins with the last one, which usually is done last: those that are being written
+// are left alone. While somebody holds a message back, the nodes tell him who waits (patience.h).
+bool GroupWait::look() {
+  if (need_ != n_ || !seat_.proc() || mine_->proc->kind == ProcKind::Pool || mine_->header->held.load(memory_order_relaxed)) return false;
+  Py_ssize_t left = n_;
+  auto all_done = [&] {
+    while (left > 0 && is_done(refs_[left - 1]->object)) --left;
+    return left == 0 || mine_->closing.load(memory_order_relaxed);
+  };
+  looked_ = true;
+  mine_->proc->blocked.store(1, memory_order_relaxed);
+  Unlocked unlocked;
+  look_briefly(mine_->heap, mine_->proc, mine_->spin, deadline_, all_done);
+  mine_->proc->blocked.store(0, memory_order_relaxed);
+  ended_ = !unlocked.lock();
+  return !ended_ && left == 0;
+}
 
 // The node by which the completer of a ref's object finds this group; null: it is done.
 WaitNode* GroupWait::node_for(PyRef* r) {
@@ -205,7 +225,9 @@ WaitNode* GroupWait::node_for(PyRef* r) {
   return is_done(r->object) && node->armed.exchange(0) ? nullptr : node;  // null: the completer has passed it by
 }
 
-void GroupWait::watch() {
+bool GroupWait::watch() {
+  group_ = take_group(mine_->heap->off(seat_.bell()));
+  if (!group_) return false;
   Py_ssize_t done = 0;
   for (Py_ssize_t i = 0; i < n_; ++i) {
     Object* o = refs_[i]->object;
@@ -218,6 +240,7 @@ void GroupWait::watch() {
     }
   }
   wanted_ = int32_t(need_ - done);
+  return true;
 }
 
 // 0, ETIMEDOUT, EDEADLK, or -1 with a Python error.
@@ -245,7 +268,9 @@ bool GroupWait::sleep_once(Spin& spin, int& woken) {
   Unlocked unlocked;
   // A completer that was killed may have taken a node and not counted it: look at the objects now and then.
   const uint64_t slice = now_ns() + 250000000;
-  woken = wait_on(mine_->heap, seat_.bell(), seat_.proc(), spin, slice < deadline_ ? slice : deadline_, [this] { return ready(); });
+  woken = wait_on(
+      mine_->heap, seat_.bell(), seat_.proc(), spin, slice < deadline_ ? slice : deadline_, [this] { return ready(); },
+      std::exchange(looked_, false));
   if (seat_.proc()) seat_.proc()->blocked.store(0, memory_order_relaxed);
   ended_ = !unlocked.lock();
   return !ended_;
@@ -283,14 +308,26 @@ void GroupWait::take_back() {
 }  // namespace
 
 // Waits until `need` of the objects are done, or (fail_fast) one of them ended badly. 0, ETIMEDOUT, EDEADLK, or -1 with a Python error.
-int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline) {
+// `looked`: look_at_objects has not seen them done.
+int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline, bool looked) {
   if (ctx->closing) return set_ended_error(), -1;
-  GroupWait wait(refs, n, need, fail_fast, deadline);
-  if (!wait.has_memory()) return PyErr_NoMemory(), -1;
-  wait.watch();
+  GroupWait wait(refs, n, need, fail_fast, deadline, looked);
+  if (!looked && wait.look()) return PyErr_CheckSignals();
+  if (wait.has_ended()) return -1;
+  if (!wait.watch()) return PyErr_NoMemory(), -1;
   const int result = wait.sleep();
   if (!wait.has_ended()) wait.take_back();
   return result;
+}
+
+// Waits for all of them, for as long as that needs no sleep: whether they are done. `looked`: it has waited. `ended`: the run has ended, and a
+// Python error is set.
+bool look_at_objects(PyRef** refs, Py_ssize_t n, uint64_t deadline, bool& looked, bool& ended) {
+  GroupWait wait(refs, n, n, true, deadline);
+  const bool done = wait.look();
+  looked = wait.has_looked();
+  ended = wait.has_ended();
+  return done;
 }
 
 }  // namespace reactor

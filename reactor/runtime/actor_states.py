@@ -151,7 +151,7 @@ class ActorStates:
             if places is None:
                 self._slow.append(module)
             else:
-                _core.exchange_memory(places, random._inst if module.name == "random" else None)
+                _core.exchange_memory(places, vars(random._inst) if module.name == "random" else None)
             if current:
                 self._known.setdefault(current, set()).add(module.name)
         if self._threads is not None:

@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <bit>
+#include <span>
 #include "failures.h"
 #include "inline.h"
 #include "patience.h"
@@ -102,15 +103,15 @@ void note_result(PyRef* r) {
 // Waits for the first `n` refs in list order: the first that failed is raised as soon as those before it have values, as the
 // serial run would, without waiting for those after it. If one before it takes longer than kPatienceNs, the failure is raised
 // all the same, as Ray does at once: that earlier call may never return. False: the time is up.
-bool wait_in_order(std::vector<PyRef*>& refs, uint64_t deadline) {
-  size_t n = refs.size();
-  for (auto* r : refs)
+bool wait_in_order(PyRef** refs, const size_t all, uint64_t deadline, bool looked = false) {
+  size_t n = all;
+  for (auto* r : std::span(refs, all))
     if (ctx->inline_mode && !is_done(r->object) && waits_for_itself("a result that is being computed")) throw nb::python_error();
   for (;;) {
     size_t pending = 0;
     while (pending < n && is_done(refs[pending]->object) && !failed(refs[pending])) ++pending;
-    if (pending == refs.size()) return true;
-    if (failed(refs[pending])) raise_one_of(refs, refs[pending]);  // the n-th did, and those before it have values
+    if (pending == all) return true;
+    if (failed(refs[pending])) raise_one_of({refs, refs + all}, refs[pending]);  // the n-th did, and those before it have values
 
     PyRef* later = nullptr;
     for (size_t i = pending; i < n; ++i)
@@ -119,11 +120,48 @@ bool wait_in_order(std::vector<PyRef*>& refs, uint64_t deadline) {
         n = i;
       }
     uint64_t until = later && now_ns() + kPatienceNs < deadline ? now_ns() + kPatienceNs : deadline;
-    int e = wait_objects(refs.data() + pending, Py_ssize_t(n - pending), Py_ssize_t(n - pending), true, until);
+    int e = wait_objects(refs + pending, Py_ssize_t(n - pending), Py_ssize_t(n - pending), true, until, std::exchange(looked, false));
     if (e < 0) throw nb::python_error();
-    if (e == ETIMEDOUT && later) raise_one_of(refs, later);
+    if (e == ETIMEDOUT && later) raise_one_of({refs, refs + all}, later);
     if (e == ETIMEDOUT) return false;
   }
+}
+
+void take_value(PyRef* r, PyObject* list, size_t place) {
+  if (!ref_object(reinterpret_cast<PyObject*>(r))) throw nb::python_error();
+  PyObject* v = decode_object(r->object);
+  if (!v) throw nb::python_error();
+  note_result(r);
+  PyList_SET_ITEM(list, Py_ssize_t(place), v);
+}
+
+// It is a value, and to read it runs no code of the user's: so nobody sees whether it was read although a later one fails.
+bool read_unseen(Object* o) {
+  return o->state.load(memory_order_acquire) == State::Value && !in_run(o) &&
+         !is_pickled(reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o)));
+}
+
+// Reads the first values of a long list while the calls of the later ones run, as long as this process need not sleep in between. How many it has read;
+// `looked`: it has waited for the next ones.
+size_t read_as_they_come(std::vector<PyRef*>& refs, uint64_t deadline, PyObject* list, bool& looked) {
+  constexpr size_t kAtOnce = 8;
+  size_t read = 0;
+  for (bool ended = false; refs.size() - read > kAtOnce && !ctx->inline_mode;) {
+    const size_t end = read + kAtOnce;
+    bool done = true;
+    for (size_t i = end; done && i > read; --i) done = is_done(refs[i - 1]->object);
+    if (!done && !look_at_objects(refs.data() + read, kAtOnce, deadline, looked, ended)) {
+      if (ended) throw nb::python_error();
+      return read;
+    }
+    looked = false;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    for (; read < end; ++read) {
+      if (!read_unseen(refs[read]->object)) return read;
+      take_value(refs[read], list, read);
+    }
+  }
+  return read;
 }
 
 // get(refs, timeout) -> list of values, or None when the time was up.
@@ -132,16 +170,11 @@ nb::object get(nb::object list, nb::object timeout) {
   RefList r(list.ptr());
   SegmentScope segment(SegmentEnd::Get);
   uint64_t deadline = deadline_of(timeout);
-  if (!wait_in_order(r.refs, deadline)) return nb::none();
-  PyObject* out = PyList_New(Py_ssize_t(r.refs.size()));
-  nb::object result = steal(out);
-  for (size_t i = 0; i < r.refs.size(); ++i) {
-    if (!ref_object(reinterpret_cast<PyObject*>(r.refs[i]))) throw nb::python_error();
-    PyObject* v = decode_object(r.refs[i]->object);
-    if (!v) throw nb::python_error();
-    note_result(r.refs[i]);
-    PyList_SET_ITEM(out, Py_ssize_t(i), v);
-  }
+  nb::object result = steal(PyList_New(Py_ssize_t(r.refs.size())));
+  bool looked = false;
+  size_t read = read_as_they_come(r.refs, deadline, result.ptr(), looked);
+  if (!wait_in_order(r.refs.data() + read, r.refs.size() - read, deadline, looked)) return nb::none();
+  for (; read < r.refs.size(); ++read) take_value(r.refs[read], result.ptr(), read);
   return result;
 }
 
@@ -173,10 +206,9 @@ PyObject* get_one(PyObject*, PyObject* const* args, Py_ssize_t n) {
   SegmentScope segment(SegmentEnd::Get);
   return translated([&]() -> PyObject* {
     if (!is_done(r->object) || failed(r)) {
-      std::vector<PyRef*> refs{r};
       Py_INCREF(r);
       nb::object keep = nb::steal(reinterpret_cast<PyObject*>(r));
-      if (!wait_in_order(refs, deadline_of(nb::borrow(args[1])))) return Py_NewRef(timed_out);
+      if (!wait_in_order(&r, 1, deadline_of(nb::borrow(args[1])))) return Py_NewRef(timed_out);
     }
     PyObject* value = decode_object(r->object);
     if (value) note_result(r);
