@@ -63,7 +63,7 @@ class Direct:
     def __init__(self, value, transport, actor):
         self.rest, tensors = _taken_out(value, registry.info(transport).data_type)
         self.token = _core.put(b"")  # goes with the result: gone when nobody has a ref of that
-        self.transport, self.actor, self.name = transport, actor, self.token.hex()
+        self.transport, self.actor, self.name = transport, actor, self.token.hex()  # pyright: ignore[reportAttributeAccessIssue]  an ObjectRef
         self.has_tensors = bool(tensors)
         primary = _Primary(tensors, actor, transport, None)
         manager = registry.manager(transport)
@@ -328,16 +328,16 @@ def _receiving(number, method):
     if inspect.isgeneratorfunction(method):
 
         @functools.wraps(method)
-        def receiving(*args, **kwargs):
+        def yielding(*args, **kwargs):
             args, kwargs = found(args, kwargs)
             return (yield from method(*args, **kwargs))
 
-    else:
+        return _like(yielding, method)
 
-        @functools.wraps(method)
-        def receiving(*args, **kwargs):
-            args, kwargs = found(args, kwargs)
-            return method(*args, **kwargs)
+    @functools.wraps(method)
+    def receiving(*args, **kwargs):
+        args, kwargs = found(args, kwargs)
+        return method(*args, **kwargs)
 
     return _like(receiving, method)
 

@@ -175,7 +175,7 @@ def info(name):
         )
     import torch
 
-    return TransportManagerInfo(*DEFAULT_TRANSPORTS[name], torch.Tensor)
+    return TransportManagerInfo(*DEFAULT_TRANSPORTS[name], torch.Tensor)  # pyright: ignore[reportCallIssue]
 
 
 def manager(name) -> TensorTransportManager:
