@@ -39,10 +39,10 @@ def kill(actor: ActorHandle[Any] | type[Any], *, no_restart: bool = True) -> Non
     def end():
         s.placement.kill(link, why, no_restart)
 
-    if s.settings["kept"]:
-        from rayshim.journal import rerun
+    if s.settings["journal"]:
+        from rayshim.journal import journal
 
-        rerun.kill(link, end, sys._getframe(1))
+        journal.kill(link, end, sys._getframe(1))
     else:
         end()
 

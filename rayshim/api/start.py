@@ -191,14 +191,14 @@ def init(
             return RayContext(there) if isinstance(there, session.Session) else there
     placement = placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
     order, budget = arguments.check_order(ordering), arguments.budget(patience)
-    kept = replayed = None
+    journal_path = replayed = None
     record, replay = (
         (record, replay) if record or replay else (os.environ.get("RAYSHIM_RECORD"), os.environ.get("RAYSHIM_REPLAY"))
     )
     if record or replay:
-        from rayshim.journal import rerun
+        from rayshim.journal import journal
 
-        kept, replayed, seed, order = rerun.prepare(record, replay, seed, order)
+        journal_path, replayed, seed, order = journal.prepare(record, replay, seed, order)
     if digest not in (True, False, "full"):
         raise ValueError(f"init(digest={digest!r}) at {calling()}: must be True, False or 'full'")
     arguments.check(num_cpus, num_gpus, object_store_memory, resources, labels, namespace, placement, accepted)
@@ -222,7 +222,7 @@ def init(
         "seed": seed,
         "ordering": order,
         "digest": bool(digest),
-        "kept": kept and (kept, replayed),
+        "journal": journal_path and (journal_path, replayed),
         "node": node,
         "labels": arguments.node_labels(labels, node),
         "alias": "rayshim.session.alias" in sys.modules and sys.modules["rayshim.session.alias"].is_installed(),
@@ -246,8 +246,8 @@ def init(
         preload=slow_imports(),
         ordering=order,
         patience=budget,
-        digesting=_digesting(kept is not None, digest),
-        keeping=kept is not None,
+        digesting=_digesting(journal_path is not None, digest),
+        keeping=journal_path is not None,
         spilling=arguments.spilling(object_spilling_directory, accepted),
         **of_kind,
     )
@@ -261,9 +261,11 @@ def init(
     return RayContext(made)
 
 
-def _digesting(kept, digest):
+def _digesting(has_journal, digest):
     """What the digest reads of the values that pass, as reactor's Driver wants it."""
-    return _core.Digest.FULL if kept or digest == "full" else _core.Digest.SAMPLED if digest else _core.Digest.NONE
+    return (
+        _core.Digest.FULL if has_journal or digest == "full" else _core.Digest.SAMPLED if digest else _core.Digest.NONE
+    )
 
 
 @session.changes
@@ -291,10 +293,10 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     ended = session.end()
     ended.driver.stop()
     ended.placement.end()
-    if ended.settings["kept"]:
-        from rayshim.journal import rerun
+    if ended.settings["journal"]:
+        from rayshim.journal import journal
 
-        rerun.end(ended.settings)
+        journal.end(ended.settings)
     if ended.screen is not None:
         ended.screen.end()
 

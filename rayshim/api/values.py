@@ -106,9 +106,9 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
 def _in_time(read, refs, timeout, late):
     """`read(refs, timeout)`, which gives `late` when the time was not enough; in a run that is recorded, or follows a record, the journal keeps
     whether it was."""
-    if session.current is None or not session.current.settings["kept"]:
+    if session.current is None or not session.current.settings["journal"]:
         return read(refs, timeout)
-    return orders.get_kept(read, refs, timeout, late, sys._getframe(2))
+    return orders.journaled_get(read, refs, timeout, late, sys._getframe(2))
 
 
 def _is_compiled(ref):
@@ -211,10 +211,10 @@ def wait(
         _core.count_physical()
     if (
         session.current is not None
-        and session.current.settings["kept"]
+        and session.current.settings["journal"]
         and all(isinstance(ref, ObjectRef) for ref in refs)
     ):
-        return orders.wait_kept(refs, num_returns, timeout, sys._getframe(1))
+        return orders.journaled_wait(refs, num_returns, timeout, sys._getframe(1))
     try:
         if timeout is None and _core.logical() and session.current.settings["ordering"] != "arrival":
             return orders.wait(refs, num_returns, sys._getframe(1))  # pyright: ignore[reportReturnType]

@@ -22,9 +22,9 @@ def cancel_ref(ref, force, recursive):
         if _core.cancel(ref, recursive) == _core.Cancelled.RUNNING and not of_actor:
             s.placement.interrupt(ref, force)
 
-    if s.settings["kept"]:
-        from rayshim.journal import rerun
+    if s.settings["journal"]:
+        from rayshim.journal import journal
 
-        rerun.cancel(ref, end, sys._getframe(2))
+        journal.cancel(ref, end, sys._getframe(2))
     else:
         end()

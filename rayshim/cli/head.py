@@ -85,7 +85,7 @@ def _started(options):
         "seed": None,
         "ordering": order,
         "digest": True,
-        "kept": None,
+        "journal": None,
         "node": node,
         "labels": arguments.node_labels(options["labels"], node),
         "alias": False,

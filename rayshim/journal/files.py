@@ -1,4 +1,4 @@
-"""The files of a journal (see rayshim.journal.rerun): writes lines, reads them, and checks them.
+"""The files of a journal (see rayshim.journal.journal): writes lines, reads them, and checks them.
 
 Each line ends with a checksum of itself and of all earlier lines of its file, so that changed, lost, duplicated and moved lines are detected. If
 the run ended normally, its journal has a file `end.json` with the number of lines and the last checksum of each file. Without this file the
@@ -19,11 +19,11 @@ _END = "end.json"
 
 
 class Writer:
-    """Appends lines to one file of a record. Thread-safe; after a fork it is the parent's alone."""
+    """Appends lines to one file of a journal. Thread-safe; after a fork only the parent may write."""
 
     def __init__(self, path):
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        self._lock, self._sum = allocate_lock(), 0  # not threading's: a recorded run puts others there
+        self._lock, self._sum = allocate_lock(), 0  # not threading's: a recorded run replaces those
 
     def write(self, entry):
         body = json.dumps(entry).encode()
@@ -33,7 +33,7 @@ class Writer:
 
 
 def end(path):
-    """The recorded run has ended in order, and nobody writes to the record any more."""
+    """Writes `end.json`: the recorded run has ended normally, and no process writes to the journal any more."""
     ends = {name: _end_of(os.path.join(path, name)) for name in _files(path)}
     _write_json(os.path.join(path, _END), ends)
 
@@ -52,24 +52,24 @@ def _end_of(path):
 
 
 def write_run(path, run):
-    """Writes `run.json`: what `init` was told."""
+    """Writes `run.json`: the program and the arguments of `init`."""
     _write_json(os.path.join(path, "run.json"), run)
 
 
 def read_run(path):
-    """What `write_run` was given. OSError if it is not there, ReplayError if it is damaged."""
+    """The dict that `write_run` was given. OSError if there is none, ReplayError if it is damaged."""
     return _read_json(os.path.join(path, "run.json"))
 
 
 def is_complete(path):
-    """Whether the recorded run was ended in order."""
+    """Whether the recorded run ended normally."""
     return os.path.exists(os.path.join(path, _END))
 
 
 def lines(path):
-    """The entries of the record at `path`, file by file, each with "where": "file:line". ReplayError for a damaged one.
+    """The entries of the journal at `path`, file by file, each with "where": "file:line". ReplayError for a damaged journal.
 
-    Of a line that was being written when its process was killed: nothing.
+    A line that was being written when its process was killed is left out.
     """
     ends = _read_json(os.path.join(path, _END)) if is_complete(path) else None
     there = _files(path)
@@ -146,7 +146,7 @@ def _damaged(path, number, what):
     return ReplayError(f"the journal cannot be read: {where} {what}. Record the run again, or replay an undamaged copy")
 
 
-# ---- what each line must be
+# ---- the format of each line
 
 
 def _count(value):

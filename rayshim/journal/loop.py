@@ -23,7 +23,7 @@ from collections import deque
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from rayshim.errors.exceptions import ReplayError
-from rayshim.journal.inside import PATIENCE, Inside
+from rayshim.journal.interleaving import PATIENCE, Interleaving
 
 
 # The futures and tasks of a loop are made in the same order in every run. By their numbers they have the same order in sets too, which is
@@ -49,27 +49,27 @@ class _Timer(asyncio.TimerHandle):
     __slots__ = ("number",)
 
 
-class RecordedLoop(Inside, asyncio.SelectorEventLoop):
-    """An event loop that writes what comes into it, or lets in what a record has.
+class JournaledLoop(Interleaving, asyncio.SelectorEventLoop):
+    """An event loop that writes arriving events to the journal, or lets them in when the journal has them.
 
     Arguments:
         selector: with an attribute `replay`, which is set to the loop in a replay.
-        write: in a recorded run, called with a dict for each line of the record; else None.
+        write: in a recorded run, called with a dict for each line of the journal; else None.
         rounds: in a replay, [(callbacks run before, names of what came in)], of each round.
         answers: in a replay, what `physically` gave, in order.
         interrupted: in a replay, the tags of the calls that were cancelled before they ended.
-        finished: called when all of the record has been done again.
-        parted: called with the ReplayError of a program that no longer matches its record. Nothing runs from then on.
+        finished: called when all of the journal has been repeated.
+        diverged: called with the ReplayError of a program that no longer matches its journal. Nothing runs from then on.
     """
 
-    def __init__(self, selector, write=None, rounds=(), answers=(), interrupted=(), finished=None, parted=None):
-        self._write, self._on_finished, self._on_parted = write, finished, parted
+    def __init__(self, selector, write=None, rounds=(), answers=(), interrupted=(), finished=None, diverged=None):
+        self._write, self._on_finished, self._on_diverged = write, finished, diverged
         self._rounds, self._answers = deque(r for r in rounds if r[1]), deque(answers)
         self._last = rounds[-1][0] if rounds else -1  # callbacks run before the last round
         self._ran = 0  # callbacks
         self._futures = self._timers = self._watched = self._unnamed = 0  # how many there were; tasks are futures
         self._arrived = deque()  # (name, handle) from other threads, and of this one
-        self._here = {}  # in a replay: name -> handles that have come and are not yet let in
+        self._actors = {}  # in a replay: name -> handles that have come and are not yet let in
         self._sockets = []  # (name, handle) found ready at the last look
         self._socket_names = WeakKeyDictionary()  # handle -> name
         self._timer_of = WeakValueDictionary()  # number -> _Timer
@@ -139,7 +139,7 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
             self._sockets.append((self._socket_names[handle], handle))
 
     async def physically(self, coroutine):
-        """Awaits `coroutine`, which is the runtime's own and looks at the outside, in another loop. Its value goes into the record, as JSON;
+        """Awaits `coroutine`, which is the runtime's own and looks at the outside, in another loop. Its value goes into the journal, as JSON;
         a replay gives the recorded one."""
         if self._other is None:
             self._other = asyncio.new_event_loop()
@@ -190,7 +190,7 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
             names = self._rounds.popleft()[1]
             self._ready.extend([self._wait_for(name) for name in names])
         elif self._rounds and (self._rounds[0][0] < self._ran or not self._ready):
-            self._part(
+            self._diverge(
                 f"{_told(self._rounds[0][1][0])} arrived after {self._rounds[0][0]} callbacks in the recorded run, and {self._ran} have run now"
             )
         elif not self._rounds and (self._ran > self._last or not self._ready):
@@ -200,19 +200,19 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
         kind, number = name
         timer = self._timer_of.get(number) if kind == "timer" else None
         if (kind == "timer" and (timer is None or timer._cancelled)) or (kind == "future" and number >= self._futures):
-            self._part(f"{_told(name)} arrived in the recorded run, but does not exist now")
+            self._diverge(f"{_told(name)} arrived in the recorded run, but does not exist now")
         while True:
             for found, handle in self._sockets:
                 if found == name:
                     return handle
             while self._arrived:
                 found, handle = self._arrived.popleft()
-                self._here.setdefault(found, deque()).append(handle)
-            if self._here.get(name):
-                handles = self._here[name]
+                self._actors.setdefault(found, deque()).append(handle)
+            if self._actors.get(name):
+                handles = self._actors[name]
                 handle = handles.popleft()
                 if not handles:
-                    del self._here[name]
+                    del self._actors[name]
                 return handle
             until = None
             if kind == "timer":
@@ -256,13 +256,13 @@ class RecordedLoop(Inside, asyncio.SelectorEventLoop):
             if self._sockets:
                 time.sleep(0.001)
 
-    def _part(self, what):
-        self._on_parted(ReplayError(f"the program no longer matches its journal: in the actor's event loop, {what}"))
+    def _diverge(self, what):
+        self._on_diverged(ReplayError(f"the program no longer matches its journal: in the actor's event loop, {what}"))
         self._halt()
 
     @property
     def at_end(self):
-        """Whether nothing is left of the record but what came last."""
+        """Whether only the last recorded event is left."""
         return not self._rounds
 
     def patience(self):

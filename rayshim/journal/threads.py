@@ -23,7 +23,7 @@ from rayshim.journal import files, turns  # noqa: F401  the runtime's own locks 
 from rayshim.session import futures
 
 _sleep, _monotonic = time.sleep, time.monotonic
-_here = None  # the RecordedTurns of this process
+_actors = None  # the JournaledTurns of this process
 
 
 class Lock:
@@ -35,7 +35,7 @@ class Lock:
         self._lock, self._waiting = allocate_lock(), deque()
 
     def acquire(self, blocking=True, timeout=-1):
-        hand = None if _here is None else _here.hand()
+        hand = None if _actors is None else _actors.hand()
         if hand is None or not blocking or (timeout != -1 and not 0 < timeout <= threading.TIMEOUT_MAX):
             return self._lock.acquire(blocking, timeout)
         if self._lock.acquire(False):
@@ -46,7 +46,7 @@ class Lock:
             if self._lock.acquire(False):  # one that takes no turns has released it just now
                 self._wait_no_more(hand)
                 return True
-            woken = _here.block(until)
+            woken = _actors.block(until)
             self._wait_no_more(hand)
             if self._lock.acquire(False):
                 return True
@@ -54,14 +54,14 @@ class Lock:
                 return False
 
     def release(self):
-        if _here is not None:
-            _here.hand()
+        if _actors is not None:
+            _actors.hand()
         self._lock.release()
         try:
             hand = self._waiting.popleft()
         except IndexError:
             return
-        _here.wake(hand)
+        _actors.wake(hand)
 
     def _wait_no_more(self, hand):
         try:
@@ -91,22 +91,21 @@ class Slot:
 
     def put(self, call):
         self._call = call
-        _here._wake(self._hand)
+        _actors._wake(self._hand)
 
     def get(self):
-        self._hand = _here.hand()
-        _here.block()
+        self._hand = _actors.hand()
+        _actors.block()
         return self._call
 
 
 def outside(function):
     """`function()`, which waits for or asks something outside, without the turn if this thread has one."""
-    return function() if _here is None else _here.outside(function)
+    return function() if _actors is None else _actors.outside(function)
 
 
 def know_locks():
-    """Before the modules of a program are imported, so that a lock which one of them makes then is known, too: of one that is not, the record can not
-    tell who gets it."""
+    """Replaces the lock types, before the program's modules are imported: the journal has the order in which threads get these locks only."""
     _thread.allocate_lock = _thread.allocate = threading.Lock = threading._allocate_lock = Lock
     threading._CRLock = None  # RLock() is made of the above
     functools.RLock = threading.RLock
@@ -116,8 +115,8 @@ def know_locks():
 
 def install(turns):
     """From now on what threads of this process wait in is known to `turns`; its locks were since `know_locks`."""
-    global _here
-    _here = turns
+    global _actors
+    _actors = turns
     hands = weakref.WeakKeyDictionary()  # Thread -> Hand
 
     def start(real):

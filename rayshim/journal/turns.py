@@ -34,7 +34,7 @@ from reactor import _core
 
 from rayshim.errors.exceptions import ReplayError
 from rayshim.errors.sites import is_users
-from rayshim.journal.inside import PATIENCE, Inside
+from rayshim.journal.interleaving import PATIENCE, Interleaving
 
 _SLICE = 0.005  # seconds of a turn that others wait for
 _LINES = 100  # between two looks at the clock
@@ -54,26 +54,26 @@ class Hand:
         self.waits = 0  # how often it has waited
         self.waiting = self.woken = False  # in `block`; and it was not the time that ended that
         self.away = self.ended = False
-        self.counted = 0  # of its steps in this turn, those in RecordedTurns._steps
+        self.counted = 0  # of its steps in this turn, those in JournaledTurns._steps
         self.within = False  # code of this module, whose steps are none
         self.joining = []  # Hands that wait for its end
         self.ident = self.tid = self.clock = None
 
 
-class RecordedTurns(Inside):
+class JournaledTurns(Interleaving):
     """The turns of an actor's threads.
 
     Arguments:
-        write: in a recorded run, called with a dict for each line of the record; else None.
+        write: in a recorded run, called with a dict for each line of the journal; else None.
         lines: in a replay, the recorded lines of the turns, in order.
         answers: in a replay, what `physically` gave, in order.
         interrupted: in a replay, the tags of the calls that were cancelled.
-        finished: called when all of the record has been done again.
-        parted: called with the ReplayError of a program that no longer matches its record. Nothing runs from then on.
+        finished: called when all of the journal has been repeated.
+        diverged: called with the ReplayError of a program that no longer matches its journal. Nothing runs from then on.
     """
 
-    def __init__(self, write=None, lines=(), answers=(), interrupted=(), finished=None, parted=None):
-        self._write, self._on_finished, self._on_parted = write, finished, parted
+    def __init__(self, write=None, lines=(), answers=(), interrupted=(), finished=None, diverged=None):
+        self._write, self._on_finished, self._on_diverged = write, finished, diverged
         self._then = {line["turn"]: line for line in lines if "hand" in line}
         self._to_come = {}  # turn -> names of what came in at its end
         for line in lines:
@@ -204,7 +204,7 @@ class RecordedTurns(Inside):
             self._come_back(hand)
 
     def physically(self, function):
-        """`function()`, which is the runtime's own and looks at the outside. Its value goes into the record, as JSON; a replay gives the recorded one."""
+        """`function()`, which is the runtime's own and looks at the outside. Its value goes into the journal, as JSON; a replay gives the recorded one."""
         value = self.outside(function)
         if self._write is not None:
             self._write({"answered": value})
@@ -368,18 +368,18 @@ class RecordedTurns(Inside):
         ended, self._ended = self._ended, None
         then = self._then.get(self._turn)
         if ended and then and any(ended[key] != then[key] for key in ("hand", "how")):
-            return self._part(
+            return self._diverge(
                 f"turn {self._turn} of its threads ended differently: in the recorded run {_told(then)}, now {_told(ended)}"
             )
         names = self._to_come.get(self._turn, ())
         while names:
             if names[0] not in self._arrived:
                 if not self._can_come(*names[0]):
-                    self._part(f"one of its threads waited for {names[0]} in the recorded run, and does not now")
+                    self._diverge(f"one of its threads waited for {names[0]} in the recorded run, and does not now")
                 return False
             name = names.popleft()
             if not self._arrived.pop(name)():  # pyright: ignore[reportCallIssue]
-                return self._part(f"one of its threads waited for {name} in the recorded run, and does not now")
+                return self._diverge(f"one of its threads waited for {name} in the recorded run, and does not now")
         if self._turn >= self._last and not self.finished:
             self.finished = True
             self._on_finished()
@@ -390,7 +390,7 @@ class RecordedTurns(Inside):
 
     @property
     def halted(self):
-        """Whether it has come to the end of the record, or parted from it: nothing runs any more."""
+        """Whether the journal has ended, or the program no longer matches it: nothing runs any more."""
         return self._halted
 
     def _can_come(self, kind, number=None, waits=None):
@@ -400,12 +400,12 @@ class RecordedTurns(Inside):
 
     @property
     def at_end(self):
-        """Whether this is the turn that the record's run did not come to the end of."""
+        """Whether this is the turn that did not end in the recorded run."""
         return self._turn > self._last
 
-    def _part(self, what):
+    def _diverge(self, what):
         self._halted = True
-        self._on_parted(ReplayError(f"the program no longer matches its journal: in the actor, {what}"))
+        self._on_diverged(ReplayError(f"the program no longer matches its journal: in the actor, {what}"))
         return False
 
     def fork(self):

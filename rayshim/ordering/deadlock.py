@@ -23,10 +23,14 @@ def stuck(me):
 
     A cycle counts when two checks in a row find the same one. Then the call with the highest number raises.
     """
-    if session.current.settings["kept"] and session.current.driver is not None and session.current.settings["kept"][1]:
-        from rayshim.journal import following
+    if (
+        session.current.settings["journal"]
+        and session.current.driver is not None
+        and session.current.settings["journal"][1]
+    ):
+        from rayshim.journal import replaying
 
-        if (error := following.stopped(me)) is not None:
+        if (error := replaying.error_of_wait(me)) is not None:
             return error
     waits = _core.waits(me)
     found = cycle(waits, me)

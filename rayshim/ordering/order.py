@@ -112,9 +112,9 @@ def say_at_end():
         )
 
 
-def get_kept(read, refs, timeout, late, frame):
-    """What `read(refs, timeout)` gives or raises, in a run that is recorded, or follows a record: whether it is `late` is kept."""
-    from rayshim.journal import rerun
+def journaled_get(read, refs, timeout, late, frame):
+    """`read(refs, timeout)` in a run with a journal. The journal has whether its result was `late`."""
+    from rayshim.journal import journal
 
     got = []  # (value, what was raised)
 
@@ -129,11 +129,11 @@ def get_kept(read, refs, timeout, late, frame):
         value, error = got[0]
         return "timed out" if error is None and value is late else "in time"
 
-    def again(answer):
+    def repeat(answer):
         if answer != "timed out":
             take(None)
 
-    if rerun.kept().answered("get", rerun.site(frame), ask, again) == "timed out":
+    if journal.current().answered("get", journal.site(frame), ask, repeat) == "timed out":
         return late
     value, error = got[0]
     if error is not None:
@@ -141,9 +141,9 @@ def get_kept(read, refs, timeout, late, frame):
     return value
 
 
-def wait_kept(refs, num_returns, timeout, frame):
-    """`wait` in a run with a journal. The journal keeps the positions of the ready refs in the list."""
-    from rayshim.journal import rerun
+def journaled_wait(refs, num_returns, timeout, frame):
+    """`wait` in a run with a journal. The journal has the positions of the ready refs in the list."""
+    from rayshim.journal import journal
 
     def ask():
         if timeout is None and session.current.settings["ordering"] != "arrival":
@@ -152,11 +152,11 @@ def wait_kept(refs, num_returns, timeout, frame):
             ready = _core.wait(refs, num_returns, timeout)[0]
         return [refs.index(ref) for ref in ready]
 
-    def again(answer):
+    def repeat(answer):
         if answer:
             _core.wait([refs[i] for i in answer], len(answer), None)
 
-    chosen = rerun.kept().answered("wait", rerun.site(frame), ask, again)
+    chosen = journal.current().answered("wait", journal.site(frame), ask, repeat)
     return [refs[i] for i in chosen], [ref for i, ref in enumerate(refs) if i not in set(chosen)]
 
 

@@ -17,7 +17,7 @@ import zlib
 from collections import Counter
 
 import rayshim
-from rayshim.journal import following
+from rayshim.journal import replaying
 from rayshim.tests.runs import outcome
 
 SECONDS = 60
@@ -211,7 +211,7 @@ def replayed(path, expected):
 
 
 def main(count, seed=0):
-    following._QUIET = following._PATIENCE = 5.0
+    replaying._QUIET = replaying._PATIENCE = 5.0
     found, failed = Counter(), []
     with tempfile.TemporaryDirectory() as directory:
         source = os.path.join(directory, "run")

@@ -13,7 +13,7 @@ import pytest
 
 import rayshim
 from rayshim.cli import main
-from rayshim.journal import files, following
+from rayshim.journal import files, replaying
 from rayshim.tests import record_mutants
 from rayshim.tests.runs import outcome
 
@@ -47,8 +47,8 @@ def refused(path):
 
 @pytest.mark.parametrize("seed", range(1000, 1024))
 def test_a_mutant_is_replayed_or_told(recorded, seed, tmp_path, monkeypatch):
-    monkeypatch.setattr(following, "_QUIET", 5.0)
-    monkeypatch.setattr(following, "_PATIENCE", 5.0)
+    monkeypatch.setattr(replaying, "_QUIET", 5.0)
+    monkeypatch.setattr(replaying, "_PATIENCE", 5.0)
     record_mutants.mutant(recorded[0], tmp_path / "mutant", random.Random(seed))
     record_mutants.replayed(tmp_path / "mutant", recorded[1])
 

@@ -27,7 +27,7 @@ class _Watched(selectors.DefaultSelector):
     """An event loop's selector. It tells the core when all groups of the actor are event loops that wait without a timeout."""
 
     waiting = set()  # noqa: RUF012
-    replay = None  # rayshim.journal.loop.RecordedLoop, in a replay
+    replay = None  # rayshim.journal.loop.JournaledLoop, in a replay
 
     def select(self, timeout=None):
         if timeout is not None:
@@ -57,7 +57,7 @@ def make(info, how, constructor, recorded=None):
         info: the ClassInfo.
         how: dict of the actor's options: concurrency (max_concurrency), groups ({name: limit}),
             out_of_order (allow_out_of_order_execution).
-        recorded: in a run with a journal: (group, selector, function to call with a ReplayError) -> rayshim.journal.loop.RecordedLoop.
+        recorded: in a run with a journal: (group, selector, function to call with a ReplayError) -> rayshim.journal.loop.JournaledLoop.
 
     Returns (instance, whether its calls are passed to groups, the lane of each method: see reactor/_core/aside.h).
     """
@@ -74,7 +74,7 @@ def make(info, how, constructor, recorded=None):
     elif has_threads(how, info.is_async):
         turns, threads = recorded.turns(functools.partial(_refuse, _groups.values())) if recorded else None, Threads
         if turns:
-            from rayshim.worker.recorded_threads import RecordedThreads
+            from rayshim.worker.journaled_threads import RecordedThreads
 
             threads = functools.partial(RecordedThreads, turns)
         _groups[""] = threads(limit or 1)

@@ -31,15 +31,15 @@ def create(number, args, kwargs):
     s.placement.prepare(number, facts, cpus(facts))
     if s.broken is not None:
         raise s.broken
-    if s.settings["kept"]:
-        from rayshim.journal import rerun
+    if s.settings["journal"]:
+        from rayshim.journal import journal
 
         facts = {**facts, "restarts": (s.record or facts).get("restarts", 0)}
-        rerun.to_be(facts)
+        journal.before_creation(facts)
     info = _core.get_one(_info_ref(facts), None)
     side = None
-    if s.settings["kept"] and s.placement.others_run:
-        side = rerun.Side(
+    if s.settings["journal"] and s.placement.others_run:
+        side = journal.ConcurrentActor(
             facts, info.is_async, has_threads(how, info.is_async)
         )  # before the modules of the actor create locks
     cls = _imported(cls_ref, f"actor with name {facts['class_name']}")
@@ -65,7 +65,7 @@ def create(number, args, kwargs):
         around = _with_tensors(number, how.get("transports"), around)
     made = {name: builtin_methods.bind(instance, name, method[5], around) for name, method in info.methods.items()}
     script = (
-        rerun.came_to_be(facts, handed_on) if s.settings["kept"] else None
+        journal.created(facts, handed_on) if s.settings["journal"] else None
     )  # tags of its calls in their recorded order
     return list(made.values()), handed_on, lanes, _name_in_every_run(facts), script
 

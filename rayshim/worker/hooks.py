@@ -55,7 +55,7 @@ def install(settings, role):
     if role == "zygote":
         global _recorded, _session_pid
         _session_pid = settings["session_pid"]
-        _recorded = settings["kept"][0] if settings["kept"] and not settings["kept"][1] else None
+        _recorded = settings["journal"][0] if settings["journal"] and not settings["journal"][1] else None
         import socket  # noqa: F401  imported here once, not in each worker
 
         kinds.kind(settings["placement"])
@@ -63,9 +63,9 @@ def install(settings, role):
         from rayshim.errors import exceptions  # noqa: F401
         from rayshim.worker import builtin_methods, concurrency, environment, interrupts  # noqa: F401
 
-        if settings["kept"]:
+        if settings["journal"]:
             from rayshim.journal.threads import know_locks
-            from rayshim.worker import recorded_threads  # noqa: F401  creates the runtime's own locks before `know_locks`
+            from rayshim.worker import journaled_threads  # noqa: F401  creates the runtime's own locks before `know_locks`
 
             know_locks()
 
@@ -83,10 +83,10 @@ def observe(placement):
     _core.set_tracing(settings["trace"])
     if settings["seed"] is not None:
         _core.set_hook("task_random", task_random)
-    if settings["kept"]:
-        from rayshim.journal import rerun
+    if settings["journal"]:
+        from rayshim.journal import journal
 
-        rerun.begin(settings, placement.others_run)
+        journal.begin(settings, placement.others_run)
 
 
 def begin(settings, record, own_gpus, setting):
@@ -160,9 +160,9 @@ def begin_driver(s):
 def died(facts):
     """The stored form of the reason of a death."""
     if _recorded:
-        from rayshim.journal import rerun
+        from rayshim.journal import journal
 
-        rerun.died(_recorded, facts)
+        journal.died(_recorded, facts)
     return {**facts, "actor": facts["actor"] and public(facts["actor"])}
 
 

@@ -3,7 +3,7 @@
 A journal is a directory: `run.json` (the program and the arguments of `init`), a file of JSON lines for each process, and `end.json` if the run was
 not killed (rayshim.journal.files). The lines are:
 
-    {"born": its ordinal, "life": how often it was made anew, "several": whether its calls run side by side}    an actor
+    {"born": its ordinal, "life": number of its restarts, "several": whether it runs several calls at once}    an actor was created
     {"made": tag, "name": ..., "site": "file:line"}                   a call was made there; by an actor with several calls at once, with "actor" and "life"
     {"began": tag, "actor": its ordinal or null, "life": ...}         a call began
     {"round": callbacks run before, "came": [[kind, number], ...], "actor": ..., "life": ..., "loop": its concurrency group}    of an event loop
@@ -34,48 +34,59 @@ import os
 import reprlib
 import signal
 import sys
+from typing import Any
 
 from reactor import _core
 
 from rayshim.errors.exceptions import ReplayError
 from rayshim.errors.sites import is_users
-from rayshim.journal import files, following
+from rayshim.journal import files, replaying
 from rayshim.journal.files import life
 from rayshim.session import session
 
 _FORMAT = 5
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 200
-_kept = None  # this process's Kept
-_deaths = None  # in the supervisor of a run that is recorded: files.Writer
-_facts = {}  # number of an actor made here -> its facts
-_tags = {}  # uid of the first result of a call made here -> the call's tag
+_journal: Any = None  # this process's Journal
+_deaths = None  # in the supervisor of a recorded run: files.Writer
+_facts = {}  # number of an actor that was created here -> its facts
+_tags = {}  # uid of the first result of a call that was made here -> the call's tag
 
 
 class Life:
-    """What a record has of one life of an actor: whether it began, the tags of its calls as they began, those that did not end with the number of
-    calls that each made, and how it ended: "kill", "signal" or None. If its calls ran side by side: the tags of all calls that it made, the rounds
-    of its event loops by concurrency group or the turns of its threads, and the answers that these got, by group, None for threads."""
+    """The journal's entries about one life of an actor, which a creation or a restart begins.
+
+    Attributes:
+        born: whether the actor was created.
+        script: tags of its calls, in the order in which they started.
+        halts: {tag of a call that did not end: number of the calls that it made}.
+        ended: "kill", "signal" or None.
+        concurrent: whether it ran several calls at once. Only then the following are set:
+        made: tags of all calls that it made.
+        rounds: {concurrency group: rounds of its event loop}. turns: turns of its threads.
+        answers: {concurrency group, or None for threads: answers to its questions about the outside}.
+    """
 
     def __init__(self):
-        self.born, self.script, self.halts, self.several, self.ended = False, [], {}, False, None
+        self.born, self.script, self.halts, self.concurrent, self.ended = False, [], {}, False, None
         self.made, self.rounds, self.turns, self.answers = [], {}, [], {}
 
 
-class Kept:
-    """The record of a run as one process writes it, or reads it.
+class Journal:
+    """The journal of a run in one process, which writes it, or reads it for a replay.
 
-    Arguments: path, the directory; replay, whether it is read; others_run, see rayshim.placement.interface.
+    Arguments: path, its directory; replay, whether it is read; others_run, see rayshim.placement.interface.
     """
 
     def __init__(self, path, replay, others_run):
         self.replay = replay
-        self.follows = (
-            replay and others_run
-        )  # whether this process waits for what the record says; else every call ends where it is made
-        self.several = None  # {"actor", "life"}, of this process's actor whose calls run side by side
+        # Whether this process waits for the recorded order of events. Without other processes each call ends where it is made.
+        self.enforces_order = replay and others_run
+        self.concurrent_actor: Any = (
+            None  # {"actor", "life"} of this process's actor, if that runs several calls at once
+        )
         self.outside = lambda function: function()
-        self.asked = {}  # caller's tag -> how many questions it has asked
+        self.asked = {}  # caller's tag -> number of questions that it has asked
         self.path, self.complete = path, replay and files.is_complete(path)
         if replay:
             self._read(path)
@@ -86,12 +97,12 @@ class Kept:
         self.answers = {}  # (caller's tag, n) -> line
         self.lives = {}  # (ordinal, life) -> Life
         self.began = set()  # tags
-        self.halts = {}  # tag of a call that went no further than some calls of its own -> their number
-        self.cancelled = set()  # tags that somebody cancelled
+        self.halts = {}  # tag of a call that did not end -> number of the calls that it made
+        self.cancelled = set()  # tags of calls that were cancelled
         self.interrupted = set()  # tags of calls of async and threaded actors that were cancelled before they ended
         self.outlived = set()  # tags of methods that were cancelled while they ran, which does not interrupt them
         ran, made = set(), {}
-        self.ends = {}  # what a replay may come to the end of: an actor's (ordinal, life), or None for tasks and the driver -> where its last line is
+        self.ends = {}  # an actor's (ordinal, life), or None for tasks and the driver -> place of its last line, "file:line"
         for line in files.lines(path):
             key = (line.get("actor"), line.get("life"))
             self.ends[key if key[0] is not None else None] = line["where"]
@@ -101,7 +112,7 @@ class Kept:
                     self.cancelled.add(tuple(line["answer"]))
             elif "born" in line:
                 life = self._life(line["born"], line["life"])
-                life.born, life.several = True, line["several"]
+                life.born, life.concurrent = True, line["several"]
             elif "made" in line:
                 caller = tuple(line["made"][:-1])
                 made[caller] = made.get(caller, 0) + 1
@@ -132,7 +143,7 @@ class Kept:
                     "kill" if line["killed"] else "signal" if line["status"] == signal.SIGKILL else None
                 )
         for key, life in self.lives.items():
-            life.halts = {tag: made.get(tag, 0) for tag in life.script if not life.several and (tag, key) not in ran}
+            life.halts = {tag: made.get(tag, 0) for tag in life.script if not life.concurrent and (tag, key) not in ran}
         of_actors = {tag for life in self.lives.values() for tag in life.script}
         self.halts = {tag: made.get(tag, 0) for tag in self.began - of_actors - ran}
 
@@ -140,12 +151,17 @@ class Kept:
         return self.lives.setdefault((ordinal, number), Life())
 
     def write(self, entry):
-        """Adds a line to the record; in a replay, nothing."""
+        """Adds a line to the journal; in a replay, nothing."""
 
-    def answered(self, kind, site, ask, again):
-        """The answer to a question of physical time, as JSON: `ask()` asks the clock; in a replay `again(answer)` brings about the one
-        that was recorded."""
-        caller = (*self.several.values(),) if self.several else _core.running_tag()  # pyright: ignore[reportGeneralTypeIssues]
+    def answered(self, kind, site, ask, repeat):
+        """The answer to a question that only physical time can answer, as JSON.
+
+        Arguments:
+            kind, site: "get", "wait", "kill" or "cancel", and the place in the program, "file:line".
+            ask: asks the clock and gives its answer, which the journal gets.
+            repeat: in a replay, called with the recorded answer: waits until that holds here, too.
+        """
+        caller = (*self.concurrent_actor.values(),) if self.concurrent_actor else _core.running_tag()
         n = self.asked[caller] = self.asked.get(caller, -1) + 1
         if not self.replay:
             answer = self.outside(ask)
@@ -160,10 +176,10 @@ class Kept:
             )
             raise ReplayError(
                 f"the program no longer matches its journal: here {kind} at {site}; in the journal {was} (operation {n} of caller {list(caller)})"
-                + ("" if then else self.end_told(None))
+                + ("" if then else self.where_it_ends(None))
             )
         try:
-            self.outside(lambda: again(then["answer"]))
+            self.outside(lambda: repeat(then["answer"]))
         except IndexError:
             raise ReplayError(
                 f"the program no longer matches its journal: {kind} at {site} has fewer refs than in the journal, whose answer is {then['answer']} "
@@ -171,8 +187,8 @@ class Kept:
             ) from None
         return then["answer"]
 
-    def end_told(self, key):
-        """For an error: where the record ends of the actor `key`, or of the driver and tasks; and why, if the recorded run was killed."""
+    def where_it_ends(self, key):
+        """For an error: where the journal of the actor `key`, or of the driver and tasks, ends; and why, if the recorded run was killed."""
         where = self.ends.get(key) or self.path
         return f". The journal ends at {where}" + (
             "" if self.complete else "; the recorded run was killed before it had ended"
@@ -180,9 +196,10 @@ class Kept:
 
 
 def prepare(record, replay, seed, ordering):
-    """In `init`, given one of the two paths: (path, is it replayed, seed, ordering). Makes the directory of a record, reads what a replay must repeat.
+    """Called by `init` with one of the two paths. Creates the directory of a new journal, or reads the settings of the recorded run.
 
-    Raises ValueError for both at once, a directory that is not empty, what is no record; ReplayError for a damaged one.
+    Returns (path, whether it is a replay, seed, ordering).
+    Raises ValueError for both paths at once, for a directory that is not empty, and for a path without a journal; ReplayError for a damaged journal.
     """
     if record and replay:
         raise ValueError(
@@ -222,32 +239,32 @@ def prepare(record, replay, seed, ordering):
 
 
 def begin(settings, others_run):
-    """In each process of a session that records or replays: from now on. others_run: see rayshim.placement.interface."""
-    global _kept
-    if not settings["kept"]:
-        _kept = None
+    """Opens the journal in a process of a session, if the session has one. others_run: see rayshim.placement.interface."""
+    global _journal
+    if not settings["journal"]:
+        _journal = None
         return
-    path, replay = settings["kept"]
-    _kept = Kept(path, replay, others_run)
-    if not _kept.replay:
+    path, replay = settings["journal"]
+    _journal = Journal(path, replay, others_run)
+    if not _journal.replay:
         hooks = {"made": _made, "began": _began, "executed": _executed}
     else:
-        hooks = following.hooks(_kept) if _kept.follows else {}
+        hooks = replaying.hooks(_journal) if _journal.enforces_order else {}
     for name, hook in {"result": _result, **hooks}.items():
         _core.set_hook(name, hook)
 
 
 def end(settings):
-    """In the driver, when all other processes of the session have ended."""
-    global _kept
-    if settings["kept"] and not settings["kept"][1]:
-        files.end(settings["kept"][0])
-    _kept = None
+    """Completes the journal: called in the driver when all other processes of the session have ended."""
+    global _journal
+    if settings["journal"] and not settings["journal"][1]:
+        files.end(settings["journal"][0])
+    _journal = None
 
 
-def kept():
-    """This process's Kept, or None."""
-    return _kept
+def current():
+    """This process's Journal, or None."""
+    return _journal
 
 
 def kill(link, end, frame):
@@ -258,16 +275,16 @@ def kill(link, end, frame):
         end()
         return alive
 
-    def again(alive):
-        if not _kept.follows:
+    def repeat(alive):
+        if not _journal.enforces_order:
             return end()
         if alive is not None:  # it had not ended by itself
-            victim = _kept.lives.get(tuple(alive))
+            victim = _journal.lives.get(tuple(alive))
             if victim and victim.born and victim.ended == "kill":
-                following.when_arrived(tuple(alive))
+                replaying.when_arrived(tuple(alive))
             end()
 
-    _kept.answered("kill", site(frame), ask, again)
+    _journal.answered("kill", site(frame), ask, repeat)
 
 
 def cancel(ref, end, frame):
@@ -277,104 +294,103 @@ def cancel(ref, end, frame):
         end()
         return _tags.get(ref.uid)
 
-    def again(tag):
+    def repeat(tag):
         tag = tag and tuple(tag)
-        if tag in _kept.began:
-            following.when_arrived(tag, ref)
+        if tag in _journal.began:
+            replaying.when_arrived(tag, ref)
         end()
 
-    _kept.answered("cancel", site(frame), ask, again)
+    _journal.answered("cancel", site(frame), ask, repeat)
 
 
-def to_be(facts):
-    """An actor is about to be made in this process."""
-    if _kept.follows and not (life(facts) in _kept.lives and _kept.lives[life(facts)].born):
-        following.halt(f"actor {facts['class_name']} was not made", life(facts))
+def before_creation(facts):
+    """Called before an actor is created in this process. In a replay, waits for ever if it was not created in the recorded run."""
+    if _journal.enforces_order and not (life(facts) in _journal.lives and _journal.lives[life(facts)].born):
+        replaying.halt(f"actor {facts['class_name']} was not made", life(facts))
 
 
-class Side:
-    """What a record has of the inside of an actor whose calls run side by side, which is about to be made in this process: what happens in its event
-    loops, or how its threads take turns.
+class ConcurrentActor:
+    """Records or repeats the order of events within an actor that runs several calls at once: callbacks of its event loops, turns of its threads.
 
-    Arguments: facts, the actor's; is_async, has_threads, whether it runs calls in event loops, or in threads.
+    It exists before the actor is created. Arguments: facts, the actor's; is_async, has_threads, whether it runs calls in event loops, or in threads.
     """
 
     def __init__(self, facts, is_async, has_threads):
         self._number, self._life = facts["number"], life(facts)
-        self._then = _kept.lives[self._life] if _kept.replay else None
+        self._then = _journal.lives[self._life] if _journal.replay else None
         self._whose = dict(zip(("actor", "life"), self._life))
         self._turns = None
         if is_async or has_threads:
-            _kept.several = self._whose  # pyright: ignore[reportAttributeAccessIssue]
-            if _kept.replay:
-                following.several(self._number, self._then)
+            _journal.concurrent_actor = self._whose
+            if _journal.replay:
+                replaying.expect_calls(self._number, self._then)
         if has_threads:
             from rayshim.journal.threads import install, outside
-            from rayshim.journal.turns import RecordedTurns
+            from rayshim.journal.turns import JournaledTurns
 
-            if _kept.replay:
-                self._turns = RecordedTurns(
+            if _journal.replay:
+                self._turns = JournaledTurns(
                     None,
                     self._then.turns,
                     self._then.answers.get(None, []),
-                    _kept.interrupted,
+                    _journal.interrupted,
                     self._finished,
-                    lambda error: self._parted(error),
+                    lambda error: self._diverged(error),
                 )
             else:
-                self._turns = RecordedTurns(self._writer())
+                self._turns = JournaledTurns(self._writer())
             install(self._turns)
-            _kept.outside = outside
+            _journal.outside = outside
 
     def _writer(self, **where):
-        return lambda line: _kept.write({**line, **self._whose, **where})
+        return lambda line: _journal.write({**line, **self._whose, **where})
 
     def _finished(self):
-        following.look(self._number)
-        following.all_halted(self._number)
+        replaying.progressed(self._number)
+        replaying.all_halted(self._number)
 
-    def loop(self, group, selector, parted):
-        """The RecordedLoop of a concurrency group; parted, a function that is called with a ReplayError."""
-        from rayshim.journal.loop import RecordedLoop
+    def loop(self, group, selector, diverged):
+        """The JournaledLoop of a concurrency group; diverged, a function that is called with a ReplayError."""
+        from rayshim.journal.loop import JournaledLoop
 
-        if not _kept.replay:
-            return RecordedLoop(selector, self._writer(loop=group))
+        if not _journal.replay:
+            return JournaledLoop(selector, self._writer(loop=group))
         then = self._then
-        made = RecordedLoop(
+        made = JournaledLoop(
             selector,
             None,
             then.rounds.get(group, []),
             then.answers.get(group, []),
-            _kept.interrupted,
+            _journal.interrupted,
             self._finished,
-            parted,
+            diverged,
         )
-        following.insides.setdefault(self._number, []).append(made)
+        replaying.interleavings.setdefault(self._number, []).append(made)
         return made
 
-    def turns(self, parted):
-        """The RecordedTurns of its threads; parted as for `loop`."""
-        self._parted = parted
-        if _kept.replay:
-            following.insides.setdefault(self._number, []).append(self._turns)
+    def turns(self, diverged):
+        """The JournaledTurns of its threads; diverged as for `loop`."""
+        self._diverged = diverged
+        if _journal.replay:
+            replaying.interleavings.setdefault(self._number, []).append(self._turns)
         return self._turns
 
 
-def came_to_be(facts, several):
-    """An actor was made in this process; `several`: its calls run side by side. Gives the tags of its calls in their recorded order,
-    or None."""
+def created(facts, several):
+    """Called after the creation of an actor in this process; `several`: it runs several calls at once. Returns the tags of its calls in the
+    recorded order, or None if this run is not a replay."""
     _facts[facts["number"]] = facts
-    if _kept.replay:
-        if _kept.follows:
-            following.born(facts)
-        return _kept.lives[life(facts)].script if life(facts) in _kept.lives else []
+    if _journal.replay:
+        if _journal.enforces_order:
+            replaying.created(facts)
+        return _journal.lives[life(facts)].script if life(facts) in _journal.lives else []
     ordinal, number = life(facts)
-    _kept.write({"born": ordinal, "life": number, "several": several})
+    _journal.write({"born": ordinal, "life": number, "several": several})
     return None
 
 
 def died(path, facts):
-    """In the supervisor of a run that is recorded in `path`: an actor has died."""
+    """Called in the supervisor of a recorded run after an actor's death. path: the journal's directory."""
     if facts["actor"] is not None:
         global _deaths
         _deaths = _deaths or files.Writer(os.path.join(path, "deaths.jsonl"))
@@ -390,7 +406,7 @@ def site(frame):
 
 
 def _whose(number):
-    """Of an actor made here, for a line of the record; of a task with number 0."""
+    """The fields "actor" and "life" of a line, for the actor of this number; None both for a task, whose number is 0."""
     ordinal, number_of_life = life(_facts[number]) if number in _facts else (None, None)
     return {"actor": ordinal, "life": number_of_life}
 
@@ -400,16 +416,16 @@ def _result(uid, tag):
 
 
 def _began(number, tag, how):
-    _kept.write({"began": tag, **_whose(number)})
+    _journal.write({"began": tag, **_whose(number)})
 
 
 def _made(tag, name):
-    _kept.write({"made": tag, "name": name, "site": site(sys._getframe(1)), **(_kept.several or {})})
+    _journal.write({"made": tag, "name": name, "site": site(sys._getframe(1)), **(_journal.concurrent_actor or {})})
 
 
 def _executed(number, method, tag, digest, args, value, cancelled):
     facts = _facts.get(number)
-    _kept.write(
+    _journal.write(
         {
             "ran": tag,
             **_whose(number),

@@ -284,7 +284,7 @@ def test_a_program_that_does_less_than_its_record_is_told(tmp_path):
     times = 2
     with pytest.raises(
         rayshim.exceptions.ReplayError,
-        match=r"no longer matches its journal: here get at .*test_rerun.py:\d+; in the journal this caller has no further operation",
+        match=r"no longer matches its journal: here get at .*test_journal.py:\d+; in the journal this caller has no further operation",
     ):
         outcome(program, replay=tmp_path / "run")
 

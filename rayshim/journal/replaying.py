@@ -1,0 +1,279 @@
+"""A replay's rules for calls that did not start or did not end in the recorded run, and for actors and calls that were killed or cancelled there.
+The rules are in rayshim.journal.journal."""
+
+import os
+import signal
+import threading
+import time
+from collections import deque
+from typing import Any
+
+from reactor import _core
+
+from rayshim.errors.exceptions import ReplayError
+from rayshim.journal.files import life
+from rayshim.session import session
+
+_ARRIVED = "arrived"
+_QUIET = 60.0  # seconds without any event after which a waiting driver gives up
+_BUSY = 0.1  # most processor time, as a share, that workers use while all of them wait
+_HALTED = "halted"
+_PATIENCE = 30.0  # seconds for a call or actor to reach the place where it was killed or cancelled
+_GRACE = 1.0  # seconds for the program itself to send the signal that ended a process
+_journal: Any = None  # rayshim.journal.journal.Journal
+_asking = False
+_quiet = []  # in the driver, while nothing happens: the result of `_activity`, and the time since when
+_actors = {}  # number of an actor of this process -> _Progress
+interleavings = {}  # number of an actor of this process with several calls at once -> JournaledLoop of each of its groups, or its JournaledTurns
+_calls_to_make = {}  # number of such an actor -> tags of the calls that it has still to make; a process has one such actor
+_calls_left = {}  # tag of a running call that did not end in the recorded run -> number of calls that it may still make
+_to_be_killed = set()  # actors of this process that a signal ended, and that have not reached that place yet
+
+
+class _Progress:
+    """How much of its recorded life an actor of this process has repeated."""
+
+    def __init__(self, number, key):
+        self.key, self.life = key, _journal.lives[key]
+        self.interleavings, self.calls_to_make = interleavings.get(number, []), _calls_to_make.get(number)
+        self.begun = self.ended = 0
+
+    def check(self):
+        if self.life.ended and self.begun == len(self.life.script) and self.ended == self.begun - len(self.life.halts):  # noqa: SIM102
+            if (
+                all(interleaving.finished for interleaving in self.interleavings)
+                and not self.calls_to_make
+                and not any(_calls_left.get(tag) for tag in self.life.halts)
+            ):
+                _tell_arrived(self.key)
+
+
+def hooks(journal):
+    """The core's hooks for a replay in this process, {name: function}."""
+    global _journal
+    _journal = journal
+    _actors.clear()
+    interleavings.clear()
+    _calls_to_make.clear()
+    _calls_left.clear()
+    _to_be_killed.clear()
+    _quiet.clear()
+    if session.current is not None and session.current.driver is None:
+        _tell_halted(0, None)  # another process may have had this slot
+    return {"began": _began, "makes": _before_call, "executed": _executed, "ended": _ended}
+
+
+def halt(what, key=None):
+    """Stops the running call here until it is interrupted, because its journal ends here.
+
+    Arguments: what, a sentence for the error, says which event the journal does not have; key, (ordinal, life) of the actor.
+    """
+    _, number = _core.running()
+    if key is None and number in _actors:
+        key = _actors[number].key
+    if (
+        key not in _journal.lives or _journal.lives[key].ended is None
+    ):  # else its end comes, and with it an answer for those who wait
+        _tell_halted(number, what + _journal.where_it_ends(key))
+    ref, _ = _core.request()
+    try:
+        _core.wait([ref], 1, None)
+    finally:
+        _tell_halted(number, None)  # it was interrupted
+
+
+def _tell_halted(number, what):
+    """Tells the driver why the actor `number`, or for 0 the task of this process, has stopped; with None, that it runs again."""
+    if session.current is not None:  # else the session has just ended
+        session.current.placement.post((_HALTED, number or -1 - _core.slot()), what)
+
+
+def all_halted(number):
+    """Tells the driver if all event loops of the actor, or its threads, have reached the end of their journal."""
+    progress = _actors.get(number)
+    if (
+        progress is not None
+        and progress.life.ended is None
+        and progress.interleavings
+        and all(interleaving.halted for interleaving in progress.interleavings)
+    ):
+        _tell_halted(
+            number,
+            "an actor that runs several calls at once has reached the end of its recorded calls"
+            + _journal.where_it_ends(progress.key),
+        )
+
+
+def error_of_wait(me):
+    """A ReplayError if the driver waits for a result that can never come, else None. `me`: the waiting call, see `_core.waits`."""
+    global _asking
+    if _asking:  # the wait is that for the answers to what is asked here
+        return None
+    _asking = True
+    try:
+        return _error_of_wait(me)
+    finally:
+        _asking = False
+
+
+def _error_of_wait(me):
+    halted = {key: what for key, what in session.current.placement.posted(_HALTED, timeout=5).items() if what}
+    if what := _halted_call(_core.waits(), me, {key[1]: what for key, what in halted.items()}):
+        why = (
+            "the program no longer matches its journal: it waits for a result that the recorded run never had"
+            if _journal.complete
+            else "the journal ends before the result that the program waits for"
+        )
+        return ReplayError(f"{why}: {what}")
+    made, used = _activity()
+    now = time.monotonic()
+    if not _quiet or _quiet[0] != made or used - _quiet[1] > _BUSY * (now - _quiet[2]) + _BUSY:
+        _quiet[:] = [made, used, now]
+    elif now > _quiet[2] + _QUIET:
+        seen = "".join(f"\n  {what}" for what in halted.values())
+        return ReplayError(
+            f"the program no longer matches its journal: no call has started or ended for {_QUIET:g} s, and the program still waits for a result{_journal.where_it_ends(None)}{seen}"
+        )
+    return None
+
+
+def _halted_call(waits, me, halted):
+    """The sentence about a stopped call for which `me` waits, directly or through other calls; None if there is none."""
+    serving = {actor: waiter for waiter, (_, actor, *_) in waits.items() if actor}
+    open_, seen = [me], {me}
+    while open_:
+        for _, runner, actor in waits.get(open_.pop(), (0, 0, ()))[2]:
+            if what := halted.get(actor or -1 - (runner & 0xFFFF)) if actor or runner >= 0 else None:
+                return what
+            to = runner if runner >= 0 else serving.get(actor)
+            if to is not None and to not in seen:
+                seen.add(to)
+                open_.append(to)
+    return None
+
+
+def _activity():
+    """(values that change with each call that is made or ends, seconds of processor time that the workers have used)"""
+    used = 0
+    for worker in session.current.placement.state(timeout=5)["workers"]:
+        try:
+            with open(f"/proc/{worker['pid']}/stat") as file:
+                used += sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+        except OSError:
+            pass  # it has just ended
+    return (_core.counters()["calls_total"], _core.digest()), used / os.sysconf("SC_CLK_TCK")
+
+
+def created(facts):
+    """Called when an actor of this process was created or restarted."""
+    progress = _actors[facts["number"]] = _Progress(facts["number"], life(facts))
+    if facts.get("restarts"):
+        _tell_halted(facts["number"], None)
+    if progress.life.ended == "signal":
+        _to_be_killed.add(progress.key)
+    progress.check()
+
+
+def expect_calls(number, life):
+    """Called before the creation of an actor that runs several calls at once: `life` has the tags of the calls that it will make."""
+    _calls_to_make[number] = deque(life.made)
+
+
+def progressed(number):
+    """Called when an event loop, a thread or a call of an actor of this process has repeated all of its journal."""
+    if number in _actors:
+        _actors[number].check()
+
+
+def when_arrived(what, ref=None):
+    """Waits until the call of a tag, or the actor of an (ordinal, life), has reached the place where it was ended in the recorded run, or until
+    `ref` is done. ReplayError after `_PATIENCE` seconds."""
+    deadline = time.monotonic() + _PATIENCE
+    while not (ref is not None and ref.done()) and (_ARRIVED, what) not in session.current.placement.posted(_ARRIVED):
+        if time.monotonic() > deadline:
+            raise ReplayError(
+                f"the program no longer matches its journal: it ends {what} here, which has not reached within {_PATIENCE:g} s the place where it was ended in the recorded run"
+            )
+        time.sleep(0.002)
+
+
+def _began(number, tag, how):
+    if how == _core.Beginning.FAILS:
+        return
+    progress = _actors.get(number)
+    if tag not in _journal.began:
+        halt(f"call {list(tag)} did not start in the recorded run", progress and progress.key)
+    halts = progress.life.halts if progress else _journal.halts
+    if tag in halts:
+        _calls_left[tag] = halts[tag]
+    if progress:
+        progress.begun += 1
+        if how == _core.Beginning.HANDED_ON:
+            progress.ended += 1
+        progress.check()
+    if tag in _journal.cancelled and (
+        tag in _journal.interrupted or _calls_left.get(tag) == 0 or tag in _journal.outlived
+    ):
+        _tell_arrived(tag)
+    if tag in _journal.outlived:
+        while not _core.cancel_wanted():
+            time.sleep(0.001)
+
+
+def _before_call():
+    if _calls_to_make:
+        return _next_tag(*next(iter(_calls_to_make.items())))
+    caller = _core.running_tag()
+    if caller not in _calls_left:
+        return
+    if _calls_left[caller] == 0:
+        halt(f"call {list(caller)} made no further call in the recorded run, and did not end")
+    _calls_left[caller] -= 1
+    if _calls_left[caller] == 0:
+        if caller in _journal.cancelled:
+            _tell_arrived(caller)
+        for progress in _actors.values():
+            if caller in progress.life.halts:
+                progress.check()
+
+
+def _next_tag(number, tags):
+    """The tag of the next call of an actor that runs several calls at once."""
+    if not tags:
+        if all(interleaving.at_end for interleaving in interleavings.get(number, ())):
+            for interleaving in interleavings.get(number, ()):
+                interleaving.finished = True
+            progressed(number)
+            halt(
+                "the actor made no further call in the recorded run", _actors[number].key if number in _actors else None
+            )
+        raise ReplayError(
+            "the program no longer matches its journal: the actor makes a call here that is not in the journal"
+            + _journal.where_it_ends(_actors[number].key if number in _actors else None)
+        )
+    tag = tags.popleft()
+    if not tags:
+        progressed(number)
+    return tag
+
+
+def _executed(number, method, tag, digest, args, value, cancelled):
+    if _calls_left.pop(tag, None) is not None and not cancelled:
+        halt(f"call {list(tag)} did not end in the recorded run")
+
+
+def _ended(number, tag, _):
+    progress = _actors.get(number)
+    if progress and tag not in progress.life.halts:
+        progress.ended += 1
+        progress.check()
+
+
+def _tell_arrived(what):
+    session.current.placement.post((_ARRIVED, what), True)
+    if what in _to_be_killed:
+        _to_be_killed.discard(what)
+        if not _to_be_killed:
+            timer = threading.Timer(_GRACE, os.kill, (os.getpid(), signal.SIGKILL))
+            timer.daemon = True
+            timer.start()
