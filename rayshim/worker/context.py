@@ -21,6 +21,7 @@ ACCELERATORS = ("GPU", "TPU", "neuron_cores", "HPU", "NPU", "RBLN", "FURIOSA", "
 
 if TYPE_CHECKING:
     from rayshim.calls.handle import ActorHandle
+    from rayshim.session.ids import JobID
 
 
 class RuntimeContext:
