@@ -28,9 +28,7 @@ def found_words():
 
 
 def test_no_word_of_the_api_above_is_in_the_runtime():
-    wrong = [
-        f"reactor/{path}:{number}: {word}" for path, number, word in found_words() if (path, word) not in ALLOWED
-    ]
+    wrong = [f"reactor/{path}:{number}: {word}" for path, number, word in found_words() if (path, word) not in ALLOWED]
     assert not wrong, "say it in the runtime's own words, or move it up to rayshim:\n" + "\n".join(wrong)
 
 
