@@ -15,8 +15,15 @@ ALONE = {
     "micro": "the cost of single operations on Ray and on rayshim",
     "order": "the cost of serial order, the hash and packed placement",
     "pace": "whether programs with concurrent loops are as fast as on Ray",
+    "published": "the programs of the paper on the reactor model, from a checkout: on Ray, on rayshim and on reactor",
     "report": "makes Markdown tables and plots of all results from the JSON files",
     "savina": "Savina, a suite of actor programs, on reactor, on rayshim and Ray, and on other actor libraries",
+}
+_MODULES = {
+    "faults": "faults.campaign",
+    "published": "published.command",
+    "report": "publish",
+    "savina": "savina.command",
 }
 
 
@@ -28,9 +35,12 @@ def main():
     for package in ("benchmarks", "rayshim", "reactor"):
         compileall.compile_dir(REPOSITORY / package, quiet=2)
     if sys.argv[1:2] and sys.argv[1] in ALONE:
-        module = {"faults": "faults.campaign", "report": "publish", "savina": "savina.command"}.get(
-            sys.argv[1], sys.argv[1]
-        )
+        module = {
+            "faults": "faults.campaign",
+            "report": "publish",
+            "savina": "savina.command",
+            "published": "published.command",
+        }.get(sys.argv[1], sys.argv[1])
         return importlib.import_module(f"benchmarks.{module}").main(sys.argv[2:])
     from benchmarks import heads
 

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from benchmarks import heads, layers, machine, order, pace_summary, plot, report, standings
 from benchmarks.experiments import WORKLOADS
+from benchmarks.published import command as published
 from benchmarks.report import three_digits
 from benchmarks.savina import command as savina
 
@@ -25,7 +26,14 @@ HIGHLIGHTS = (
     ("qlearning", "minibatch 500"),
 )
 _HEAD = ("| workload | | Ray | rayshim | over Ray | results |", "| --- | --- | ---: | ---: | ---: | --- |")
-_TABLES = {"layers": layers, "order": order, "pace": pace_summary, "savina": savina, "savina-small": savina}
+_TABLES = {
+    "layers": layers,
+    "order": order,
+    "pace": pace_summary,
+    "published": published,
+    "savina": savina,
+    "savina-small": savina,
+}
 _BLOCK = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 
 

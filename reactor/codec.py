@@ -12,6 +12,7 @@ from collections import ChainMap
 from reactor import _core
 
 reducers = {}  # class -> function(value) -> what __reduce__ would give; for this process
+libraries = {}  # module -> (name of a class in it, its reducer), registered when the module has been imported
 _pickler = None  # made at first use, because importing cloudpickle is slow, and the zygote can start in the meantime
 
 
@@ -60,7 +61,7 @@ def loads(data, buffers):
 
 def _register_libraries():
     """Registers reducers for classes of imported libraries whose own pickling is not sufficient."""
-    for module, (name, reduce) in _LIBRARIES.items():
+    for module, (name, reduce) in libraries.items():
         loaded = sys.modules.get(module)
         cls = loaded and getattr(loaded, name, None)  # None: its import has not ended
         if cls is not None and cls not in reducers:
@@ -90,12 +91,10 @@ def _reduce_tensor(tensor):
     return _rebuild_tensor, (pickle.PickleBuffer(data), tensor.dtype, tuple(tensor.shape), tensor.requires_grad)
 
 
-def _reduce_state(state):
-    return type(state), (state._state,)  # its __getattr__ would recurse without end during unpickling
+libraries["torch"] = ("Tensor", _reduce_tensor)
 
 
 _MAIN_OF_SPAWNED = "__mp_main__"  # multiprocessing runs the script under this name in the interpreters that it starts
-_LIBRARIES = {"torch": ("Tensor", _reduce_tensor), "starlette.datastructures": ("State", _reduce_state)}
 
 
 def _rebuild_tensor(data, dtype, shape, requires_grad):

@@ -182,7 +182,7 @@ class Recording:
         segments: in the order in which they were first seen.
         successors: {(i, j): times segment j followed segment i}, both of one caller and, in a task, of one run of it.
         divergences: in the order in which they were first seen.
-        counters: the runtime's own counts by name, such as "bytes_typed"; see `rayshim.report`.
+        counters: the runtime's own counts by name, such as "bytes_typed".
         measured: {qualified reaction: Timing}, by the processes that ran it.
         workers: {actor: number of its worker}, of actors that share a process.
     """

@@ -42,7 +42,6 @@ SIDES = {
         Side("pykka", "pykka", "pykka", "pykka"),
         Side("thespian", "thespian", "thespian", "thespian:simpleSystemBase"),
         Side("xoscar", "xoscar", "xoscar", "xoscar:0"),
-        Side("xoscar-processes", "xoscar, processes", "xoscar", f"xoscar:{os.cpu_count()}", only_parallel=True),
     )
 }
 OURS = ("reactor", "reactor-packed")  # of a row, the faster one counts

@@ -181,6 +181,7 @@ def spilling(directory, accepted):
     directory = directory or accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
     return {
         "directory": os.fspath(directory),
+        "remedy": "Set init(object_spilling_directory=) or RAY_TMPDIR to a writable directory",
         "note": int(asked.get("verbose_spill_logs", os.environ.get("RAY_verbose_spill_logs", _SPILL_NOTE))),
         "note_text": "Set RAY_verbose_spill_logs=0 to disable this message.",
     }

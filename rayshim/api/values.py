@@ -230,6 +230,10 @@ def wait(
         return wait_with_generators(refs, num_returns, timeout)
     except ValueError:
         known = [ref for ref in refs if isinstance(ref, ObjectRef) and not ref.stale]
+        if len({ref.uid for ref in known}) < len(known):
+            raise ValueError(
+                f"Wait requires a list of unique ray_waitables. ({at('wait')}: a ref is in the list more than once; remove it)"
+            ) from None
         if not known or len(known) == len(refs):
             raise
     # As in Ray: unknown refs are never ready, and an error only if all refs are unknown.

@@ -89,7 +89,7 @@ def _nowhere(s):
     """NOWHERE, reserved: what asks for a node that is not there is refused as what is in it."""
     from rayshim.errors.deaths import NOWHERE
 
-    facts = {"possible": False, "owner": None, "bundles": None}
+    facts = {"kind": "placement group", "possible": False, "owner": None, "bundles": None}
     if NOWHERE not in s.reserved:
         s.reserved.add(NOWHERE)
         s.placement.reserve(NOWHERE, facts, {}, {})

@@ -135,6 +135,7 @@ def placement_group(
             stacklevel=2,
         )
     facts = {
+        "kind": "placement group",
         "name": name or "",
         "namespace": s.namespace,
         "strategy": strategy,

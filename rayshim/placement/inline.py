@@ -43,7 +43,7 @@ class Inline(Placement):
         self._named = {}  # (namespace, name) -> function that gives (link, ref of the ClassInfo), or None when the actor is gone
         self._gpus = GpuShares(int(settings["resources"].get("GPU", 0)))
         self._shares = {}  # resource -> GpuShares, of other accelerators
-        self._reservations = Reservations(_demand, _core.reply)
+        self._reservations = Reservations(lambda amounts, whose: _demand(amounts), _core.reply)
         self._key_values = KeyValues()
         self._posted = {}
         self._outer_tasks = []  # with a seed: the random states of the tasks in which the running task is nested

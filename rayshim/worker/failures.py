@@ -111,6 +111,13 @@ def loads(data, buffers):
     raise failed
 
 
+def wrong_results(found, wanted, value):
+    """Hook of the core: the error of a call that returned `found` values and not `wanted` ones; -1: no generator where one is expected."""
+    if wanted < 0:
+        return ValueError(f'a call with num_returns="streaming" must return a generator, not {type(value).__name__}')
+    return ValueError(f"Task returned {found} objects, but num_returns={wanted}.")
+
+
 def store_full(wanted, used, limit, disk):
     found = f"Failed to put an object of {wanted} bytes: the object store holds {used} of its {limit} bytes"
     what_to_do = "Delete refs and arrays that are no longer needed, or set a larger init(object_store_memory=)"

@@ -3,7 +3,7 @@
 import contextlib
 import os
 
-from reactor import _core
+from reactor import _core, codec
 
 from rayshim.calls.generators import ObjectRefGenerator, StreamingGeneratorStats
 from rayshim.errors.sites import OURS
@@ -14,6 +14,7 @@ from rayshim.session.facts import public
 from rayshim.worker import creation, failures
 from rayshim.worker.failures import lost_text  # noqa: F401  of the plugin, too
 
+MORE_RESOURCES = "start with more (init(num_cpus=, num_gpus=, resources=))"
 _recorded = None  # in the zygote: path of the journal
 _session_pid = 0  # in the zygote: number of the process that started the session
 
@@ -21,6 +22,8 @@ _session_pid = 0  # in the zygote: number of the process that started the sessio
 def install(settings, role):
     """Sets the core's hooks in this process: role is driver, zygote, actor, packed or task."""
     from rayshim.calls import refs  # noqa: F401  refs are made as ObjectRef from here on
+
+    codec.libraries["starlette.datastructures"] = ("State", _reduce_state)
     from rayshim.ordering import deadlock, order
     from rayshim.worker import generators
 
@@ -40,6 +43,7 @@ def install(settings, role):
         ("function", creation.load_function),
         ("loads", failures.loads),
         ("store_full", failures.store_full),
+        ("wrong_results", failures.wrong_results),
         ("deferred", deferred),
         ("generator", ObjectRefGenerator),
         ("yielded", lambda nanoseconds: StreamingGeneratorStats(nanoseconds / 1e9)),
@@ -68,6 +72,10 @@ def install(settings, role):
             from rayshim.worker import journaled_threads  # noqa: F401  creates the runtime's own locks before `know_locks`
 
             know_locks()
+
+
+def _reduce_state(state):
+    return type(state), (state._state,)  # its __getattr__ would recurse without end during unpickling
 
 
 def ended():

@@ -27,6 +27,8 @@
        "(actor number, reason) -> why its call has no result if the actor was restarted, else None; "                                   \
        "inline placement")                                                                                                              \
   HOOK(store_full, Run, (int64_t, int64_t, int64_t, bool), "(bytes wanted, bytes used, limit, the disk is full too) -> exception")      \
+  HOOK(wrong_results, Run, (int64_t, int64_t, PyObject*),                                                                               \
+       "(values that a call returned, how many it should, -1: a generator, what it returned) -> exception")                             \
   HOOK(deferred, Run, (uint32_t, uint32_t, PyObject*, PyObject*, PyObject*, PyObject*),                                                 \
        "(actor, method index, callable, args, kwargs, Completion): a call of a threaded or async actor begins")                         \
   HOOK(generator, Run, (Owned, Owned), "(completion's ref, first link's ref) -> what the caller of a streaming call gets")              \

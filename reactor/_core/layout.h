@@ -43,7 +43,7 @@ constexpr int kCpu = 0;           // index of the resource CPU
 constexpr int kPool = 1024;       // task workers alive at once
 constexpr int kWaitedBuckets = 256;
 constexpr uint64_t kForeverNs = UINT64_MAX;
-constexpr int64_t kUnit = 10000;  // resources are counted in 1/10000, as Ray does
+constexpr int64_t kUnit = 10000;  // resources are counted in 1/10000
 
 inline uint64_t align_up(uint64_t n, uint64_t a) { return (n + a - 1) & ~(a - 1); }
 

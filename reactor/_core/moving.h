@@ -10,7 +10,7 @@
 namespace reactor {
 
 constexpr int64_t kSlackShare = 64;  // 1/64 of the store is emptied beyond what is asked for: looking costs too
-constexpr uint64_t kDiskShare = 20;  // 1/20 of the disk is left free, as Ray leaves it
+constexpr uint64_t kDiskShare = 20;  // 1/20 of the disk is left free
 
 inline uint64_t value_end(ValueHeader* v) {
   uint64_t end = uint64_t(value_stream(v) - reinterpret_cast<uint8_t*>(v)) + v->stream;

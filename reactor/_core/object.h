@@ -119,7 +119,7 @@ inline uint64_t full_size(Heap* h, Object* o) {
 
 inline void take_hold(Object* o) { o->holds.fetch_add(1, memory_order_relaxed); }
 
-// A task or method raised, or a task's process died, and nobody has seen it. A dead actor's calls do not count, as in Ray: its death is told
+// A task or method raised, or a task's process died, and nobody has seen it. A dead actor's calls do not count: its death is told
 // to who calls it next.
 inline bool is_unseen_failure(Object* o) {
   State s = o->state.load(memory_order_acquire);

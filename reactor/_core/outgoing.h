@@ -129,7 +129,7 @@ struct Outgoing {
   // Takes the last call's arguments if these are the same, byte for byte; else they are forgotten. False: a Python error is set.
   bool given_before();
   void make_results(uint16_t kind, uint32_t actor = 0) {
-    if (wanted == 0) kind |= kSeen;  // as in Ray, nobody wants to know
+    if (wanted == 0) kind |= kSeen;  // nobody wants to know
     for (; made < results.size(); ++made) {
       results[made] = made && wanted == kStreamResult ? new_stream_link({0, spec.window, spec.per_yield}, 2)
                                                       : new_object(ctx->local, wanted == 0 ? 1 : 2, kind);

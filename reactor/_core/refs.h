@@ -117,6 +117,8 @@ bool make_types(PyObject* module);
 void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note = nullptr,
                    bool given = false);  // given: nobody else has the value
 void store_gathered(const Off* results, PyObject* value, PyObject* name);  // of a dynamic call
+// Sets the error of a call that returned `value`, with `found` results and not `wanted` ones; -1: no generator, where one is expected.
+void refuse_results(int64_t found, int64_t wanted, PyObject* value);
 // Takes the current Python exception; `dependency`: it is that of an argument, the call was not made.
 void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency = false);
 void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint32_t task_note = kNoEntry);

@@ -1,7 +1,13 @@
 // Storing what came out of a call: values, or the failure, into its result objects.
+#include "hooks.h"
 #include "refs.h"
 
 namespace reactor {
+
+void refuse_results(int64_t found, int64_t wanted, PyObject* value) {
+  Owned error = hooks.wrong_results(found, wanted, value);
+  if (error) set_error(error.get());
+}
 
 void MethodNote::learn(const Encoder& e) {
   room = room_for(e);
@@ -17,7 +23,7 @@ void store_yielded(const Off* results, uint32_t n, PyObject* generator, PyObject
   for (uint32_t i = 0; i < n; ++i) {
     Owned value(PyIter_Next(generator));
     if (!value) {
-      if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "Task returned %u objects, but num_returns=%u.", i, n);
+      if (!PyErr_Occurred()) refuse_results(i, n, generator);
       return store_failure(results + i, n - i, name);
     }
     store_results(results + i, 1, value.get(), name);
@@ -41,7 +47,7 @@ void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* na
   Owned fast(PySequence_List(value));
   if (!fast) return store_failure(results, n, name);  // it cannot be iterated, or is a generator that raised
   if (PyList_GET_SIZE(fast.get()) != Py_ssize_t(n)) {
-    PyErr_Format(PyExc_ValueError, "Task returned %zd objects, but num_returns=%u.", PyList_GET_SIZE(fast.get()), n);
+    refuse_results(PyList_GET_SIZE(fast.get()), n, value);
     fast.reset();
     return store_failure(results, n, name);
   }

@@ -18,7 +18,7 @@ Object* new_ticket() {
   return o;
 }
 
-// Ray's limit on the values of one generator, and its name.
+// The limit on the values of one generator.
 uint64_t most_values() {
   const char* given = getenv("RAY_max_num_generator_returns");
   return given ? strtoull(given, nullptr, 10) : 100000000;
@@ -235,8 +235,7 @@ static bool takes_value(PyObject* generator) {
 
 bool Stream::drain(PyObject* generator) {
   if (!PyIter_Check(generator)) {
-    PyErr_Format(PyExc_ValueError, "a call with num_returns=\"streaming\" must return a generator, not %.100s",
-                 Py_TYPE(generator)->tp_name);
+    refuse_results(1, -1, generator);
     return false;
   }
   uint32_t mine = epoch;

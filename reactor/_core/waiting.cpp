@@ -59,7 +59,7 @@ class Seat {
 class Lend {
  public:
   explicit Lend(bool main) {
-    // What an actor holds is its own for life, as in Ray.
+    // What an actor holds is its own for life.
     uint32_t held = main && ctx->proc->kind == ProcKind::Pool ? ctx->proc->demand.load(memory_order_relaxed) : 0;
     if (!held) return;
     demand_ = held;

@@ -1,6 +1,7 @@
 """Prepares a program for its loop: what `set`, `schedule` and the like do, and one callable per reaction with nothing left to look up."""
 
 import copy
+import gc
 from functools import partial
 from heapq import heappush
 from types import MethodType
@@ -10,21 +11,37 @@ from reactor.model.elements import Contained, Multiport, Port, Transition, chann
 
 def load(loop):
     """The callables of the reactions, by index."""
+    collecting = gc.isenabled()
+    gc.disable()  # nothing that is made here can be freed, and a large program makes much
+    try:
+        return _load(loop)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _load(loop):
     wiring = loop.wiring
     ports = [port for instance in loop.top.walk() for port in instance.channels()]
+    noted = {}  # root: [(channels that are present of a multiport which has it, its channel there)]
     for port in ports:
         port._clock = loop
     for instance in loop.top.walk():
         for element in instance.ports.values():
             if isinstance(element, Multiport):
+                is_input = any(port.is_input for port in element)
                 element[:] = [wiring.root(port) for port in element]
+                if is_input:
+                    element.found = []
+                    for channel, root in enumerate(element):
+                        noted.setdefault(root, []).append((element.found, channel))
         for action in instance.actions.values():
             _load_action(loop, action)
         for watchdog in instance.watchdogs.values():
             _load_watchdog(loop, watchdog)
     roots = dict.fromkeys(wiring.root(port) for port in ports)
     for root in roots:
-        root.set = _setter(loop, root)
+        root.set = _setter(loop, root, noted.get(root, ()))
     arrivals = {root: [] for root in wiring.delays}
     for root, found in arrivals.items():
         root.set = _later(loop, root, found)
@@ -38,9 +55,9 @@ def _indices(loop, trigger):
     return tuple(reaction.index for reaction in loop.wiring.readers.get(trigger, ()))
 
 
-def _setter(loop, port):
+def _setter(loop, port, noted):
     """`set` of a port: there is one shape for each way that values go, because a call of it is a large part of a reaction's cost."""
-    ready, appear, push = loop.ready, loop.present.append, heappush
+    ready, appear, push, note = loop.ready, loop.present.append, heappush, loop.found.append
     targets = _indices(loop, port)
     forwards = loop.wiring.forwards.get(port)
     if forwards:
@@ -52,10 +69,28 @@ def _setter(loop, port):
                 appear(port)
                 for target in targets:
                     push(ready, target)
+                for found, channel in noted:
+                    if not found:
+                        note(found)
+                    found.append(channel)
             for other, convert in forwards:
                 other.set(convert(value) if convert else value)
 
-    elif len(targets) == 1:
+    elif len(noted) == 1:
+        ((found, channel),) = noted
+
+        def set(value=None):
+            port.value = value
+            if not port.is_present:
+                port.is_present = True
+                appear(port)
+                for target in targets:
+                    push(ready, target)
+                if not found:
+                    note(found)
+                found.append(channel)
+
+    elif len(targets) == 1 and not noted:
         (only,) = targets
 
         def set(value=None):
@@ -74,6 +109,10 @@ def _setter(loop, port):
                 appear(port)
                 for target in targets:
                     push(ready, target)
+                for found, channel in noted:
+                    if not found:
+                        note(found)
+                    found.append(channel)
 
     return set
 
@@ -94,16 +133,30 @@ def _load_action(loop, action):
     ready, appear, push, pending = loop.ready, loop.present.append, heappush, action.pending
     targets = action.targets = _indices(loop, action)
     minimum, unspaced, events = action.delay, action.spacing is None, loop.events
+    quick, queued, soon = unspaced and not minimum and not action.modes, False, loop.soon
 
     def fire(value):
-        pending.pop((loop.time, loop.microstep), None)
+        nonlocal queued
+        queued = False
+        if pending:
+            pending.pop((loop.time, loop.microstep), None)
         action.value = value
         action.is_present = True
         appear(action)
         for target in targets:
             push(ready, target)
 
+    own = [fire, None, action]  # its entry in `soon`
+
     def schedule(extra_delay=0, value=None):
+        nonlocal queued
+        if quick and not extra_delay and not queued and not pending:
+            queued = True
+            own[1] = value
+            soon.append(own)
+            return
+        if queued:
+            pending[loop.time, loop.microstep + 1] = own
         if extra_delay < 0:
             raise ValueError(f"Action {action.path} is scheduled {extra_delay} ns from now: a delay is 0 or more")
         delay = minimum + extra_delay

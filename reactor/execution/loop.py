@@ -2,7 +2,8 @@
 
 `events` is a heap of (time, microstep, number, entry), an entry being [what to call, its argument, the element]; `ready` is a heap of
 the indices of reactions that are triggered at the current tag. An index is pushed once for each trigger; since indices come out in
-order, and no reaction triggers one before it, equal ones come out one after the other.
+order, and no reaction triggers one before it, equal ones come out one after the other. `soon` has entries of the next
+microstep, which need no heap; those in `events` that have the same tag come first.
 """
 
 import itertools
@@ -37,7 +38,8 @@ class Loop:
     ):
         self.top, self.schedule, self.wiring = top, schedule, wiring
         self.timeout, self.fast, self.trace, self.before_reaction = timeout, fast, trace, before_reaction
-        self.events, self.ready, self.present, self.later = [], [], [], []
+        self.events, self.soon, self.ready, self.present, self.later = [], [], [], [], []
+        self.found = []  # lists of the channels of multiports that are present, those with any; see loading
         self.time = self.microstep = 0
         self.number = itertools.count().__next__
         self.start = self.tag_reached = 0
@@ -77,6 +79,12 @@ class Loop:
 
     def insert(self, time, microstep, entry):
         heappush(self.events, (time, microstep, self.number(), entry))
+
+    def gather(self):
+        """Puts what comes at the next microstep into `events`."""
+        for entry in self.soon:
+            self.insert(self.time, self.microstep + 1, entry)
+        self.soon.clear()
 
     def schedule_action(self, action, time, microstep, value):
         """Puts an event of `action` at this tag, or where its minimum spacing and earlier events allow."""
@@ -145,16 +153,25 @@ class Loop:
         modes.begin(self)
 
     def _run(self):
-        events, present, later, inbox = self.events, self.present, self.later, self.inbox
+        events, soon, present, later, inbox = self.events, self.soon, self.present, self.later, self.inbox
+        found = self.found
         never_waits = self.fast and not self.watchdogs
         while True:
-            tag = events[0][:2] if never_waits and events and not inbox else _NEVER_STOP
+            if soon and not inbox and not self.watchdogs:
+                tag = self.time, self.microstep + 1
+            else:
+                tag = events[0][:2] if never_waits and events and not soon and not inbox else _NEVER_STOP
             if tag > self.stop_tag or tag == _NEVER_STOP:
+                self.gather()
                 tag = self._next()
             time, microstep = self.time, self.microstep = tag
             while events and events[0][0] == time and events[0][1] == microstep:
                 entry = heappop(events)[3]
                 entry[0](entry[1])
+            if soon:
+                for entry in soon:
+                    entry[0](entry[1])
+                soon.clear()
             if tag == self.stop_tag:
                 modes.fire_shutdown(self)
             self.react()
@@ -163,9 +180,14 @@ class Loop:
             if later:
                 self._send_later()
             present.clear()
+            if found:
+                for channels in found:
+                    channels.clear()
+                found.clear()
             if tag == self.stop_tag:
                 return
             if self.transitions:
+                self.gather()
                 modes.switch(self)
 
     def react(self):
@@ -194,7 +216,10 @@ class Loop:
                     delay = connection.delay
                     time, microstep = (self.time + delay, 0) if delay else (self.time, self.microstep + 1)
                 arriving = connection.convert(value) if connection.convert else value
-                self.insert(time, microstep, [fire, arriving, connection])
+                if time == self.time:
+                    self.soon.append([fire, arriving, connection])
+                else:
+                    self.insert(time, microstep, [fire, arriving, connection])
         self.later.clear()
 
     def _next(self):

@@ -4,7 +4,7 @@ import cloudpickle
 from reactor.execution import loading
 from reactor.execution.loop import Loop
 from reactor.model.declaring import Reactor
-from reactor.model.elements import Port, Transition
+from reactor.model.elements import Multiport, Port, Transition
 from reactor.schedule import compile_schedule
 
 BODY, LATE = range(2)
@@ -99,6 +99,10 @@ class Part:
         return answers
 
     def _record_effects(self):
+        for instance in self._instances:
+            for port in instance.ports.values():
+                if isinstance(port, Multiport):
+                    port.found = None
         for number, port in enumerate(self._ports):
             port.set = self._port_setter(number, port)
         for number, action in enumerate(self._actions):

@@ -70,6 +70,7 @@ class Multiport(list):
     def __init__(self, name, channels, make=None):
         super().__init__(channels)
         self.name, self._make = name, make
+        self.found = None  # the channels that are present, if the executor notes them as they are set
 
     def resize(self, width):
         """Gives it `width` channels; before the program runs and before the port is connected."""
@@ -81,12 +82,12 @@ class Multiport(list):
 
     @property
     def is_present(self):
-        return any(port.is_present for port in self)
+        return any(port.is_present for port in self) if self.found is None else bool(self.found)
 
     @property
     def present(self):
         """The indices of the channels that are present."""
-        return [i for i, port in enumerate(self) if port.is_present]
+        return [i for i, port in enumerate(self) if port.is_present] if self.found is None else sorted(self.found)
 
     def set(self, value):
         """Sets each channel to `value`."""

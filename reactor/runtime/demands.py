@@ -5,15 +5,15 @@ from reactor.runtime.reservations import Reservations
 
 
 class Demands:
-    """Arguments: tell, called with a text for the user if a demand can never be met."""
+    """Arguments: tell, called with a text for the user if a demand can never be met; more, how the user gets more resources."""
 
-    def __init__(self, tell):
-        self._tell = tell
+    def __init__(self, tell, more):
+        self._tell, self._more = tell, more
         self._numbers = {(frozenset({("CPU", _core.UNIT)}), None): 0, (frozenset(), None): 1}
         self._index = {name: i for i, name in enumerate(_core.resources())}
         self.settings = [None]  # what task workers are born with, by number; the demands of tasks name one
         self.unused = set()  # settings of drivers that have ended
-        self.reservations = Reservations(lambda wanted: self.number(wanted, "a placement group"), _core.reply)
+        self.reservations = Reservations(self.number, _core.reply)
 
     def number(self, resources, whose, within=None, setting=None):
         """Number of the demand {name: amount in 1/10000}, `within` the reservation of that key. Tells the driver once if it can
@@ -36,7 +36,7 @@ class Demands:
             ]
             if lacking:
                 self._tell(
-                    f"{whose} asks for {'; '.join(lacking)}: it will wait for ever. Ask for less, or start with more (init(num_cpus=, num_gpus=, resources=))"
+                    f"{whose} asks for {'; '.join(lacking)}: it will wait for ever. Ask for less, or {self._more}"
                 )
         return self._numbers[key]
 

@@ -4,7 +4,9 @@ import os
 import signal
 import time
 
-GRACE_SECONDS = 0.2  # between SIGTERM and SIGKILL, as in Ray: time to clean up, and for Python's resource trackers to remove what they track
+GRACE_SECONDS = (
+    0.2  # between SIGTERM and SIGKILL: time to clean up, and for Python's resource trackers to remove what they track
+)
 _GIVE_UP_SECONDS = 5.0  # one that hangs in the kernel cannot be ended
 
 

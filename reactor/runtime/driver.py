@@ -47,7 +47,8 @@ class Driver:
         digesting: the part of calls that the digest covers (_core/digest.h): 0 nothing, 1 large buffers sampled, 2 everything.
         keeping: whether calls are reported to the hooks makes, made, result, began, executed and ended.
         inline: everything in this process, without a zygote; each call runs to its end where it is made.
-        spilling: where large values go if the store is full: a dict of `directory`, a path; `note`, bytes after which the user gets a message,
+        spilling: where large values go if the store is full: a dict of `directory`, a path; `remedy`, what the user can do if nothing
+            can be written there; `note`, bytes after which the user gets a message,
             then at each doubling, 0 for never; `note_text`, added to that message. None: a full store is an error.
         packed: {"workers": number of processes, "groups": for each process the names of its actors, "alone": names of the actors with their own
             process} for packed workers (see reactor.runtime.hosting); None: a process per actor.
@@ -104,7 +105,7 @@ class Driver:
     def _start(self):
         codec.install()
         _check_limits(_heap_capacity(self.store_limit))
-        spill = _spill_file(self.spilling["directory"]) if self.spilling else -1
+        spill = _spill_file(self.spilling["directory"], self.spilling["remedy"]) if self.spilling else -1
         heap = _core.create(
             _heap_capacity(self.store_limit),
             int(self.store_limit),
@@ -169,7 +170,7 @@ class Driver:
         pairs = [(heap, HEAP_FD), (control, CONTROL_FD), (send, SEND_FD), (line, LINE_FD)]
         pairs += [(spill, SPILL_FD)] if spill >= 0 else []
         pairs += [(self.listening.fileno(), LISTEN_FD)] if self.listening is not None else []
-        # The driver's own flags (-O, -W, -X, -I) stay the driver's, as in Ray; PYTHONOPTIMIZE and the like hold for the workers too.
+        # The driver's own flags (-O, -W, -X, -I) stay the driver's; PYTHONOPTIMIZE and the like hold for the workers too.
         argv = [sys.executable, "-c", program]
         copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD) for fd, _ in pairs]
         try:
@@ -300,7 +301,7 @@ def _heap_capacity(store_limit):
     return max(256 << 30, 1 << (4 * int(store_limit) - 1).bit_length())
 
 
-def _spill_file(directory):
+def _spill_file(directory, remedy):
     """Descriptor of a file without a name in `directory`, which is created if it does not exist. The file ends with the last process that has it open."""
     try:
         os.makedirs(directory, exist_ok=True)
@@ -309,8 +310,7 @@ def _spill_file(directory):
     except OSError as error:
         raise type(error)(
             error.errno,
-            f"init: cannot create the spill file, which takes values beyond object_store_memory ({error.strerror}). Set "
-            "init(object_spilling_directory=) or RAY_TMPDIR to a writable directory",
+            f"init: cannot create the spill file, which takes values beyond the store's limit ({error.strerror}). {remedy}",
             directory,
         ) from None
 

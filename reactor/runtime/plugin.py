@@ -5,6 +5,7 @@
                                   worker; setting: given when the demand of its tasks was registered, None: nothing
     ended()                       in the zygote: the session's other processes have ended
     lost_text(state, value)       in the zygote: the report of a failed call whose result nobody asked for, None: no report
+    MORE_RESOURCES                what a user can do to get more resources, as the end of a message
     died(facts)                   in the zygote: the value stored as the reason of a death (see reactor.runtime.supervisor)
 
 An actor is created by `link.create((cls, *args), kwargs)`; its methods are the public ones in alphabetical order.
@@ -12,6 +13,8 @@ An actor is created by `link.create((cls, *args), kwargs)`; its methods are the 
 
 from reactor import _core
 from reactor.runtime import worker
+
+MORE_RESOURCES = "use a larger machine"
 
 
 class Died(RuntimeError):
@@ -26,6 +29,7 @@ def install(settings, role):
         ("create_failed", create_failed),
         ("function", lambda ref: _core.get([ref], None)[0]),
         ("store_full", store_full),
+        ("wrong_results", wrong_results),
         ("exit_kind", worker.exit_kind),
     ):
         _core.set_hook(name, hook)
@@ -63,6 +67,12 @@ def create(number, args, kwargs):
 
 def create_failed(number, error, reason):
     return {"actor": number, "exit_reason": reason, "creation_error": error}
+
+
+def wrong_results(found, wanted, value):
+    if wanted < 0:
+        return ValueError(f"the call returned {type(value).__name__} and not a generator")
+    return ValueError(f"the call returned {found} values, and {wanted} are expected")
 
 
 def store_full(wanted, used, limit, disk):

@@ -138,7 +138,7 @@ class Requests:
                 os.kill(w.pid, number)
 
     def on_state(self, reply):
-        """What runs: for ray.nodes, list_actors and tests."""
+        """What runs, for reports."""
         actors = [*self.buried, *(self._told(a) for a in self.actors.values() if not a.dead)]
         workers = [{"pid": w.pid, "slot": w.slot, "actor": not w.runs_tasks} for w in self.workers.values()]
         _core.reply(reply, (True, {"actors": actors, "workers": workers, "supervisor": os.getpid()}))

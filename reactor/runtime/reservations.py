@@ -12,7 +12,8 @@ PENDING, MADE, RELEASED = "PENDING", "MADE", "RELEASED"
 class Reservation:
     """`wanted` and `offered`: {resource: amount in 1/10000}; `facts`: the creator's dict, which `table` returns.
 
-    The facts include "possible", False if this machine can never fulfil it, and "owner", pid of the process with which it ends, or None.
+    The facts include "possible", False if this machine can never fulfil it, and "owner", pid of the process with which it ends, or None, and
+    "kind", what messages call it.
     """
 
     def __init__(self, key, facts, wanted, offered):
@@ -22,11 +23,12 @@ class Reservation:
         self.index = {}  # offered name -> index of the resource
         self.demands = {}  # ({(offered name, amount)}, setting) -> number of that demand
         self.settled = False  # after its release: what was taken has been given back
+        self.kind = facts.get("kind", "reservation")
         self.waiters = []  # (value when made, value when released, whether the latter is an error, where the answer goes)
 
 
 class Reservations:
-    """Arguments: demand, function from {name: amount} to the number of the demand; reply, function (where, value, is_error)."""
+    """Arguments: demand, function from {name: amount} and the asker's name to the number of the demand; reply, function (where, value, is_error)."""
 
     def __init__(self, demand, reply):
         self._demand, self._reply = demand, reply
@@ -34,7 +36,7 @@ class Reservations:
 
     def add(self, key, facts, wanted, offered):
         r = self.all[key] = Reservation(key, facts, wanted, offered)
-        r.demand = self._demand(wanted)
+        r.demand = self._demand(wanted, f"a {r.kind}")
         for name in offered:
             r.index[name] = _core.register_resource(name, 0, name.startswith("CPU_"))
 

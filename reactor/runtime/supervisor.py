@@ -41,7 +41,7 @@ class Supervisor(Requests):
         self.said = {}  # see on_say_once
         self.buried = deque(maxlen=BURIED)  # dead actors, as `on_state` tells of them
         self.waiting = []  # actors without resources
-        self.demands = Demands(self.relay.tell)
+        self.demands = Demands(self.relay.tell, self.plugin.MORE_RESOURCES)
         self.reservations = self.demands.reservations
         self.key_values = KeyValues()
         self.posted = {}  # what processes tell of themselves, for all to read: tuple -> value
@@ -438,7 +438,7 @@ class Supervisor(Requests):
             if _core.proc_info(w.slot)["demand"] - 1 in demands:
                 w.released = key
                 if w.actor is not None:
-                    w.actor.killed = f"its worker was ended because its placement group {key} was removed."
+                    w.actor.killed = f"its worker was ended because its {reservation.kind} {key} was removed."
                 os.kill(w.pid, signal.SIGKILL)
         for demand in demands:
             self._refuse(demand)
@@ -458,7 +458,8 @@ class Supervisor(Requests):
 
     def _refuse_actor(self, actor, key):
         actor.released = key
-        self._kill_unstarted(actor, f"its placement group {actor.released} was removed before it could start.")
+        kind = self.reservations.all[key].kind
+        self._kill_unstarted(actor, f"its {kind} {key} was removed before it could start.")
 
     def _may_restart(self, actor):
         most = actor.facts.get("max_restarts", 0)

@@ -17,7 +17,7 @@ def made():
     driver.start()
     replies = []
 
-    def demand(wanted):
+    def demand(wanted, whose):
         return _core.demand([(_core.register_resource(name, 0), amount) for name, amount in wanted.items()])
 
     yield Reservations(demand, lambda *reply: replies.append(reply)), replies

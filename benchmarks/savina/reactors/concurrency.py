@@ -296,33 +296,49 @@ class Teller(Reactor):
 
 class Account(Reactor):
     transfer = Input()
-    debit = Output(width=0)
-    credit = Input(width=0)
+    paid = Output()
+    credit = Input()
 
-    def __init__(self, accounts):
+    def __init__(self):
         self.balance = 0
-        self.debit.resize(accounts)
-        self.credit.resize(accounts)
 
-    @reaction(transfer, effects=debit)
+    @reaction(transfer, effects=paid)
     def pay(self):
-        target, amount = self.transfer.value
-        self.balance -= amount
-        self.debit[target].set(amount)
+        self.balance -= self.transfer.value[1]
+        self.paid.set(self.transfer.value)
 
     @reaction(credit)
     def take(self):
-        for source in self.credit.present:
-            self.balance += self.credit[source].value
+        self.balance += sum(self.credit.value)
+
+
+class Clearing(Reactor):
+    """Takes to each account what others pay it, so that not each has to be connected to each."""
+
+    paid = Input(width=0)
+    credit = Output(width=0)
+
+    def __init__(self, accounts):
+        self.paid.resize(accounts)
+        self.credit.resize(accounts)
+
+    @reaction(paid, effects=credit)
+    def clear(self):
+        amounts = {}
+        for source in self.paid.present:
+            target, amount = self.paid[source].value
+            amounts.setdefault(target, []).append(amount)
+        for target, found in amounts.items():
+            self.credit[target].set(found)
 
 
 class Bank(Reactor):
     def __init__(self, accounts, count):
-        self.teller, self.accounts = Teller(accounts, count), [Account(accounts) for _ in range(accounts)]
+        self.teller, self.clearing = Teller(accounts, count), Clearing(accounts)
+        self.accounts = [Account() for _ in range(accounts)]
         self.connect(self.teller.transfer, [account.transfer for account in self.accounts])
-        for k, one in enumerate(self.accounts):
-            for n, other in enumerate(self.accounts):
-                self.connect(one.debit[n], other.credit[k])
+        self.connect([account.paid for account in self.accounts], self.clearing.paid)
+        self.connect(self.clearing.credit, [account.credit for account in self.accounts])
 
 
 def bank(accounts, count):

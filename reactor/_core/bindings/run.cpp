@@ -40,7 +40,7 @@ int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, 
       PyErr_WarnFormat(
           PyExc_RuntimeWarning, 1,
           "init: this kernel cannot take memory back from the object store (%s): the session keeps the largest amount of memory that it has "
-          "used, even after values were moved to the disk. Set init(object_store_memory=) below the available memory",
+          "used, even after values were moved to the disk. Set the store's limit below the available memory",
           strerror(errno)) != 0) {
     delete h;
     throw nb::python_error();

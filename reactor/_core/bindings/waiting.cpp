@@ -18,7 +18,7 @@ uint64_t deadline_of(nb::object timeout) {
   double s = PyFloat_AsDouble(timeout.ptr());
   if (s == -1 && PyErr_Occurred()) throw nb::python_error();
   if (s != s) throw nb::value_error("timeout=nan: give a number of seconds, or None to wait without limit");
-  if (s < 0 || s > 1e9) return UINT64_MAX;  // as in Ray, a negative one is none
+  if (s < 0 || s > 1e9) return UINT64_MAX;  // a negative one is none
   return now_ns() + uint64_t(s * 1e9);
 }
 
@@ -55,7 +55,7 @@ constexpr uint64_t kPatienceNs = 2000000000;
 
 bool failed(PyRef* r) { return is_done(r->object) && r->object->state.load(memory_order_acquire) != State::Value; }
 
-// The one of `refs` that failed first in their order is raised; the others that have failed by now count as seen too, as in Ray.
+// The one of `refs` that failed first in their order is raised; the others that have failed by now count as seen too.
 [[noreturn]] void raise_one_of(const std::vector<PyRef*>& refs, PyRef* which) {
   for (PyRef* r : refs)
     if (failed(r)) mark_seen(r->object);
@@ -102,7 +102,7 @@ void note_result(PyRef* r) {
 
 // Waits for the first `n` refs in list order: the first that failed is raised as soon as those before it have values, as the
 // serial run would, without waiting for those after it. If one before it takes longer than kPatienceNs, the failure is raised
-// all the same, as Ray does at once: that earlier call may never return. False: the time is up.
+// all the same: that earlier call may never return. False: the time is up.
 bool wait_in_order(PyRef** refs, const size_t all, uint64_t deadline, bool looked = false) {
   size_t n = all;
   for (auto* r : std::span(refs, all))
@@ -280,7 +280,7 @@ nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, std::opt
   need_ctx();
   RefList r(list.ptr());
   SegmentScope segment(SegmentEnd::Wait);
-  if (has_duplicates(r.refs)) throw nb::value_error("Wait requires a list of unique ray_waitables.");
+  if (has_duplicates(r.refs)) throw nb::value_error("wait: a ref is in the list more than once");
   auto n = Py_ssize_t(r.refs.size());
   auto done_of = [&](Py_ssize_t some) {
     Py_ssize_t done = 0;

@@ -1,0 +1,243 @@
+"""The programs of "Efficient Parallel Reinforcement Learning Framework using the Reactor Model": the authors' scripts for Ray on Ray and
+on rayshim, and their Lingua Franca programs under `python -m reactor`, each as it is.
+
+The directory is a checkout of github.com/jackyk02/parallel_rl_benchmarks. A program runs until it has printed as many rounds as are
+measured, and is then ended.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import re
+import select
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from benchmarks import machine
+from rayshim.cli.compare.child import Child
+from rayshim.cli.compare.compare import RAY_ENVIRONMENT, SAME_HASHES
+
+RESULTS = Path(__file__).parents[1] / "results"
+_SHIMS = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A script for Ray and a Lingua Franca program that does the same.
+
+    `line` is what both print once in a round; with a group, that is the round's cost in seconds, else the time between two lines is.
+    `paper` is what the paper printed for it. `workers` is how many processes the Lingua Franca program needs, one per bank member
+    and no more than that.
+    """
+
+    title: str
+    script: str
+    program: str
+    line: str
+    paper: str
+    workers: int
+
+
+_OVERHEAD = r"Overhead: ([-\d.]+) seconds"
+EXPERIMENTS = {
+    **{
+        f"actors-{n}": Experiment(
+            f"{n} actors, 10 MB, time beyond the sleep of 0.5 s",
+            f"1.Number_of_Actors/actors{n}.py",
+            f"1.Number_of_Actors/lf_src_file/workers{n}.lf",
+            _OVERHEAD,
+            "2.4 to 3.4",
+            n,
+        )
+        for n in (2, 4, 8, 16)
+    },
+    "object-10mb": Experiment(
+        "16 actors, 10 MB, time beyond the sleep of 0.5 s",
+        "2.Object_Size/10mb_ray.py",
+        "2.Object_Size/lf_src_file/workers16.lf",
+        _OVERHEAD,
+        "1.4 to 3.4",
+        16,
+    ),
+    "gym": Experiment(
+        "15 CartPole-v1, a step of each",
+        "3.Gym_Environments/cartpole_ray.py",
+        "3.Gym_Environments/lf_src_file/sample_efficiency.lf",
+        r"Step: \d+",
+        "1.21",
+        15,
+    ),
+    "q-learning": Experiment(
+        "Q-learning, 16 x 100 steps, minibatch 250",
+        "5.Parallel_Q_learning/sample_250/blackjack_dqn_train_deterministic.py",
+        "5.Parallel_Q_learning/lf_src_file/DQN_deterministic.lf",
+        r"Round \d+, Training Time",
+        "1.45 (31.2% less time, at 500)",
+        17,
+    ),
+}
+_SIDES = ("Ray", "rayshim", "reactor")
+_DISCARDED = 3  # rounds at the start
+
+
+def main(argv):
+    arguments = _parser().parse_args(argv)
+    if unknown := [name for name in arguments.names if name not in EXPERIMENTS]:
+        raise SystemExit(f"no experiment is called {unknown[0]!r}; there are {', '.join(EXPERIMENTS)}")
+    chosen = {name: EXPERIMENTS[name] for name in arguments.names or EXPERIMENTS}
+    found = {"benchmark": "published", "machine": machine.describe(), "experiments": {}}
+    for name, experiment in chosen.items():
+        runs = {side: [] for side in _SIDES}
+        for number in range(arguments.repeat):
+            for side in _SIDES[:: 1 if number % 2 == 0 else -1]:
+                if not any(run["reason"] for run in runs[side]):
+                    command = _command(side, experiment, arguments.repository.resolve(), arguments.placement)
+                    runs[side].append(_run(command, side, experiment.line, arguments.rounds, arguments.patience))
+        found["experiments"][name] = {"title": experiment.title, "paper": experiment.paper, "runs": runs}
+        print(f"{name}: {', '.join(f'{side} {_shown(runs[side])}' for side in _SIDES)}", flush=True)
+    _show(found)
+    path = arguments.json or RESULTS / "published.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    print(f"written: {path}")
+    return 0
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks published", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("repository", type=Path, help="the checkout")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(EXPERIMENTS)}; default: all")
+    parser.add_argument("--rounds", type=int, default=60, help="rounds of a run (default: %(default)s)")
+    parser.add_argument("--repeat", type=int, default=2, help="runs of each side (default: %(default)s)")
+    parser.add_argument(
+        "--placement", choices=("inline", "packed", "isolated"), default="packed", help="of the Lingua Franca program"
+    )
+    parser.add_argument("--patience", type=float, default=120.0, help="seconds without a round (default: %(default)s)")
+    parser.add_argument("--json", type=Path, help="where to write the result")
+    return parser
+
+
+def _command(side, experiment, repository, placement):
+    if side != "reactor":
+        return [*(("-m", "rayshim") if side == "rayshim" else ()), str(repository / experiment.script)]
+    where = ["--placement", placement, *(["--workers", str(experiment.workers)] if placement == "packed" else [])]
+    return ["-m", "reactor", str(repository / experiment.program), *where]
+
+
+class _Enough(Exception):
+    """The run has printed its rounds, or prints none; ends its processes."""
+
+
+def _run(command, side, line, rounds, patience):
+    """{"costs": seconds of each round, "reason": why there are none, or None}"""
+    wanted = re.compile(line)
+    with tempfile.TemporaryDirectory(prefix="published-") as directory:
+        pipe, out = Path(directory, "stdout"), Path(directory, "events")
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        environment = {
+            **os.environ,
+            **SAME_HASHES,
+            **(RAY_ENVIRONMENT if side == "Ray" else {}),
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(_SHIMS), os.environ.get("PYTHONPATH")))),
+        }
+        found = []  # (when it was read, the round's own figure or None)
+        try:
+            with Child(command, environment, out, cwd=directory, stdout=pipe) as child:
+                for text in _lines(reader, patience):
+                    if match := wanted.search(text):
+                        found.append((time.perf_counter(), float(match[1]) if match.groups() else None))
+                        if len(found) > rounds + _DISCARDED:
+                            raise _Enough
+                words = child.log().splitlines()
+                raise _Enough
+        except _Enough:
+            pass
+        finally:
+            os.close(reader)
+    if len(found) <= rounds + _DISCARDED:
+        return {"costs": [], "reason": f"{len(found)} rounds, then: {words[-1] if words else 'nothing'}"}
+    if found[0][1] is not None:
+        return {"costs": [own for _, own in found[_DISCARDED:]], "reason": None}
+    times = [when for when, _ in found[_DISCARDED:]]
+    return {"costs": [after - before for before, after in itertools.pairwise(times)], "reason": None}
+
+
+def _lines(reader, patience):
+    """What is written to a pipe, line by line, until it is closed or nothing comes for `patience` seconds."""
+    partial, written = b"", False
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        if not select.select([reader], [], [], 0.5)[0]:
+            continue
+        data = os.read(reader, 1 << 16)
+        if not data:
+            if written:
+                return
+            time.sleep(0.05)  # it has not been opened yet
+            continue
+        written, until = True, time.monotonic() + patience
+        *whole, partial = (partial + data).split(b"\n")
+        for one in whole:
+            yield one.decode(errors="replace")
+
+
+def _cost(runs):
+    """Median of the runs' medians in seconds, or None."""
+    found = [statistics.median(run["costs"]) for run in runs if run["costs"]]
+    return statistics.median(found) if found else None
+
+
+def _shown(runs):
+    cost = _cost(runs)
+    return "failed" if cost is None else f"{cost * 1e3:,.2f}"
+
+
+def cells(found):
+    """A line of text for each experiment."""
+    for experiment in found["experiments"].values():
+        costs = {side: _cost(experiment["runs"][side]) for side in _SIDES}
+        over = [f"{costs['Ray'] / costs[side]:.2f}" if costs["Ray"] and costs[side] else "" for side in _SIDES[1:]]
+        yield [experiment["title"], *(_shown(experiment["runs"][side]) for side in _SIDES), *over, experiment["paper"]]
+
+
+TITLES = (
+    "",
+    *(f"{side}, ms" for side in _SIDES),
+    "rayshim over Ray",
+    "reactor over Ray",
+    "Lingua Franca over Ray, as printed",
+)
+
+
+def _show(found):
+    console = Console()
+    table = Table(title="the paper's own programs: time of a round")
+    for number, title in enumerate(TITLES):
+        table.add_column(title, justify="right" if number else "left")
+    for line in cells(found):
+        table.add_row(*line)
+    console.print(table)
+    for experiment in found["experiments"].values():
+        for side, runs in experiment["runs"].items():
+            for run in runs:
+                if run["reason"]:
+                    console.print(escape(f"{experiment['title']}, {side}: {run['reason']}"), highlight=False)
+
+
+def markdown(found):
+    """The table of a result's JSON."""
+    lines = [f"| {' | '.join(TITLES)} |", "| --- |" + " ---: |" * (len(TITLES) - 1)]
+    lines += [f"| {' | '.join(line)} |" for line in cells(found)]
+    return "\n".join(lines) + f"\n\n{machine.in_words(found['machine'])}.\n"
