@@ -26,7 +26,7 @@ PACKAGES := $(wildcard rayshim/*/__init__.py)  # the installed package knows the
 demo: $(VENV)/built $(VENV)/ray
 	$(PY) -m benchmarks demo
 
-lint: $(VENV)/lint
+lint: $(VENV)/built $(VENV)/lint  # the checker of types reads the packages that are installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/basedpyright --level error
