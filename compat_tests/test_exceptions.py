@@ -155,6 +155,45 @@ def test_get_of_a_list_raises_though_an_earlier_task_still_runs(ray, gate):
     assert not gate.is_open()
 
 
+@pytest.mark.parametrize("place", [0, 7, 8, 20, 39])
+def test_get_of_a_long_list_raises_its_first_exception_and_the_list_can_be_read_without_it(ray, place):
+    @ray.remote
+    class Step:
+        def step(self, k):
+            if k == place:
+                raise ValueError(f"no {k}")
+            return k, [k] * 3, str(k)
+
+    actors = [Step.remote() for _ in range(2)]
+    for _ in range(3):
+        refs = [actors[k % 2].step.remote(k) for k in range(40)]
+        with pytest.raises(ValueError, match=f"no {place}"):
+            ray.get(refs)
+        whole = [k for k in range(40) if k != place]
+        assert ray.get([refs[k] for k in whole]) == [(k, [k] * 3, str(k)) for k in whole]
+
+
+@pytest.mark.needs_concurrency
+def test_get_of_a_long_list_raises_though_a_later_call_still_runs(ray, gate):
+    @ray.remote
+    class Step:
+        def step(self, k):
+            if k == 20:
+                raise ValueError("no 20")
+            return k
+
+        def wait(self):
+            gate.enter()
+
+    steps, waits = Step.remote(), Step.remote()
+    ray.get(waits.step.remote(0))
+    later = waits.wait.remote()
+    with pytest.raises(ValueError, match="no 20"):
+        ray.get([steps.step.remote(k) for k in range(25)] + [later])
+    gate.open()
+    ray.get(later)
+
+
 def test_an_exception_passes_through_the_tasks_that_get_it(ray):
     @ray.remote
     def innermost():
