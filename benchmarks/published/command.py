@@ -155,7 +155,7 @@ def _run(command, side, line, rounds, patience):
         found = []  # (when it was read, the round's own figure or None)
         try:
             with Child(command, environment, out, cwd=directory, stdout=pipe) as child:
-                for text in _lines(reader, patience):
+                for text in _lines(reader, child, patience):
                     if match := wanted.search(text):
                         found.append((time.perf_counter(), float(match[1]) if match.groups() else None))
                         if len(found) > rounds + _DISCARDED:
@@ -174,20 +174,21 @@ def _run(command, side, line, rounds, patience):
     return {"costs": [after - before for before, after in itertools.pairwise(times)], "reason": None}
 
 
-def _lines(reader, patience):
-    """What is written to a pipe, line by line, until it is closed or nothing comes for `patience` seconds."""
-    partial, written = b"", False
+def _lines(reader, child, patience):
+    """What a child writes to a pipe, line by line, until it ends or nothing comes for `patience` seconds."""
+    partial = b""
     until = time.monotonic() + patience
     while time.monotonic() < until:
         if not select.select([reader], [], [], 0.5)[0]:
             continue
+        ended = child.ended is not None
         data = os.read(reader, 1 << 16)
         if not data:
-            if written:
+            if ended:
                 return
-            time.sleep(0.05)  # it has not been opened yet
+            time.sleep(0.05)  # nobody has the other end open yet, or any more
             continue
-        written, until = True, time.monotonic() + patience
+        until = time.monotonic() + patience
         *whole, partial = (partial + data).split(b"\n")
         for one in whole:
             yield one.decode(errors="replace")
