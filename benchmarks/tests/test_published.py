@@ -48,10 +48,15 @@ def repository(tmp_path):
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("side", ["rayshim", "reactor"])
 def test_a_program_runs_until_its_rounds_are_printed(side, repository):
-    experiment = Experiment("short", "script.py", "program.lf", r"Overhead: ([\d.]+) seconds", "", 2)
+    experiment = Experiment("short", "script.py", "program.lf", r"Overhead: ([\d.]+) seconds", "", 2, 5)
     arguments = command._command(side, experiment, repository, "inline")
     found = command._run(arguments, side, experiment.line, 5, 60.0)
     assert found == {"costs": [0.004, 0.005, 0.006, 0.007, 0.008, 0.009], "reason": None}
+
+
+def test_a_program_that_prints_no_cost_is_timed(repository):
+    found = command._run(["-m", "reactor", str(repository / "program.lf")], "reactor", "Overhead", 5, 60.0)
+    assert found["reason"] is None and len(found["costs"]) == 1 and found["costs"][0] > 0
 
 
 def test_a_program_that_ends_too_early_says_why(repository):
