@@ -6,7 +6,6 @@ measured, and is then ended.
 """
 
 import argparse
-import itertools
 import json
 import os
 import re
@@ -33,9 +32,9 @@ _SHIMS = Path(__file__).parent
 class Experiment:
     """A script for Ray and a Lingua Franca program that does the same.
 
-    `line` is what both print once in a round; with a group, that is the round's cost in seconds, else the time between two lines is.
-    `paper` is what the paper printed for it. `workers` is how many processes the Lingua Franca program needs, one per bank member
-    and no more than that.
+    `line` is what both print once in a round. With a group, that is the round's cost in seconds; else the cost is the time from the first
+    round to the last by their number, because what a worker prints comes in bursts. `rounds` is how many are measured, `paper` what the paper
+    printed. `workers` is how many processes the Lingua Franca program gets: one per member of its banks.
     """
 
     title: str
@@ -44,6 +43,7 @@ class Experiment:
     line: str
     paper: str
     workers: int
+    rounds: int
 
 
 _OVERHEAD = r"Overhead: ([-\d.]+) seconds"
@@ -56,6 +56,7 @@ EXPERIMENTS = {
             _OVERHEAD,
             "2.4 to 3.4",
             n,
+            30,
         )
         for n in (2, 4, 8, 16)
     },
@@ -66,6 +67,7 @@ EXPERIMENTS = {
         _OVERHEAD,
         "1.4 to 3.4",
         16,
+        30,
     ),
     "gym": Experiment(
         "15 CartPole-v1, a step of each",
@@ -74,6 +76,7 @@ EXPERIMENTS = {
         r"Step: \d+",
         "1.21",
         15,
+        1500,
     ),
     "q-learning": Experiment(
         "Q-learning, 16 x 100 steps, minibatch 250",
@@ -82,6 +85,7 @@ EXPERIMENTS = {
         r"Round \d+, Training Time",
         "1.45 (31.2% less time, at 500)",
         17,
+        60,
     ),
 }
 _SIDES = ("Ray", "rayshim", "reactor")
@@ -95,12 +99,12 @@ def main(argv):
     chosen = {name: EXPERIMENTS[name] for name in arguments.names or EXPERIMENTS}
     found = {"benchmark": "published", "machine": machine.describe(), "experiments": {}}
     for name, experiment in chosen.items():
-        runs = {side: [] for side in _SIDES}
+        runs, rounds = {side: [] for side in _SIDES}, max(round(experiment.rounds * arguments.share), 3)
         for number in range(arguments.repeat):
             for side in _SIDES[:: 1 if number % 2 == 0 else -1]:
                 if not any(run["reason"] for run in runs[side]):
                     command = _command(side, experiment, arguments.repository.resolve(), arguments.placement)
-                    runs[side].append(_run(command, side, experiment.line, arguments.rounds, arguments.patience))
+                    runs[side].append(_run(command, side, experiment.line, rounds, arguments.patience))
         found["experiments"][name] = {"title": experiment.title, "paper": experiment.paper, "runs": runs}
         print(f"{name}: {', '.join(f'{side} {_shown(runs[side])}' for side in _SIDES)}", flush=True)
     _show(found)
@@ -117,7 +121,7 @@ def _parser():
     )
     parser.add_argument("repository", type=Path, help="the checkout")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(EXPERIMENTS)}; default: all")
-    parser.add_argument("--rounds", type=int, default=60, help="rounds of a run (default: %(default)s)")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the rounds (default: %(default)s)")
     parser.add_argument("--repeat", type=int, default=2, help="runs of each side (default: %(default)s)")
     parser.add_argument(
         "--placement", choices=("inline", "packed", "isolated"), default="packed", help="of the Lingua Franca program"
@@ -155,7 +159,7 @@ def _run(command, side, line, rounds, patience):
         found = []  # (when it was read, the round's own figure or None)
         try:
             with Child(command, environment, out, cwd=directory, stdout=pipe) as child:
-                for text in _lines(reader, patience):
+                for text in _lines(reader, child, patience):
                     if match := wanted.search(text):
                         found.append((time.perf_counter(), float(match[1]) if match.groups() else None))
                         if len(found) > rounds + _DISCARDED:
@@ -171,23 +175,24 @@ def _run(command, side, line, rounds, patience):
     if found[0][1] is not None:
         return {"costs": [own for _, own in found[_DISCARDED:]], "reason": None}
     times = [when for when, _ in found[_DISCARDED:]]
-    return {"costs": [after - before for before, after in itertools.pairwise(times)], "reason": None}
+    return {"costs": [(times[-1] - times[0]) / (len(times) - 1)], "reason": None}
 
 
-def _lines(reader, patience):
-    """What is written to a pipe, line by line, until it is closed or nothing comes for `patience` seconds."""
-    partial, written = b"", False
+def _lines(reader, child, patience):
+    """What a child writes to a pipe, line by line, until it ends or nothing comes for `patience` seconds."""
+    partial = b""
     until = time.monotonic() + patience
     while time.monotonic() < until:
         if not select.select([reader], [], [], 0.5)[0]:
             continue
+        ended = child.ended is not None
         data = os.read(reader, 1 << 16)
         if not data:
-            if written:
+            if ended:
                 return
-            time.sleep(0.05)  # it has not been opened yet
+            time.sleep(0.05)  # nobody has the other end open yet, or any more
             continue
-        written, until = True, time.monotonic() + patience
+        until = time.monotonic() + patience
         *whole, partial = (partial + data).split(b"\n")
         for one in whole:
             yield one.decode(errors="replace")
