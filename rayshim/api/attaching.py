@@ -117,7 +117,7 @@ class Asked:
             "entrypoint": " ".join(sys.orig_argv),
             "started": time.time(),
         }
-        driver = Attached(connection, own, slow_imports(), about)
+        driver = Attached(connection, own, slow_imports(False), about)
         driver.start()
         logger.info("Connected to Ray cluster.")
         return driver, {**driver.settings, "address": facts["address"], "dashboard": driver.facts.get("dashboard", "")}

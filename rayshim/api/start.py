@@ -210,6 +210,7 @@ def init(
     logging_config = arguments.logging(logging_config, job_config)
     amounts, store = arguments.amounts(num_cpus, num_gpus, resources, object_store_memory, accepted.get("_memory"))
     node = os.urandom(28).hex()
+    alias = "rayshim.session.alias" in sys.modules and sys.modules["rayshim.session.alias"].is_installed()
     settings = {
         "namespace": namespace
         or (job_config.ray_namespace if job_config is not None else None)
@@ -225,7 +226,8 @@ def init(
         "journal": journal_path and (journal_path, replayed),
         "node": node,
         "labels": arguments.node_labels(labels, node),
-        "alias": "rayshim.session.alias" in sys.modules and sys.modules["rayshim.session.alias"].is_installed(),
+        "alias": alias,
+        "zygote_alias": alias,
         "runtime_env": env,
         "threads_said": num_threads.said_by_program(),
         "logging": logging_config,
@@ -243,7 +245,7 @@ def init(
         store_limit=store,
         plugin="rayshim.worker.hooks",
         settings=settings,
-        preload=slow_imports(),
+        preload=slow_imports(alias),
         ordering=order,
         patience=budget,
         digesting=_digesting(journal_path is not None, digest),

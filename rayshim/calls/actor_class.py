@@ -175,7 +175,7 @@ class ActorClass(Generic[T]):
             "max_restarts": options.get("max_restarts") or 0,
             "scope": s.settings.get("scope"),
             "info": info_ref.offset,
-            "preload": slow_imports(),
+            "preload": slow_imports(s.settings.get("zygote_alias")),
         }
         if place.demand:
             facts["made_as"] = f"the actor {self.__qualname__} (created at {calling()})"
@@ -240,9 +240,10 @@ def _taken(name, namespace):
     )
 
 
-def slow_imports():
-    """Names of the slow imports that this process has done: the zygote does them once, for all workers to come."""
-    return tuple(name for name in ("numpy", "torch", "gymnasium") if name in sys.modules)
+def slow_imports(alias):
+    """Names of the slow imports that this process has done: the zygote does them once, for all workers to come. `alias`: whether it has the alias."""
+    names = tuple(name for name in ("numpy", "torch", "gymnasium") if name in sys.modules)
+    return names + sys.modules["rayshim.session.libraries"].new_imports() if alias else names
 
 
 def _sends_tensors(info, options, how):

@@ -146,6 +146,8 @@ class _Loader:
         # What a package has imported of its own: were it imported again under the alias, the import system would put the module in the place
         # of a function of that name, as of ray.util.placement_group.
         inside = self.ours + "."
+        if not inside.startswith(OURS):
+            return
         for name in [name for name in sys.modules if name.startswith(inside)]:
             if name.split(".")[1] not in _NOT_RAYS:
                 sys.modules.setdefault(THEIRS + name[len(OURS) :], sys.modules[name])

@@ -5,6 +5,7 @@ ever loaded. `rayshim/over/` has the few modules that stand for internals of Ray
 """
 
 import os
+import sys
 from functools import cache
 
 from rayshim.session.version import RAY_VERSION
@@ -45,6 +46,7 @@ def spec(name):
     """
     if not allowed(name) or (root := _root()) is None:
         return None
+    _found[name] = True
     from importlib.machinery import ModuleSpec
     from importlib.util import spec_from_file_location
 
@@ -57,6 +59,22 @@ def spec(name):
     namespace = ModuleSpec(f"ray.{name}", None, is_package=True)
     namespace.submodule_search_locations = [path]
     return namespace
+
+
+def new_imports():
+    """The package's modules that this process has imported since the last call, for the zygote to import once for all workers to come.
+
+    Only for a zygote that has the alias: in another, these names are real Ray's."""
+    global _told
+    if _told == len(_found):
+        return ()
+    names = list(_found)[_told:]
+    _told = len(_found)
+    return tuple(f"ray.{name}" for name in names if f"ray.{name}" in sys.modules)
+
+
+_found = {}  # modules that were looked for in this process and in the zygote, in that order
+_told = 0  # how many of them were given by new_imports
 
 
 @cache

@@ -97,6 +97,32 @@ def test_a_folder_named_ray_beside_the_script_is_not_taken(tmp_path):
     assert run("from ray import tune\nimport ray.train\nprint(tune.__name__)", tmp_path) == "ray.tune\n"
 
 
+PRELOADED = """
+import sys
+import ray
+import ray._common.retry
+
+@ray.remote
+class Worker:
+    def has(self, names):
+        assert "rayshim._common.retry" not in sys.modules  # a second copy
+        return [name in sys.modules for name in names]
+
+if __name__ == "__main__":
+    ray.init(num_cpus=1)
+    names = ["ray._common.retry", "ray._common.ray_option_utils", "ray._common.formatters"]
+    first = Worker.remote()
+    print(ray.get(first.has.remote(names)))
+    del first
+    import ray._common.ray_option_utils
+    print(ray.get(Worker.remote().has.remote(names)))
+"""
+
+
+def test_workers_begin_with_the_modules_of_the_libraries_that_the_driver_has_imported(tmp_path):
+    assert run(PRELOADED, tmp_path) == "[True, False, False]\n[True, True, False]\n"
+
+
 PPO = """
 import sys
 import ray

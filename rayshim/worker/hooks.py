@@ -31,6 +31,8 @@ def install(settings, role):
         from rayshim.session import alias
 
         alias.install()
+        if role not in ("driver", "zygote"):
+            alias.libraries.new_imports()  # those of the zygote
     elif role == "zygote":
         from rayshim.session import alias
 
