@@ -2,6 +2,7 @@
 
 from rayshim.api.cluster import available_resources, cluster_resources, nodes
 from rayshim.api.observe import timeline
+from rayshim.errors.address import get_node_ip_address
 from rayshim.util.placement_group import PlacementGroup, placement_group_table
 from rayshim.util.state import api
 
@@ -21,8 +22,8 @@ def _actor(record):
         "IsDetached": record.is_detached,
         "Name": record.name,
         "JobID": record.job_id,
-        "Address": {"IPAddress": "127.0.0.1", "Port": 0, "NodeID": record.node_id},
-        "OwnerAddress": {"IPAddress": "127.0.0.1", "Port": 0, "NodeID": record.node_id},
+        "Address": {"IPAddress": get_node_ip_address(), "Port": 0, "NodeID": record.node_id},
+        "OwnerAddress": {"IPAddress": get_node_ip_address(), "Port": 0, "NodeID": record.node_id},
         "State": record.state,
         "NumRestarts": record.num_restarts,
         "Pid": record.pid,

@@ -7,6 +7,7 @@ from reactor import _core
 from reactor.runtime.driver import PATIENCE
 
 from rayshim.calls import runtime_env as environments
+from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.sites import at, calling
 from rayshim.placement import kinds
 from rayshim.session import gpus
@@ -158,7 +159,7 @@ def amounts(num_cpus, num_gpus, resources, store, memory=None):
     made.setdefault("memory", float(int(memory or machine * _MEMORY_SHARE)))
     made.setdefault("object_store_memory", float(store))
     made.setdefault("node:__internal_head__", 1.0)
-    made.setdefault("node:127.0.0.1", 1.0)
+    made.setdefault(f"node:{get_node_ip_address()}", 1.0)
     return made, store
 
 

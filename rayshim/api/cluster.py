@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 from reactor import _core
 
+from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.sites import at
 from rayshim.session import session
 
+_OF_GROUP = re.compile(
+    "_group_(.*_)?[0-9a-f]{36}$"
+).search  # as in Ray, what a placement group has taken is not told under its own names
+
 
 def _amounts(which: int) -> dict[str, float]:
     _needs_session("cluster_resources" if which == 0 else "available_resources")
-    amounts = {name: pair[which] / _core.UNIT for name, pair in _core.resources().items()}
+    amounts = {name: pair[which] / _core.UNIT for name, pair in _core.resources().items() if not _OF_GROUP(name)}
     if which == 1:
         amounts["object_store_memory"] -= _core.large_values()  # as in Ray, small ones do not count
     return amounts
@@ -46,7 +52,7 @@ def nodes() -> list[dict[str, Any]]:
         {
             "NodeID": s.settings["node"],
             "Alive": True,
-            "NodeManagerAddress": "127.0.0.1",
+            "NodeManagerAddress": get_node_ip_address(),
             "NodeManagerHostname": os.uname().nodename,
             "NodeManagerPort": 0,
             "ObjectManagerPort": 0,
@@ -55,7 +61,7 @@ def nodes() -> list[dict[str, Any]]:
             "MetricsExportPort": 0,
             "MetricsAgentPort": 0,
             "DashboardAgentListenPort": 0,
-            "NodeName": "127.0.0.1",
+            "NodeName": get_node_ip_address(),
             "RuntimeEnvAgentPort": 0,
             "DeathReason": 0,
             "DeathReasonMessage": "",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from reactor import _core
 
 from rayshim.calls.actor_class import slow_imports
+from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.sites import at, calling
 from rayshim.ordering import order as orders
 from rayshim.placement import kinds, num_threads
@@ -328,7 +329,7 @@ class RayContext:
         self.ray_version = RAY_VERSION
         self.ray_commit = ""
         self.address_info = {
-            "node_ip_address": "127.0.0.1",
+            "node_ip_address": get_node_ip_address(),
             "redis_address": None,
             "object_store_address": "",
             "raylet_socket_name": "",

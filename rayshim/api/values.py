@@ -148,6 +148,10 @@ def put(value: T, *, _owner: ActorHandle[Any] | None = None, _tensor_transport: 
 
     Raises TypeError if the value cannot be pickled or is a ref, ObjectStoreFullError if the store has no room for it.
     """
+    if _owner is not None:
+        raise ValueError(
+            f"The experimental `_owner` argument to `ray.put` has been removed in Ray 2.56. ({at('put')}: leave it out)"
+        )
     if session.current is None:
         session.ensure()
     if isinstance(value, ObjectRef):

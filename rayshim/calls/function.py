@@ -55,7 +55,7 @@ class RemoteFunction(Generic[P, R]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
-            f"Remote functions cannot be called directly. Instead of running '{self.__name__}()', try '{self.__name__}.remote()'. (at {calling()})"
+            f"Remote functions cannot be called directly. Instead of running '{self._function_name}()', try '{self._function_name}.remote()'. (at {calling()})"
         )
 
     @property

@@ -137,8 +137,8 @@ class _Limited:
             self._pending[:] = [ref for ref in self._pending if not ref.done()]
         if len(self._pending) >= self._limit:
             raise PendingCallsLimitExceeded(
-                f"{self._method!r}: {len(self._pending)} calls of this handle are pending, and max_pending_calls={self._limit}. Get "
-                f"some of their results first (at {calling()})"
+                f"The task {self._method.name} could not be submitted because more than {self._limit} tasks are queued on the actor. This limit can "
+                f"be adjusted with the `max_pending_calls` actor option. (at {calling()}: or get some of their results first)"
             )
         made = self._method.remote(*args, **kwargs)
         if made is not None:

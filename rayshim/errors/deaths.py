@@ -5,6 +5,7 @@ import signal
 
 from rayshim.errors import exceptions
 from rayshim.errors.actor_death import ActorDeath
+from rayshim.errors.address import get_node_ip_address
 
 NOWHERE = "a node that is not there"  # the key of a reservation that was never made
 _INTENDED, _CREATION_FAILED, _OUT_OF_SCOPE, _IDLE, _SYSTEM_EXIT, _DRAINED, _FINISHED = range(1, 8)
@@ -43,7 +44,7 @@ def exception(facts):
             pid=facts["pid"],
             name=actor["name"],
             namespace=actor["namespace"],
-            ip="127.0.0.1",
+            ip=get_node_ip_address(),
             never_started=facts["pid"] == 0,
         )
     )

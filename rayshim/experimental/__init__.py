@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rayshim.experimental.dynamic_resources import set_resource  # noqa: F401
 from rayshim.experimental.locations import get_local_object_locations, get_object_locations  # noqa: F401
 
 _DIRECT = {

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from rayshim.api.bars import RAY_TQDM_MAGIC, _BarManager, instance, plain_print, safe_print, take_line  # noqa: F401
+from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.sites import calling
 from rayshim.session import session
 
@@ -51,7 +52,7 @@ class tqdm:
             "desc": desc or "",
             "total": total,
             "unit": unit or "it",
-            "ip": "127.0.0.1",
+            "ip": get_node_ip_address(),
             "pid": os.getpid(),
             "uuid": os.urandom(16).hex(),
             "closed": False,

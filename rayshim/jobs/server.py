@@ -22,6 +22,7 @@ from reactor import _core
 from reactor.runtime import attached, descendants
 
 from rayshim import api
+from rayshim.errors.address import get_node_ip_address
 from rayshim.jobs.types import DriverInfo, JobDetails, JobErrorType, JobInfo, JobStatus, JobType
 from rayshim.session import heads, session
 from rayshim.session.ids import JobID
@@ -381,7 +382,7 @@ def _hex(driver):
 
 
 def _driver_info(driver):
-    return DriverInfo(_hex(driver), "127.0.0.1", str(driver["pid"]))
+    return DriverInfo(_hex(driver), get_node_ip_address(), str(driver["pid"]))
 
 
 def _driver_details(driver):

@@ -58,7 +58,7 @@ WRONG = {
     "function called": (
         lambda ray: render(1),
         TypeError,
-        "Remote functions cannot be called directly. Instead of running 'render()', try 'render.remote()'. (at {here})",
+        "Remote functions cannot be called directly. Instead of running '{module}.render()', try '{module}.render.remote()'. (at {here})",
     ),
     "class called": (
         lambda ray: Env(1),

@@ -11,6 +11,7 @@ from reactor import _core
 from rayshim.calls.handle import _handle_from
 from rayshim.calls.refs import _id_bytes
 from rayshim.calls.runtime_env_object import RuntimeEnv
+from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.sites import at, calling, is_users, module_of
 from rayshim.placement import bundles
 from rayshim.session import accelerators, folder, gpus, session
@@ -357,7 +358,7 @@ class _Node:
 
     @property
     def node_ip_address(self):
-        return "127.0.0.1"
+        return get_node_ip_address()
 
     @property
     def cluster_id(self):

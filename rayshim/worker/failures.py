@@ -5,6 +5,7 @@ import os
 from reactor import _core, codec
 
 from rayshim.errors import exceptions
+from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.exceptions import ObjectStoreFullError, OutOfDiskError, RaySystemError
 from rayshim.errors.sites import OURS, calling
 from rayshim.session import session
@@ -41,13 +42,18 @@ def failure(error, what, is_argument):
     """Hook of the core: the stored form of an exception that a call raised. `what`: the callable, None for a constructor."""
     from rayshim.worker.context import RuntimeContext
 
-    if isinstance(
-        error, KeyboardInterrupt
-    ):  # raised by the call itself or by its cancellation; Ray does not distinguish them
-        return exceptions.TaskCancelledError(RuntimeContext()._task_id()).to_bytes()
+    if isinstance(error, KeyboardInterrupt):  # of the call itself or of its cancellation; Ray does not distinguish them
+        error = exceptions.TaskCancelledError(RuntimeContext()._task_id()).with_traceback(error.__traceback__)
     name, actor_repr, actor = _name_of(what)
     made = exceptions.make_task_error(
-        name, error, os.getpid(), actor_repr, actor_id=actor, skip=OURS, dependency=is_argument, ip="127.0.0.1"
+        name,
+        error,
+        os.getpid(),
+        actor_repr,
+        actor_id=actor,
+        skip=OURS,
+        dependency=is_argument,
+        ip=get_node_ip_address(),
     )
     return made.to_bytes()
 

@@ -2,7 +2,7 @@
 
 import os
 
-from rayshim.errors.exceptions import RayTaskError, UnserializableException, WorkerCrashedError
+from rayshim.errors.exceptions import RayTaskError, TaskCancelledError, UnserializableException, WorkerCrashedError
 from rayshim.errors.logs import logger
 from rayshim.session import session
 
@@ -23,6 +23,8 @@ def lost(error):
 
 def told(error):
     """The text that reports `error`; None if it is not reported, as for cancelled calls and calls of dead actors."""
+    if isinstance(error, RayTaskError) and isinstance(error.cause, TaskCancelledError):
+        return None
     return (
         str(error)[:_LONGEST]
         if isinstance(error, (RayTaskError, UnserializableException, WorkerCrashedError))

@@ -10,6 +10,7 @@ from typing import Any
 from reactor import _core
 
 from rayshim.api.cluster import cluster_resources
+from rayshim.errors.address import get_node_ip_address
 from rayshim.placement import bundles
 from rayshim.session import session
 from rayshim.session.ids import actor_id, job_id
@@ -76,11 +77,11 @@ def nodes() -> Any:
     return [
         NodeState(
             node_id=_node(),
-            node_ip="127.0.0.1",
+            node_ip=get_node_ip_address(),
             is_head_node=True,
             state="ALIVE",
             state_message=None,
-            node_name="127.0.0.1",
+            node_name=get_node_ip_address(),
             resources_total=cluster_resources(),
             labels=session.current.settings["labels"],
         )
@@ -96,7 +97,7 @@ def jobs() -> Any:
             submission_id=None,
             status="RUNNING",
             entrypoint=" ".join(sys.orig_argv) if driver == os.getpid() else "",
-            driver_info={"id": _job(), "node_ip_address": "127.0.0.1", "pid": str(driver)},
+            driver_info={"id": _job(), "node_ip_address": get_node_ip_address(), "pid": str(driver)},
         )
     ]
 
@@ -112,7 +113,7 @@ def workers() -> Any:
             worker_type=kind,
             exit_type=None,
             node_id=_node(),
-            ip="127.0.0.1",
+            ip=get_node_ip_address(),
             pid=pid,
         )
         for kind, slot, pid in found
