@@ -15,6 +15,7 @@ ALONE = {
     "micro": "the cost of single operations on Ray and on rayshim",
     "order": "the cost of serial order, the hash and packed placement",
     "pace": "whether programs with concurrent loops are as fast as on Ray",
+    "rllib": "RLlib, Tune and Train of the installed Ray package on Ray and on rayshim",
     "report": "makes Markdown tables and plots of all results from the JSON files",
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import heads, layers, machine, order, pace_summary, plot, report, standings
+from benchmarks import heads, layers, machine, order, pace_summary, plot, report, rllib, standings
 from benchmarks.experiments import WORKLOADS
 from benchmarks.report import three_digits
 
@@ -24,7 +24,7 @@ HIGHLIGHTS = (
     ("qlearning", "minibatch 500"),
 )
 _HEAD = ("| workload | | Ray | rayshim | over Ray | results |", "| --- | --- | ---: | ---: | ---: | --- |")
-_TABLES = {"layers": layers, "order": order, "pace": pace_summary}
+_TABLES = {"layers": layers, "order": order, "pace": pace_summary, "rllib": rllib}
 _BLOCK = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 
 
