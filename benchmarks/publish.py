@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import heads, layers, machine, order, pace_summary, plot, report, standings
+from benchmarks import heads, layers, machine, order, pace_summary, plot, report, rllib, standings
 from benchmarks.experiments import WORKLOADS
 from benchmarks.published import command as published
 from benchmarks.report import three_digits
@@ -31,6 +31,7 @@ _TABLES = {
     "order": order,
     "pace": pace_summary,
     "published": published,
+    "rllib": rllib,
     "savina": savina,
     "savina-small": savina,
 }

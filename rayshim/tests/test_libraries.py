@@ -22,12 +22,12 @@ pytestmark = [
 ]
 
 
-def run(program, tmp_path, *arguments, first=()):
+def run(program, tmp_path, *arguments, first=(), **environment):
     (tmp_path / "program.py").write_text(program)
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "rayshim", "program.py", *arguments],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, first), *filter(None, sys.path)])},
+        env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join([*map(str, first), *filter(None, sys.path)])},
         capture_output=True,
         text=True,
         timeout=380,
@@ -151,6 +151,17 @@ def test_ppo_learns_the_same_in_processes_of_its_own_and_packed(tmp_path):
         for placement in ("isolated", "packed")
     )
     assert len(isolated) == 2 and isolated == packed
+
+
+@pytest.mark.parametrize(
+    "name", ["envs/env_w_protobuf_observations", "connectors/single_agent_observation_preprocessor"]
+)
+def test_an_example_of_rllib_runs_unmodified(name, tmp_path):
+    pytest.importorskip("torch")
+    file = distribution("ray").locate_file(f"ray/rllib/examples/{name}.py")
+    program = f"import runpy; runpy.run_path({str(file)!r}, run_name='__main__')"
+    told = run(program, tmp_path, "--stop-iters", "1", "--num-env-runners", "1", "--num-cpus", "2", HOME=str(tmp_path))
+    assert "1 TERMINATED" in told and "ERROR" not in told
 
 
 TUNER = """
