@@ -160,7 +160,7 @@ def put(value: T, *, _owner: ActorHandle[Any] | None = None, _tensor_transport: 
     if _tensor_transport is not None:
         from rayshim.worker import direct
 
-        return direct.put(value, _tensor_transport)
+        return direct.put(value, _tensor_transport)  # pyright: ignore[reportReturnType]
     try:
         return _core.put_recorded(value)  # pyright: ignore[reportReturnType]
     except TypeError as error:
