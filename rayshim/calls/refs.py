@@ -89,7 +89,7 @@ class ObjectRef(_core.Ref, Generic[T_co]):
     def owner_address(self) -> bytes:
         return b""
 
-    def tensor_transport(self):
+    def tensor_transport(self) -> str | None:
         """How the tensors of the value travel, None: in the object store."""
         direct = sys.modules.get("rayshim.calls.direct.methods")
         return direct and direct.transport_of(self)
