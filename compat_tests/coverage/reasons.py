@@ -71,6 +71,19 @@ REASONS = {
     "ray.util.common*": "constants",
 }
 
+#: Why rayshim lacks a name that frameworks use; test_coverage.py knows the same.
+OF_FRAMEWORKS = {
+    "ray._private.runtime_env.nsight*": "its file is patched for nsys; the option `nsight` of a runtime environment is accepted and has no effect",
+    "ray._private.runtime_env.packaging": "uploads packages to the cluster's nodes; there is one machine",
+    "ray._private.thirdparty.pynvml*": "there as soon as nvidia-ml-py is installed",
+    "ray.scripts.scripts.memory_summary": "the table of Ray's object store; `rayshim.report()` has rayshim's",
+}
+
+
+def of_frameworks(name):
+    """The reason of that name, "none yet" without one."""
+    return next((text for pattern, text in OF_FRAMEWORKS.items() if fnmatchcase(name, pattern)), "none yet")
+
 
 def reason(full):
     """The reason of that name, or None."""

@@ -75,7 +75,9 @@ def text():
         "",
         f"Of the {len(used)} names of Ray's that nine frameworks for reinforcement learning use (verl, OpenRLHF, slime, SkyRL, ROLL, NeMo-RL, AReaL, RLinf,",
         f"xtuner; frameworks.txt), rayshim has {len(used) - len(lacking)}. "
-        + ("It lacks " + ", ".join(f"`{name}` ({', '.join(who)})" for name, who in sorted(lacking.items())) + "." if lacking else ""),
+        + ("It lacks:" if lacking else ""),
+        "",
+        *(f"- `{name}` ({', '.join(who)}): {reasons.of_frameworks(name)}" for name, who in sorted(lacking.items())),
     ]
     module = None
     for row in found:

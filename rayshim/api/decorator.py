@@ -70,7 +70,8 @@ def remote(*args: Any, **kwargs: Any) -> Any:
 def _make_remote(target: Any, given: dict[str, Any]) -> RemoteFunction[..., Any] | ActorClass[Any]:
     if isinstance(target, (RemoteFunction, ActorClass)):
         raise TypeError(
-            f"The @ray.remote decorator was applied twice to {target.__name__}. ({at('remote')}: apply it once)"
+            f"The @ray.remote decorator must be applied to either a function or a class. ({at('remote')}: {target.__name__} is decorated already; "
+            "apply it once)"
         )
     if isinstance(target, type):
         if abstract := getattr(target, "__abstractmethods__", None):

@@ -148,7 +148,8 @@ def test_a_call_is_cancelled_where_it_was(tmp_path):
 
     Pace.first, Pace.second = (0, 60, 60, 60, 60, 60), 5  # four of them run, one does not begin
     recorded = outcome(program, record=tmp_path / "run")[0]
-    assert recorded[0] == [0] + 5 * ["TaskCancelledError"] and len(recorded[1]) == 5
+    assert recorded[0] == [0] + 4 * ["RayTaskError(TaskCancelledError)"] + ["TaskCancelledError"]
+    assert len(recorded[1]) == 5
     Pace.first, Pace.second = (0.5, 60, 60, 60, 60, 60), 0  # cancelled at once
     assert outcome(program, replay=tmp_path / "run")[0] == recorded
 

@@ -14,6 +14,7 @@ import threading
 import time
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 from reactor import _core
 from reactor.codec import pickler_class
@@ -62,8 +63,8 @@ class Direct:
 
     def __init__(self, value, transport, actor):
         self.rest, tensors = _taken_out(value, registry.info(transport).data_type)
-        self.token = _core.put(b"")  # goes with the result: gone when nobody has a ref of that
-        self.transport, self.actor, self.name = transport, actor, self.token.hex()  # pyright: ignore[reportAttributeAccessIssue]  an ObjectRef
+        self.token: Any = _core.put(b"")  # goes with the result: gone when nobody has a ref of that
+        self.transport, self.actor, self.name = transport, actor, self.token.hex()
         self.has_tensors = bool(tensors)
         primary = _Primary(tensors, actor, transport, None)
         manager = registry.manager(transport)
@@ -323,37 +324,45 @@ def _receiving(number, method):
 
         return [value(given) for given in args], {name: value(given) for name, given in kwargs.items()}
 
-    if inspect.isasyncgenfunction(method) or inspect.iscoroutinefunction(method):
-        return method  # as on Ray, direct tensors are not for async methods
-    if inspect.isgeneratorfunction(method):
-
-        @functools.wraps(method)
-        def yielding(*args, **kwargs):
-            args, kwargs = found(args, kwargs)
-            return (yield from method(*args, **kwargs))
-
-        return _like(yielding, method)
-
-    @functools.wraps(method)
-    def receiving(*args, **kwargs):
+    def called(*args, **kwargs):
         args, kwargs = found(args, kwargs)
         return method(*args, **kwargs)
 
-    return _like(receiving, method)
+    async def awaited(*args, **kwargs):
+        return await called(*args, **kwargs)
+
+    async def iterated(*args, **kwargs):
+        async for value in called(*args, **kwargs):
+            yield value
+
+    def generated(*args, **kwargs):
+        return (yield from called(*args, **kwargs))
+
+    if inspect.isasyncgenfunction(method):
+        return _like(iterated, method)
+    if inspect.iscoroutinefunction(method):
+        return _like(awaited, method)
+    return _like(generated if inspect.isgeneratorfunction(method) else called, method)
 
 
 def sending(method, transport):
     """The method, whose result's tensors stay in the actor."""
 
-    @functools.wraps(method)
-    def sending(*args, **kwargs):
-        direct = Direct(method(*args, **kwargs), transport, _running_actor())
-        return direct if direct.has_tensors else _put_in(direct.rest, [])
+    def direct(value):
+        made = Direct(value, transport, _running_actor())
+        return made if made.has_tensors else _put_in(made.rest, [])
 
-    return _like(sending, method)
+    def called(*args, **kwargs):
+        return direct(method(*args, **kwargs))
+
+    async def awaited(*args, **kwargs):
+        return direct(await method(*args, **kwargs))
+
+    return _like(awaited if inspect.iscoroutinefunction(method) else called, method)
 
 
 def _like(made, method):
+    functools.update_wrapper(made, method)
     if hasattr(method, "__self__"):
         made.__self__ = method.__self__
     return made

@@ -175,7 +175,8 @@ def info(name):
         )
     import torch
 
-    return TransportManagerInfo(*DEFAULT_TRANSPORTS[name], torch.Tensor)  # pyright: ignore[reportCallIssue]
+    manager_class, devices = DEFAULT_TRANSPORTS[name]
+    return TransportManagerInfo(manager_class, devices, torch.Tensor)
 
 
 def manager(name) -> TensorTransportManager:
