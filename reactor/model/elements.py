@@ -68,7 +68,7 @@ class Multiport(list):
     def __init__(self, name, channels, make=None):
         super().__init__(channels)
         self.name, self._make = name, make
-        self.found = None  # the channels that are present, if the executor notes them as they are set
+        self.found: list[int] | None = None  # the channels that are present, if the executor notes them as they are set
 
     def resize(self, width):
         """Gives it `width` channels; before the program runs and before the port is connected."""
