@@ -52,7 +52,7 @@ EXPERIMENTS = {
         f"actors-{n}": Experiment(
             f"{n} actors, 10 MB, time beyond the sleep of 0.5 s",
             f"1.Number_of_Actors/actors{n}.py",
-            f"1.Number_of_Actors/lf_src_file/workers{n}.lf",
+            "1.Number_of_Actors/workers16/workers16.lf" if n == 16 else f"1.Number_of_Actors/lf_src_file/workers{n}.lf",
             _OVERHEAD,
             "2.4 to 3.4",
             n,

@@ -28,6 +28,9 @@ class Hung(Exception):
 # ---- plugin
 
 
+MORE_RESOURCES = "use a larger machine"
+
+
 def install(settings, role):
     hooks = {
         "failure": _failure,
