@@ -61,7 +61,7 @@ def create(number, args, kwargs):
         s.placement.show_as(number, instance)
     from rayshim.worker import builtin_methods
 
-    made = {name: builtin_methods.bind(instance, name, method[5], around) for name, method in info.methods.items()}
+    made = {name: builtin_methods.bind(instance, name, method.options, around) for name, method in info.methods.items()}
     script = (
         journal.created(facts, handed_on) if s.settings["journal"] else None
     )  # tags of its calls in their recorded order

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reactor.runtime.processes import Actor, Worker
     from reactor.runtime.relay import Relay
 
-BURIED = 1000  # dead actors of which something is still known
+REMEMBERED = 1000  # dead actors of which something is still known
 
 
 class Requests:
@@ -32,7 +32,7 @@ class Requests:
     actors: dict[int, Actor]
     names: dict[tuple[str, str], Actor]
     said: dict[Any, int]
-    buried: deque[dict[str, Any]]
+    dead_actors: deque[dict[str, Any]]
     waiting: list[Actor]
     demands: Demands
     reservations: Any
@@ -139,7 +139,7 @@ class Requests:
 
     def on_state(self, reply):
         """What runs: for ray.nodes, list_actors and tests."""
-        actors = [*self.buried, *(self._told(a) for a in self.actors.values() if not a.dead)]
+        actors = [*self.dead_actors, *(self._told(a) for a in self.actors.values() if not a.dead)]
         workers = [{"pid": w.pid, "slot": w.slot, "actor": not w.runs_tasks} for w in self.workers.values()]
         _core.reply(reply, (True, {"actors": actors, "workers": workers, "supervisor": os.getpid()}))
 

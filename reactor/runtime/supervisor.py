@@ -12,21 +12,22 @@ from collections import deque
 
 from reactor import _core
 from reactor.runtime import control, descendants, worker
-from reactor.runtime.births import KILLED, STILLBORN, Births
+from reactor.runtime.births import Births
+from reactor.runtime.deaths import Deaths
 from reactor.runtime.demands import Demands
 from reactor.runtime.gpus import GpuShares
 from reactor.runtime.key_values import KeyValues
 from reactor.runtime.preloading import preload
 from reactor.runtime.processes import Actor, Groups, Worker, fork
 from reactor.runtime.relay import OPEN_SECONDS, Relay
-from reactor.runtime.requests import BURIED, Requests
+from reactor.runtime.requests import REMEMBERED, Requests
 
 ACTOR, TASK_WORKER = _core.ProcKind.ACTOR, _core.ProcKind.POOL
 _POOL_LIMIT = 1000  # task workers alive at once
 _RETRY_SECONDS = 0.2  # before another try to start a task worker where none could be started
 
 
-class Supervisor(Requests):
+class Supervisor(Requests, Deaths):
     """Arguments: config, the driver's dict; plugin, its module; descriptors of the control socket and the driver's line."""
 
     def __init__(self, config, plugin, control_fd, line_fd):
@@ -39,7 +40,7 @@ class Supervisor(Requests):
         self.actors = {}  # offset -> Actor
         self.names = {}  # (namespace, name) -> Actor
         self.said = {}  # see on_say_once
-        self.buried = deque(maxlen=BURIED)  # dead actors, as `on_state` tells of them
+        self.dead_actors = deque(maxlen=REMEMBERED)  # dead actors, as `on_state` tells of them
         self.waiting = []  # actors without resources
         self.demands = Demands(self.relay.tell)
         self.reservations = self.demands.reservations
@@ -170,6 +171,14 @@ class Supervisor(Requests):
             if actor is not None and actor.dead:
                 self._forget(actor)
 
+    def _tell_of_spilling(self):
+        so_far = _core.spilling()
+        megabytes = so_far["spilled"] / 2**20
+        rate = f", write throughput {megabytes / so_far['seconds']:.0f} MiB/s" if so_far["seconds"] else ""
+        self.relay.tell(
+            f"Spilled {megabytes:.0f} MiB, {so_far['values']} objects{rate}. {self.config['spilling']['note_text']}".rstrip()
+        )
+
     def on_actor(self, offset, facts, reply=None):
         """An actor was created: give it a process as soon as its resources are free."""
         key = facts.get("name") and (facts["namespace"], facts["name"])
@@ -233,6 +242,11 @@ class Supervisor(Requests):
         self.start_waiting()
 
     # ---- starting
+
+    def start_waiting(self):
+        """Resources have come free."""
+        if self.waiting or self.reservations.open():
+            self._start_waiting()
 
     def _start_waiting(self):
         _core.set_actors_waiting(
@@ -328,183 +342,10 @@ class Supervisor(Requests):
             _, status = os.waitpid(ended.si_pid, 0)
             if w is not None:
                 self.groups.watch(w.pid)
-                self._bury(w, status)
+                self._settle_death(w, status)
 
     def _driver_died(self, *_):
         self.orphaned = True
-
-    def _bury(self, w, status):
-        for fd in list(w.pipes):
-            self.relay.read(fd)
-        info = _core.proc_info(w.slot)
-        facts = {
-            "pid": w.pid,
-            "status": status,
-            "exit_reason": info["exit_reason"],
-            "actor": w.actor and w.actor.facts,
-            "killed": w.actor and w.actor.killed,
-            "released": w.released,
-            "running": info["running"],
-        }
-        unavailable = None
-        if w.actor is not None and info["exit_reason"] not in worker.LASTING and self._may_restart(w.actor):
-            unavailable = _core.put(self.plugin.died({**facts, "restarting": True}))
-        hosted = self.hosting.died(w) if w.hosted is not None else []
-        labels = [a.facts["label"] for a in hosted]
-        reasons = [
-            (
-                a.offset,
-                _core.put(self.plugin.died({**self._death(a, w, info["exit_reason"], status), "beside": labels})),
-                a.place,
-            )
-            for a in hosted
-        ]
-        anew = _core.reap(w.slot, _core.put(self.plugin.died(facts)), unavailable, reasons)
-        for actor in hosted:
-            _core.give_resources(actor.demand)
-            self._died(actor)
-        if info["exit_reason"] not in (worker.IDLE, worker.DRAINED):
-            self._kill_made_by(w.pid)
-        if w.runs_tasks:
-            self._task_worker_died(w, info, facts)
-        elif w.hosted is None:
-            w.actor.worker = None
-            self.gpus.give(w.actor.gpus)
-            self._give_shares(w.actor.facts.pop("taken", {}))
-            if anew:
-                self._make_anew(w.actor)
-            else:
-                self._died(w.actor)
-        self.start_waiting()
-
-    def _task_worker_died(self, w, info, facts):
-        verdict = self.births.judge(info["executed"] or info["exit_reason"], facts["status"])
-        if verdict == KILLED:
-            self.retry_spawn = True  # a little later
-            return
-        if verdict == STILLBORN:
-            _core.fail_tasks(_core.put(self.plugin.died(facts)), setting=w.setting)
-        self._answer_spawn()
-
-    def _answer_spawn(self):
-        self.retry_spawn = False
-        _core.spawn_answered()
-
-    def _tell_of_spilling(self):
-        so_far = _core.spilling()
-        megabytes = so_far["spilled"] / 2**20
-        rate = f", write throughput {megabytes / so_far['seconds']:.0f} MiB/s" if so_far["seconds"] else ""
-        self.relay.tell(
-            f"Spilled {megabytes:.0f} MiB, {so_far['values']} objects{rate}. {self.config['spilling']['note_text']}".rstrip()
-        )
-
-    def _kill_made_by(self, pid, number=None):
-        """An actor's life ends with the process `pid`, or the actor `number`, that made it, unless it is detached."""
-        for key, facts, _ in self.reservations.table():
-            if pid is not None and facts["owner"] == pid:
-                self._release(key)
-        for actor in list(self.actors.values()):
-            made = actor.facts["creator"] == pid if number is None else actor.facts.get("maker") == number
-            if not made or actor.facts.get("detached") or actor.dead or actor.killed:
-                continue
-            self.kill_made(actor)
-
-    def kill_made(self, actor):
-        """Ends an actor whose owner has ended."""
-        actor.killed = "its owner has died."
-        if actor.worker is None:
-            self.waiting.remove(actor)
-            self._kill_unstarted(actor, actor.killed)
-        else:
-            self._end_actor(actor)
-
-    def start_waiting(self):
-        """Resources have come free."""
-        if self.waiting or self.reservations.open():
-            self._start_waiting()
-
-    # ---- reservations that end
-
-    def _release(self, key):
-        """Ends a reservation with what runs in it and what was to run in it."""
-        reservation = self.reservations.release(key)
-        if reservation is None:
-            return
-        demands = set(reservation.demands.values())
-        for actor in [a for a in self.waiting if a.demand in demands]:
-            self.waiting.remove(actor)
-            self._refuse_actor(actor, key)
-        for w in self.workers.values():
-            if _core.proc_info(w.slot)["demand"] - 1 in demands:
-                w.released = key
-                if w.actor is not None:
-                    w.actor.killed = f"its worker was ended because its placement group {key} was removed."
-                os.kill(w.pid, signal.SIGKILL)
-        for demand in demands:
-            self._refuse(demand)
-        self._start_waiting()
-
-    def _refuse(self, demand):
-        """Fails the tasks that ask for a demand that nobody gets any more."""
-        facts = {
-            "pid": 0,
-            "status": 0,
-            "exit_reason": 0,
-            "actor": None,
-            "killed": None,
-            "released": self.reservations.retired(demand),
-        }
-        _core.fail_tasks(_core.put(self.plugin.died(facts)), demand)
-
-    def _refuse_actor(self, actor, key):
-        actor.released = key
-        self._kill_unstarted(actor, f"its placement group {actor.released} was removed before it could start.")
-
-    def _may_restart(self, actor):
-        most = actor.facts.get("max_restarts", 0)
-        return not actor.killed and (most < 0 or actor.restarts < most)
-
-    def _make_anew(self, actor):
-        actor.restarts += 1
-        actor.facts["restarts"] = actor.restarts
-        self._answer_waiters(actor)
-        self.waiting.append(actor)
-
-    def _answer_waiters(self, actor):
-        for reply in actor.waiters:
-            _core.reply(reply, (True, True))
-        actor.waiters = []
-
-    def _died(self, actor):
-        actor.dead = True
-        self.buried.append(self._told(actor))
-        key = actor.facts.get("name") and (actor.facts["namespace"], actor.facts["name"])
-        if key and self.names.get(key) is actor:
-            del self.names[key]
-        self._answer_waiters(actor)
-        if actor.facts.get("detached"):
-            _core.drop(actor.offset)
-        if self.drivers:
-            self.drivers.actor_died(actor.facts)
-        self._forget(actor)
-
-    def _kill_unstarted(self, actor, why):
-        facts = {
-            "pid": 0,
-            "status": 0,
-            "exit_reason": 0,
-            "actor": actor.facts,
-            "killed": why,
-            "released": actor.released,
-        }
-        _core.kill_inbox(actor.offset, _core.put(self.plugin.died(facts)))
-        self.actors[actor.offset] = actor
-        self._died(actor)
-
-    def _forget(self, actor):
-        if self.actors.get(actor.offset) is actor and _core.free_actor(actor.offset):
-            del self.actors[actor.offset]
-            _core.drop(actor.facts["info"])
 
     def _end_all(self, flush):
         for pid in self.workers:

@@ -293,7 +293,7 @@ def test_killing_the_driver_or_the_zygote_leaves_no_process(victim):
     errors = child.communicate(timeout=10)[1].decode()
     assert child.returncode != 0
     if victim == "zygote":
-        assert "the zygote was killed" in errors
+        assert "the process that starts the workers was killed" in errors
 
 
 # ---- waiting and waking
