@@ -40,14 +40,14 @@ class Supervisor(Requests, Deaths):
         self.actors = {}  # offset -> Actor
         self.names = {}  # (namespace, name) -> Actor
         self.said = {}  # see on_say_once
-        self.dead_actors = deque(maxlen=REMEMBERED)  # dead actors, as `on_state` tells of them
+        self.dead_actors = deque(maxlen=REMEMBERED)  # dicts, as `on_state` returns them
         self.waiting = []  # actors without resources
         self.demands = Demands(self.relay.tell)
         self.reservations = self.demands.reservations
         self.key_values = KeyValues()
-        self.posted = {}  # what processes tell of themselves, for all to read: tuple -> value
+        self.posted = {}  # values that processes publish for all others: tuple -> value
         self.gpus = GpuShares(_core.resources().get("GPU", (0,))[0] // _core.UNIT)
-        self.accelerators = {}  # resource -> GpuShares, of those that tasks and actors use by their numbers
+        self.accelerators = {}  # resource -> GpuShares, for resources whose units have numbers
         self.tasks_started = 0
         self.stopping = False
         self.retry_spawn = False
@@ -59,7 +59,7 @@ class Supervisor(Requests, Deaths):
         self.births = Births(self.relay.tell)
         self.groups = Groups()
         self.orphaned = False  # the driver has died
-        self.unread = deque()  # control messages that were taken in while there was no room for one of its own
+        self.unread = deque()  # control messages, read early because the socket was full
         self.drivers = None
         if config["drivers"]:
             from reactor.runtime.drivers import Drivers
@@ -131,13 +131,13 @@ class Supervisor(Requests, Deaths):
         _core.set_answering(bool(self.unread))
 
     def read_all(self):
-        """Does all that has been asked for by now."""
+        """Answers all requests that have arrived by now."""
         self._take_in()
         while self.unread and not self.stopping:
             self._read_control()
 
     def on_for(self, scope, request, *arguments):
-        """A request of a process of this scope."""
+        """Answers a request from a process of this scope."""
         self.relay.scope = scope
         try:
             self._do(request, *arguments)
@@ -149,7 +149,7 @@ class Supervisor(Requests, Deaths):
             return self._core_request(request, *arguments)
         try:
             getattr(self, f"on_{request}")(*arguments)
-        except Exception as error:  # a fault of one request must not take the run down
+        except Exception as error:  # an error in one request must not end the run
             if _has_reply(getattr(Supervisor, f"on_{request}", None), arguments):
                 _core.reply(arguments[-1], (False, error))
             else:
@@ -180,7 +180,7 @@ class Supervisor(Requests, Deaths):
         )
 
     def on_actor(self, offset, facts, reply=None):
-        """An actor was created: give it a process as soon as its resources are free."""
+        """Registers a new actor, which gets a process as soon as its resources are free. The reply: "taken" if its name is in use, else None."""
         key = facts.get("name") and (facts["namespace"], facts["name"])
         if key and key in self.names:
             _core.reply(reply, (True, "taken"))  # pyright: ignore[reportArgumentType]
@@ -229,7 +229,7 @@ class Supervisor(Requests, Deaths):
         }
 
     def on_left(self, offset, exit_reason):
-        """A packed worker has let an actor go."""
+        """Settles the end of an actor in a packed worker that goes on."""
         actor = self.actors.get(offset)
         if actor is None or actor.worker is None:
             return
@@ -244,18 +244,18 @@ class Supervisor(Requests, Deaths):
     # ---- starting
 
     def start_waiting(self):
-        """Resources have come free."""
+        """Starts what waits for resources, because some may be free now."""
         if self.waiting or self.reservations.open():
             self._start_waiting()
 
     def _start_waiting(self):
         _core.set_actors_waiting(
             len(self.waiting) + self.reservations.open()
-        )  # before trying: who gives back later then tells us
+        )  # before trying: a process that returns resources later then sends a message
         self.reservations.advance()
         still = []
         for actor in self.waiting:
-            # Resources go in the order in which they were asked for: a task may be waiting for its worker to be born.
+            # Resources go in the order of the requests: a task that asked before may be waiting for its worker to start.
             if not (actor.facts["demand"] and _core.task_before(actor.facts["number"])) and _core.take_resources(
                 actor.demand
             ):
@@ -338,7 +338,7 @@ class Supervisor(Requests, Deaths):
                 return
             w = self.workers.pop(ended.si_pid, None)
             if w is not None:
-                self.groups.terminate(w.pid)  # while its number cannot be another's
+                self.groups.terminate(w.pid)  # while no other process can have its number
             _, status = os.waitpid(ended.si_pid, 0)
             if w is not None:
                 self.groups.watch(w.pid)
@@ -362,7 +362,7 @@ class Supervisor(Requests, Deaths):
         os._exit(0)
 
     def _end_descendants(self):
-        """Ends all that the workers, which are killed, have started; orphans have become this process's children."""
+        """Ends the processes that the killed workers have started. Orphans have become children of this process."""
 
         def reap():
             try:
@@ -377,7 +377,7 @@ class Supervisor(Requests, Deaths):
 
 
 def _has_reply(handler, arguments):
-    """Whether the last of a request's arguments is where its answer goes."""
+    """Whether the last argument of a request is the address of its reply."""
     if handler is None:
         return False
     names = handler.__code__.co_varnames[1 : handler.__code__.co_argcount]
