@@ -43,7 +43,7 @@ test: $(VENV)/built $(VENV)/ray
 test-ray: $(VENV)/built $(VENV)/ray
 	$(PYTEST) --backends ray --record-ray $(or $(PYTEST_ARGS),compat_tests)
 
-SANITIZED := rayshim/tests/test_packing.py rayshim/tests/test_array_memory.py rayshim/tests/test_shown_arguments.py rayshim/tests/test_recorded_loop.py \
+SANITIZED := rayshim/tests/test_packing.py rayshim/tests/test_packed_random_states.py rayshim/tests/test_array_memory.py rayshim/tests/test_shown_arguments.py rayshim/tests/test_recorded_loop.py \
 	compat_tests/test_concurrent_actors.py compat_tests/test_threads.py
 SHORT := compat_tests/test_concurrent_actors.py compat_tests/test_arrays.py
 SANITIZE = -n $(WORKERS) --timeout 200 --backends isolated,packed

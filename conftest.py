@@ -55,5 +55,5 @@ def zygote_has_pytest():
 
     with pytest.MonkeyPatch.context() as patch:
         found = start.slow_imports
-        patch.setattr(start, "slow_imports", lambda: [*found(), "pytest"])
+        patch.setattr(start, "slow_imports", lambda *alias: [*found(*alias), "pytest"])
         yield

@@ -26,6 +26,26 @@ _OPTIONS_ATTRIBUTE = "__ray_method_options__"
 BUILT_IN = {"__ray_ready__": (0, 0), "__ray_call__": (1, -1), "__ray_terminate__": (0, 0), "__dag_stage__": (3, -1)}
 
 
+class MethodInfo:
+    """A method of an actor class, for its callers.
+
+    Attributes:
+        index: its place among the methods.
+        results: its number of results, as rayshim.calls.generators.num_returns_code gives it.
+        least, most: how many positional arguments it takes; `least` is 1 << 30 if only the signature can tell, `most` -1 if there is no limit.
+        signature: None for a method that every actor has.
+        options: those of `@method(...)`.
+    """
+
+    __slots__ = ("index", "least", "most", "options", "results", "signature")
+
+    def __init__(
+        self, index: int, results: int, least: int, most: int, signature: Signature | None, options: dict[str, Any]
+    ) -> None:
+        self.index, self.results, self.least, self.most = index, results, least, most
+        self.signature, self.options = signature, options
+
+
 class ClassInfo:
     """The description of an actor class for its callers: its methods in a fixed order, with signatures and numbers of results."""
 
@@ -35,7 +55,7 @@ class ClassInfo:
         self.file_module = module_of(cls)
         self.qualname = cls.__qualname__
         self.is_async = False
-        self.methods = {}  # name -> (index, number of results, min_args, max_args, Signature or None, options)
+        self.methods: dict[str, MethodInfo] = {}
         self.generators = set()  # names of the methods that are generators
         for name in dir(cls):
             static = _lookup(cls, name)
@@ -51,9 +71,9 @@ class ClassInfo:
             if is_generator(function):
                 self.generators.add(name)
             results = num_returns_code(options.get("num_returns"), name in self.generators)
-            self.methods[name] = (len(self.methods), results, least, signature.max_args, signature, options)
+            self.methods[name] = MethodInfo(len(self.methods), results, least, signature.max_args, signature, options)
         for name, (least, most) in BUILT_IN.items():
-            self.methods[name] = (len(self.methods), 1, least, most, None, {})
+            self.methods[name] = MethodInfo(len(self.methods), 1, least, most, None, {})
         self.max_task_retries, self.max_pending_calls, self.tensor_transport = (
             0,
             -1,
@@ -75,8 +95,8 @@ class ClassInfo:
 
 def check_groups(info, groups):
     """AssertionError, as in Ray, for a method with `@method(concurrency_group=)` of a group that the class has not."""
-    for name, entry in info.methods.items():
-        group = entry[5].get("concurrency_group")
+    for name, method in info.methods.items():
+        group = method.options.get("concurrency_group")
         if group is not None and group not in groups and group != SYSTEM_GROUP:
             raise AssertionError(
                 f"{info.name}.{name}: concurrency_group={group!r}, and the actor's groups are {sorted(groups)} (made at {calling()}: name it in "

@@ -69,7 +69,8 @@ _facts = weakref.WeakKeyDictionary()  # a link whose methods have been looked up
 
 def _bind(method, args, kwargs, options):
     handle = ActorHandle(method.link, *_facts[method.link])
-    _, results, _, _, signature, _ = handle._info.methods[method.name]
+    of_class = handle._info.methods[method.name]
+    results, signature = of_class.results, of_class.signature
     if signature is not None:
         signature.check(args, kwargs)
     given = options.get("num_returns")
@@ -176,7 +177,7 @@ class ActorHandle(Generic[T]):
     def __getattr__(self, name: str) -> ActorMethod:
         # A method is made at its first use; later it is found in the instance's dictionary.
         try:
-            index, results, least, most, signature, own = self._info.methods[name]
+            method = self._info.methods[name]
         except KeyError:
             if name.startswith("__"):
                 raise AttributeError(
@@ -186,11 +187,21 @@ class ActorHandle(Generic[T]):
             raise AttributeError(
                 f"'ActorHandle' object has no attribute '{name}' (at {calling()}; the methods of {self._info.name} are: {methods})"
             ) from None
-        check = None if signature is None else signature.check
+        check = None if method.signature is None else method.signature.check
         kind = GeneratorMethod if name in self._info.generators else ActorMethod
-        retries = own.get("max_task_retries")
+        retries = method.options.get("max_task_retries")
         retries = opts.retries(self._info.max_task_retries if retries is None else retries)
-        made: Any = kind(self._link, index, name, results, least, most, check, *window(own), retries)
+        made: Any = kind(
+            self._link,
+            method.index,
+            name,
+            method.results,
+            method.least,
+            method.most,
+            check,
+            *window(method.options),
+            retries,
+        )
         if self._info.max_pending_calls > 0:
             made = _Limited(made, self.__dict__.setdefault("_pending", []), self._info.max_pending_calls)
         if transport := own.get("tensor_transport"):

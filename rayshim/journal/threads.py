@@ -113,28 +113,31 @@ def know_locks():
     queue.SimpleQueue = queue._PySimpleQueue
 
 
+def _starting(turns, hands, real):
+    """`real`, a function of `_thread` that starts a thread, for which the new thread becomes a member of `turns`; `hands` gets it."""
+
+    def start(function, *args, **kwargs):
+        if turns.hand() is None:
+            return real(function, *args, **kwargs)
+        function_of_thread = getattr(function, "__self__", None)
+        run, hand = turns.member(function)
+        try:
+            made = real(run, *args, **kwargs)
+        except BaseException:
+            turns.forget(hand)
+            raise
+        if isinstance(function_of_thread, threading.Thread):
+            hands[function_of_thread] = hand
+        return made
+
+    return start
+
+
 def install(turns):
-    """From now on what threads of this process wait in is known to `turns`; its locks were since `know_locks`."""
+    """Replaces the functions of the standard library and of the core in which threads wait: `turns` decides from now on which thread runs."""
     global _actors
     _actors = turns
     hands = weakref.WeakKeyDictionary()  # Thread -> Hand
-
-    def start(real):
-        def start(function, *args, **kwargs):
-            if turns.hand() is None:
-                return real(function, *args, **kwargs)
-            function_of_thread = getattr(function, "__self__", None)
-            run, hand = turns.member(function)
-            try:
-                made = real(run, *args, **kwargs)
-            except BaseException:
-                turns.forget(hand)
-                raise
-            if isinstance(function_of_thread, threading.Thread):
-                hands[function_of_thread] = hand
-            return made
-
-        return start
 
     def sleep(seconds, /):
         if turns.hand() is None or not seconds >= 0:
@@ -184,10 +187,10 @@ def install(turns):
         setattr(subprocess.Popen, name, beside(getattr(subprocess.Popen, name)))
     for name in ("start_new_thread", "start_new", "start_joinable_thread"):
         if hasattr(_thread, name):
-            setattr(_thread, name, start(getattr(_thread, name)))
+            setattr(_thread, name, _starting(turns, hands, getattr(_thread, name)))
     for name in ("_start_new_thread", "_start_joinable_thread"):
         if hasattr(threading, name):
-            setattr(threading, name, start(getattr(threading, name)))
+            setattr(threading, name, _starting(turns, hands, getattr(threading, name)))
     for name in ("get", "get_one", "wait", "next_item"):
         setattr(_core, name, beside(getattr(_core, name)))
     os.register_at_fork(

@@ -61,7 +61,7 @@ class Hand:
 
 
 class JournaledTurns(Interleaving):
-    """The turns of an actor's threads.
+    """The turns of an actor's threads: what the threads do, one thread's turn, what is between two turns, and who is blocked.
 
     Arguments:
         write: in a recorded run, called with a dict for each line of the journal; else None.
@@ -92,8 +92,6 @@ class JournaledTurns(Interleaving):
         self._own = threading.local()
         self._halted = self.finished = False
         self._changed = _monotonic()  # when the last turn began
-
-    # ---- what the threads do
 
     def hand(self):
         """The calling thread's, which makes a step; None if it takes no turns."""
@@ -220,8 +218,6 @@ class JournaledTurns(Interleaving):
             self._write({"answered": now})
         return now
 
-    # ---- a thread's turn
-
     def _enter(self, hand):
         hand.within = True
         self._own.hand = hand
@@ -327,8 +323,6 @@ class JournaledTurns(Interleaving):
             self._make_ready(hand)
         return True
 
-    # ---- from turn to turn
-
     def come(self, name, let_in):
         """Something comes from outside. `let_in()` is called where it is let in; False: it makes no difference any more."""
         with self._mutex:
@@ -424,8 +418,6 @@ class JournaledTurns(Interleaving):
             hand.steps.end()
         self._own.__dict__.clear()
         self._mutex, self._halted, self._write = allocate_lock(), True, lambda line: None
-
-    # ---- who is blocked
 
     def watch(self):
         """In a thread of its own, without end: the turn of who is blocked in what is not known here goes on to others."""

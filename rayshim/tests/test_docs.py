@@ -58,3 +58,18 @@ def test_each_name_of_the_map_of_a_call_stands_in_its_file():
             assert re.search(rf"\b{name}\b", text), (
                 f"{name} is not in {path}: correct the table in docs/how-a-call-travels.md"
             )
+
+
+def test_each_answer_of_the_map_names_a_file_that_has_it():
+    table = (
+        (REPOSITORY / "CONTRIBUTING.md").read_text().partition("| question | where to look |")[2].partition("\n\n")[0]
+    )
+    rows = table.strip().splitlines()[1:]
+    assert len(rows) >= 7
+    for row in rows:
+        found = re.findall(r"((?:`[\w.]+`(?:, | and )?)+) in `([\w/.]+/[\w.]+)`", row)
+        assert found, row
+        for names, path in found:
+            text = (REPOSITORY / path).read_text()
+            for name in re.findall(r"(\w+)`", names):
+                assert re.search(rf"\b{name}\b", text), f"{name} is not in {path}: correct the table in CONTRIBUTING.md"

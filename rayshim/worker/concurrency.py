@@ -83,7 +83,7 @@ def make(info, how, constructor, recorded=None):
     else:
         instance = constructor()
     handed_on = bool(_groups)
-    _group_of[:] = [method[5].get("concurrency_group") or "" for method in info.methods.values()]
+    _group_of[:] = [method.options.get("concurrency_group") or "" for method in info.methods.values()]
     if how.get("out_of_order") or info.is_async or (limit or 1) > 1:
         lanes = [0 if name == "__dag_stage__" else -1 for name in info.methods]
     else:

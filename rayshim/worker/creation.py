@@ -63,7 +63,7 @@ def create(number, args, kwargs):
 
     if how.get("transports") is not None or not s.placement.own_process:
         around = _with_tensors(number, how.get("transports"), around)
-    made = {name: builtin_methods.bind(instance, name, method[5], around) for name, method in info.methods.items()}
+    made = {name: builtin_methods.bind(instance, name, method.options, around) for name, method in info.methods.items()}
     script = (
         journal.created(facts, handed_on) if s.settings["journal"] else None
     )  # tags of its calls in their recorded order

@@ -4,13 +4,15 @@ Reactions see ports, actions, modes and watchdogs directly. What they call (`set
 the program is loaded by an executor; before that it raises.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 DEFER, DROP, REPLACE, UPDATE = POLICIES = ("defer", "drop", "replace", "update")
 STARTUP, SHUTDOWN, RESET = EVENTS = ("startup", "shutdown", "reset")
 
 
-def _not_running(*_):
+def _not_running(*_: Any) -> Any:
     raise RuntimeError("This port or action belongs to a program that is not running: use it inside of a reaction")
 
 
@@ -43,7 +45,7 @@ class Port:
         self.instance, self.name, self.is_input, self.mutable = instance, name, is_input, mutable
         self.site, self.channel = site, channel
         self.value, self.is_present, self.set = None, False, _not_running
-        self._clock = None
+        self._clock: Any = None
 
     @property
     def path(self):
@@ -68,7 +70,7 @@ class Multiport(list):
     def __init__(self, name, channels, make=None):
         super().__init__(channels)
         self.name, self._make = name, make
-        self.found: list[int] | None = None  # the channels that are present, if the executor notes them as they are set
+        self.found: list[Any] | None = None  # the channels that are present, if the executor notes them as they are set
 
     def resize(self, width):
         """Gives it `width` channels; before the program runs and before the port is connected."""
@@ -133,14 +135,14 @@ class Action:
 class Timer:
     """Fires at `offset`, then each `period`; a period of 0: once."""
 
-    instance: object
+    instance: "Instance"
     name: str
     offset: int = 0
     period: int = 0
-    mode: object = None
+    mode: "Mode | None" = None
     site: str = ""
     modes: tuple = ()
-    fire: object = None
+    fire: Callable[[], None] | None = None
 
     @property
     def path(self):
@@ -186,7 +188,8 @@ class Transition:
     __slots__ = ("history", "mode", "set")
 
     def __init__(self, mode, history=False):
-        self.mode, self.history, self.set = mode, history, _not_running
+        self.mode, self.history = mode, history
+        self.set: Callable[..., Any] = _not_running
 
     @property
     def path(self):
@@ -197,7 +200,7 @@ class Transition:
 class Handler:
     """What runs in place of a reaction that is `limit` nanoseconds of physical time late."""
 
-    function: object
+    function: Callable[..., Any]
     limit: int = 0
     site: str = ""
 
@@ -214,15 +217,15 @@ class Reaction:
         deadline: a Handler or None.
     """
 
-    instance: object
+    instance: "Instance"
     name: str
-    function: object
+    function: Callable[..., Any]
     triggers: list = field(default_factory=list)
     sources: list = field(default_factory=list)
     effects: list = field(default_factory=list)
     arguments: tuple = ()
-    mode: object = None
-    deadline: object = None
+    mode: "Mode | None" = None
+    deadline: Handler | None = None
     site: str = ""
     mutable: tuple = ()
     modes: tuple = ()
@@ -245,11 +248,11 @@ class Connection:
 
     source: Port
     target: Port
-    delay: object = None
+    delay: int | None = None
     physical: bool = False
-    mode: object = None
+    mode: "Mode | None" = None
     site: str = ""
-    convert: object = None
+    convert: Callable[[Any], Any] | None = None
     modes: tuple = ()
 
 
@@ -258,15 +261,15 @@ class Instance:
     """A reactor of a program, with what it contains. `object` is the `self` of its reactions.
 
     Attributes:
-        make_state: called with no arguments before the program starts, where this reactor is placed: makes its state.
-        reset_state: called when a mode that it lies in is entered by a reset.
+        make_state: called with the executor before the program starts, where this reactor is placed: makes its state.
+        reset_state: called when a mode that it lies in is entered by a reset, with that mode if it is this reactor's own, else None.
         mode: the Mode of `parent` that it lies in.
     """
 
     name: str
-    parent: object = None
-    object: object = None
-    mode: object = None
+    parent: "Instance | None" = None
+    object: Any = None
+    mode: "Mode | None" = None
     kind: str = ""
     site: str = ""
     ports: dict = field(default_factory=dict)
@@ -277,8 +280,8 @@ class Instance:
     reactions: list = field(default_factory=list)
     connections: list = field(default_factory=list)
     children: list = field(default_factory=list)
-    make_state: object = None
-    reset_state: object = None
+    make_state: Callable[[Any], None] | None = None
+    reset_state: Callable[[Mode | None], None] | None = None
 
     @property
     def path(self):

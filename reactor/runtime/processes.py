@@ -10,7 +10,7 @@ from reactor.runtime import descendants, worker
 
 class Actor:
     """What the supervisor knows of an actor. `facts` is the creator's dict: class_name, name, namespace, demand, info, ...;
-    `max_restarts` in it says how often it is made anew when its process died (-1: always)."""
+    `max_restarts` in it says how often it is restarted after the death of its process (-1: always)."""
 
     def __init__(self, offset, facts):
         self.offset = offset
@@ -24,7 +24,7 @@ class Actor:
         self.waiters = []  # offsets of objects to answer when it is dead
         self.dead = False
         self.pid = 0  # of its last process
-        self.restarts = 0  # how often it was made anew
+        self.restarts = 0  # number of its restarts
 
 
 class Worker:

@@ -1,4 +1,4 @@
-"""What the supervisor is asked, by the driver and by workers: each request is a method, named on_ and the request."""
+"""The requests of the driver and the workers to the supervisor: each request is a method, whose name is on_ and the request's."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from reactor.runtime.processes import Actor, Worker
     from reactor.runtime.relay import Relay
 
-BURIED = 1000  # dead actors of which something is still known
+REMEMBERED = 1000  # dead actors that `on_state` still returns
 
 
 class Requests:
-    """The part of the supervisor that answers; `reply` is where the answer goes. The requests that start or end something are Supervisor's.
+    """The part of the supervisor that answers requests; `reply` is the address of the reply. Supervisor has the requests that start or end something.
 
     Supervisor sets the attributes, and says what they are.
     """
@@ -32,7 +32,7 @@ class Requests:
     actors: dict[int, Actor]
     names: dict[tuple[str, str], Actor]
     said: dict[Any, int]
-    buried: deque[dict[str, Any]]
+    dead_actors: deque[dict[str, Any]]
     waiting: list[Actor]
     demands: Demands
     reservations: Any
@@ -47,11 +47,11 @@ class Requests:
     _kill_unstarted: Callable[[Actor, str], None]
 
     def on_demand(self, whose, resources, within, setting, reply):
-        """The number of a demand of `whose` task. Its workers are born with `setting` (hashable, for the plugin); None: plain ones."""
+        """Replies with the number of the demand of the task `whose`. Its workers start with `setting` (hashable, for the plugin), or with none."""
         _core.reply(reply, (True, self.demands.number(resources, whose, within, setting)))
 
     def on_reserve(self, key, facts, wanted, offered, reply):
-        """See `Reservations`; made as soon as the resources are free."""
+        """Makes a reservation as soon as its resources are free, see `Reservations`."""
         self.reservations.add(key, facts, wanted, offered)
         self._start_waiting()
         _core.reply(reply, (True, None))
@@ -66,7 +66,7 @@ class Requests:
         self.posted[key] = value
 
     def on_posted(self, topic, reply):
-        """{key: value} of the keys that begin with `topic`."""
+        """Replies with {key: value} for the keys that begin with `topic`."""
         _core.reply(reply, (True, {key: value for key, value in self.posted.items() if key[0] == topic}))
 
     def on_kv_part(self, name, data):
@@ -80,7 +80,7 @@ class Requests:
         _core.reply(reply, (True, None))
 
     def on_named(self, name, namespace, reply):
-        """The actor of that name: (offset, offset of its class information), held for the asker."""
+        """Replies with (offset, offset of the class information) of the actor of that name, both held for the caller; None if there is none."""
         actor = self.names.get((namespace, name))
         if actor is None or actor.dead or not _core.hold_if_held(actor.offset):
             _core.reply(reply, (True, None))
@@ -92,7 +92,7 @@ class Requests:
         _core.reply(reply, (True, [(n, ns) for (ns, n), a in self.names.items() if not a.dead]))
 
     def on_life(self, offset, reply):
-        """(ordinal, how often it was made anew) of an actor that has not died, else None."""
+        """Replies with (ordinal, number of restarts) of an actor that has not died, else None."""
         actor = self.actors.get(offset)
         _core.reply(reply, (True, None if actor is None or actor.dead else (actor.facts["ordinal"], actor.restarts)))
 
@@ -113,11 +113,11 @@ class Requests:
         self._end_actor(actor)
 
     def on_say(self, text):
-        """A worker has something to tell the user, outside of its own output."""
+        """Shows a line of a worker to the user, apart from the worker's output."""
         self.relay.tell(text)
 
     def on_say_once(self, key, text, advice):
-        """The same, the first time that this key comes, with the advice at the first key of all. `on_said` lists the keys and how often each came."""
+        """Shows the line once per key, with the advice after the first line of all. `on_said` replies with the keys and how often each came."""
         if key not in self.said:
             self.relay.tell(text if self.said else text + advice)
         self.said[key] = self.said.get(key, 0) + 1
@@ -126,7 +126,7 @@ class Requests:
         _core.reply(reply, (True, list(self.said.items())))
 
     def on_lost(self, text):
-        """A call has failed, and nobody has seen it or can any more: `text` is for the driver's user; None: no need to tell."""
+        """Reports a failed call whose result nobody can ask for any more. `text` is for the driver's user; None: nothing is shown."""
         if text is not None:
             self.relay.send(
                 [output.frame(output.LOST, "", os.getpid(), text.encode(errors="replace"))], self.relay.scope
@@ -138,8 +138,8 @@ class Requests:
                 os.kill(w.pid, number)
 
     def on_state(self, reply):
-        """What runs, for reports."""
-        actors = [*self.buried, *(self._told(a) for a in self.actors.values() if not a.dead)]
+        """Replies with all actors and workers, for reports."""
+        actors = [*self.dead_actors, *(self._told(a) for a in self.actors.values() if not a.dead)]
         workers = [{"pid": w.pid, "slot": w.slot, "actor": not w.runs_tasks} for w in self.workers.values()]
         _core.reply(reply, (True, {"actors": actors, "workers": workers, "supervisor": os.getpid()}))
 

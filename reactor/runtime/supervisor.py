@@ -12,21 +12,22 @@ from collections import deque
 
 from reactor import _core
 from reactor.runtime import control, descendants, worker
-from reactor.runtime.births import KILLED, STILLBORN, Births
+from reactor.runtime.births import Births
+from reactor.runtime.deaths import Deaths
 from reactor.runtime.demands import Demands
 from reactor.runtime.gpus import GpuShares
 from reactor.runtime.key_values import KeyValues
 from reactor.runtime.preloading import preload
 from reactor.runtime.processes import Actor, Groups, Worker, fork
 from reactor.runtime.relay import OPEN_SECONDS, Relay
-from reactor.runtime.requests import BURIED, Requests
+from reactor.runtime.requests import REMEMBERED, Requests
 
 ACTOR, TASK_WORKER = _core.ProcKind.ACTOR, _core.ProcKind.POOL
 _POOL_LIMIT = 1000  # task workers alive at once
 _RETRY_SECONDS = 0.2  # before another try to start a task worker where none could be started
 
 
-class Supervisor(Requests):
+class Supervisor(Requests, Deaths):
     """Arguments: config, the driver's dict; plugin, its module; descriptors of the control socket and the driver's line."""
 
     def __init__(self, config, plugin, control_fd, line_fd):
@@ -39,14 +40,14 @@ class Supervisor(Requests):
         self.actors = {}  # offset -> Actor
         self.names = {}  # (namespace, name) -> Actor
         self.said = {}  # see on_say_once
-        self.buried = deque(maxlen=BURIED)  # dead actors, as `on_state` tells of them
+        self.dead_actors = deque(maxlen=REMEMBERED)  # dicts, as `on_state` returns them
         self.waiting = []  # actors without resources
         self.demands = Demands(self.relay.tell, self.plugin.MORE_RESOURCES)
         self.reservations = self.demands.reservations
         self.key_values = KeyValues()
-        self.posted = {}  # what processes tell of themselves, for all to read: tuple -> value
+        self.posted = {}  # values that processes publish for all others: tuple -> value
         self.gpus = GpuShares(_core.resources().get("GPU", (0,))[0] // _core.UNIT)
-        self.accelerators = {}  # resource -> GpuShares, of those that tasks and actors use by their numbers
+        self.accelerators = {}  # resource -> GpuShares, for resources whose units have numbers
         self.tasks_started = 0
         self.stopping = False
         self.retry_spawn = False
@@ -58,7 +59,7 @@ class Supervisor(Requests):
         self.births = Births(self.relay.tell)
         self.groups = Groups()
         self.orphaned = False  # the driver has died
-        self.unread = deque()  # control messages that were taken in while there was no room for one of its own
+        self.unread = deque()  # control messages, read early because the socket was full
         self.drivers = None
         if config["drivers"]:
             from reactor.runtime.drivers import Drivers
@@ -130,13 +131,13 @@ class Supervisor(Requests):
         _core.set_answering(bool(self.unread))
 
     def read_all(self):
-        """Does all that has been asked for by now."""
+        """Answers all requests that have arrived by now."""
         self._take_in()
         while self.unread and not self.stopping:
             self._read_control()
 
     def on_for(self, scope, request, *arguments):
-        """A request of a process of this scope."""
+        """Answers a request from a process of this scope."""
         self.relay.scope = scope
         try:
             self._do(request, *arguments)
@@ -148,7 +149,7 @@ class Supervisor(Requests):
             return self._core_request(request, *arguments)
         try:
             getattr(self, f"on_{request}")(*arguments)
-        except Exception as error:  # a fault of one request must not take the run down
+        except Exception as error:  # an error in one request must not end the run
             if _has_reply(getattr(Supervisor, f"on_{request}", None), arguments):
                 _core.reply(arguments[-1], (False, error))
             else:
@@ -170,8 +171,16 @@ class Supervisor(Requests):
             if actor is not None and actor.dead:
                 self._forget(actor)
 
+    def _tell_of_spilling(self):
+        so_far = _core.spilling()
+        megabytes = so_far["spilled"] / 2**20
+        rate = f", write throughput {megabytes / so_far['seconds']:.0f} MiB/s" if so_far["seconds"] else ""
+        self.relay.tell(
+            f"Spilled {megabytes:.0f} MiB, {so_far['values']} objects{rate}. {self.config['spilling']['note_text']}".rstrip()
+        )
+
     def on_actor(self, offset, facts, reply=None):
-        """An actor was created: give it a process as soon as its resources are free."""
+        """Registers a new actor, which gets a process as soon as its resources are free. The reply: "taken" if its name is in use, else None."""
         key = facts.get("name") and (facts["namespace"], facts["name"])
         if key and key in self.names:
             _core.reply(reply, (True, "taken"))  # pyright: ignore[reportArgumentType]
@@ -220,7 +229,7 @@ class Supervisor(Requests):
         }
 
     def on_left(self, offset, exit_reason):
-        """A packed worker has let an actor go."""
+        """Settles the end of an actor in a packed worker that goes on."""
         actor = self.actors.get(offset)
         if actor is None or actor.worker is None:
             return
@@ -234,14 +243,19 @@ class Supervisor(Requests):
 
     # ---- starting
 
+    def start_waiting(self):
+        """Starts what waits for resources, because some may be free now."""
+        if self.waiting or self.reservations.open():
+            self._start_waiting()
+
     def _start_waiting(self):
         _core.set_actors_waiting(
             len(self.waiting) + self.reservations.open()
-        )  # before trying: who gives back later then tells us
+        )  # before trying: a process that returns resources later then sends a message
         self.reservations.advance()
         still = []
         for actor in self.waiting:
-            # Resources go in the order in which they were asked for: a task may be waiting for its worker to be born.
+            # Resources go in the order of the requests: a task that asked before may be waiting for its worker to start.
             if not (actor.facts["demand"] and _core.task_before(actor.facts["number"])) and _core.take_resources(
                 actor.demand
             ):
@@ -324,188 +338,14 @@ class Supervisor(Requests):
                 return
             w = self.workers.pop(ended.si_pid, None)
             if w is not None:
-                self.groups.terminate(w.pid)  # while its number cannot be another's
+                self.groups.terminate(w.pid)  # while no other process can have its number
             _, status = os.waitpid(ended.si_pid, 0)
             if w is not None:
                 self.groups.watch(w.pid)
-                self._bury(w, status)
+                self._settle_death(w, status)
 
     def _driver_died(self, *_):
         self.orphaned = True
-
-    def _bury(self, w, status):
-        for fd in list(w.pipes):
-            self.relay.read(fd)
-        info = _core.proc_info(w.slot)
-        facts = {
-            "pid": w.pid,
-            "status": status,
-            "exit_reason": info["exit_reason"],
-            "actor": w.actor and w.actor.facts,
-            "killed": w.actor and w.actor.killed,
-            "released": w.released,
-            "running": info["running"],
-        }
-        unavailable = None
-        if w.actor is not None and info["exit_reason"] not in worker.LASTING and self._may_restart(w.actor):
-            unavailable = _core.put(self.plugin.died({**facts, "restarting": True}))
-        hosted = self.hosting.died(w) if w.hosted is not None else []
-        labels = [a.facts["label"] for a in hosted]
-        reasons = [
-            (
-                a.offset,
-                _core.put(self.plugin.died({**self._death(a, w, info["exit_reason"], status), "beside": labels})),
-                a.place,
-            )
-            for a in hosted
-        ]
-        anew = _core.reap(w.slot, _core.put(self.plugin.died(facts)), unavailable, reasons)
-        for actor in hosted:
-            _core.give_resources(actor.demand)
-            self._died(actor)
-        if info["exit_reason"] not in (worker.IDLE, worker.DRAINED):
-            self._kill_made_by(w.pid)
-        if w.runs_tasks:
-            self._task_worker_died(w, info, facts)
-        elif w.hosted is None:
-            w.actor.worker = None
-            self.gpus.give(w.actor.gpus)
-            self._give_shares(w.actor.facts.pop("taken", {}))
-            if anew:
-                self._make_anew(w.actor)
-            else:
-                self._died(w.actor)
-        self.start_waiting()
-
-    def _task_worker_died(self, w, info, facts):
-        verdict = self.births.judge(info["executed"] or info["exit_reason"], facts["status"])
-        if verdict == KILLED:
-            self.retry_spawn = True  # a little later
-            return
-        if verdict == STILLBORN:
-            _core.fail_tasks(_core.put(self.plugin.died(facts)), setting=w.setting)
-        self._answer_spawn()
-
-    def _answer_spawn(self):
-        self.retry_spawn = False
-        _core.spawn_answered()
-
-    def _tell_of_spilling(self):
-        so_far = _core.spilling()
-        megabytes = so_far["spilled"] / 2**20
-        rate = f", write throughput {megabytes / so_far['seconds']:.0f} MiB/s" if so_far["seconds"] else ""
-        self.relay.tell(
-            f"Spilled {megabytes:.0f} MiB, {so_far['values']} objects{rate}. {self.config['spilling']['note_text']}".rstrip()
-        )
-
-    def _kill_made_by(self, pid, number=None):
-        """An actor's life ends with the process `pid`, or the actor `number`, that made it, unless it is detached."""
-        for key, facts, _ in self.reservations.table():
-            if pid is not None and facts["owner"] == pid:
-                self._release(key)
-        for actor in list(self.actors.values()):
-            made = actor.facts["creator"] == pid if number is None else actor.facts.get("maker") == number
-            if not made or actor.facts.get("detached") or actor.dead or actor.killed:
-                continue
-            self.kill_made(actor)
-
-    def kill_made(self, actor):
-        """Ends an actor whose owner has ended."""
-        actor.killed = "its owner has died."
-        if actor.worker is None:
-            self.waiting.remove(actor)
-            self._kill_unstarted(actor, actor.killed)
-        else:
-            self._end_actor(actor)
-
-    def start_waiting(self):
-        """Resources have come free."""
-        if self.waiting or self.reservations.open():
-            self._start_waiting()
-
-    # ---- reservations that end
-
-    def _release(self, key):
-        """Ends a reservation with what runs in it and what was to run in it."""
-        reservation = self.reservations.release(key)
-        if reservation is None:
-            return
-        demands = set(reservation.demands.values())
-        for actor in [a for a in self.waiting if a.demand in demands]:
-            self.waiting.remove(actor)
-            self._refuse_actor(actor, key)
-        for w in self.workers.values():
-            if _core.proc_info(w.slot)["demand"] - 1 in demands:
-                w.released = key
-                if w.actor is not None:
-                    w.actor.killed = f"its worker was ended because its {reservation.kind} {key} was removed."
-                os.kill(w.pid, signal.SIGKILL)
-        for demand in demands:
-            self._refuse(demand)
-        self._start_waiting()
-
-    def _refuse(self, demand):
-        """Fails the tasks that ask for a demand that nobody gets any more."""
-        facts = {
-            "pid": 0,
-            "status": 0,
-            "exit_reason": 0,
-            "actor": None,
-            "killed": None,
-            "released": self.reservations.retired(demand),
-        }
-        _core.fail_tasks(_core.put(self.plugin.died(facts)), demand)
-
-    def _refuse_actor(self, actor, key):
-        actor.released = key
-        kind = self.reservations.all[key].kind
-        self._kill_unstarted(actor, f"its {kind} {key} was removed before it could start.")
-
-    def _may_restart(self, actor):
-        most = actor.facts.get("max_restarts", 0)
-        return not actor.killed and (most < 0 or actor.restarts < most)
-
-    def _make_anew(self, actor):
-        actor.restarts += 1
-        actor.facts["restarts"] = actor.restarts
-        self._answer_waiters(actor)
-        self.waiting.append(actor)
-
-    def _answer_waiters(self, actor):
-        for reply in actor.waiters:
-            _core.reply(reply, (True, True))
-        actor.waiters = []
-
-    def _died(self, actor):
-        actor.dead = True
-        self.buried.append(self._told(actor))
-        key = actor.facts.get("name") and (actor.facts["namespace"], actor.facts["name"])
-        if key and self.names.get(key) is actor:
-            del self.names[key]
-        self._answer_waiters(actor)
-        if actor.facts.get("detached"):
-            _core.drop(actor.offset)
-        if self.drivers:
-            self.drivers.actor_died(actor.facts)
-        self._forget(actor)
-
-    def _kill_unstarted(self, actor, why):
-        facts = {
-            "pid": 0,
-            "status": 0,
-            "exit_reason": 0,
-            "actor": actor.facts,
-            "killed": why,
-            "released": actor.released,
-        }
-        _core.kill_inbox(actor.offset, _core.put(self.plugin.died(facts)))
-        self.actors[actor.offset] = actor
-        self._died(actor)
-
-    def _forget(self, actor):
-        if self.actors.get(actor.offset) is actor and _core.free_actor(actor.offset):
-            del self.actors[actor.offset]
-            _core.drop(actor.facts["info"])
 
     def _end_all(self, flush):
         for pid in self.workers:
@@ -522,7 +362,7 @@ class Supervisor(Requests):
         os._exit(0)
 
     def _end_descendants(self):
-        """Ends all that the workers, which are killed, have started; orphans have become this process's children."""
+        """Ends the processes that the killed workers have started. Orphans have become children of this process."""
 
         def reap():
             try:
@@ -537,7 +377,7 @@ class Supervisor(Requests):
 
 
 def _has_reply(handler, arguments):
-    """Whether the last of a request's arguments is where its answer goes."""
+    """Whether the last argument of a request is the address of its reply."""
     if handler is None:
         return False
     names = handler.__code__.co_varnames[1 : handler.__code__.co_argcount]

@@ -52,6 +52,10 @@ def died(facts):
     return {"pid": facts["pid"], "status": facts["status"], "killed": facts["killed"]}
 
 
+def ended():
+    """Nothing is left to remove after a run."""
+
+
 def _failure(error, what, is_argument):
     return error
 

@@ -1,0 +1,209 @@
+"""The supervisor's reaction to deaths: of a worker's process, of an actor that could not start, of what a dead process has created, and of
+reservations that end."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+from reactor import _core
+from reactor.runtime import worker
+from reactor.runtime.births import KILLED, STILLBORN
+
+if TYPE_CHECKING:
+    from collections import deque
+    from collections.abc import Callable
+
+    from reactor.runtime.births import Births
+    from reactor.runtime.gpus import GpuShares
+    from reactor.runtime.processes import Actor, Worker
+    from reactor.runtime.relay import Relay
+
+
+class Deaths:
+    """The part of the supervisor that settles deaths. Supervisor sets the attributes, and says what they are."""
+
+    relay: Relay
+    plugin: Any
+    workers: dict[int, Worker]
+    actors: dict[int, Actor]
+    names: dict[tuple[str, str], Actor]
+    dead_actors: deque[dict[str, Any]]
+    waiting: list[Actor]
+    reservations: Any
+    births: Births
+    gpus: GpuShares
+    hosting: Any
+    drivers: Any
+    retry_spawn: bool
+    start_waiting: Callable[[], None]
+    _start_waiting: Callable[[], None]
+    _end_actor: Callable[[Actor], None]
+    _death: Callable[..., dict[str, Any]]
+    _give_shares: Callable[[dict], None]
+    _told: Callable[[Actor], dict[str, Any]]
+
+    def _settle_death(self, w, status):
+        """Settles the death of a worker's process: its calls fail or wait for the restart, its resources and output are taken back, and the actors
+        that it created end."""
+        for fd in list(w.pipes):
+            self.relay.read(fd)
+        info = _core.proc_info(w.slot)
+        facts = {
+            "pid": w.pid,
+            "status": status,
+            "exit_reason": info["exit_reason"],
+            "actor": w.actor and w.actor.facts,
+            "killed": w.actor and w.actor.killed,
+            "released": w.released,
+            "running": info["running"],
+        }
+        unavailable = None
+        if w.actor is not None and info["exit_reason"] not in worker.LASTING and self._may_restart(w.actor):
+            unavailable = _core.put(self.plugin.died({**facts, "restarting": True}))
+        hosted = self.hosting.died(w) if w.hosted is not None else []
+        labels = [a.facts["label"] for a in hosted]
+        reasons = [
+            (
+                a.offset,
+                _core.put(self.plugin.died({**self._death(a, w, info["exit_reason"], status), "beside": labels})),
+                a.place,
+            )
+            for a in hosted
+        ]
+        restarts = _core.reap(w.slot, _core.put(self.plugin.died(facts)), unavailable, reasons)
+        for actor in hosted:
+            _core.give_resources(actor.demand)
+            self._died(actor)
+        if info["exit_reason"] not in (worker.IDLE, worker.DRAINED):
+            self._kill_made_by(w.pid)
+        if w.runs_tasks:
+            self._task_worker_died(w, info, facts)
+        elif w.hosted is None:
+            w.actor.worker = None
+            self.gpus.give(w.actor.gpus)
+            self._give_shares(w.actor.facts.pop("taken", {}))
+            if restarts:
+                self._restart(w.actor)
+            else:
+                self._died(w.actor)
+        self.start_waiting()
+
+    def _task_worker_died(self, w, info, facts):
+        """Starts another task worker, or fails the tasks if workers of this kind die before they run anything."""
+        verdict = self.births.judge(info["executed"] or info["exit_reason"], facts["status"])
+        if verdict == KILLED:
+            self.retry_spawn = True  # a little later
+            return
+        if verdict == STILLBORN:
+            _core.fail_tasks(_core.put(self.plugin.died(facts)), setting=w.setting)
+        self._answer_spawn()
+
+    def _answer_spawn(self):
+        self.retry_spawn = False
+        _core.spawn_answered()
+
+    def _kill_made_by(self, pid, number=None):
+        """Ends the actors that the process `pid`, or the actor `number`, has created, except detached ones; and its reservations."""
+        for key, facts, _ in self.reservations.table():
+            if pid is not None and facts["owner"] == pid:
+                self._release(key)
+        for actor in list(self.actors.values()):
+            made = actor.facts["creator"] == pid if number is None else actor.facts.get("maker") == number
+            if not made or actor.facts.get("detached") or actor.dead or actor.killed:
+                continue
+            self.kill_made(actor)
+
+    def kill_made(self, actor):
+        """Ends an actor whose owner has ended."""
+        actor.killed = "its owner has died."
+        if actor.worker is None:
+            self.waiting.remove(actor)
+            self._kill_unstarted(actor, actor.killed)
+        else:
+            self._end_actor(actor)
+
+    # ---- reservations that end
+
+    def _release(self, key):
+        """Ends a reservation: kills the workers that use it, and fails the actors and tasks that wait for it."""
+        reservation = self.reservations.release(key)
+        if reservation is None:
+            return
+        demands = set(reservation.demands.values())
+        for actor in [a for a in self.waiting if a.demand in demands]:
+            self.waiting.remove(actor)
+            self._refuse_actor(actor, key)
+        for w in self.workers.values():
+            if _core.proc_info(w.slot)["demand"] - 1 in demands:
+                w.released = key
+                if w.actor is not None:
+                    w.actor.killed = f"its worker was ended because its {reservation.kind} {key} was removed."
+                os.kill(w.pid, signal.SIGKILL)
+        for demand in demands:
+            self._refuse(demand)
+        self._start_waiting()
+
+    def _refuse(self, demand):
+        """Fails the tasks that wait for a demand whose reservation has ended."""
+        facts = {
+            "pid": 0,
+            "status": 0,
+            "exit_reason": 0,
+            "actor": None,
+            "killed": None,
+            "released": self.reservations.retired(demand),
+        }
+        _core.fail_tasks(_core.put(self.plugin.died(facts)), demand)
+
+    def _refuse_actor(self, actor, key):
+        actor.released = key
+        kind = self.reservations.all[key].kind
+        self._kill_unstarted(actor, f"its {kind} {key} was removed before it could start.")
+
+    def _may_restart(self, actor):
+        most = actor.facts.get("max_restarts", 0)
+        return not actor.killed and (most < 0 or actor.restarts < most)
+
+    def _restart(self, actor):
+        actor.restarts += 1
+        actor.facts["restarts"] = actor.restarts
+        self._answer_waiters(actor)
+        self.waiting.append(actor)
+
+    def _answer_waiters(self, actor):
+        for reply in actor.waiters:
+            _core.reply(reply, (True, True))
+        actor.waiters = []
+
+    def _died(self, actor):
+        actor.dead = True
+        self.dead_actors.append(self._told(actor))
+        key = actor.facts.get("name") and (actor.facts["namespace"], actor.facts["name"])
+        if key and self.names.get(key) is actor:
+            del self.names[key]
+        self._answer_waiters(actor)
+        if actor.facts.get("detached"):
+            _core.drop(actor.offset)
+        if self.drivers:
+            self.drivers.actor_died(actor.facts)
+        self._forget(actor)
+
+    def _kill_unstarted(self, actor, why):
+        facts = {
+            "pid": 0,
+            "status": 0,
+            "exit_reason": 0,
+            "actor": actor.facts,
+            "killed": why,
+            "released": actor.released,
+        }
+        _core.kill_inbox(actor.offset, _core.put(self.plugin.died(facts)))
+        self.actors[actor.offset] = actor
+        self._died(actor)
+
+    def _forget(self, actor):
+        if self.actors.get(actor.offset) is actor and _core.free_actor(actor.offset):
+            del self.actors[actor.offset]
+            _core.drop(actor.facts["info"])
