@@ -82,7 +82,7 @@ class ClassInfo:
 
     def sends_tensors(self):
         """Whether a method has `tensor_transport`."""
-        return any(method[5].get("tensor_transport") for method in self.methods.values())
+        return any(method.options.get("tensor_transport") for method in self.methods.values())
 
     def of_actor(self, options):
         """The ClassInfo for an actor with `options`."""

@@ -204,8 +204,8 @@ class ActorHandle(Generic[T]):
         )
         if self._info.max_pending_calls > 0:
             made = _Limited(made, self.__dict__.setdefault("_pending", []), self._info.max_pending_calls)
-        if transport := own.get("tensor_transport"):
-            made = _sending(made, self, transport, results)
+        if transport := method.options.get("tensor_transport"):
+            made = _sending(made, self, transport, method.results)
         self.__dict__[name] = made
         _facts[self._link] = self._info, self._info_ref
         return made
