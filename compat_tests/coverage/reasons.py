@@ -12,6 +12,7 @@ REASONS = {
     "ray.worker": "deprecated alias of a private module; `ray._private.worker` is there",
     "ray.runtime_env.RuntimeEnv.*": "of environments that install or start something, which are refused",
     "ray.runtime_env.RuntimeEnvConfig.*proto*": "a protobuf message",
+    "ray.job_submission.*.model_config": "pydantic's; the classes are dataclasses here",
     "ray.cluster_utils*": "clusters of several nodes on one machine, for Ray's own tests",
     "ray.ClientBuilder*": "Ray Client connects to a cluster elsewhere; `ray.client` says so",
     "ray.client_builder*": "Ray Client connects to a cluster elsewhere; `ray.client` says so",

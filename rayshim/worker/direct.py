@@ -50,6 +50,17 @@ _actors = set()  # numbers of the actors of this process that have a transport
 _others = 0  # how many it had before them that have none
 
 
+def _forget():
+    """Another session gives the same numbers and ids again."""
+    global _others
+    _primaries.clear(), _targets.clear(), _actors.clear()
+    _others = 0
+    registry.forget_managers()
+
+
+session.after_begin.append(_forget)
+
+
 def _running_actor():
     record = session.current.record
     return record["number"] if record else _core.running()[1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rayshim.session import session
+
 
 class CommunicatorHandle:
     """A collective group of actors, as the process that made it sees it."""
@@ -29,6 +31,7 @@ class CommunicatorHandle:
 
 
 groups: dict[str, CommunicatorHandle] = {}  # by name
+session.after_begin.append(groups.clear)  # actors of another session may have the same ids
 
 
 def of(actors, backend=None):

@@ -8,9 +8,12 @@ from reactor import _core
 
 from rayshim.calls.direct import registry
 from rayshim.errors.sites import calling
+from rayshim.session import session
 
 _refs = {}  # uid -> (offset, name of the transport), of the refs that this process has made
 _look_again = 64  # number of those at which the gone ones are dropped
+
+session.after_begin.append(_refs.clear)  # another session gives the same ids again
 
 
 class Sending:

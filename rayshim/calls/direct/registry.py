@@ -187,6 +187,12 @@ def manager(name) -> TensorTransportManager:
         return _managers[name]
 
 
+def forget_managers():
+    """The next session has instances of its own."""
+    with _lock:
+        _managers.clear()
+
+
 def travels_in_memory(name):
     """Whether tensors of this transport go through the session's shared memory, and not by the methods of its manager."""
     return isinstance(manager(name), CollectiveTensorTransport)
