@@ -5,13 +5,13 @@ import pytest
 import rayshim as ray
 from rayshim.experimental.collective import create_collective_group
 
-torch = pytest.importorskip("torch")
-
 
 @ray.remote(enable_tensor_transport=True)
 class Actor:
     @ray.method(tensor_transport="gloo")
     def give(self):
+        import torch
+
         return torch.zeros(3)
 
     def echo(self, value):
@@ -19,6 +19,7 @@ class Actor:
 
 
 def test_another_session_knows_nothing_of_the_tensors_of_the_last():
+    pytest.importorskip("torch")
     for placement in ("inline", "isolated", "inline", "packed"):
         ray.init(placement=placement, num_cpus=4, log_to_driver=False, logging_level="ERROR")
         try:
