@@ -113,6 +113,8 @@ PyObject* new_ref(Object* o, bool take, uint32_t note) {
   r->exporter = false;
   r->node = nullptr;
   r->weakrefs = nullptr;
+  // Each class that is defined in Python has the garbage collector look at its objects. A ref leads to no other object of Python's.
+  if (ref_class->tp_dictoffset == 0 && PyObject_GC_IsTracked(reinterpret_cast<PyObject*>(r))) PyObject_GC_UnTrack(r);
   return reinterpret_cast<PyObject*>(r);
 }
 
