@@ -1,5 +1,6 @@
 """Sessions that several threads begin, use and end at once."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -55,7 +56,8 @@ def increment(x):
 
 def test_threads_that_come_first_at_once_share_one_session(placement):
     begun = []
-    session.after_begin.append(lambda: begun.append(1))
+    hook = functools.partial(begun.append, 1)
+    session.after_begin.append(hook)
     try:
         uses = (
             lambda: ray.get(Actor.remote().ping.remote()),
@@ -65,7 +67,7 @@ def test_threads_that_come_first_at_once_share_one_session(placement):
         assert together(*(3 * uses)) == 3 * ["pong", 2, 3]
         assert len(begun) == 1
     finally:
-        session.after_begin.pop()
+        session.after_begin.remove(hook)  # modules that are imported meanwhile have hooks of their own
 
 
 def test_of_two_threads_that_call_init_one_is_refused(placement):
