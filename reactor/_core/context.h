@@ -267,6 +267,7 @@ void hold_back(bool more);   // this process holds a message back, or one less: 
 void was_given();            // the actor that is served has come by a ref or a handle
 void kick_pool(uint32_t demand);
 void task_ready(Local& l, Off task);
+void queue_task(Off task);  // no argument of it is missing
 
 // Sleeps until `group` is through. For callers that hold the GIL. Returns 0, ETIMEDOUT or -1 (Python error set).
 int sleep_on_group(WaitGroup* g, uint64_t deadline);

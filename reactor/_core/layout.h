@@ -70,6 +70,14 @@ struct Wanted {
 };
 constexpr uint32_t kWants = 32;  // of a process's calls together; what is not told is not looked at
 
+// How far a process is in telling those who wait for an object, see countdown.h.
+struct Walk {
+  atomic<Off> object;    // 0: it tells nobody
+  atomic<uint64_t> task; // that it counts down, the serial number of this count, and whether another process has acknowledged it
+  atomic<Off> ring;      // the TaskRing to which it adds a task; 0: to none since `task` was set
+  atomic<uint64_t> tail; // of this ring, before
+};
+
 struct alignas(64) Proc {
   Bell bell;
   alignas(64) atomic<ProcState> state;
@@ -107,6 +115,7 @@ struct alignas(64) Proc {
   atomic<uint64_t> digest;     // sum over the calls run here, see digest.h
   atomic<uint64_t> physical;   // questions that the clock has answered: timeouts, kill, cancel
   atomic<uint64_t> executed;   // messages and tasks run
+  Walk walk;
   atomic<uint32_t> recording_round;  // the last request for its recording that it has answered
   atomic<Off> recording;             // Object with the recording, held by this entry
   char running[96];                  // title of the task that a task worker runs, cut; empty between tasks. Read when it has died
@@ -337,7 +346,10 @@ struct Message {
   uint8_t flags;
   uint16_t method;  // of a task: how deep in other tasks it is nested
   uint64_t stamp;  // the root of its tag (order.h); where messages are taken as they come: the time of the call
-  uint32_t actor;
+  union {
+    uint32_t actor;
+    uint32_t missing;  // of a task: how many arguments are not there yet, and who counted last (countdown.h)
+  };
   uint32_t results;
   Off result;  // first result
   uint32_t args;  // positional

@@ -18,12 +18,13 @@
 // bit 0, while the completer sets bit 0 and then takes `armed`: all four are seq_cst, so one of the two sees the other's.
 // `life` decides who frees the node: the second of {waiter, completer} to be through with it.
 //
-// The list shrinks as it is walked, each node leaving it before it may be freed, and the completer's Run entry in its
-// journal is cleared only at the end, so that the supervisor can finish the walk of a completer that was killed. The node
-// that was being acted on is then not acted on again: a group's waiter makes up for it by looking at its objects now and
-// then, a task that waited for just this argument is lost.
+// The list shrinks as it is walked, each node leaving it before it may be freed, and the completer says in Walk::object which list it
+// walks, so that the supervisor can finish the walk of a completer that was killed. If the killed one was acting on a node, the supervisor
+// does for a task what is still to be done (countdown.h). A group's waiter checks its objects now and then, and a bell's owner is woken,
+// as all processes are when one has died.
 #pragma once
 #include "bell.h"
+#include "countdown.h"
 #include "journal.h"
 #include <cstring>
 
@@ -197,13 +198,22 @@ inline void act_on(Local& l, WaitNode* n, bool failed) {
 
 inline void walk_waiters(Local& l, Object* o, uint64_t word) {
   bool failed = o->state.load(memory_order_relaxed) != State::Value;
+  REACTOR_KILL_POINT();
+  l.proc->walk.object.store(l.heap->off(o), memory_order_release);
   while (Off at = word & ~uint64_t(1)) {
     auto* n = l.heap->at<WaitNode>(at);
     word = n->next | 1;
+    if (n->kind == NodeKind::Task) begin_count(l.heap, l.slot, n->target);
+    REACTOR_KILL_POINT();
     if (n->armed.exchange(0, memory_order_seq_cst)) act_on(l, n, failed);
+    REACTOR_KILL_POINT();
     o->wait.store(word, memory_order_release);
+    REACTOR_KILL_POINT();
+    if (n->kind == NodeKind::Task) end_count(l.proc);
     if (n->life.exchange(Life::Done, memory_order_acq_rel) == Life::Orphan) l.alloc.free(at);
   }
+  REACTOR_KILL_POINT();
+  l.proc->walk.object.store(0, memory_order_release);
 }
 
 // An open call has ended: those that hold messages back look whether they still must. Its result's done bit was set before [seq_cst].

@@ -50,7 +50,7 @@ void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<
       o->runner.store(kNoProc, memory_order_relaxed);
       o->state.store(State::Pending, memory_order_release);
     }
-    m->actor = 1;
+    m->missing = 1;
     task_ready(ctx->local, task);
     return;
   }
@@ -287,6 +287,7 @@ void DeadProcess::free_entry() {
 bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<DeadActor>& hosted) {
   DeadProcess dead(slot, reason);
   dead.leave_counts();
+  finish_walk_of_dead(ctx->local, slot, queue_task);
   dead.read_journal();
   const bool restarts = dead.settle_actor(unavailable);
   dead.settle_hosted(hosted);

@@ -36,11 +36,12 @@ class Nodes {
     for (auto [o, node] : missing_)
       if (node) ctx->local.alloc.free(ctx->heap->off(node));
   }
+  size_t size() const { return missing_.size(); }
   void link_to(Message* m) {
     for (auto& [o, node] : missing_) {
-      std::atomic_ref(m->actor).fetch_add(1, memory_order_relaxed);  // before who completes it can count it down
+      std::atomic_ref(m->missing).fetch_add(1, memory_order_relaxed);  // before who completes it can count it down
       if (link(ctx->local, o, node)) node = nullptr;
-      else std::atomic_ref(m->actor).fetch_sub(1, memory_order_relaxed);
+      else std::atomic_ref(m->missing).fetch_sub(1, memory_order_relaxed);
     }
   }
 
@@ -52,10 +53,13 @@ class Nodes {
 
 // Called by whoever completed the last missing argument (or by the submitter when none is missing).
 void task_ready(Local& l, Off task) {
-  auto* m = l.heap->at<Message>(task);
-  if (std::atomic_ref(m->actor).fetch_sub(1, memory_order_acq_rel) != 1) return;
-  enqueue(l, queue_for(m->demand), task);
-  kick_pool(m->demand);
+  if (count_down(l.heap, l.slot, task)) queue_task(task);
+}
+
+void queue_task(Off task) {
+  const uint32_t demand = ctx->heap->at<Message>(task)->demand;  // once it is queued, it may be run and freed
+  enqueue(ctx->local, queue_for(demand), task);
+  kick_pool(demand);
 }
 
 // A task was queued or resources came free: wakes an idle task worker, or asks for one more where it could run.
@@ -118,6 +122,14 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   if (!out.task) throw NoRoom();
   queue_for(f->demand);
   Nodes nodes(out.task, out.encoding->deps());
+  if (nodes.size() >= kMostMissing) {
+    PyErr_Format(
+        PyExc_ValueError,
+        "a task was called with %zu arguments that are refs of results that are not there yet; %u is the most. Put the refs into a "
+        "list, and call get() on that list in the task",
+        nodes.size(), kMostMissing - 1);
+    return nullptr;
+  }
   if (ctx->logical) {
     OpenCall open;
     if (f->carries < 0) f->carries = Outgoing::leads_on(f->function->object);
@@ -133,7 +145,7 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   m->demand = f->demand;
   m->retries = f->retries;
   m->method = uint16_t(ctx->depth + (ctx->depth < UINT16_MAX));
-  m->actor = 1;  // arguments that are missing, and this submission
+  m->missing = 1;  // arguments that are missing, and this submission
   nodes.link_to(m);
   task_ready(ctx->local, task);
   return refs.release();

@@ -24,7 +24,7 @@ void forget_value(Object* o, std::unordered_set<Off>& freed) {
   o->size = 0;
 }
 
-// Tells the waiters that a dead runner was not through with. Those of a cancelled call are told by who cancelled it.
+// Tells the waiters of an object that a dead runner had completed without telling them. Those of a cancelled call are told by who cancelled it.
 void finish_walk(Object* o) {
   uint64_t word = o->wait.load(memory_order_acquire);
   if (word != 1 && o->state.load(memory_order_acquire) != State::Cancelled) walk_waiters(ctx->local, o, word);
@@ -150,6 +150,8 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
     p.physical.store(0);
     p.digest.store(0);
     p.executed.store(0);
+    p.walk.object.store(0);
+    end_count(&p);
     p.running[0] = 0;
     p.state.store(ProcState::Starting, memory_order_release);
     uint32_t high = h->header->proc_high.load();

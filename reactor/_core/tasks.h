@@ -76,17 +76,52 @@ inline void enqueue(Local& l, TaskQueue* q, Off task) {
     r = l.heap->at<TaskRing>(next);
   }
   uint64_t tail = r->tail.load(memory_order_relaxed);
+  l.proc->walk.tail.store(tail, memory_order_relaxed);
+  REACTOR_KILL_POINT();
+  l.proc->walk.ring.store(l.heap->off(r), memory_order_release);
+  REACTOR_KILL_POINT();
   if (tail - r->head.load(memory_order_acquire) == r->capacity) {
     Off next = new_ring(l, r->capacity * 2 + 8);
     auto* n = l.heap->at<TaskRing>(next);
     n->slot[0].store(task, memory_order_relaxed);
     n->tail.store(1, memory_order_relaxed);
+    REACTOR_KILL_POINT();
     r->next.store(next, memory_order_release);
+    REACTOR_KILL_POINT();
     q->write = next;
     return;
   }
   r->slot[tail % r->capacity].store(task, memory_order_release);
+  REACTOR_KILL_POINT();
   r->tail.store(tail + 1, memory_order_release);
+}
+
+// Whether a killed process had added the task that it counted down (countdown.h): its queue has no other producer.
+inline bool has_queued(Heap* h, const Proc& dead) {
+  Off ring = dead.walk.ring.load(memory_order_acquire);
+  if (!ring) return false;
+  auto* r = h->at<TaskRing>(ring);
+  return r->tail.load(memory_order_acquire) > dead.walk.tail.load(memory_order_relaxed) || r->next.load(memory_order_acquire);
+}
+
+// For the supervisor: tells the waiters that a killed process was telling when it died. `queue(task)` queues a task that lacks no argument.
+template <class Queue> void finish_walk_of_dead(Local& l, uint32_t slot, Queue queue) {
+  Proc& dead = l.heap->procs[slot];
+  Off walking = dead.walk.object.load(memory_order_acquire);
+  if (!walking) return;
+  auto* o = l.heap->at<Object>(walking);
+  const uint64_t word = o->wait.load(memory_order_acquire);
+  if (Off at = word & ~uint64_t(1)) {
+    auto* n = l.heap->at<WaitNode>(at);
+    if (n->kind == NodeKind::Task && n->armed.load(memory_order_acquire) == 0 && !has_queued(l.heap, dead)) {
+      const Counted counted = what_was_counted(l.heap, dead, slot, n->target);
+      if (counted == Counted::No) l.task_ready(l, n->target);
+      if (counted == Counted::AsTheLast) queue(n->target);
+    }
+  }
+  end_count(&dead);
+  dead.walk.object.store(0, memory_order_relaxed);
+  walk_waiters(l, o, word);
 }
 
 inline TaskRing* live_ring(Heap* h, TaskQueue* q) {

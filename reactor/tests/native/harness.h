@@ -1,6 +1,7 @@
 // What every stress test shares: a heap, processes simulated by threads (each with a Local of its own process entry),
 // checks, and a stop watch. A failed check prints where and ends the program.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -8,6 +9,17 @@
 #include <memory>
 #include <thread>
 #include <vector>
+
+// A process that is killed between two instructions: an exception ends its work there.
+namespace stress {
+struct Killed {};
+inline thread_local int points_left = -1;  // -1: it is not to be killed
+}  // namespace stress
+#define REACTOR_KILL_POINT()                                                            \
+  do                                                                                    \
+    if (stress::points_left >= 0 && stress::points_left-- == 0) throw stress::Killed{}; \
+  while (0)
+
 #include "channel.h"
 #include "tasks.h"
 

@@ -1,7 +1,9 @@
 // Stress tests of the core's shared structures, without Python: stress NAME [seconds]. Built and run by test_native.py.
+#include "harness.h"
 #include "../../_core/order.cpp"
 #include "boards.h"
 #include "channels.h"
+#include "completers.h"
 #include "memory.h"
 #include "objects.h"
 #include "queues.h"
@@ -24,6 +26,7 @@ constexpr stress::Test kTests[] = {
     {"objects", stress::objects},
     {"task_arguments", stress::task_arguments},
     {"dead_completer", stress::dead_completer},
+    {"completers_die", stress::completers_die},
     {"long_chain", stress::long_chain},
     {"queue_order", stress::queue_order},
     {"queue_once", stress::queue_once},
