@@ -86,20 +86,15 @@ def _surrounded(env, own):
     return lambda function: within(around(function), lambda: gpus.shown(gpus.names(own, told)))
 
 
-_before = 0  # actors of this process that were created before the first with direct tensors
-
-
 def _with_tensors(number, transports, around):
     """`around`, and then the methods of actor `number` get the values of direct tensors: of one with `transports`, and of those after it in its
     process."""
-    global _before
     direct = sys.modules.get("rayshim.worker.direct")
     if transports is None and direct is None:
-        _before += 1
         return around
     from rayshim.worker import direct
 
-    receiving = direct.joins(number, transports or {}, _before)
+    receiving = direct.joins(number, transports or {})
     return lambda method: receiving(around(method))
 
 

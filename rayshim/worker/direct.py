@@ -46,15 +46,12 @@ class _Primary:
 _primaries = {}  # name of an object -> _Primary
 _changed = threading.Condition()  # of `_primaries`
 _targets = {}  # name of an object -> (weak refs of tensors to receive into, or None; device to receive on, or None)
-_actors = set()  # numbers of the actors of this process that have a transport
-_others = 0  # how many it had before them that have none
+_actors = set()  # numbers of the actors of this process whose methods take Arrived among their arguments
 
 
 def _forget():
     """Another session gives the same numbers and ids again."""
-    global _others
     _primaries.clear(), _targets.clear(), _actors.clear()
-    _others = 0
     registry.forget_managers()
 
 
@@ -211,7 +208,7 @@ class Arrived:
 
     def argument(self, actor):
         """The value, as an argument of a call of that actor (0: a task)."""
-        tensors = self._own(actor)
+        tensors = self._own(actor) if actor else None
         if tensors is None:
             tensors = self._by_memory() if registry.travels_in_memory(self.transport) else self._by_transport(actor)
         return _put_in(self.rest, tensors)
@@ -276,11 +273,12 @@ def receive(*what):
     try:
         if how == "store" or _in_get():
             return arrived.result(how == "store")
-        if _actors and not _others:
-            return (
-                arrived  # the thread that has taken the message must not wait: others may wait for this actor's tensors
-            )
-        return arrived.argument(-1)
+        actor = _core.served_actor()
+        if (
+            actor in _actors
+        ):  # the thread that has taken the message must not wait: others may wait for this actor's tensors
+            return arrived
+        return arrived.argument(actor)
     except Exception as error:
         error.__passes_unpickling__ = True  # pyright: ignore[reportAttributeAccessIssue]
         raise
@@ -309,10 +307,8 @@ def asked(how, read, *args):
 # ---- methods of actors
 
 
-def joins(number, transports, before):
-    """An actor is about to be created here, `before` others before the first with transports. Returns the decorator of its methods."""
-    global _others
-    _others = before
+def joins(number, transports):
+    """An actor is about to be created here. Returns the decorator of its methods."""
     registry.take(transports)
     _actors.add(number)
     return functools.partial(_receiving, number)

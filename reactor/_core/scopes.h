@@ -10,12 +10,12 @@ namespace reactor {
 class TagScope {
  public:
   explicit TagScope(Message* m) : outer_issued_(ctx->issued) {
+    ctx->serves = m->kind == MessageKind::Task ? 0 : m->actor;
     if (!ctx->tagged) return;
     outer_.assign(ctx->here);
     ctx->here.assign(tag_of(m));
     ctx->issued = 0;
     ++ctx->level;
-    ctx->serves = m->kind == MessageKind::Task ? 0 : m->actor;
   }
   TagScope(const TagScope&) = delete;
   TagScope& operator=(const TagScope&) = delete;

@@ -81,6 +81,7 @@ void bind_running_call(nb::module_& m) {
   m.def("mark_unflushed", [] {
     if (ctx) ctx->unflushed = true;
   });
+  m.def("served_actor", [] { return ctx ? ctx->serves : 0; });  // whose message is read, or run; 0: a task's
   m.def("running", [] { return ctx ? nb::make_tuple(ctx->running_uid, ctx->running_actor) : nb::make_tuple(0, 0); });
   m.def("running_tag", [] { return steal(ctx && ctx->level ? tag_tuple(ctx->here) : PyTuple_New(0)); });
   m.def("running_name", []() -> nb::object {
