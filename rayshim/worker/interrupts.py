@@ -14,7 +14,19 @@ def listen():
         if _core.cancel_wanted():
             for slot in _core.cancel_children():
                 session.current.control.tell("signal", slot, int(signal.SIGINT))
+            if session.current.placement.record is None and _imports(frame):
+                _core.leave_after_task()
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupted)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # the program may have blocked it in the driver
+
+
+def _imports(frame):
+    """Whether an import is under way. An interrupted import of a package leaves those of its modules that were complete: the next import takes
+    them as they are, and the package then lacks their names. So a worker in which that has happened must not run other tasks."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
