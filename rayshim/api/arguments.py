@@ -101,12 +101,12 @@ def check(num_cpus, num_gpus, store, resources, labels, namespace, placement, ac
     for name, value in (labels or {}).items():
         if not (isinstance(name, str) and isinstance(value, str)):
             raise ValueError(f"init(labels={{{name!r}: {value!r}}}): names and values must be strings (at {calling()})")
-    if placement not in kinds.NAMES:
+    if placement not in (*kinds.NAMES, kinds.AUTO):
         from rayshim.placement.packed import packed
 
         if not isinstance(placement, packed):
             raise ValueError(
-                f"init(placement={placement!r}): must be one of {', '.join(map(repr, kinds.NAMES))}, or packed(n) (at {calling()})"
+                f"init(placement={placement!r}): must be one of {', '.join(map(repr, (*kinds.NAMES, kinds.AUTO)))}, or packed(n) (at {calling()})"
             )
 
 

@@ -95,6 +95,7 @@ def init(
 
             - "isolated": one process per actor, and a pool of processes for tasks.
             - "packed" or `packed(n)`: n processes, each with many actors; see rayshim.packed.
+            - "auto": "isolated" or "packed", whichever earlier runs of this program have shown to be faster; see `rayshim profile`.
             - "inline": everything in this process. Each call runs to its end inside `.remote()`, so `pdb` works.
 
         ordering: the order in which an actor runs the calls of several callers, and in which `wait` returns refs. Default: the environment
@@ -205,6 +206,11 @@ def init(
     arguments.check(num_cpus, num_gpus, object_store_memory, resources, labels, namespace, placement, accepted)
     if local_mode:
         placement = "inline"
+    auto = None
+    if placement == "auto":
+        from rayshim.placement import automatic
+
+        placement, auto = automatic.begin()
     kind = kinds.kind(placement)
     of_kind = kind.for_runtime(placement)
     env = arguments.environment(runtime_env, job_config, accepted.get("_skip_env_hook"))
@@ -221,6 +227,7 @@ def init(
         "temp_dir": arguments.temp_dir(accepted),
         "lifetime": arguments.lifetime(job_config),
         "placement": kind.name,
+        "auto": auto,
         "seed": seed,
         "ordering": order,
         "digest": bool(digest),
@@ -287,6 +294,10 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
             tell()
         except Exception as error:  # the program's own end goes on
             print(f"rayshim: {tell.__name__} failed at the end of the session: {error}", file=sys.stderr)
+    if session.current.settings.get("auto"):
+        from rayshim.placement import automatic
+
+        automatic.learn()
     from rayshim.api import termination
     from rayshim.ordering.deadlock import withdraw_picture
 

@@ -37,6 +37,10 @@ def main(argv=None):
         return _told_in_part(job.main, argv[1:])
     if argv[0] == "compare":
         return _told_in_part(_compare, argv[1:])
+    if argv[0] == "profile":
+        from rayshim.cli import profile
+
+        return _told_in_part(profile.main, argv[1:])
     if argv[0] == "diff":
         return _told_in_part(_diff, argv[1:])
     return _run(argv[1:] if argv[0] == "run" else argv)
@@ -207,6 +211,7 @@ def _parser():
             "  run        run a script or module in which `import ray` means rayshim (may be left out)\n"
             "  compare    run a script on real Ray and on rayshim: time, memory, and whether both print the same\n"
             "  diff       the first operation at which two recorded runs differ\n"
+            "  profile    show or delete what --placement auto has measured of programs\n"
             "  start      start a session that outlives its drivers; init() attaches to it\n"
             "  stop       end it\n"
             "  job        submit programs to it\n"
@@ -292,7 +297,7 @@ def _run_parser():
     )
     again.add_argument("--replay", metavar="PATH", help="repeat the run whose journal is in the directory PATH")
     parser.add_argument(
-        "--placement", help="isolated, packed or inline, if the program does not pass placement= to `init`"
+        "--placement", help="isolated, packed, inline or auto, if the program does not pass placement= to `init`"
     )
     return parser
 

@@ -7,3 +7,19 @@ class Isolated(Placement):
     """As the interface says: nothing is shared."""
 
     name = "isolated"
+
+    def create(self, actor):
+        if self.settings.get("auto"):
+            from rayshim.placement import habits, packed
+
+            reason = packed.own_process(actor) or habits.of_class(actor.cls)
+            if reason:
+                self.post(("alone", actor.facts["class_name"]), reason)
+        return super().create(actor)
+
+    def construct(self, number, make, is_async, concurrently, surrounded):
+        if self.settings.get("auto"):
+            from rayshim.placement import habits
+
+            habits.watch(self)
+        return super().construct(number, make, is_async, concurrently, surrounded)

@@ -1,6 +1,7 @@
 """The kinds of placement by name. A process imports its own."""
 
 NAMES = ("isolated", "packed", "inline")
+AUTO = "auto"  # isolated or packed, see automatic.py
 
 
 def kind(given):

@@ -67,25 +67,25 @@ class packed:
         return {"workers": workers, "groups": group(measured(recording), workers, alone), "alone": alone}
 
 
-def shares(cls, info, at_once, facts, threads):
-    """Whether an actor may share a worker with others.
-
-    Arguments:
-        cls: its class, which can refuse with the attribute `_own_process = True`.
-        info: its ClassInfo.
-        at_once: whether it runs several calls at the same time, or generators ahead of their readers.
-        facts: the actor's facts.
-        threads: its number of threads for numeric libraries.
-    """
-    needs_more = (
-        facts["gpus"]
-        or facts["accelerators"]
-        or threads > 1
-        or facts["max_restarts"]
-        or facts["within"]
-        or facts.get("env")
-    )
-    return not (at_once or needs_more or getattr(cls, "_own_process", False) or _may_go_on_for_ever(cls, info))
+def own_process(actor):
+    """Why an actor (rayshim.calls.actor_class.NewActor) must have a process of its own; "" if it may share a worker with others."""
+    facts = actor.facts
+    if actor.at_once:
+        return "runs several calls at the same time"
+    for key, reason in (
+        ("gpus", "uses GPUs"),
+        ("accelerators", "uses accelerators"),
+        ("max_restarts", "may be restarted"),
+        ("within", "is in a placement group"),
+        ("env", "has a runtime environment of its own"),
+    ):
+        if facts.get(key):
+            return reason
+    if actor.threads > 1:
+        return "has several threads for numeric libraries"
+    if getattr(actor.cls, "_own_process", False):
+        return "needs a process of its own"
+    return "has a method that cannot return" if _may_go_on_for_ever(actor.cls, actor.info) else ""
 
 
 def _may_go_on_for_ever(cls, info):
@@ -115,8 +115,24 @@ class Packed(Placement):
         return {"packed": (packed() if given == cls.name else given).plan()}
 
     def create(self, actor):
-        actor.facts["shares"] = shares(actor.cls, actor.info, actor.at_once, actor.facts, actor.threads)
+        actor.facts["shares"] = not (own_process(actor) or self._habit(actor))
         return super().create(actor)
+
+    def _habit(self, actor):
+        """With `placement="auto"`: what the actor is known to do to its process; "" for nothing."""
+        if not self.settings.get("auto"):
+            return ""
+        from rayshim.placement import habits
+
+        name = actor.facts["class_name"]
+        return self.settings["auto"]["alone"].get(name) or habits.of_class(actor.cls)
+
+    def construct(self, number, make, is_async, concurrently, surrounded):
+        if self.settings.get("auto"):
+            from rayshim.placement import habits
+
+            habits.watch(self)
+        return super().construct(number, make, is_async, concurrently, surrounded)
 
 
 class _Hosted:

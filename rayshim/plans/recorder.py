@@ -13,12 +13,12 @@ _ENDS = {_core.SegmentEnd.GET: "get", _core.SegmentEnd.WAIT: "wait", _core.Segme
 _PATIENCE = 1.0  # seconds that a busy worker is given to hand over its recording
 
 
-def recording(session):
-    """The Recording of the whole run: the driver's segments, then those of each worker that has answered."""
+def recording(session, patience=_PATIENCE):
+    """The Recording of the whole run: the driver's segments, then those of each worker that answers within `patience` seconds."""
     actors = _actors(session)
     names = _names(session, actors)
     segments, successors, divergences = [], {}, []
-    recordings = [data for _, data in _core.recordings(_PATIENCE)]
+    recordings = [data for _, data in _core.recordings(patience)]
     ran = _ran(recordings)
     for data in recordings:
         if "operations" not in data:
@@ -287,10 +287,16 @@ def report(session):
             **_core.counters(),
             "segments": len(runs),
             "segment_runs": sum(runs),
+            "placement": _placement(session),
             "divergences": divergences,
             "arrivals": order.arrivals(),
         }
     )
+
+
+def _placement(session):
+    auto = session.settings.get("auto")
+    return session.placement.name + (f" (auto: {auto['why']})" if auto else "")
 
 
 def graph(session):

@@ -32,6 +32,7 @@ class Report:
         wakes, sleeps: how often a process woke another one, and how often one went to sleep.
         physical_answers: timeouts, kills, cancellations, deaths and calls in arrival order, which time decided and not the program.
         divergences: the places where the program left a recorded segment, as Divergence objects.
+        placement: the session's placement, and with `init(placement="auto")` why it was chosen; "" if not known.
         arrivals: calls and places of `wait` served in arrival order although logical order was asked for, [{"what": str, "times": int}].
 
     Arguments:
@@ -42,20 +43,22 @@ class Report:
     def __init__(self, data: Recording | Mapping):
         if isinstance(data, Recording):
             data = _counted(data)
-        unknown = set(data) - {*_COUNTS, "divergences", "arrivals"}
+        unknown = set(data) - {*_COUNTS, "placement", "divergences", "arrivals"}
         if unknown:
             raise ValueError(
-                f"Report: unknown keys {sorted(unknown)}. The keys are {', '.join(_COUNTS)}, divergences and arrivals"
+                f"Report: unknown keys {sorted(unknown)}. The keys are {', '.join(_COUNTS)}, placement, divergences and arrivals"
             )
         self._counts = {name: int(data.get(name, 0)) for name in _COUNTS}
+        self.placement = data.get("placement", "")
         self.arrivals = tuple(data.get("arrivals", ()))
         listed = data.get("divergences", ())
         self.divergences = tuple(d if isinstance(d, Divergence) else Divergence(**d) for d in listed)
 
     def to_dict(self):
-        """All counts, and `divergences` and `arrivals` as lists of dicts."""
+        """All counts, `placement`, and `divergences` and `arrivals` as lists of dicts."""
         return {
             **self._counts,
+            "placement": self.placement,
             "arrivals": list(self.arrivals),
             "divergences": [asdict(divergence) for divergence in self.divergences],
         }
@@ -82,6 +85,7 @@ class Report:
             ("physical answers", f"{c['physical_answers']:,}"),
             ("divergences", f"{sum(divergence.count for divergence in self.divergences):,}"),
         ]
+        rows += [("placement", self.placement)] if self.placement else []
         rows += [("in arrival order", f"{arrival['what']}") for arrival in self.arrivals]
         width = max(len(name) for name, _ in rows)
         lines = [f"{name.ljust(width)}  {value}" for name, value in rows]

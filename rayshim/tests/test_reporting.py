@@ -13,6 +13,7 @@ KEYS = {
         "calls_total",
         "calls_replayed",
         "divergences",
+        "placement",
         "arrivals",
         "physical_answers",
         "bytes_typed",
