@@ -122,6 +122,7 @@ class Segment:
         wakes, sleeps: processes woken, and times the caller slept, over all its runs.
         gets: what its final get or wait asked for. None when not known: then every result that no operation consumes.
         end_site: where it ended, "path.py:44"; "" when not known.
+        waited: seconds of these that its final waits took.
     """
 
     caller: str
@@ -133,6 +134,7 @@ class Segment:
     sleeps: int = 0
     gets: tuple[Source, ...] | None = None
     end_site: str = ""
+    waited: float = 0.0
 
     @property
     def runs(self):

@@ -72,7 +72,7 @@ def report() -> Report:
 
 
 def graph() -> RecordedGraph:
-    """The graph of the calls recorded so far, a RecordedGraph with `text()`, `mermaid()`, `dot()`, `html(path)` and `save(path)`.
+    """The graph of the calls recorded so far, a RecordedGraph with `text()`, `mermaid()`, `dot()`, `html(path)`, `advice()` and `save(path)`.
 
     Raises RuntimeError without a session, or after `init(replay_plans=False)`, which records no calls."""
     from rayshim.plans import recorder

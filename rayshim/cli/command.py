@@ -180,6 +180,8 @@ def _observe(wanted):
 
     def explain():
         print(api.report(), file=sys.stderr)
+        if session.current.settings["recording"]:
+            print("", *api.graph().advice(), sep="\n", file=sys.stderr)
 
     def draw():
         api.graph().html(wanted.graph)
@@ -274,7 +276,7 @@ def _run_parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--explain", action="store_true", help="print a report of recorded and replayed calls at the end"
+        "--explain", action="store_true", help="print at the end how many calls were recorded and replayed, what bounds the program, and what would make it faster"
     )
     parser.add_argument(
         "--graph", metavar="PATH", help="write the graph of the recorded calls to PATH at the end (HTML)"

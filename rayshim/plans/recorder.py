@@ -90,7 +90,7 @@ class _Trie:
         return [self._segment(k, gets[k]) for k in range(len(self.raw_segments))]
 
     def _segment(self, k, gets):
-        node, root, end, _, count, seconds, wakes, sleeps, site = self.raw_segments[k]
+        node, root, end, _, count, seconds, waited, wakes, sleeps, site = self.raw_segments[k]
         path = self._path(node)
         operations = tuple(self._operation(self.nodes[n], k, path) for n in path)
         return Segment(
@@ -103,6 +103,7 @@ class _Trie:
             sleeps,
             tuple(gets) if _ENDS[end] == "get" else None,
             "" if site == "?" else _short(site),
+            waited,
         )
 
     def _gets(self):
@@ -195,9 +196,7 @@ class _Trie:
         for number, raw in enumerate(self.nodes):
             if raw["site"] != "?":
                 children.setdefault(raw["parent"], []).append(number)
-        ends = {
-            node: (end, born, count, _short(site)) for node, _, end, born, count, _, _, _, site in self.raw_segments
-        }
+        ends = {node: (end, born, count, _short(site)) for node, _, end, born, count, *_, site in self.raw_segments}
         for parent, numbers in children.items():
             if self.nodes[parent]["site"] == "?":
                 continue  # a root: a segment may begin with any operation

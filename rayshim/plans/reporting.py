@@ -1,6 +1,7 @@
 """The classes that `rayshim.report()` and `rayshim.graph()` return."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -167,6 +168,12 @@ class RecordedGraph:
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page
+
+    def advice(self, cores=None):
+        """What bounds the program and what would make it faster, a list of sentences (str). Arguments: cores, of the machine; default: of this one."""
+        from rayshim.plans.advice import advise
+
+        return advise(self.recording, cores or os.cpu_count() or 1, "packed" if self.recording.workers else "isolated")
 
     def save(self, path):
         """Writes the recording to `path` as JSON. `rayshim.packed(recording=path)` uses it to place the actors of a later run."""

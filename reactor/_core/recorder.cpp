@@ -119,6 +119,7 @@ void Recorder::end_segment(SegmentEnd end) {
   ++segments_[n.segment - 1].count;
   if (caller_.last) ++successors_[{caller_.last - 1, n.segment - 1}];
   caller_.last = n.segment;
+  caller_.ended = stamp();
 }
 
 // A segment was new. Of a program whose segments are nearly all new nothing is gained: look again later, ever more rarely.
@@ -193,8 +194,8 @@ PyObject* Recorder::data(PyObject* caller_name, double tick) {
   set(out, "operations", operations);
   PyObject* segments = PyList_New(0);
   for (auto& s : segments_) {
-    PyObject* t = Py_BuildValue("(IIIIKdKKN)", s.node, s.root, unsigned(s.end), s.born, s.count, double(s.ticks) * tick, s.wakes, s.sleeps,
-                                site_text(s.code, s.instruction));
+    PyObject* t = Py_BuildValue("(IIIIKddKKN)", s.node, s.root, unsigned(s.end), s.born, s.count, double(s.ticks) * tick, double(s.waited) * tick,
+                                s.wakes, s.sleeps, site_text(s.code, s.instruction));
     PyList_Append(segments, t);
     Py_XDECREF(t);
   }

@@ -86,6 +86,7 @@ struct SegmentNote {
   int32_t instruction = 0;
   uint64_t count = 0;
   uint64_t ticks = 0;      // of stamp(), all runs, with the wait at the end
+  uint64_t waited = 0;     // of these, in that wait
   uint64_t wakes = 0, sleeps = 0;
 };
 
@@ -140,6 +141,7 @@ class Recorder {
     if (caller_.last) {
       SegmentNote& s = segments_[caller_.last - 1];
       s.ticks += now.ticks - caller_.since.ticks;
+      s.waited += now.ticks - caller_.ended;
       s.wakes += now.wakes - caller_.since.wakes;
       s.sleeps += now.sleeps - caller_.since.sleeps;
     }
@@ -157,6 +159,7 @@ class Recorder {
     uint32_t root = 0, at = 0, last = 0;
     bool broken = false;     // operations of the running segment were not looked at
     Spent since;             // the start of the running segment
+    uint64_t ended = 0;      // stamp() at the end of the last one, before the wait
   };
   Caller enter(uint64_t who, PyObject* name, uint64_t actor) {
     Caller outer = caller_;

@@ -1,0 +1,132 @@
+"""What --explain says of a run: what bounds it, and what would make it faster."""
+
+import subprocess
+import sys
+
+import pytest
+from reactor.record import Divergence, Operation, Recording, Result, Segment, Source, Timing
+
+from rayshim.plans.advice import advise, round_of
+
+CORES = 2
+
+
+def step(k, *sources, layout="int", size=8, site="t.py:3"):
+    return Operation(f"Env#{k}", "step", site, sources, (Result(layout, size),), k + 1)
+
+
+def after(k):
+    return Source("operation", 0, k)
+
+
+def segment(operations, own, wait, runs=100, end="t.py:4"):
+    return Segment("driver", tuple(operations), "get", runs - 1, (own + wait) * runs, 0, 0, None, end, wait * runs)
+
+
+def said(*segments, times=1e-3, divergences=(), counters=(), workers=()):
+    """The advice on these segments, in which each step of an Env takes `times` seconds."""
+    names = {operation.name for s in segments for operation in s.operations}
+    measured = {name: Timing(10, 10 * times) for name in names}
+    recording = Recording(segments, {}, tuple(divergences), dict(counters), measured, dict.fromkeys(workers, 0))
+    return "\n".join(advise(recording, CORES, "packed" if workers else "isolated"))
+
+
+def test_the_parts_of_a_round_are_told():
+    text = said(segment([step(k) for k in range(4)], own=1e-3, wait=3e-3))
+    assert "The calls before the get at t.py:4 take 100% of the driver's time: 100 rounds of 4 ms" in text
+    assert "own code takes 1 ms (25%) and its wait 3 ms" in text
+
+
+@pytest.mark.parametrize(
+    ("operations", "own", "wait", "times", "found"),
+    [
+        ([step(k) for k in range(4)], 9e-3, 2e-3, 1e-3, "The driver's own code bounds them"),
+        ([step(k) for k in range(4)], 1e-4, 2e-3, 1e-3, "The methods' own time bounds them: 4 ms a round on 2 cores"),
+        (
+            [step(0), *(step(k, after(k - 1)) for k in range(1, 4))],
+            1e-4,
+            4e-3,
+            1e-3,
+            "Calls that have to run one after the other",
+        ),
+        (
+            [step(0) for _ in range(4)],
+            1e-4,
+            4e-3,
+            1e-3,
+            "Calls that have to run one after the other bound them: Env.step (4 times)",
+        ),
+        ([step(k) for k in range(4)], 1e-5, 1e-4, 1e-6, "The calls are short: 1 µs each"),
+        ([step(k) for k in range(4)], 1e-4, 9e-2, 1e-3, "the rest of the wait is other"),
+    ],
+    ids=["driver", "methods", "chain", "one actor", "short", "elsewhere"],
+)
+def test_what_bounds_a_round_is_told(operations, own, wait, times, found):
+    assert found in said(segment(operations, own, wait), times=times)
+
+
+def test_many_short_calls_to_separate_processes_suggest_to_share_them():
+    short = [step(k) for k in range(4)]
+    assert 'placement="packed" or "auto"' in said(segment(short, 1e-5, 1e-4), times=1e-6)
+    assert "placement=" not in said(segment(short, 1e-5, 1e-4), times=1e-6, workers=["Env#0"])
+    assert "placement=" not in said(segment(short[:2], 1e-5, 1e-4), times=1e-6)
+
+
+def test_a_path_goes_by_results_and_by_actors():
+    one = round_of(
+        segment([step(0), step(1, after(0)), step(2), step(1)], 0, 1),
+        {f"Env#{k}.step": Timing(1, 1.0) for k in range(3)},
+    )
+    assert [name for name, _ in one.path] == ["Env#0.step", "Env#1.step", "Env#1.step"]
+    assert one.work == {"Env#0.step": 1.0, "Env#1.step": 2.0, "Env#2.step": 1.0}
+
+
+def test_the_start_of_a_program_and_small_segments_are_left_out():
+    text = said(
+        segment([step(0)], 1, 1, runs=1, end="t.py:1"),
+        segment([step(1)], 1e-3, 0.1, runs=100),
+        segment([step(2)], 1e-6, 1e-6, end="t.py:9"),
+    )
+    assert "t.py:4" in text and "t.py:1 " not in text and "t.py:9" not in text
+
+
+def test_a_program_without_a_repeated_pattern_is_told_so():
+    assert said(segment([step(0)], 1, 1, runs=1)).startswith("No pattern of calls")
+
+
+def test_large_pickled_values_are_named():
+    text = said(segment([step(k, layout="pickle", size=50_000) for k in range(4)], 1e-3, 3e-3))
+    assert "Pickled: the result of Env.step, 19.1 MB in all" in text
+    assert "Pickled" not in said(segment([step(k, layout="pickle", size=50) for k in range(4)], 1e-3, 3e-3))
+
+
+def test_one_large_value_for_several_calls_suggests_put():
+    weights = Source("value", layout="float32[250000]", bytes=1_000_000)
+    assert "Given by value: float32[250000] of 977 KB to 4 calls at t.py:3" in said(
+        segment([step(k, weights) for k in range(4)], 1e-3, 3e-3)
+    )
+    assert "Given by value" not in said(segment([step(0, weights)], 1e-3, 3e-3))
+
+
+def test_frequent_divergences_are_named():
+    left = [
+        Divergence("driver", "step.remote on Env#1", "step.remote on Env#2", "t.py:3", "t.py:5", "other actor", 700)
+    ]
+    counters = {"calls_total": 10_000, "calls_replayed": 6_000}
+    text = said(segment([step(0)], 1e-3, 3e-3), divergences=left, counters=counters)
+    assert "40% of the calls were not replayed" in text and "t.py:5" in text
+
+
+def test_explain_tells_it_of_a_program(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import time, ray\n"
+        "@ray.remote\n"
+        "class Slow:\n"
+        "    def step(self): time.sleep(0.01)\n"
+        "slow = Slow.remote()\n"
+        "for _ in range(30):\n"
+        "    ray.get([slow.step.remote() for _ in range(2)])\n"
+    )
+    run = subprocess.run([sys.executable, "-m", "rayshim", "--explain", str(script)], capture_output=True, text=True)
+    assert "Calls that have to run one after the other bound them: Slow.step (2 times)" in run.stderr, run.stderr
