@@ -8,6 +8,7 @@ import io
 import pickle
 import sys
 from collections import ChainMap
+from types import CodeType
 
 from reactor import _core
 
@@ -22,7 +23,8 @@ def pickler_class():
     if _pickler is None:
         import cloudpickle
 
-        table = ChainMap(reducers, cloudpickle.Pickler.dispatch_table)  # pyright: ignore[reportArgumentType]
+        known = cloudpickle.Pickler.dispatch_table
+        table = ChainMap(reducers, {CodeType: _code_reducer(known[CodeType])}, known)  # pyright: ignore[reportArgumentType, reportIndexIssue]
         _pickler = type("Pickler", (cloudpickle.Pickler,), {"dispatch_table": table})
     return _pickler
 
@@ -57,6 +59,20 @@ def pickled(value):
 def loads(data, buffers):
     """The value from the result of `dumps`; `buffers` are bytes or views of shared memory."""
     return pickle.loads(data, buffers=buffers)
+
+
+def _code_reducer(reduce):
+    """`reduce`, cloudpickle's reducer of code objects, with the file of the code: tracebacks and call sites of workers name it.
+
+    From release 3.1.3 on, cloudpickle writes "<dynamic-code>" instead.
+    """
+
+    def reduce_code(code):
+        function, arguments = reduce(code)
+        file = "".join(code.co_filename)
+        return function, tuple(file if type(a) is str and a == "<dynamic-code>" else a for a in arguments)
+
+    return reduce_code
 
 
 def _register_libraries():
