@@ -297,7 +297,7 @@ def _identity(given):
 
 
 def _digesting(has_journal, digest):
-    """What the digest reads of the values that pass, as reactor's Driver wants it."""
+    """How much of each value the digest reads, as a `_core.Digest`."""
     return (
         _core.Digest.FULL if has_journal or digest == "full" else _core.Digest.SAMPLED if digest else _core.Digest.NONE
     )

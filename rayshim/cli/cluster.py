@@ -94,7 +94,7 @@ def _root():
 
 
 def _told(read):
-    """What the head says of itself when it is ready, or {"error": text}."""
+    """The facts that the head writes when it is ready, or {"error": text}."""
     import json
     import select
 
