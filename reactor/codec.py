@@ -7,8 +7,8 @@ there without a copy. Classes and functions of `__main__` are pickled by value (
 import io
 import pickle
 import sys
+import types
 from collections import ChainMap
-from types import CodeType
 
 from reactor import _core
 
@@ -23,8 +23,8 @@ def pickler_class():
     if _pickler is None:
         import cloudpickle
 
-        known = cloudpickle.Pickler.dispatch_table
-        table = ChainMap(reducers, {CodeType: _code_reducer(known[CodeType])}, known)  # pyright: ignore[reportArgumentType, reportIndexIssue]
+        reducers.setdefault(types.CodeType, _reduce_code)
+        table = ChainMap(reducers, cloudpickle.Pickler.dispatch_table)  # pyright: ignore[reportArgumentType]
         _pickler = type("Pickler", (cloudpickle.Pickler,), {"dispatch_table": table})
     return _pickler
 
@@ -61,20 +61,6 @@ def loads(data, buffers):
     return pickle.loads(data, buffers=buffers)
 
 
-def _code_reducer(reduce):
-    """`reduce`, cloudpickle's reducer of code objects, with the file of the code: tracebacks and call sites of workers name it.
-
-    From release 3.1.3 on, cloudpickle writes "<dynamic-code>" instead.
-    """
-
-    def reduce_code(code):
-        function, arguments = reduce(code)
-        file = "".join(code.co_filename)
-        return function, tuple(file if type(a) is str and a == "<dynamic-code>" else a for a in arguments)
-
-    return reduce_code
-
-
 def _register_libraries():
     """Registers reducers for classes of imported libraries whose own pickling is not sufficient."""
     for module, (name, reduce) in libraries.items():
@@ -86,6 +72,15 @@ def _register_libraries():
         import cloudpickle
 
         cloudpickle.register_pickle_by_value(sys.modules[_MAIN_OF_SPAWNED])  # a worker cannot import it
+
+
+def _reduce_code(code):
+    """As cloudpickle, but with the name of the file, which its newer versions leave out: a traceback is of no use without."""
+    import cloudpickle
+
+    make, arguments = cloudpickle.CloudPickler.dispatch_table[types.CodeType](code)  # pyright: ignore[reportIndexIssue]
+    name = "".join(code.co_filename)  # a string of its own, because pickle's memo must not depend on interned ones
+    return make, tuple(name if value == "<dynamic-code>" else value for value in arguments)
 
 
 def _reduce_tensor(tensor):
