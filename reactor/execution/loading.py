@@ -227,7 +227,7 @@ def _callable(loop, reaction):
 
 
 def prepared(loop, reaction):
-    """The function that runs a reaction, whether its modes are active or not."""
+    """What runs a reaction, whether its modes are active or not."""
     ordinary, late = bodies(loop, reaction)
     for effect in reaction.effects:
         if isinstance(effect, Transition):
