@@ -4,7 +4,7 @@
 # make test-ray   all compat_tests on real Ray, about half an hour; records what passed
 # make tsan    the tests of packed workers, threads and array memory with the core built for ThreadSanitizer, some 5 minutes
 # make asan    the same tests with the core built for AddressSanitizer and UndefinedBehaviorSanitizer, some 6 minutes
-# make sanitizers   a short form of both, some 4 minutes
+# make sanitizers   a short form of both, some 10 minutes on one core; `make test` has a shorter one without Python (reactor/tests/test_native.py)
 # make pages   the tests of memory with cores built for memory pages of 16 and 64 KiB, some 10 minutes
 # make lint    ruff: rules and format of the Python code (pyproject.toml); clang-format: format of the C++ code (.clang-format); basedpyright: types
 # make tidy    clang-tidy over the core (.clang-tidy), some 2 minutes

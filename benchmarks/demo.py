@@ -24,7 +24,7 @@ class SideFailed(Exception):
 
 
 def first_difference(one, other):
-    """What two runs learnt differently first, in words, or None; bit for bit, for both were told the same."""
+    """The first difference, bit for bit, between the results of two runs, as text, or None."""
     for what in ("losses", "rewards"):
         for number, (ours, theirs) in enumerate(zip(one[what], other[what], strict=True), 1):
             if ours != theirs:

@@ -69,14 +69,7 @@ def _best(name, values):
     return min(values) if "processor time" in name else statistics.median(values)
 
 
-def measure(**how):
-    """{what: µs a call}, or a round, of a session with these arguments of `init`."""
-    import numpy as np
-
-    import rayshim as ray
-
-    ray.init(num_cpus=8, logging_level="ERROR", **how)
-
+def _classes(ray, np):
     @ray.remote
     class Actor:
         def __init__(self, other=None):
@@ -110,6 +103,17 @@ def measure(**how):
                 pass
             self.server.push.remote(w * 0.5)
 
+    return Actor, Server, Worker
+
+
+def measure(**how):
+    """{what: µs a call}, or a round, of a session with these arguments of `init`."""
+    import numpy as np
+
+    import rayshim as ray
+
+    ray.init(num_cpus=8, logging_level="ERROR", **how)
+    Actor, Server, Worker = _classes(ray, np)
     found = {}
 
     def calls(name, actor, *args):

@@ -127,7 +127,7 @@ def cells(name, row):
 
 
 def notes(found):
-    """What else there is to know, as sentences: runs that failed, and programs that are not run inline."""
+    """The notes below the table, as sentences: runs that failed, and programs that are not run inline."""
     said = []
     for program in found["programs"]:
         said += [

@@ -105,11 +105,18 @@ def _rows(results):
 
 
 def _machines(results):
-    """A line for each machine and revision; the load differs from one result to the next, and stands with each."""
-    words = sorted(
-        {machine.in_words(r["machine"]).rpartition("; load")[0] for name, r in results.items() if name in WORKLOADS}
-    )
-    return "\n\n".join(f"{line}." for line in words) + "\n"
+    """A line for each machine, with the revisions measured there; the load differs from one result to the next, and stands with each."""
+    revisions = {}
+    for name, found in results.items():
+        if name in WORKLOADS:
+            facts, _, revision = machine.in_words(found["machine"]).rpartition("; load")[0].rpartition("; rayshim at ")
+            revisions.setdefault(facts, set()).add(revision)
+    return "\n\n".join(f"{facts}; rayshim at {_listed(sorted(of))}." for facts, of in sorted(revisions.items())) + "\n"
+
+
+def _listed(words):
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def blocks(results, plots=False):

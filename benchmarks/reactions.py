@@ -1,4 +1,4 @@
-"""What a reaction costs: `python -m benchmarks.reactions`.
+"""The cost of a reaction: `python -m benchmarks.reactions`.
 
 A chain of reactors, each of which hands a value on, at many tags. The cost of one reaction is what a longer chain takes more than a
 shorter one; the cost of a tag is that of two reactions, an action that comes a microstep later, and all that lies between.

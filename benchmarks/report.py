@@ -153,7 +153,7 @@ def _heading(sides):
 
 
 def warnings(found):
-    """What a reader must know before believing the figures, as a list of sentences."""
+    """Warnings about the figures, as a list of sentences."""
     said = []
     state = found["machine"]
     if state["load"] > 0.25 * state["cores"]:

@@ -27,7 +27,7 @@ class Settings:
     brief: Timing
 
     def rounds(self, rows, sides):
-        """What to measure a group of rows on: a list of sides per round, turned around from round to round.
+        """The order of the sides in each round for a group of rows: a list of sides per round, reversed from round to round.
 
         A round of brief sides is a pair of short processes, so close together that what else the machine does
         meets both; there are several of them for each round of the others.

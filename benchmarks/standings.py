@@ -7,7 +7,7 @@ from benchmarks.report import UNSTABLE, cost, spread, three_digits
 
 
 def summary(workload, case, runs):
-    """What the JSON has of a case besides its `runs` (by competitor, lists of dicts as of `program.run`).
+    """The part of a case's JSON that is computed from its `runs` (by competitor, lists of dicts as of `program.run`).
 
     A list with a row per competitor: `cost` (seconds per unit of work, median of the processes' medians), its `spread`
     (interquartile range of all rounds over the median), `over_ray` (Ray's cost over it), `of_limit` (the limit's cost over
@@ -104,7 +104,7 @@ def cells(row, found):
 
 
 def notes(case):
-    """What there is to say below a case's table: failures, requirements, doubts; (sentence, style) pairs."""
+    """The notes below a case's table: failures, requirements, doubts; (sentence, style) pairs."""
     titles = {row["name"]: row["title"] for row in case["rows"]}
     said = [(f"{row['title']} failed: {row['reason']}", "red") for row in case["rows"] if row["reason"]]
     for wanted in case["required"]:

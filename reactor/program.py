@@ -3,7 +3,7 @@
 import os
 from functools import cached_property
 
-import cloudpickle
+from reactor import codec
 from reactor.execution.loop import Loop
 from reactor.execution.part import bind
 from reactor.execution.tracing import Trace
@@ -52,7 +52,7 @@ class Program:
         self.top = top = declaring.elaborate(top) if isinstance(top, declaring.Reactor) else top
         self._placement, self._recipe = placement, None
         if placement != "inline":
-            self._recipe = source or cloudpickle.dumps(top)
+            self._recipe = source or codec.pickled(top)
         workers = workers or os.cpu_count() or 1
         self.schedule, self._wiring = compile_schedule(self.top, placement, workers)
         self.trace = Trace() if trace else None

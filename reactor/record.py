@@ -1,4 +1,4 @@
-"""What a run's recorder has seen: operations in segments, segments in the order they followed each other.
+"""The recording of a run: operations in segments, and segments in the order in which they followed each other.
 
 A caller's operations between two points where it waits are one segment. These classes are the plain data that the
 recorder hands over; the graph (`reactor.graph`) is computed from them.

@@ -23,7 +23,7 @@ START_SECONDS = 20.0
 
 @dataclass
 class Run:
-    """What one run gave. `events`: the trace; `left`: what its end left behind, sentences; `hung`: after which step, or None."""
+    """The outcome of one run. `events`: the trace; `left`: sentences about what was left behind; `hung`: the step after which it hung, or None."""
 
     events: list = field(default_factory=list)
     stderr: str = ""

@@ -78,7 +78,7 @@ def pattern(call, size):
 
 
 def identity(value):
-    """What a value is, for the trace."""
+    """A short description of a value, for the trace."""
     if isinstance(value, np.ndarray):
         start = int(value[0])
         return ["array", start, 8 * len(value), bool((value == np.arange(start, start + len(value))).all())]
@@ -104,7 +104,7 @@ def outcome(get):
 
 
 def parts(call, arguments):
-    """What each argument is. Refs in a list are asked for their values; an actor is called."""
+    """A description of each argument. Gets the values of refs in a list; calls an actor."""
     caller = None
     found = []
     for argument in arguments:

@@ -21,7 +21,7 @@ class Copier:
         return True
 
     def copy(self, array, sleep):
-        """What stands for the actor's work, and the result: an array of the actor's own."""
+        """Sleeps in place of work, and returns an array of the actor's own."""
         time.sleep(sleep)
         return array.copy()
 

@@ -179,7 +179,7 @@ def _run(command, side, line, rounds, patience):
 
 
 def _lines(reader, child, patience):
-    """What a child writes to a pipe, line by line, until it ends or nothing comes for `patience` seconds."""
+    """The lines that a child writes to a pipe, until it ends or writes nothing for `patience` seconds."""
     partial = b""
     until = time.monotonic() + patience
     while time.monotonic() < until:

@@ -1,4 +1,4 @@
-"""What the actor programs are written on: messages between actors, and a driver that makes actors and waits for a result."""
+"""The base of the actor programs: messages between actors, and a driver that makes actors and waits for a result."""
 
 
 class Actor:
@@ -28,7 +28,7 @@ class System:
         return self.ask_all([(actor, method, *args)])[0]
 
     def ask_all(self, calls):
-        """What each of [(actor, method, *args)] returns."""
+        """The results of the calls [(actor, method, *args)]."""
         raise NotImplementedError
 
     def result(self):

@@ -1,4 +1,4 @@
-"""What the programs compute, the same on every side."""
+"""The computations of the programs, the same on every side."""
 
 import bisect
 import math

@@ -174,6 +174,14 @@ def test_the_readme_shows_some_rows_of_the_summary():
     )
 
 
+def test_a_machine_stands_once_with_all_revisions_measured_there():
+    state = {"cores": 2, "processor": "P", "memory": 1 << 30, "system": "Linux-6.1-x", "python": "3.11", "versions": {}}
+    state |= {"modified": False, "load": 0.0}
+    of = {name: {**state, "revision": number * 40} for name, number in zip(WORKLOADS, "bab", strict=False)}
+    told = publish._machines({name: {"machine": machine} for name, machine in of.items()})
+    assert told == "2 cores, P, 1 GiB, Linux 6.1, Python 3.11; ; rayshim at aaaaaaaaaa and bbbbbbbbbb.\n"
+
+
 def test_publish_fills_the_pages_and_copies_the_plots(tmp_path, monkeypatch):
     case = {"title": CASE.title, "options": CASE.options, **summary(ray=[made(30.0)], rayshim=[made(10.0)])}
     state = {"cores": 2, "processor": "P", "memory": 1 << 30, "system": "Linux-6.1-x", "python": "3.11", "versions": {}}

@@ -207,7 +207,7 @@ def environment(runtime_env, job_config, skip_hook):
 
 
 def injected():
-    """What a submitted job's own program is told of itself: {"runtime_env": ..., "metadata": ...}, or {}."""
+    """The facts of a submitted job that its program gets: {"runtime_env": ..., "metadata": ...}, or {}."""
     return _json_variable("RAY_JOB_CONFIG_JSON_ENV_VAR")
 
 

@@ -2,7 +2,7 @@
 
 
 def begin(driver, settings, kind, *, configure_logging, logging_level, logging_format, logging_config, log_to_driver):
-    """Makes the Session of a started `driver` (reactor's) and gives it. What it raises leaves the driver stopped. `kind`: of placement."""
+    """Returns the Session of a started `driver` (reactor's). If this raises an exception, the driver is stopped. `kind`: the kind of placement."""
     from rayshim.api import arguments, termination, worker_lines
     from rayshim.errors import logs
     from rayshim.ordering import deadlock

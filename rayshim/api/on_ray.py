@@ -20,7 +20,7 @@ from rayshim.session import alias
 active = False
 _undo = []  # functions that take back what was done, the last one first
 
-#: What only rayshim has: names of its functions, and what is said instead.
+#: Functions that Ray does not have: their names, and the advice in the error.
 _OWN = ("digest", "report", "graph")
 _DECORATED = ("ActorClass", "RemoteFunction")  # they go on as `_take_decorated` has them
 _FACES = (  # modules under Ray's own names; those that are loaded later are their real namesakes only under the alias
@@ -281,7 +281,7 @@ def _take_exceptions(ours, theirs):
 
 
 def _take_decorated(ray):
-    """What was decorated by rayshim's `remote` becomes Ray's when it is first used."""
+    """Functions and classes that rayshim's `remote` has decorated become Ray's at their first use."""
 
     def as_rays(decorated, target):
         found = decorated.__dict__.get("_rays")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import selectors  # noqa: F401  imported early, like all that `init` needs: later, a module "select" of the program would be found instead
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from reactor import _core
@@ -140,6 +141,7 @@ def init(
     Returns a RayContext. Raises RuntimeError if a session is already running, ConnectionError for the address of a cluster, ValueError for
     an invalid number.
     """
+    given = SimpleNamespace(**locals())  # all arguments, for the steps below
     if "rayshim.api.on_ray" in sys.modules and sys.modules["rayshim.api.on_ray"].active:
         return sys.modules["ray"].init(address, ignore_reinit_error=ignore_reinit_error)
     if session.current is not None:
@@ -150,61 +152,79 @@ def init(
             "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'. "
             f"({at('init')}: a session is running)"
         )
-    from rayshim.api import arguments
     from rayshim.session import heads
 
-    how = {
+    given.recording = bool(replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS")
+    given.tracing = bool(trace) or bool(os.environ.get("RAYSHIM_TRACE"))
+    given.how = {
         "configure_logging": configure_logging,
         "logging_level": logging_level,
         "logging_format": logging_format,
         "log_to_driver": log_to_driver,
     }
-    recording = bool(replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS")
-    tracing = bool(trace) or bool(os.environ.get("RAYSHIM_TRACE"))
     if address or os.environ.get("RAY_ADDRESS") or heads.any_runs(accepted.get("_temp_dir")):
-        from rayshim.api import attaching
+        attached = _attach(given)
+        if attached is not None:
+            return RayContext(attached) if isinstance(attached, session.Session) else attached
+    return RayContext(_start(given))
 
-        there = attaching.Asked(
-            address=address,
-            of_session={
-                "num_cpus": num_cpus,
-                "num_gpus": num_gpus,
-                "resources": resources,
-                "labels": labels,
-                "object_store_memory": object_store_memory,
-                "ordering": ordering,
-                "placement": placement,
-                "patience": patience,
-                "seed": seed,
-                "record": record,
-                "replay": replay,
-            },
-            of_driver={
-                "namespace": namespace,
-                "runtime_env": runtime_env,
-                "job_config": job_config,
-                "logging_config": logging_config,
-            },
-            how=how,
-            accepted=accepted,
-            serial=local_mode or (placement or os.environ.get("RAYSHIM_PLACEMENT")) == "inline",
-        ).begin(recording, tracing)
-        if there is not None:
-            return RayContext(there) if isinstance(there, session.Session) else there
-    placement = placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
-    order, budget = arguments.check_order(ordering), arguments.budget(patience)
+
+def _attach(given):
+    """The session that the address or the environment names, with this program as its driver; None if there is none."""
+    from rayshim.api import attaching
+
+    def named(*names):
+        return {name: getattr(given, name) for name in names}
+
+    return attaching.Asked(
+        address=given.address,
+        of_session=named(
+            "num_cpus",
+            "num_gpus",
+            "resources",
+            "labels",
+            "object_store_memory",
+            "ordering",
+            "placement",
+            "patience",
+            "seed",
+            "record",
+            "replay",
+        ),
+        of_driver=named("namespace", "runtime_env", "job_config", "logging_config"),
+        how=given.how,
+        accepted=given.accepted,
+        serial=given.local_mode or (given.placement or os.environ.get("RAYSHIM_PLACEMENT")) == "inline",
+    ).begin(given.recording, given.tracing)
+
+
+def _start(given):
+    """A new session of this program."""
+    from rayshim.api import arguments
+
+    placement = given.placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
+    seed, order, budget = given.seed, arguments.check_order(given.ordering), arguments.budget(given.patience)
+    record, replay = given.record, given.replay
+    if not (record or replay):
+        record, replay = os.environ.get("RAYSHIM_RECORD"), os.environ.get("RAYSHIM_REPLAY")
     journal_path = replayed = None
-    record, replay = (
-        (record, replay) if record or replay else (os.environ.get("RAYSHIM_RECORD"), os.environ.get("RAYSHIM_REPLAY"))
-    )
     if record or replay:
         from rayshim.journal import journal
 
         journal_path, replayed, seed, order = journal.prepare(record, replay, seed, order)
-    if digest not in (True, False, "full"):
-        raise ValueError(f"init(digest={digest!r}) at {calling()}: must be True, False or 'full'")
-    arguments.check(num_cpus, num_gpus, object_store_memory, resources, labels, namespace, placement, accepted)
-    if local_mode:
+    if given.digest not in (True, False, "full"):
+        raise ValueError(f"init(digest={given.digest!r}) at {calling()}: must be True, False or 'full'")
+    arguments.check(
+        given.num_cpus,
+        given.num_gpus,
+        given.object_store_memory,
+        given.resources,
+        given.labels,
+        given.namespace,
+        placement,
+        given.accepted,
+    )
+    if given.local_mode:
         placement = "inline"
     auto = None
     if placement == "auto":
@@ -213,36 +233,21 @@ def init(
         placement, auto = automatic.begin()
     kind = kinds.kind(placement)
     of_kind = kind.for_runtime(placement)
-    env = arguments.environment(runtime_env, job_config, accepted.get("_skip_env_hook"))
-    logging_config = arguments.logging(logging_config, job_config)
-    amounts, store = arguments.amounts(num_cpus, num_gpus, resources, object_store_memory, accepted.get("_memory"))
-    node = os.urandom(28).hex()
-    alias = "rayshim.session.alias" in sys.modules and sys.modules["rayshim.session.alias"].is_installed()
+    env = arguments.environment(given.runtime_env, given.job_config, given.accepted.get("_skip_env_hook"))
+    logging_config = arguments.logging(given.logging_config, given.job_config)
+    amounts, store = arguments.amounts(
+        given.num_cpus, given.num_gpus, given.resources, given.object_store_memory, given.accepted.get("_memory")
+    )
     settings = {
-        "namespace": namespace
-        or (job_config.ray_namespace if job_config is not None else None)
-        or arguments.random_namespace(),
-        "session_name": arguments.session_name(),
-        "session_pid": os.getpid(),
-        "temp_dir": arguments.temp_dir(accepted),
-        "lifetime": arguments.lifetime(job_config),
+        **_identity(given),
         "placement": kind.name,
         "auto": auto,
         "seed": seed,
         "ordering": order,
-        "digest": bool(digest),
         "journal": journal_path and (journal_path, replayed),
-        "node": node,
-        "labels": arguments.node_labels(labels, node),
-        "alias": alias,
-        "zygote_alias": alias,
         "runtime_env": env,
-        "threads_said": num_threads.said_by_program(),
         "logging": logging_config,
         "resources": amounts,
-        "driver": os.getpid(),
-        "recording": recording,
-        "trace": tracing,
     }
     from reactor.runtime.driver import Driver
 
@@ -253,12 +258,12 @@ def init(
         store_limit=store,
         plugin="rayshim.worker.hooks",
         settings=settings,
-        preload=slow_imports(alias),
+        preload=slow_imports(settings["alias"]),
         ordering=order,
         patience=budget,
-        digesting=_digesting(journal_path is not None, digest),
+        digesting=_digesting(journal_path is not None, given.digest),
         keeping=journal_path is not None,
-        spilling=arguments.spilling(object_spilling_directory, accepted),
+        spilling=arguments.spilling(given.object_spilling_directory, given.accepted),
         **of_kind,
     )
     driver.start()
@@ -266,13 +271,40 @@ def init(
     from rayshim.api import beginning
     from rayshim.errors import logs
 
-    made = beginning.begin(driver, settings, kind, logging_config=logging_config, **how)
+    started = beginning.begin(driver, settings, kind, logging_config=logging_config, **given.how)
     logs.logger.info("Started a local Ray instance. (rayshim, %s, %g CPUs)", kind.name, amounts["CPU"])
-    return RayContext(made)
+    return started
+
+
+def _identity(given):
+    """The settings of a new session that are not checked or derived from others: its names, its place, what it records."""
+    from rayshim.api import arguments
+
+    job_config = given.job_config
+    node = os.urandom(28).hex()
+    alias = "rayshim.session.alias" in sys.modules and sys.modules["rayshim.session.alias"].is_installed()
+    return {
+        "namespace": given.namespace
+        or (job_config.ray_namespace if job_config is not None else None)
+        or arguments.random_namespace(),
+        "session_name": arguments.session_name(),
+        "session_pid": os.getpid(),
+        "temp_dir": arguments.temp_dir(given.accepted),
+        "lifetime": arguments.lifetime(job_config),
+        "digest": bool(given.digest),
+        "node": node,
+        "labels": arguments.node_labels(given.labels, node),
+        "alias": alias,
+        "zygote_alias": alias,
+        "threads_said": num_threads.said_by_program(),
+        "driver": os.getpid(),
+        "recording": given.recording,
+        "trace": given.tracing,
+    }
 
 
 def _digesting(has_journal, digest):
-    """What the digest reads of the values that pass, as reactor's Driver wants it."""
+    """How much of each value the digest reads, as a `_core.Digest`."""
     return (
         _core.Digest.FULL if has_journal or digest == "full" else _core.Digest.SAMPLED if digest else _core.Digest.NONE
     )

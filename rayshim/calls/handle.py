@@ -219,7 +219,7 @@ class ActorHandle(Generic[T]):
         return self._actor_id
 
     def _get_local_state(self):
-        """What this process sees of the actor, as a number of Ray's ActorTableData.ActorState: 2 alive, 4 dead."""
+        """The state of the actor as this process knows it, a number of Ray's ActorTableData.ActorState: 2 alive, 4 dead."""
         return _STATES[self._link.state]
 
     def __dir__(self) -> list[str]:

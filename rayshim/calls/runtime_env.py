@@ -144,9 +144,9 @@ def _pickled_hook(hook):
             f"worker_process_setup_hook must be a function or the name of one, got {type(hook)} (at {calling()})"
         )
     try:
-        import cloudpickle
+        from reactor import codec
 
-        return cloudpickle.dumps(hook)
+        return codec.pickled(hook)
     except Exception as error:
         raise RuntimeEnvSetupError(
             f"Failed to export the setup function. {error} (worker_process_setup_hook at {calling()})"

@@ -94,7 +94,7 @@ def _root():
 
 
 def _told(read):
-    """What the head says of itself when it is ready, or {"error": text}."""
+    """The facts that the head writes when it is ready, or {"error": text}."""
     import json
     import select
 
@@ -116,7 +116,7 @@ def _print_started(told):
         print(
             f"  To submit a job:\n    RAY_ADDRESS='http://{told['dashboard']}' rayshim job submit --working-dir . -- python my_script.py\n"
         )
-    print(f"  Its address is {told['address']}\n\n  To end it:\n    rayshim stop")
+    print(f"  The address of the session is {told['address']}\n\n  To end the session:\n    rayshim stop")
     sys.stdout.flush()
 
 
@@ -190,18 +190,18 @@ def stop(argv):
 
     parser = argparse.ArgumentParser(
         prog="rayshim stop",
-        description="Ends the sessions that `rayshim start --head` has started, with all that runs in them.",
+        description="Ends the sessions that `rayshim start --head` has started, with all workers, actors and jobs in them.",
     )
-    parser.add_argument("-f", "--force", action="store_true", help="kill them at once")
+    parser.add_argument("-f", "--force", action="store_true", help="kill the sessions at once")
     parser.add_argument(
         "-g",
         "--grace-period",
         type=float,
         default=16,
         metavar="SECONDS",
-        help="after which those that have not ended are killed",
+        help="kill sessions that have not ended after this time (default: %(default)s)",
     )
-    parser.add_argument("--temp-dir", help="of the sessions, if they were started with one")
+    parser.add_argument("--temp-dir", help="the --temp-dir with which the sessions were started")
     wanted = parser.parse_args(argv)
     found = heads.running(wanted.temp_dir)
     if not found:
@@ -267,46 +267,64 @@ def _start_parser():
     parser = argparse.ArgumentParser(
         prog="rayshim start",
         description=(
-            "Starts a session that outlives this command and every driver: `init()` and `init(address=...)` attach to it, `rayshim stop` ends it. "
-            "Other options of `ray start` are accepted and have no meaning on one machine."
+            "Starts a session that stays when this command and the programs that use it have ended. `init()` and `init(address=...)` attach a program "
+            "to this session; `rayshim stop` ends it. Other options of `ray start` have no meaning on one machine and are ignored."
         ),
         epilog="example:\n  rayshim start --head --num-cpus 8\n  python -m rayshim train.py\n  rayshim stop",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--head", action="store_true", help="start a session (there is no other kind of start)")
+    parser.add_argument("--head", action="store_true", help="start a session; this option is required")
     parser.add_argument("--address", help=argparse.SUPPRESS)
     parser.add_argument(
         "--port",
         type=int,
-        help=f"names the session: its address is HOST:PORT. Default {_DEFAULT_PORT}; 0: one that is free",
-    )
-    parser.add_argument("--num-cpus", type=float, help="what tasks and actors may use at once; default: the machine's")
-    parser.add_argument("--num-gpus", type=float, help="likewise")
-    parser.add_argument("--resources", default="", metavar="JSON", help="further resources, such as '{\"lamp\": 2}'")
-    parser.add_argument("--labels", default="", help="labels of the machine: key1=val1,key2=val2")
-    parser.add_argument("--object-store-memory", type=int, metavar="BYTES", help="that large values may take together")
-    parser.add_argument(
-        "--block", action="store_true", help="stay until it ends, and show what workers print whose driver is gone"
+        help=f"port in the address HOST:PORT of the session (default: {_DEFAULT_PORT}; 0: a free port)",
     )
     parser.add_argument(
-        "--temp-dir", help="sessions of another directory are not found by `init()`; default: RAY_TMPDIR"
+        "--num-cpus", type=float, help="number of CPUs for tasks and actors (default: all CPUs of this machine)"
     )
-    parser.add_argument("--ordering", help="as init(ordering=)")
-    parser.add_argument("--patience", help="as init(patience=)")
-    parser.add_argument("--node-ip-address", help="the host of its address")
+    parser.add_argument(
+        "--num-gpus", type=float, help="number of GPUs for tasks and actors (default: all GPUs of this machine)"
+    )
+    parser.add_argument("--resources", default="", metavar="JSON", help="custom resources, such as '{\"lamp\": 2}'")
+    parser.add_argument("--labels", default="", help="labels of this machine: key1=val1,key2=val2")
+    parser.add_argument(
+        "--object-store-memory",
+        type=int,
+        metavar="BYTES",
+        help="size of the object store, for all large values together",
+    )
+    parser.add_argument(
+        "--block",
+        action="store_true",
+        help="wait until the session ends, and show the output of workers whose driver has ended",
+    )
+    parser.add_argument(
+        "--temp-dir",
+        help="directory for temporary files; `init()` finds only sessions with its own RAY_TMPDIR (default: RAY_TMPDIR)",
+    )
+    parser.add_argument("--ordering", help="the same as init(ordering=)")
+    parser.add_argument("--patience", help="the same as init(patience=)")
+    parser.add_argument("--node-ip-address", help="host in the address of the session")
     parser.add_argument(
         "--include-dashboard",
         type=lambda text: text.lower() not in ("0", "false", "no"),
         default=True,
         metavar="BOOL",
-        help="whether jobs can be submitted; default: if aiohttp is installed",
+        help="whether to accept jobs (default: yes, if aiohttp is installed)",
     )
-    parser.add_argument("--dashboard-host", default="127.0.0.1", help="must be this machine's own")
-    parser.add_argument("--dashboard-port", type=int, default=8265, help="where jobs are submitted")
     parser.add_argument(
-        "--ray-client-server-port", type=int, help="ray://HOST:PORT means this session too; default 10001"
+        "--dashboard-host", default="127.0.0.1", help="host of the server of jobs; must be this machine"
     )
-    parser.add_argument("--system-config", default="", help="as init(_system_config=)")
+    parser.add_argument(
+        "--dashboard-port", type=int, default=8265, help="port of the server of jobs (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--ray-client-server-port",
+        type=int,
+        help="port in a second address of the session, ray://HOST:PORT (default: 10001)",
+    )
+    parser.add_argument("--system-config", default="", help="the same as init(_system_config=)")
     for name in _FLAGS:
         parser.add_argument(name, action="store_true", help=argparse.SUPPRESS)
     for name in _VALUES:

@@ -163,40 +163,42 @@ def _parser():
 
     parser = argparse.ArgumentParser(
         prog="rayshim job",
-        description="Submits programs to the session that `rayshim start --head` has started, and asks about them.",
+        description="Runs programs as jobs in the session that `rayshim start --head` has started, and shows their status and output.",
         epilog="example:\n  rayshim job submit --working-dir . -- python train.py --iterations 10",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, does, told in (
-        ("submit", _submit, "run a command in the session, and follow its output"),
-        ("status", _status, "how a job stands"),
-        ("logs", _logs, "what a job has printed"),
+        ("submit", _submit, "run a command as a job in the session, and show its output"),
+        ("status", _status, "show the status of a job"),
+        ("logs", _logs, "show the output of a job"),
         ("stop", _stop, "end a job"),
-        ("delete", _delete, "forget a job that is over"),
-        ("list", _list, "all jobs"),
+        ("delete", _delete, "remove an ended job from the list"),
+        ("list", _list, "show all jobs"),
     ):
         command = commands.add_parser(name, help=told, description=told)
         command.set_defaults(does=does)
-        command.add_argument("--address", help="of the session, or of its server of jobs (http://HOST:PORT)")
-        command.add_argument("--headers", metavar="JSON", help="sent with each request")
+        command.add_argument("--address", help="address of the session, or of its server of jobs (http://HOST:PORT)")
+        command.add_argument("--headers", metavar="JSON", help="HTTP headers that are sent with each request")
         command.add_argument("--verify", help=argparse.SUPPRESS)
         if name in ("submit", "stop"):
-            command.add_argument("--no-wait", action="store_true", help="do not wait for the job's end")
+            command.add_argument("--no-wait", action="store_true", help="do not wait until the job ends")
         if name == "logs":
-            command.add_argument("-f", "--follow", action="store_true", help="until the job's end")
+            command.add_argument("-f", "--follow", action="store_true", help="show new output until the job ends")
         if name not in ("submit", "list"):
             command.add_argument("job", metavar="ID")
     submit = commands.choices["submit"]
     submit.add_argument("--submission-id", "--job-id", help="the job's id; default: a random one")
-    submit.add_argument("--runtime-env", metavar="PATH", help="a YAML file")
-    submit.add_argument("--runtime-env-json", metavar="JSON")
-    submit.add_argument("--working-dir", metavar="DIRECTORY", help="in which the command runs")
-    submit.add_argument("--metadata-json", metavar="JSON")
-    submit.add_argument("--entrypoint-num-cpus", type=float, help="that the command itself holds")
-    submit.add_argument("--entrypoint-num-gpus", type=float)
-    submit.add_argument("--entrypoint-memory", type=int)
-    submit.add_argument("--entrypoint-resources", metavar="JSON")
+    submit.add_argument("--runtime-env", metavar="PATH", help="YAML file with the runtime environment of the job")
+    submit.add_argument("--runtime-env-json", metavar="JSON", help="the runtime environment of the job")
+    submit.add_argument("--working-dir", metavar="DIRECTORY", help="directory in which the command runs")
+    submit.add_argument("--metadata-json", metavar="JSON", help="names and values (strings) to store with the job")
+    submit.add_argument(
+        "--entrypoint-num-cpus", type=float, help="CPUs that the command itself uses, without its tasks and actors"
+    )
+    submit.add_argument("--entrypoint-num-gpus", type=float, help="GPUs that the command itself uses")
+    submit.add_argument("--entrypoint-memory", type=int, help="bytes of memory that the command itself uses")
+    submit.add_argument("--entrypoint-resources", metavar="JSON", help="custom resources that the command itself uses")
     submit.add_argument("--entrypoint-label-selector", help=argparse.SUPPRESS)
     submit.add_argument("entrypoint", nargs=argparse.REMAINDER, metavar="-- COMMAND ...")
     return parser

@@ -15,7 +15,7 @@ OURS = (
 )
 
 
-#: The folders in them whose code is no user's. What else lies there, as the tests of a source tree do, is as any program is.
+#: The folders in them whose code is not the user's. Other code there, such as the tests of a source tree, counts as the user's.
 PARTS = (
     *(
         "_private",

@@ -1,4 +1,4 @@
-"""What is known of a job, in Ray's words."""
+"""The facts of a job, under Ray's names."""
 
 from dataclasses import asdict, dataclass
 from enum import Enum

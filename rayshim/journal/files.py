@@ -242,7 +242,7 @@ _ANSWERS = {
 
 
 def _fault(entry):
-    """What is wrong with an entry, or None."""
+    """The error of an entry as text, or None."""
     kind = next((key for key in _KINDS if key in entry), None)
     if kind is None:
         return "its kind is unknown"

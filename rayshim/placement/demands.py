@@ -98,7 +98,7 @@ def _nowhere(s):
 
 
 def _labels_wanted(options):
-    """What asks for a node with other labels: a resource that nobody has, so that it is waited for. {} if this machine will do."""
+    """The demand of a task for a node with other labels: a resource that no node has, so that the task waits. {} if this machine has the labels."""
     strategy, selector = options.get("scheduling_strategy"), options.get("label_selector")
     labels = session.current.settings.get("labels", {})
     if selector:

@@ -1,4 +1,4 @@
-"""Placement: in which process each actor and task runs. Whatever depends on that is asked of this one interface."""
+"""Placement: in which process each actor and task runs. All code that depends on it calls this interface."""
 
 import signal
 from typing import Any

@@ -8,7 +8,7 @@ from reactor.runtime import threads
 
 from rayshim.session import session
 
-#: What the zygote has, so that it loads the libraries as most workers use them.
+#: The variables of the zygote, so that it loads the libraries in the way in which most workers use them.
 VARIABLES = {threads.OPENMP: "1"}
 
 

@@ -22,7 +22,7 @@ def asked(resources):
 
 
 def wrong(name, amount):
-    """What is wrong with asking for that many, or None."""
+    """The error of a request for that many, as text, or None."""
     if name == "TPU" and amount not in _CHIPS:
         return f"The number of requested 'TPU' was set to {amount} which is not a supported chip configuration. Supported configs: {_CHIPS}"
     if name != "NPU" and amount != int(amount):

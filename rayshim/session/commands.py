@@ -1,4 +1,4 @@
-"""What a program finds that another one starts as a command: `ray` and `import ray` mean rayshim there too.
+"""Programs that a program starts as commands: the command `ray` and `import ray` mean rayshim in them, too.
 
 A directory with the command `ray` comes first on PATH, one with a module `ray` first on PYTHONPATH.
 """

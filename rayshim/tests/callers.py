@@ -29,7 +29,10 @@ programs = st.tuples(
 
 
 def run(ray, program, delays=False):
-    """Runs `program` on `ray`, which is initialised. `delays`: calls sleep for random times of up to some milliseconds."""
+    """Runs `program` on `ray`, which is initialised. `delays`: calls sleep for random times of up to some milliseconds.
+
+    One long function, because its classes and steps are closures over `ray`.
+    """
 
     def nap():
         if delays and random.random() < 0.5:

@@ -39,7 +39,10 @@ programs = st.lists(block, min_size=1, max_size=5)
 
 
 def run(ray, program):
-    """Runs `program` on `ray`, which is initialised; gives everything that can be seen of it."""
+    """Runs `program` on `ray`, which is initialised; gives everything that can be seen of it.
+
+    One long function, because its classes and steps are closures over `ray`.
+    """
 
     @ray.remote
     class Log:

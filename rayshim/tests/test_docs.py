@@ -60,6 +60,17 @@ def test_each_name_of_the_map_of_a_call_stands_in_its_file():
             )
 
 
+def test_each_folder_stands_in_the_map():
+    map_ = (REPOSITORY / "CONTRIBUTING.md").read_text().partition("## Map")[2].partition("## How a call travels")[0]
+    for package in ("rayshim", "reactor"):
+        listed = map_.partition(f"\n{package}/ ")[2].partition("\n\n")[0]
+        listed = re.split(r"\n(?=\w)", listed)[0]
+        named = set(re.findall(r"(\w+)/", "\n".join(line[:32] for line in listed.splitlines()[1:])))
+        files = [path.relative_to(REPOSITORY / package) for path in (REPOSITORY / package).rglob("*.*")]
+        folders = {path.parts[0] for path in files if len(path.parts) > 1 and "__pycache__" not in path.parts}
+        assert named == folders, package
+
+
 def test_each_answer_of_the_map_names_a_file_that_has_it():
     table = (
         (REPOSITORY / "CONTRIBUTING.md").read_text().partition("| question | where to look |")[2].partition("\n\n")[0]

@@ -116,7 +116,7 @@ class ActorGroup:
 
     @property
     def actor_metadata(self) -> list[Any]:
-        """What each actor's `get_actor_metadata` gave."""
+        """The result of `get_actor_metadata` of each actor."""
         return [one.metadata for one in self.actors]
 
     def start(self) -> None:

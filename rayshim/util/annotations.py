@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class AnnotationType(Enum):
-    """What an interface is marked as."""
+    """The marks of an interface, by which Ray says how stable it is."""
 
     PUBLIC_API = "PublicAPI"
     DEVELOPER_API = "DeveloperAPI"

@@ -374,7 +374,7 @@ class _Node:
 
 
 class Worker:
-    """What this process is in the session."""
+    """The role of this process in the session."""
 
     core_worker, gcs_client, node = _CoreWorker(), _Client(), _Node()
 

@@ -9,7 +9,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 class Trace:
-    """What a run did.
+    """The trace of a run.
 
     Attributes:
         entries: (nanoseconds since the start, microstep, reaction, {port or action: its value as text}) in the order of the run.

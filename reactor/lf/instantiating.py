@@ -250,7 +250,7 @@ class _Filler:
             self.instance.connections.append(connection)
 
     def _converter(self, node):
-        """What makes another federate's copy of a value."""
+        """The function that copies a value for another federate."""
         if node.serializer:
             module = self.builder.scope.get(node.serializer)
             if module is None or not hasattr(module, "Serializer"):

@@ -1,4 +1,4 @@
-"""What code in a Lingua Franca program finds by name: `lf`, `Tag`, `MSEC`, `request_stop` and so on."""
+"""The names that code in a Lingua Franca program can use: `lf`, `Tag`, `MSEC`, `request_stop` and so on."""
 
 import copy
 import os

@@ -1,4 +1,4 @@
-"""What a file says, as plain data. Every node knows its file, line and column."""
+"""The syntax tree of a file, as plain data. Every node has its file, line and column."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,1 +1,1 @@
-"""What a program is: reactors, ports, actions, timers, reactions, modes, connections; its checks and its levels."""
+"""The elements of a program: reactors, ports, actions, timers, reactions, modes, connections; its checks and its levels."""

@@ -96,7 +96,7 @@ class Multiport(list):
 
 
 class Contained:
-    """What a reaction sees of a contained reactor: its ports."""
+    """The view that a reaction has of a contained reactor: its ports."""
 
     def __init__(self, ports):
         vars(self).update(ports)
@@ -183,7 +183,7 @@ class Mode:
 
 
 class Transition:
-    """What a reaction calls to enter a mode, with or without its history."""
+    """Enters a mode, with or without its history; reactions call it."""
 
     __slots__ = ("history", "mode", "set")
 
@@ -198,7 +198,7 @@ class Transition:
 
 @dataclass(eq=False, slots=True)
 class Handler:
-    """What runs in place of a reaction that is `limit` nanoseconds of physical time late."""
+    """The method that runs instead of a reaction that is `limit` nanoseconds of physical time late."""
 
     function: Callable[..., Any]
     limit: int = 0

@@ -28,7 +28,7 @@ KEEPS = b"k"  # a driver that leaves still has arrays over the heap
 
 
 class Setting(NamedTuple):
-    """What task workers are born with, where sessions have scopes: the plugin's part, and the scope that they belong to."""
+    """The start-up data of task workers in sessions with scopes: the plugin's data, and the scope of the worker."""
 
     of: object
     scope: tuple
@@ -284,7 +284,7 @@ class Drivers:
     # ---- workers
 
     def config(self, facts, setting):
-        """What a worker is born with: that of an actor with these facts, or one for tasks with this setting."""
+        """The start-up data of a worker: of an actor with these facts, or of a task worker with this setting."""
         scope = (facts or {}).get("scope") or scope_of(setting)
         if scope is None:
             return self.supervisor.config

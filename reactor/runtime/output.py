@@ -79,7 +79,7 @@ class LineCutter:
         return self._size > 0
 
     def end(self):
-        """The frame of what there is of a line without an end, if anything. What follows of it is a line of its own."""
+        """The frame of an incomplete last line, if there is one. The rest of this line, if it comes later, becomes a line of its own."""
         self._begun = True
         rest, self._parts, self._size = b"".join(self._parts), [], 0
         return [self._frame(rest)] if rest else []

@@ -9,7 +9,7 @@ from reactor.runtime import descendants, worker
 
 
 class Actor:
-    """What the supervisor knows of an actor. `facts` is the creator's dict: class_name, name, namespace, demand, info, ...;
+    """The supervisor's record of an actor. `facts` is the creator's dict: class_name, name, namespace, demand, info, ...;
     `max_restarts` in it says how often it is restarted after the death of its process (-1: always)."""
 
     def __init__(self, offset, facts):

@@ -248,6 +248,15 @@ def test_functions_and_closures():
     assert _core.roundtrip(lambda x: x + n)(1) == 6
 
 
+def test_a_function_keeps_the_name_of_its_file():
+    def outer():
+        return lambda: None
+
+    read = _core.roundtrip(outer)
+    assert read is not outer
+    assert read.__code__.co_filename == read().__code__.co_filename == __file__
+
+
 def test_exceptions_keep_arguments_and_attributes():
     error = KeyError("k", 3)
     error.detail = [1]

@@ -9,12 +9,12 @@ from typing import Any
 
 @dataclass
 class CommunicatorMetadata:
-    """What a sender and a receiver have to know of each other; a transport derives its own class."""
+    """The facts that a sender and a receiver need of each other; a transport derives its own class."""
 
 
 @dataclass
 class TensorTransportMetadata:
-    """What a receiver has to know of the tensors of an object; a transport may derive its own class.
+    """The facts of an object's tensors that a receiver needs; a transport may derive its own class.
 
     Attributes:
         tensor_meta: [(shape, dtype)], one for each tensor.

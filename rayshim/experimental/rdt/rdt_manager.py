@@ -1,4 +1,4 @@
-"""What a program can ask and say of single objects with direct tensors."""
+"""Queries and settings of single objects with direct tensors."""
 
 from __future__ import annotations
 

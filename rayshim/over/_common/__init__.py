@@ -1,4 +1,4 @@
-"""What the core and the libraries of Ray share; its modules come from Ray's package."""
+"""Modules that the core and the libraries of Ray share; they come from Ray's package."""
 
 from importlib import import_module
 

@@ -7,6 +7,7 @@ namespace stress {
 
 // A driver makes calls, others run them: each sends its message (a mark here) and sometimes makes a further call, which another one
 // runs, before it ends. When the actor may start what the driver has sent after them, all those messages must have been sent.
+// One long function, so that the four kinds of threads and the state that they share can be read together.
 inline void boards() {
   World world;
   Heap* h = world.heap.get();
