@@ -7,6 +7,7 @@ there without a copy. Classes and functions of `__main__` are pickled by value (
 import io
 import pickle
 import sys
+import types
 from collections import ChainMap
 
 from reactor import _core
@@ -22,6 +23,7 @@ def pickler_class():
     if _pickler is None:
         import cloudpickle
 
+        reducers.setdefault(types.CodeType, _reduce_code)
         table = ChainMap(reducers, cloudpickle.Pickler.dispatch_table)  # pyright: ignore[reportArgumentType]
         _pickler = type("Pickler", (cloudpickle.Pickler,), {"dispatch_table": table})
     return _pickler
@@ -70,6 +72,15 @@ def _register_libraries():
         import cloudpickle
 
         cloudpickle.register_pickle_by_value(sys.modules[_MAIN_OF_SPAWNED])  # a worker cannot import it
+
+
+def _reduce_code(code):
+    """As cloudpickle, but with the name of the file, which its newer versions leave out: a traceback is of no use without."""
+    import cloudpickle
+
+    make, arguments = cloudpickle.CloudPickler.dispatch_table[types.CodeType](code)  # pyright: ignore[reportIndexIssue]
+    name = "".join(code.co_filename)  # a string of its own, because pickle's memo must not depend on interned ones
+    return make, tuple(name if value == "<dynamic-code>" else value for value in arguments)
 
 
 def _reduce_tensor(tensor):
