@@ -18,6 +18,7 @@ from rayshim.errors.exceptions import ActorAlreadyExistsError
 from rayshim.errors.sites import calling
 from rayshim.placement import demands, num_threads
 from rayshim.session import accelerators, session
+from rayshim.session.amounts import units
 from rayshim.session.environment import frozen
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ class ActorClass(Generic[T]):
             "qualified_name": self.__qualname__,
             "name": name or "",
             "namespace": namespace,
-            "demand": {k: round(v * _core.UNIT) for k, v in place.demand.items()},
+            "demand": {k: units(v) for k, v in place.demand.items()},
             "gpus": resources.get("GPU", 0),
             "accelerators": accelerators.asked(resources),
             "within": place.group,

@@ -13,6 +13,7 @@ from rayshim.placement.bundles import current, offered
 from rayshim.placement.group_checks import VALID_PLACEMENT_GROUP_STRATEGIES as VALID_PLACEMENT_GROUP_STRATEGIES  # noqa: PLC0414
 from rayshim.placement.group_checks import validate_placement_group
 from rayshim.session import session
+from rayshim.session.amounts import units
 from rayshim.session.ids import PlacementGroupID, job_id
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def placement_group(
     total = {}
     for bundle in bundles:
         for kind, amount in bundle.items():
-            total[kind] = total.get(kind, 0) + amount
+            total[kind] = total.get(kind, 0) + units(amount)
     apart = strategy == "STRICT_SPREAD" and len(bundles) > 1
     if apart:
         warnings.warn(
@@ -143,9 +144,8 @@ def placement_group(
         "scope": s.settings.get("scope"),
         "detached": lifetime == "detached",
     }
-    wanted = {kind: round(amount * _core.UNIT) for kind, amount in total.items() if amount}
-    names = {kind: round(amount * _core.UNIT) for kind, amount in offered(key, bundles).items()}
-    s.placement.reserve(key, facts, wanted, names)
+    wanted = {kind: amount for kind, amount in total.items() if amount}
+    s.placement.reserve(key, facts, wanted, offered(key, bundles))
     return group
 
 
@@ -233,7 +233,7 @@ def _entry(key, facts, state):
 def _would_fit(bundles):
     """Whether each of the bundles is no more than the whole machine has."""
     total = _core.resources()
-    return all(total.get(kind, (0,))[0] >= amount * _core.UNIT for bundle in bundles for kind, amount in bundle.items())
+    return all(total.get(kind, (0,))[0] >= units(amount) for bundle in bundles for kind, amount in bundle.items())
 
 
 def _table():
