@@ -18,6 +18,7 @@ from rayshim.errors.exceptions import ActorAlreadyExistsError
 from rayshim.errors.sites import calling
 from rayshim.placement import demands, num_threads
 from rayshim.session import accelerators, session
+from rayshim.session.amounts import units
 from rayshim.session.environment import frozen
 
 if TYPE_CHECKING:
@@ -86,15 +87,19 @@ class ActorClass(Generic[T]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
-            f"Actors cannot be instantiated directly. Instead of '{self.__name__}()', use '{self.__name__}.remote()'. (at {calling()})"
+            f"Actors cannot be instantiated directly. Instead of '{self.__qualname__}()', use '{self.__qualname__}.remote()'. (at {calling()})"
         )
 
-    def __mro_entries__(self, bases: tuple[Any, ...]) -> NoReturn:
-        raise ActorClassInheritanceException(
-            f"Attempted to define a subclass of actor class '{self.__name__}'. Inheriting from actor classes is not currently "
-            "supported. You can instead inherit from a non-actor base class and make the derived class an actor class (with @ray.remote). "
-            f"(at {calling()})"
-        )
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        def refuse(cls, **_kwargs: Any) -> NoReturn:
+            raise ActorClassInheritanceException(
+                f"Attempted to define subclass '{cls.__name__}' of actor class '{self.__qualname__}'. Inheriting from actor classes is not "
+                "currently supported. You can instead inherit from a non-actor base class and make the derived class an actor class (with "
+                f"@ray.remote). (at {calling()})"
+            )
+
+        # Only the new class knows its name.
+        return (type(self.__name__, (), {"__init_subclass__": classmethod(refuse)}),)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "_cls" not in self.__dict__:
@@ -106,7 +111,7 @@ class ActorClass(Generic[T]):
 
     def options(self, **given: Any) -> _Optioned[T]:
         """The same class with other options; see `ray.remote`."""
-        return _Optioned(self, opts.actor_options(given, in_options=True))
+        return _Optioned(self, opts.actor_options(given, in_options=True, base=self._options))
 
     def remote(self, *args: Any, **kwargs: Any) -> ActorProxy[T]:
         """Creates an actor and returns its ActorHandle at once. The arguments go to the constructor, which runs in the actor's process.
@@ -154,16 +159,17 @@ class ActorClass(Generic[T]):
             _sends_tensors(info, options, how)
         concurrency.check(self.__name__, how, self._info.is_async)
         resources = opts.actor_resources(options)
-        place = demands.place(options, resources, self.__qualname__)
+        place = demands.place(options, resources, self.__qualname__, opts.actor_placement_resources(options))
         cls_ref = s.export(self._cls, lambda: self._cls)
         info_ref = s.export(
             self._cls, lambda: info, ("info", info.max_task_retries, info.max_pending_calls, info.tensor_transport)
         )
         facts = {
             "class_name": self.__name__,
+            "qualified_name": self.__qualname__,
             "name": name or "",
             "namespace": namespace,
-            "demand": {k: round(v * _core.UNIT) for k, v in place.demand.items()},
+            "demand": {k: units(v) for k, v in place.demand.items()},
             "gpus": resources.get("GPU", 0),
             "accelerators": accelerators.asked(resources),
             "within": place.group,

@@ -90,8 +90,8 @@ class RemoteFunction(Generic[P, R]):
         except TypeError:  # an option that cannot be hashed or compared
             key = known = None
         if known is None:
-            checked = opts.task_options(given, in_options=True, is_generator=is_generator(self._function))
             base = {name: value for name, value in self._options.items() if name != "max_calls"}
+            checked = opts.task_options(given, in_options=True, is_generator=is_generator(self._function), base=base)
             known = RemoteFunction(self._function, opts.merge(base, checked))
             if key is not None and len(self._variants) < _VARIANTS:
                 self._variants[key] = known

@@ -137,8 +137,9 @@ class _Limited:
         if len(self._pending) >= self._limit:
             self._pending[:] = [ref for ref in self._pending if not ref.done()]
         if len(self._pending) >= self._limit:
+            handle = ActorHandle(self._method.link, *_facts[self._method.link])
             raise PendingCallsLimitExceeded(
-                f"The task {self._method.name} could not be submitted because more than {self._limit} tasks are queued on the actor. This limit can "
+                f"The task {self._method.name} could not be submitted to {handle!r} because more than {self._limit} tasks are queued on the actor. This limit can "
                 f"be adjusted with the `max_pending_calls` actor option. (at {calling()}: or get some of their results first)"
             )
         made = self._method.remote(*args, **kwargs)

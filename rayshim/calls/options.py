@@ -191,13 +191,14 @@ METHOD_USAGE = (
 )
 
 
-def task_options(given, in_options=False, is_generator=None):
+def task_options(given, in_options=False, is_generator=None, base=None):
     """Checks the options of a remote function and returns them in a new dict.
 
     Arguments:
         given: the options, a dict.
         in_options: whether they come from `.options()`, which does not accept all of them.
         is_generator: whether the function is a generator; None: unknown.
+        base: the options that these override, already checked; what options must have in common is a rule for both together.
 
     Raises ValueError for an unknown option or a wrong value, TypeError for a wrong type.
     """
@@ -206,26 +207,27 @@ def task_options(given, in_options=False, is_generator=None):
         raise ValueError(
             f"Setting 'max_calls' is not supported in '.options()'. (at {calling()}: give it to @ray.remote)"
         )
-    _check_placement(checked)
+    _check_placement(merge(base or {}, checked))
     if is_generator is not None and checked.get("num_returns") is not None:
         check_num_returns(checked["num_returns"], is_generator)
     return checked
 
 
-def actor_options(given, in_options=False):
+def actor_options(given, in_options=False, base=None):
     """Checks the options of an actor class; see `task_options`."""
     checked = _check(given, _ACTOR, "actors")
     if in_options and "concurrency_groups" in checked:
         raise ValueError(
             f"Setting 'concurrency_groups' is not supported in '.options()'. (at {calling()}: give it to @ray.remote)"
         )
-    if checked.get("get_if_exists") and not checked.get("name"):
+    together = merge(base or {}, checked)
+    if together.get("get_if_exists") and not together.get("name"):
         raise ValueError(f"The actor name must be specified to use `get_if_exists`. (at {calling()}: give name=, too)")
     if checked.get("name") == "":
         raise ValueError(f"Actor name cannot be an empty string. (at {calling()}: give another name=, or leave it out)")
     if checked.get("namespace") == "":
         raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. (at {calling()})')
-    _check_placement(checked)
+    _check_placement(together)
     return checked
 
 

@@ -39,7 +39,7 @@ def exception(facts):
     return exceptions.ActorDiedError(
         ActorDeath(
             f"The actor is dead because {_why(facts)}{_with_whom(facts)}",
-            class_name=actor["class_name"],
+            class_name=actor["qualified_name"],
             actor_id=actor["id"],
             pid=facts["pid"],
             name=actor["name"],

@@ -3,6 +3,7 @@
 from reactor import _core
 
 from rayshim.session import session
+from rayshim.session.amounts import units
 
 MARKER = "bundle"  # the resource of a placement group that everything in it asks for, whatever else it needs
 _MARKERS, _MARK = 1000.0, 0.001  # of it in a bundle, and in a demand
@@ -19,11 +20,11 @@ def within(key, index, resources):
 
 
 def offered(key, bundles):
-    """All resources that a group with these bundles offers: {name: amount}."""
+    """All resources that a group with these bundles offers: {name: units of it}."""
     names = {}
     for index, bundle in enumerate(bundles):
         for name, amount in within(key, index, {kind: amount for kind, amount in bundle.items() if amount}).items():
-            names[name] = names.get(name, 0) + (_MARKERS if name.startswith(MARKER + "_group_") else amount)
+            names[name] = names.get(name, 0) + units(_MARKERS if name.startswith(MARKER + "_group_") else amount)
     return names
 
 

@@ -16,8 +16,9 @@ class Place:
         self.demand, self.group, self.capture = demand, group, capture
 
 
-def place(options, resources, whose):
-    """The Place of a task or actor with these checked options and resources. `whose`: its name, for errors.
+def place(options, resources, whose, at_creation=None):
+    """The Place of a task or actor with these checked options and resources. `whose`: its name, for errors; `at_creation`: the resources that an
+    actor needs for its creation.
 
     Raises ValueError for a bundle that does not exist, and for more resources than any bundle has.
     """
@@ -37,7 +38,7 @@ def place(options, resources, whose):
                 f"If placement group is not set, the value of bundle index must be -1. ({whose} at {calling()}: the index is {index})"
             )
         return Place(resources)
-    _check_bundles(group, index, resources, whose)
+    _check_bundles(group, index, resources, whose, at_creation or resources)
     key = group.id.hex()
     return Place(within(key, index, resources), key, capture)
 
@@ -72,24 +73,36 @@ def _by_id(key):
     return PlacementGroup(PlacementGroupID.from_hex(key))
 
 
-def _check_bundles(group, index, resources, whose):
+def _check_bundles(group, index, resources, whose, at_creation):
     from rayshim.placement.groups import check_placement_group_index
 
     check_placement_group_index(group, index)
     bundles = group.bundle_specs
-    if not any(all(bundle.get(kind, 0) >= amount for kind, amount in resources.items()) for bundle in bundles):
+    if not _fits(resources, bundles):
         asked = {kind: int(amount) if amount == int(amount) else amount for kind, amount in resources.items()}
         raise ValueError(
             f"Cannot schedule {whose} with the placement group because the resource request {asked} cannot fit into any bundles "
             f"for the placement group, {bundles}. (at {calling()})"
         )
+    if not _fits(at_creation, bundles):
+        cpus = at_creation.get("CPU", 0)
+        raise ValueError(
+            f"Cannot schedule {whose} with the placement group because the actor requires {int(cpus) if cpus == int(cpus) else cpus} CPU for creation, but it "
+            f"cannot fit into any bundles for the placement group, {bundles}. Consider creating a placement group with CPU resources. "
+            f"(at {calling()}: or give the actor num_cpus=0)"
+        )
+
+
+def _fits(resources, bundles):
+    """Whether one of the bundles has these resources."""
+    return any(all(bundle.get(kind, 0) >= amount for kind, amount in resources.items()) for bundle in bundles)
 
 
 def _nowhere(s):
     """NOWHERE, reserved: what asks for a node that is not there is refused as what is in it."""
     from rayshim.errors.deaths import NOWHERE
 
-    facts = {"kind": "placement group", "possible": False, "owner": None, "bundles": None}
+    facts = {"kind": "placement group", "possible": False, "bundles": None}
     if NOWHERE not in s.reserved:
         s.reserved.add(NOWHERE)
         s.placement.reserve(NOWHERE, facts, {}, {})

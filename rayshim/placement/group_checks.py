@@ -97,7 +97,9 @@ def _validate_selectors(given):
                 f'`[{{ray.io/market_type": "spot"}}, {{"ray.io/accelerator-type": "A100"}}]`. ({at("placement_group")}: found {selector!r})'
             )
         if wrong := labels.wrong_selector(selector):
-            raise ValueError(f"{wrong} ({at('placement_group')})")
+            raise ValueError(
+                f"Invalid label selector provided in bundle_label_selector list. Detailed error: '{wrong}' ({at('placement_group')})"
+            )
 
 
 def _validate_bundles(bundles):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from rayshim.placement.bundles import current, offered
 from rayshim.placement.group_checks import VALID_PLACEMENT_GROUP_STRATEGIES as VALID_PLACEMENT_GROUP_STRATEGIES  # noqa: PLC0414
 from rayshim.placement.group_checks import validate_placement_group
 from rayshim.session import session
+from rayshim.session.amounts import units
 from rayshim.session.ids import PlacementGroupID, job_id
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def placement_group(
         strategy: "PACK" (default), "SPREAD" and "STRICT_PACK" mean the same on one machine. "STRICT_SPREAD" with several bundles waits for ever,
             because it needs several machines.
         name: name for `get_placement_group`.
-        lifetime: "detached": the group stays when the actor that created it ends.
+        lifetime: "detached": the group stays when the driver that created it ends.
         other arguments: see Ray; they choose among machines.
 
     Raises ValueError for wrong arguments.
@@ -126,7 +126,7 @@ def placement_group(
     total = {}
     for bundle in bundles:
         for kind, amount in bundle.items():
-            total[kind] = total.get(kind, 0) + amount
+            total[kind] = total.get(kind, 0) + units(amount)
     apart = strategy == "STRICT_SPREAD" and len(bundles) > 1
     if apart:
         warnings.warn(
@@ -141,13 +141,11 @@ def placement_group(
         "strategy": strategy,
         "bundles": bundles,
         "possible": not apart and _placed_by_labels(bundle_label_selector),
-        "owner": os.getpid() if s.record and lifetime != "detached" else None,
         "scope": s.settings.get("scope"),
         "detached": lifetime == "detached",
     }
-    wanted = {kind: round(amount * _core.UNIT) for kind, amount in total.items() if amount}
-    names = {kind: round(amount * _core.UNIT) for kind, amount in offered(key, bundles).items()}
-    s.placement.reserve(key, facts, wanted, names)
+    wanted = {kind: amount for kind, amount in total.items() if amount}
+    s.placement.reserve(key, facts, wanted, offered(key, bundles))
     return group
 
 
@@ -169,6 +167,10 @@ def get_placement_group(placement_group_name: str) -> PlacementGroup:
     if not placement_group_name:
         raise ValueError(
             f"Please supply a non-empty value to get_placement_group ({at('get_placement_group')}: the name given to placement_group(name=))"
+        )
+    if not isinstance(placement_group_name, str):
+        raise TypeError(
+            f"expected bytes, {type(placement_group_name).__name__} found ({at('get_placement_group')}: the name must be a string)"
         )
     namespace = session.ensure().namespace
     found = _named(placement_group_name, namespace)
@@ -207,7 +209,7 @@ def placement_group_table(placement_group: Any = None) -> dict[str, Any]:
 def _entry(key, facts, state):
     node = session.current.settings["node"] if state != "PENDING" else ""
     stage = {
-        "PENDING": "QUEUED" if facts["possible"] and _would_fit(facts["bundles"]) else "INFEASIBLE",
+        "PENDING": "NO_RESOURCES" if facts["possible"] and _would_fit(facts["bundles"]) else "INFEASIBLE",
         "MADE": "FINISHED",
         "RELEASED": "REMOVED",
     }[state]
@@ -231,7 +233,7 @@ def _entry(key, facts, state):
 def _would_fit(bundles):
     """Whether each of the bundles is no more than the whole machine has."""
     total = _core.resources()
-    return all(total.get(kind, (0,))[0] >= amount * _core.UNIT for bundle in bundles for kind, amount in bundle.items())
+    return all(total.get(kind, (0,))[0] >= units(amount) for bundle in bundles for kind, amount in bundle.items())
 
 
 def _table():

@@ -14,6 +14,7 @@ from reactor import _core
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.sites import qualified
 from rayshim.session import ids
+from rayshim.session.amounts import units
 from rayshim.session.gpus import visible
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class Session:
         key = (within, frozenset(resources.items()), setting)
         number = self.demands.get(key)
         if number is None:
-            fixed = {name: round(amount * _core.UNIT) for name, amount in resources.items()}
+            fixed = {name: units(amount) for name, amount in resources.items()}
             if within is None and setting is None and (not fixed or fixed == {"CPU": _core.UNIT}):
                 number = 0 if fixed else 1
             else:

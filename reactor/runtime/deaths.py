@@ -105,10 +105,7 @@ class Deaths:
         _core.spawn_answered()
 
     def _kill_made_by(self, pid, number=None):
-        """Ends the actors that the process `pid`, or the actor `number`, has created, except detached ones; and its reservations."""
-        for key, facts, _ in self.reservations.table():
-            if pid is not None and facts["owner"] == pid:
-                self._release(key)
+        """Ends the actors that the process `pid`, or the actor `number`, has created, except detached ones."""
         for actor in list(self.actors.values()):
             made = actor.facts["creator"] == pid if number is None else actor.facts.get("maker") == number
             if not made or actor.facts.get("detached") or actor.dead or actor.killed:

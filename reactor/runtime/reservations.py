@@ -12,8 +12,7 @@ PENDING, MADE, RELEASED = "PENDING", "MADE", "RELEASED"
 class Reservation:
     """`wanted` and `offered`: {resource: amount in 1/10000}; `facts`: the creator's dict, which `table` returns.
 
-    The facts include "possible", False if this machine can never fulfil it, and "owner", pid of the process with which it ends, or None, and
-    "kind", what messages call it.
+    The facts include "possible", False if this machine can never fulfil it, and "kind", what messages call it.
     """
 
     def __init__(self, key, facts, wanted, offered):

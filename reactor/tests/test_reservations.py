@@ -5,7 +5,7 @@ from reactor import _core
 from reactor.runtime.driver import Driver
 from reactor.runtime.reservations import Reservations
 
-FACTS = {"possible": True, "owner": None}
+FACTS = {"possible": True}
 
 
 @pytest.fixture
