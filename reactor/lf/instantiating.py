@@ -8,6 +8,7 @@ from typing import Any
 
 from reactor.lf import code, target
 from reactor.lf import syntax as s
+from reactor.lf.checking import check_names
 from reactor.lf.errors import LFError, at
 from reactor.lf.files import Files
 from reactor.lf.launching import launchers
@@ -52,6 +53,8 @@ class _Class:
                 arguments = ["self", *member.arguments]
                 attributes[member.name] = code.function(member, member.code, member.name, arguments, builder.scope)
         self.python = type(declared.name or "main", (LFReactor,), {**attributes, "_lf": builder.lf})
+
+        check_names(declared)
 
     def _collect(self, builder, declared, seen):
         for base in declared.bases:
@@ -141,6 +144,7 @@ class _Filler:
     def __init__(self, builder, instance, self_):
         self.builder, self.instance, self.self_ = builder, instance, self_
         self.contained, self.states = {}, []
+        self.fed = {}  # {(target, mode): its connection}
         self.federated = False
 
     def fill(self, members):
@@ -263,7 +267,16 @@ class _Filler:
             print(f"{node.site}: warning: connection has {wide}; what is left over is not connected", file=sys.stderr)
         delay = self._duration(node.delay) if node.delay else None
         convert = self._converter(node)
+        for reference in node.sources:
+            self._check_side(reference, reads=True, what="start a connection")
+        for reference in node.targets:
+            self._check_side(reference, reads=False, what="end a connection")
         for source, target_ in zip(sources, targets):
+            if self.fed.setdefault((target_, mode), node) is not node:
+                other = self.fed[target_, mode]
+                raise at(
+                    node, f"{target_.path} is connected already, in line {other.line}: give it an input of its own"
+                )
             connection = e.Connection(source, target_, delay, node.physical, mode, node.site, convert)
             connection.wait = (node.attributes.get("absent_after") or [0])[0]
             self.instance.connections.append(connection)
@@ -294,6 +307,15 @@ class _Filler:
             return None, None
         raise at(reference, f"{reference.name} is no port, action, timer, mode or watchdog of this reactor")
 
+    def _check_side(self, reference, reads, what):
+        """Refuses ports that this reactor may not read, or write."""
+        for port in self._channels(reference)[:1]:
+            own = reference.container is None
+            if port.is_input != (own == reads):
+                kind = "input" if port.is_input else "output"
+                whose = "this reactor" if own else "a contained reactor"
+                raise at(reference, f"{reference.name} is an {kind} of {whose}: it cannot {what}")
+
     def _elements(self, reference):
         instance = self.instance
         if reference.container is None:
@@ -318,7 +340,10 @@ class _Filler:
                 arguments[effect.name] = transition
             else:
                 name, argument = self._argument(effect)
-                effects.extend(self._elements(effect))
+                elements = self._elements(effect)
+                if elements and isinstance(elements[0], e.Port):
+                    self._check_side(effect, reads=False, what="be set by a reaction")
+                effects.extend(elements)
                 arguments[name] = argument
         return effects, arguments
 
@@ -333,6 +358,9 @@ class _Filler:
                 if name is not None:
                     arguments[name] = argument
                 elements = self._elements(reference)
+                own_source = found is sources and reference.container is None  # may be an output, too
+                if elements and isinstance(elements[0], e.Port) and not own_source:
+                    self._check_side(reference, reads=True, what="be read by a reaction")
                 mutable.extend(port for port in elements if isinstance(port, e.Port) and port.mutable)
                 found.extend(elements)
         effects, more = self._effects(node.effects)
