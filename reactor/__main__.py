@@ -63,6 +63,9 @@ def main(arguments=None):
         return 1
     try:
         program.run()
+    except LFError as error:  # in the value of a state variable
+        print(error, file=sys.stderr)
+        return 1
     except (ReactionError, WorkerError) as error:
         traceback.print_exception(error.__cause__)
         print(error, file=sys.stderr)

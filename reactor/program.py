@@ -1,6 +1,7 @@
 """A program: checked and compiled when it is made, run as often as it is made."""
 
 import os
+from contextlib import nullcontext
 from functools import cached_property
 
 from reactor import codec
@@ -24,6 +25,7 @@ class Program:
         trace: keep a trace, in `trace`.
         before_reaction: called before each reaction.
         source: path of the .lf file that the program comes from, if it does.
+        during: called with the executor; what it returns is entered (`with`) while the program runs.
 
     Attributes:
         schedule: the Schedule that is executed; prints itself.
@@ -46,6 +48,7 @@ class Program:
         trace=False,
         before_reaction=None,
         source=None,
+        during=None,
     ):
         if isinstance(top, type):
             top = top()
@@ -55,7 +58,7 @@ class Program:
             self._recipe = source or codec.pickled(top)
         workers = workers or os.cpu_count() or 1
         self.schedule, self._wiring = compile_schedule(self.top, placement, workers)
-        self.trace = Trace() if trace else None
+        self.trace, self._during = Trace() if trace else None, during or nullcontext
         self._settings = {"timeout": timeout, "fast": fast, "keepalive": keepalive, "before_reaction": before_reaction}
 
     @cached_property
@@ -86,7 +89,8 @@ class Program:
         for instance in self.top.walk():
             if instance.make_state and (instance in here or self._recipe is None):
                 instance.make_state(loop)
-        loop.run()
+        with self._during(loop):
+            loop.run()
 
 
 def run(top, **settings):

@@ -6,6 +6,7 @@ from functools import partial
 from heapq import heappush
 from types import MethodType
 
+from reactor.execution import federates
 from reactor.model.elements import Contained, Multiport, Port, Transition, channels
 
 
@@ -36,7 +37,7 @@ def _load(loop):
                     for channel, root in enumerate(element):
                         noted.setdefault(root, []).append((element.found, channel))
         for action in instance.actions.values():
-            _load_action(loop, action)
+            load_action(loop, action)
         for watchdog in instance.watchdogs.values():
             _load_watchdog(loop, watchdog)
     roots = dict.fromkeys(wiring.root(port) for port in ports)
@@ -46,7 +47,11 @@ def _load(loop):
     for root, found in arrivals.items():
         root.set = _later(loop, root, found)
     for root, delays in wiring.delays.items():
-        arrivals[root].extend((connection, target.set) for connection, target in delays)
+        for connection, target in delays:
+            if connection.federate:
+                arrivals[root].append((connection, *federates.crossing(loop, connection)))
+            else:
+                arrivals[root].append((connection, connection.convert, target.set))
     _load_timers(loop)
     return [_callable(loop, reaction) for reaction in loop.reactions]
 
@@ -59,7 +64,7 @@ def _setter(loop, port, noted):
     """`set` of a port: there is one shape for each way that values go, because a call of it is a large part of a reaction's cost."""
     ready, appear, push, note = loop.ready, loop.present.append, heappush, loop.found.append
     targets = _indices(loop, port)
-    forwards = loop.wiring.forwards.get(port)
+    forwards = [_forward(loop, *forward) for forward in loop.wiring.forwards.get(port, ())]
     if forwards:
 
         def set(value=None):
@@ -73,8 +78,8 @@ def _setter(loop, port, noted):
                     if not found:
                         note(found)
                     found.append(channel)
-            for other, convert in forwards:
-                other.set(convert(value) if convert else value)
+            for convert, arrive in forwards:
+                arrive(convert(value) if convert else value)
 
     elif len(noted) == 1:
         ((found, channel),) = noted
@@ -117,6 +122,13 @@ def _setter(loop, port, noted):
     return set
 
 
+def _forward(loop, target, connection):
+    """(what converts a value, or None; what takes it in)"""
+    if connection.federate:
+        return federates.crossing(loop, connection)
+    return connection.convert, lambda value: target.set(value)
+
+
 def _later(loop, port, delays):
     """`set` of a port with delayed connections: they take the value that it has at the end of the tag."""
     at_once, later = port.set, loop.later
@@ -129,7 +141,7 @@ def _later(loop, port, delays):
     return set
 
 
-def _load_action(loop, action):
+def load_action(loop, action):
     ready, appear, push, pending = loop.ready, loop.present.append, heappush, action.pending
     targets = action.targets = _indices(loop, action)
     minimum, unspaced, events = action.delay, action.spacing is None, loop.events
@@ -228,13 +240,15 @@ def _callable(loop, reaction):
 
 def prepared(loop, reaction):
     """What runs a reaction, whether its modes are active or not."""
-    ordinary, late = bodies(loop, reaction)
+    ordinary, late, tardy = bodies(loop, reaction)
     for effect in reaction.effects:
         if isinstance(effect, Transition):
             effect.set = _transition(loop, effect.mode, effect.history)
     call = ordinary
     if late:
-        call = _unless_late(loop, reaction.deadline.limit, call, late)
+        call = _unless_late(loop, reaction.deadline, call, late)
+    if reaction.instance.federate:
+        call = federates.around(loop, reaction, call, tardy)
     if loop.trace:
         call = loop.trace.around(loop, reaction, call)
     if loop.before_reaction:
@@ -243,7 +257,7 @@ def prepared(loop, reaction):
 
 
 def bodies(loop, reaction):
-    """(the reaction, its handler of a missed deadline or None), to be called without arguments."""
+    """(the reaction, its handler of a missed deadline or None, that of tardy values or None), to be called without arguments."""
     arguments = tuple(_argument(loop, argument) for argument in reaction.arguments)
 
     def body(function):
@@ -254,7 +268,24 @@ def bodies(loop, reaction):
     ordinary = body(reaction.function)
     if reaction.mutable:
         ordinary = _with_copies([port for element in reaction.mutable for port in channels(element)], ordinary)
-    return ordinary, body(reaction.deadline.function) if reaction.deadline else None
+    late = body(reaction.deadline.function) if reaction.deadline else None
+    if reaction.deadline and hasattr(reaction.instance.object, "check_deadline"):
+        ordinary = _with_deadline(reaction, ordinary, late)
+    return ordinary, late, body(reaction.tardy) if reaction.tardy else None
+
+
+def _with_deadline(reaction, call, late):
+    """A reaction that may ask for its deadline while it runs."""
+    own = reaction.instance.object
+
+    def with_deadline():
+        own._deadline = reaction.deadline, late
+        try:
+            call()
+        finally:
+            own._deadline = None
+
+    return with_deadline
 
 
 def _transition(loop, mode, history):
@@ -289,8 +320,9 @@ def _with_copies(ports, call):
     return with_copies
 
 
-def _unless_late(loop, limit, call, late):
+def _unless_late(loop, deadline, call, late):
     def unless_late():
+        limit = deadline.limit
         (late if limit == 0 or loop.physical() > loop.time + limit else call)()
 
     return unless_late

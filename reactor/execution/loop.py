@@ -7,12 +7,14 @@ microstep, which need no heap; those in `events` that have the same tag come fir
 """
 
 import itertools
+import os
 import threading
 import time as clock
 from collections import deque
+from functools import partial
 from heapq import heappop, heappush
 
-from reactor.execution import loading, modes
+from reactor.execution import loading, membership, modes
 from reactor.execution.errors import ReactionError
 from reactor.model.elements import DEFER, DROP, UPDATE
 from reactor.model.time import FOREVER, Tag
@@ -47,12 +49,18 @@ class Loop:
         self.inbox, self.wake = deque(), threading.Event()
         self.transitions, self.started = {}, set()  # {reactor: Transition}, reactions to startup that were triggered
         self.running_tags = False
+        self.federate, self.leaving = None, []  # the Federate whose reaction runs, and those that leave at this tag
+        self.tardy = {}  # {port: intended tag of its value}
+        self.federation = f"federation-{os.getpid()}"
         self._offset = clock.time_ns() - clock.monotonic_ns()
         actions = [action for instance in top.walk() for action in instance.actions.values()]
         self.watchdogs = [watchdog for instance in top.walk() for watchdog in instance.watchdogs.values()]
         self.keepalive = any(action.physical for action in actions) if keepalive is None else keepalive
         self.reactions = sorted(wiring.reactions, key=lambda reaction: reaction.index)
         self.calls = loading.load(self)
+        for instance in top.children:
+            if instance.federate:
+                instance.federate.fire = partial(membership.join, self, instance.federate)
 
     # ---- what reactions ask
 
@@ -74,6 +82,19 @@ class Loop:
         else:
             self.inbox.append((None, 0, None))
             self.wake.set()
+
+    def stop(self):
+        """Ends the federate whose reaction calls this; in a program that has none, the program."""
+        if self.federate:
+            membership.leave(self, self.federate)
+        else:
+            self.request_stop()
+
+    def deadline_changed(self, deadline):
+        """A reaction gave its Handler of a deadline another limit."""
+
+    def maxwait_changed(self, federate):
+        """A reaction gave its Federate another `maxwait`."""
 
     # ---- events
 
@@ -154,7 +175,7 @@ class Loop:
 
     def _run(self):
         events, soon, present, later, inbox = self.events, self.soon, self.present, self.later, self.inbox
-        found = self.found
+        found, tardy, leaving = self.found, self.tardy, self.leaving
         never_waits = self.fast and not self.watchdogs
         while True:
             if soon and not inbox and not self.watchdogs:
@@ -184,8 +205,12 @@ class Loop:
                 for channels in found:
                     channels.clear()
                 found.clear()
+            if tardy:
+                tardy.clear()
             if tag == self.stop_tag:
                 return
+            if leaving:
+                membership.remove_left(self)
             if self.transitions:
                 self.gather()
                 modes.switch(self)
@@ -206,7 +231,7 @@ class Loop:
     def _send_later(self):
         for root, delays in self.later:
             value = root.value
-            for connection, fire in delays:
+            for connection, convert, arrive in delays:
                 if not all(mode.active for mode in connection.modes):
                     continue
                 if connection.physical:
@@ -215,11 +240,11 @@ class Loop:
                 else:
                     delay = connection.delay
                     time, microstep = (self.time + delay, 0) if delay else (self.time, self.microstep + 1)
-                arriving = connection.convert(value) if connection.convert else value
+                arriving = convert(value) if convert else value
                 if time == self.time:
-                    self.soon.append([fire, arriving, connection])
+                    self.soon.append([arrive, arriving, connection])
                 else:
-                    self.insert(time, microstep, [fire, arriving, connection])
+                    self.insert(time, microstep, [arrive, arriving, connection])
         self.later.clear()
 
     def _next(self):

@@ -12,10 +12,15 @@ from reactor.model.elements import RESET, SHUTDOWN, STARTUP
 
 def begin(loop):
     """Puts the first events in place: startup, and the timers."""
-    for instance in loop.top.walk():
+    start(loop, list(loop.top.walk()))
+
+
+def start(loop, instances):
+    """Puts the first events of reactors in place."""
+    for instance in instances:
         for timer in instance.timers.values():
             _start_timer(loop, timer)
-    _enter(loop, instances=loop.top.walk())
+    _enter(loop, instances)
 
 
 def switch(loop):
@@ -37,6 +42,8 @@ def switch(loop):
 def fire_shutdown(loop):
     """Makes the reactions to shutdown ready, those in modes too if these were ever active."""
     for reaction in loop.wiring.readers.get(SHUTDOWN, ()):
+        if reaction.instance.federate and not reaction.instance.federate.present:
+            continue
         if all(mode.started for mode in reaction.modes):
             if reaction.modes and not all(mode.active for mode in reaction.modes):
                 loop.calls[reaction.index] = prepared(loop, reaction)

@@ -7,9 +7,10 @@ from reactor.model.declaring import Reactor
 from reactor.model.elements import Multiport, Port, Transition
 from reactor.schedule import compile_schedule
 
-BODY, LATE = range(2)
+BODY, LATE, TARDY = range(3)
 DONE, RAISED, EXITED = range(3)
-PORT, ACTION, MODE, STOP, NOTE = range(5)  # kinds of effects
+PORT, ACTION, MODE, STOP, NOTE, LEAVE, DEADLINE, MAXWAIT = range(8)  # kinds of effects
+RESTART = -1  # in place of a mode: all state of a reactor is made again
 
 
 def elements(top, wiring):
@@ -46,6 +47,9 @@ class Part:
         loop._offset = offset
         loop.trace = _Notes(self)
         loop.request_stop = lambda: self._did.append((STOP, 0, None, None))
+        loop.stop = lambda: self._did.append((LEAVE, 0, None, None))
+        loop.maxwait_changed = lambda federate: self._did.append((MAXWAIT, 0, federate.maxwait, None))
+        loop.deadline_changed = lambda deadline: self._did.append((DEADLINE, 0, deadline.limit, None))
         self._ports, self._actions, self._modes, self._instances = elements(top, wiring)
         mine = set(schedule.of_worker(number))
         bind(top, wiring, loop)
@@ -58,8 +62,9 @@ class Part:
     def ready(self):
         """Answers when the program is made here."""
 
-    def begin(self, start):
+    def begin(self, start, federation):
         """Makes the state of its reactors."""
+        self._loop.federation = federation
         self._loop.start = self._loop.time = start
         for instance in self._states:
             instance.make_state(self._loop)
@@ -68,9 +73,9 @@ class Part:
         """Runs reactions.
 
         Arguments:
-            resets: [(reactor, mode or None)] whose state is to be reset first.
-            inputs: [(is an action, its number, value, whether it is present)]
-            wanted: [(index of a reaction, BODY or LATE)]
+            resets: [(reactor, mode, RESTART or None)] whose state is to be reset first.
+            inputs: [(is an action, its number, value, whether it is present, its intended tag if it is tardy)]
+            wanted: [(index of a reaction, BODY, LATE or TARDY)]
 
         Returns:
             [(DONE, [(kind of effect, number, value, extra)])] for each, or up to one that was RAISED or EXITED, with its error.
@@ -80,15 +85,24 @@ class Part:
             element.is_present = False
         loop.present.clear()
         loop.time, loop.microstep, loop.tag_reached = time, microstep, loop.physical()
+        loop.tardy.clear()
         for number, mode in resets:
-            self._instances[number].reset_state(None if mode is None else self._modes[mode])
-        for is_action, number, value, present in inputs:
+            instance = self._instances[number]
+            if mode == RESTART:
+                instance.make_state(loop)
+                instance.federate.start = loop.tag()
+            else:
+                instance.reset_state(None if mode is None else self._modes[mode])
+        for is_action, number, value, present, intended in inputs:
             element = (self._actions if is_action else self._ports)[number]
             element.value, element.is_present = value, present
+            if intended:
+                loop.tardy[element] = intended
             loop.present.append(element)
         answers = []
         for index, which in wanted:
             did.clear()
+            loop.federate = loop.reactions[index].instance.federate
             try:
                 self._bodies[index][which]()
             except SystemExit as error:

@@ -9,9 +9,26 @@ import sys
 from heapq import heappop
 
 from reactor import _core
+from reactor.execution import federates, membership
 from reactor.execution.errors import ReactionError, WorkerError
 from reactor.execution.loop import Loop
-from reactor.execution.part import ACTION, BODY, DONE, EXITED, LATE, MODE, NOTE, PORT, Part, elements
+from reactor.execution.part import (
+    ACTION,
+    BODY,
+    DEADLINE,
+    DONE,
+    EXITED,
+    LATE,
+    LEAVE,
+    MAXWAIT,
+    MODE,
+    NOTE,
+    PORT,
+    RESTART,
+    TARDY,
+    Part,
+    elements,
+)
 from reactor.runtime import plugin
 from reactor.runtime.driver import Driver
 from reactor.schedule.placing import HERE
@@ -39,7 +56,9 @@ class WorkersLoop(Loop):
         for number, instance in enumerate(instances):
             found = {self._where[reaction.index] for reaction in instance.reactions} - {HERE}
             if found and instance.reset_state:
-                instance.reset_state = self._resetter(found.pop(), number, modes)
+                (worker,) = found
+                instance.reset_state = self._resetter(worker, number, modes)
+                instance.make_state = self._restarter(worker, number)
         self._workers = []
 
     def run(self):
@@ -62,7 +81,7 @@ class WorkersLoop(Loop):
 
     def _begin(self):
         super()._begin()
-        for ref in [worker.begin(self.start) for worker in self._workers]:
+        for ref in [worker.begin(self.start, self.federation) for worker in self._workers]:
             _core.get_one(ref, None)
 
     def react(self):
@@ -123,6 +142,10 @@ class WorkersLoop(Loop):
 
     def _which(self, index):
         reaction = self.reactions[index]
+        if reaction.instance.federate:
+            reaction.instance.federate.reached = self.time, self.microstep
+            if reaction.tardy and self._intended(index):
+                return TARDY
         limit = reaction.deadline and reaction.deadline.limit
         late = limit == 0 or (limit is not None and self.physical() > self.time + limit)
         return LATE if late else BODY
@@ -132,7 +155,11 @@ class WorkersLoop(Loop):
         for key, element in self._reads[index]:
             if element.is_present or seen.get(key) is not element.value:
                 seen[key] = element.value
-                yield (*key, element.value, element.is_present)
+                yield (*key, element.value, element.is_present, self.tardy.get(element))
+
+    def _intended(self, index):
+        """The intended tag of what a reaction reads, if that is tardy."""
+        return self.tardy and federates.intended(self, [port for _, port in self._reads[index]])
 
     def _apply(self, index, how, what):
         reaction = self.reactions[index]
@@ -153,10 +180,21 @@ class WorkersLoop(Loop):
                 elif kind == NOTE:
                     if self.trace:
                         self.trace.note(number, value)
+                elif kind == DEADLINE:
+                    reaction.deadline.limit = value
+                elif kind == MAXWAIT:
+                    reaction.instance.federate.maxwait = value
+                elif kind == LEAVE and reaction.instance.federate:
+                    membership.leave(self, reaction.instance.federate)
                 else:
                     self.request_stop()
+            if reaction.instance.federate and not reaction.tardy and (tag := self._intended(index)):
+                federates.hand_on(self, federates.writes(self, reaction), tag)
 
         (self.trace.around(self, reaction, apply) if self.trace else apply)()
+
+    def _restarter(self, worker, number):
+        return lambda loop: self._resets[worker].append((number, RESTART))
 
     def _resetter(self, worker, number, modes):
         return lambda within: self._resets[worker].append((number, None if within is None else modes[within]))

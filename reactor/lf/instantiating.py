@@ -3,14 +3,18 @@
 import copy
 import os
 import sys
+from functools import partial
 from typing import Any
 
 from reactor.lf import code, target
 from reactor.lf import syntax as s
+from reactor.lf.checking import check_names
 from reactor.lf.errors import LFError, at
 from reactor.lf.files import Files
+from reactor.lf.launching import launchers
 from reactor.lf.names import LFReactor, namespace
 from reactor.model import elements as e
+from reactor.model.time import FOREVER
 
 
 def load(path):
@@ -26,7 +30,10 @@ def load(path):
         raise LFError("there is no main reactor and no federated reactor: nothing to run", files.main.path)
     builder = _Builder(files)
     builder.run_preambles()
-    return builder.instance(mains[0], mains[0].name or builder.module.__name__, None, None, {}, mains[0]), settings
+    top = builder.instance(mains[0], mains[0].name or builder.module.__name__, None, None, {}, mains[0])
+    if any(child.federate and child.federate.transient for child in top.children):
+        settings["during"] = partial(launchers, files.main.path)
+    return top, settings
 
 
 class _Class:
@@ -47,6 +54,8 @@ class _Class:
                 attributes[member.name] = code.function(member, member.code, member.name, arguments, builder.scope)
         self.python = type(declared.name or "main", (LFReactor,), {**attributes, "_lf": builder.lf})
 
+        check_names(declared)
+
     def _collect(self, builder, declared, seen):
         for base in declared.bases:
             self._collect(builder, builder.files.reactor(declared.file, base, declared), seen)
@@ -58,6 +67,7 @@ class _Builder:
     def __init__(self, files):
         self.files = files
         self.module, self.lf = namespace(files.main)
+        self.decentralised = files.main.properties.get("coordination") == "decentralized"
         self.scope = self.module.__dict__
         self._classes = {}
 
@@ -77,12 +87,15 @@ class _Builder:
             self._classes[id(declared)] = _Class(self, declared)
         return self._classes[id(declared)]
 
-    def instance(self, declared, name, parent, mode, given, node):
+    def instance(self, declared, name, parent, mode, given, node, federate=None):
         """A reactor with everything in it. `given` are the values of its parameters."""
         cls = self.class_of(declared)
         self_ = cls.python()
         instance = e.Instance(name, parent, self_, mode, declared.name or "", node.site)
-        vars(self_).update(_lf=self.lf, _path=instance.path)
+        instance.federate = federate or (parent and parent.federate)
+        if federate:
+            federate.instance = instance
+        vars(self_).update(_lf=self.lf, _path=instance.path, _instance=instance)
         unknown = [key for key in given if key not in cls.parameters and key != "bank_index"]
         if unknown:
             raise at(node, f"reactor {declared.name} has no parameter {unknown[0]}")
@@ -118,6 +131,8 @@ class _Builder:
             return [self.value(item, self_, names) for item in expression.value]
         if expression.kind == "code":
             return code.value(expression, expression.value, self.scope, {"self": self_, **(names or {})})
+        if expression.value == "None":
+            return None
         if not hasattr(self_, expression.value):
             raise at(expression, f"{expression.value} is not a parameter of this reactor")
         return getattr(self_, expression.value)
@@ -129,6 +144,7 @@ class _Filler:
     def __init__(self, builder, instance, self_):
         self.builder, self.instance, self.self_ = builder, instance, self_
         self.contained, self.states = {}, []
+        self.fed = {}  # {(target, mode): its connection}
         self.federated = False
 
     def fill(self, members):
@@ -210,12 +226,18 @@ class _Filler:
             names = {} if width is None else {"bank_index": bank_index}
             given = {name: self.builder.value(value, self.self_, names) for name, value in node.arguments.items()}
             name = node.name if width is None else f"{node.name}[{bank_index}]"
-            child = self.builder.instance(declared, name, self.instance, mode, {**names, **given}, node)
+            federate = self._federate(node) if self.federated else None
+            child = self.builder.instance(declared, name, self.instance, mode, {**names, **given}, node, federate)
             self.instance.children.append(child)
             made.append(child)
         self.contained[node.name] = made
         shown = [e.Contained(child.ports) for child in made]
         self.contained[node.name, "shown"] = shown[0] if width is None else shown
+
+    def _federate(self, node):
+        found = node.attributes
+        waits = (found.get("maxwait") or [FOREVER])[0] if self.builder.decentralised else None
+        return e.Federate(maxwait=waits, transient="transient" in found)
 
     # ---- connections
 
@@ -245,8 +267,18 @@ class _Filler:
             print(f"{node.site}: warning: connection has {wide}; what is left over is not connected", file=sys.stderr)
         delay = self._duration(node.delay) if node.delay else None
         convert = self._converter(node)
+        for reference in node.sources:
+            self._check_side(reference, reads=True, what="start a connection")
+        for reference in node.targets:
+            self._check_side(reference, reads=False, what="end a connection")
         for source, target_ in zip(sources, targets):
+            if self.fed.setdefault((target_, mode), node) is not node:
+                other = self.fed[target_, mode]
+                raise at(
+                    node, f"{target_.path} is connected already, in line {other.line}: give it an input of its own"
+                )
             connection = e.Connection(source, target_, delay, node.physical, mode, node.site, convert)
+            connection.wait = (node.attributes.get("absent_after") or [0])[0]
             self.instance.connections.append(connection)
 
     def _converter(self, node):
@@ -275,6 +307,15 @@ class _Filler:
             return None, None
         raise at(reference, f"{reference.name} is no port, action, timer, mode or watchdog of this reactor")
 
+    def _check_side(self, reference, reads, what):
+        """Refuses ports that this reactor may not read, or write."""
+        for port in self._channels(reference)[:1]:
+            own = reference.container is None
+            if port.is_input != (own == reads):
+                kind = "input" if port.is_input else "output"
+                whose = "this reactor" if own else "a contained reactor"
+                raise at(reference, f"{reference.name} is an {kind} of {whose}: it cannot {what}")
+
     def _elements(self, reference):
         instance = self.instance
         if reference.container is None:
@@ -299,7 +340,10 @@ class _Filler:
                 arguments[effect.name] = transition
             else:
                 name, argument = self._argument(effect)
-                effects.extend(self._elements(effect))
+                elements = self._elements(effect)
+                if elements and isinstance(elements[0], e.Port):
+                    self._check_side(effect, reads=False, what="be set by a reaction")
+                effects.extend(elements)
                 arguments[name] = argument
         return effects, arguments
 
@@ -314,6 +358,9 @@ class _Filler:
                 if name is not None:
                     arguments[name] = argument
                 elements = self._elements(reference)
+                own_source = found is sources and reference.container is None  # may be an output, too
+                if elements and isinstance(elements[0], e.Port) and not own_source:
+                    self._check_side(reference, reads=True, what="be read by a reaction")
                 mutable.extend(port for port in elements if isinstance(port, e.Port) and port.mutable)
                 found.extend(elements)
         effects, more = self._effects(node.effects)
@@ -328,8 +375,9 @@ class _Filler:
         reaction = e.Reaction(self.instance, name, made(node.code, "reaction"), triggers, sources, effects)
         reaction.arguments, reaction.mutable = tuple(arguments.values()), tuple(mutable)
         reaction.mode, reaction.site = mode, node.site
-        if node.late and node.late.code is not None:
-            made(node.late.code, "tardy")  # checked only: no value is tardy
+        if node.late:
+            reaction.tardy = reaction.function if node.late.code is None else made(node.late.code, "tardy")
+            reaction.tardy_limit = self._duration(node.late.limit) if node.late.limit else 0
         if node.deadline:
             handler = made(node.deadline.code, "deadline")
             reaction.deadline = e.Handler(handler, self._duration(node.deadline.limit), node.deadline.site)

@@ -48,7 +48,8 @@ class Names:
         return self.loop.tag()
 
     def tag_start_effective(self):
-        return Tag(self.loop.start, 0)
+        federate = self.loop.federate
+        return (federate and federate.start) or Tag(self.loop.start, 0)
 
     @staticmethod
     def tag_compare(one, other):
@@ -57,7 +58,46 @@ class Names:
     def request_stop(self):
         self.loop.request_stop()
 
-    stop = request_stop
+    def stop(self):
+        self.loop.stop()
+
+    @staticmethod
+    def check_deadline(reactor, invoke_handler=True):
+        """Whether the reaction that runs has missed its deadline by now; if so, its handler runs."""
+        return reactor.check_deadline(invoke_handler)
+
+    @staticmethod
+    def update_deadline(reactor, limit):
+        """Gives the reaction that runs another deadline, for later times too."""
+        reactor.update_deadline(limit)
+
+    @staticmethod
+    def register_user_trace_event(reactor, name):
+        return reactor.register_user_trace_event(name)
+
+    @staticmethod
+    def tracepoint_user_event(reactor, handle):
+        reactor.tracepoint_user_event(handle)
+
+    @staticmethod
+    def tracepoint_user_value(reactor, handle, value):
+        reactor.tracepoint_user_value(handle, value)
+
+    def _federate(self, name):
+        federate = self.loop.federate
+        if federate is None or federate.maxwait is None:
+            raise RuntimeError(f"{name} is for federates with `coordination: decentralized`: this is none")
+        return federate
+
+    def get_fed_maxwait(self):
+        return self._federate("get_fed_maxwait").maxwait
+
+    def set_fed_maxwait(self, wait):
+        if wait < 0:
+            raise ValueError(f"set_fed_maxwait({wait}): a time to wait is 0 or more")
+        federate = self._federate("set_fed_maxwait")
+        federate.maxwait = int(wait)
+        self.loop.maxwait_changed(federate)
 
     def source_directory(self):
         return os.path.dirname(self._file.path)
@@ -65,9 +105,8 @@ class Names:
     def package_directory(self):
         return package_directory(self._file.path)
 
-    @staticmethod
-    def get_federation_id():
-        return f"federation-{os.getpid()}"
+    def get_federation_id(self):
+        return self.loop.federation
 
 
 def namespace(file):
@@ -77,7 +116,8 @@ def namespace(file):
     module.__dict__.update(
         {name: (lambda value, factor=UNITS[unit]: int(value * factor)) for name, unit in _FACTORS.items()},
         lf=lf, sys=sys, os=os, copy=copy, Tag=Tag, FOREVER=FOREVER, NEVER=NEVER, BILLION=10**9, exit=sys.exit,
-        request_stop=lf.request_stop, __file__=file.path,
+        request_stop=lf.request_stop, get_fed_maxwait=lf.get_fed_maxwait, set_fed_maxwait=lf.set_fed_maxwait,
+        instant_t=int, interval_t=int, ReactorBase=LFReactor, __file__=file.path,
     )  # fmt: skip
     return module, lf
 
@@ -88,6 +128,25 @@ class LFReactor:
     _events: tuple[str, ...] = ()
     _lf: Names
     _path: str
+    _deadline: tuple[Any, Any] | None = None  # (Handler, what runs it) of the reaction that runs
+
+    def check_deadline(self, invoke_handler=True):
+        if self._deadline is None:
+            return False
+        deadline, handle = self._deadline
+        loop = self._lf.loop
+        missed = loop.physical() > loop.time + deadline.limit
+        if missed and invoke_handler:
+            handle()
+        return missed
+
+    def update_deadline(self, limit):
+        if limit < 0:
+            raise ValueError(f"update_deadline({limit}): a deadline is 0 or more")
+        if self._deadline is not None:
+            deadline, _ = self._deadline
+            deadline.limit = int(limit)
+            self._lf.loop.deadline_changed(deadline)
 
     def register_user_trace_event(self, name):
         """A handle for an event of the user's own in the trace; never 0."""

@@ -60,7 +60,7 @@ def _expected(error):
 class Code(str):
     """A block of code; `line` and `column` are where its text begins."""
 
-    line = column = 0
+    line = column = 1
 
 
 def _code(token):
@@ -158,7 +158,7 @@ class _ToSyntax(Transformer):
         return _Part("parameters", [child for child in children if child is not None])
 
     def parameter(self, meta, children):
-        name, initial = _known(children)
+        name, initial = (child for child in _known(children) if type(child) is not tuple)
         return self._node(s.Parameter, meta, str(name), initial)
 
     def bases(self, meta, children):
@@ -166,7 +166,7 @@ class _ToSyntax(Transformer):
 
     def mode(self, meta, children):
         initial, name, *members = children
-        return self._node(s.Mode, meta, str(name), initial is not None, self._members(members))
+        return self._node(s.Mode, meta, str(name or ""), initial is not None, self._members(members))
 
     def preamble(self, meta, children):
         return self._node(s.Preamble, meta, _code(children[-1]))
@@ -260,7 +260,7 @@ class _ToSyntax(Transformer):
 
     def reaction(self, meta, children):
         name, triggers, sources, effects, code, *handlers = children
-        parts = triggers or [], sources or [], effects or [], _code(code)
+        parts = triggers or [], sources or [], effects or [], _code(code) if code else Code()
         named = {handler.what: handler.value for handler in handlers}
         return self._node(s.Reaction, meta, name and str(name), *parts, named.get("late"), named.get("deadline"))
 

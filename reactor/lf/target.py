@@ -19,6 +19,7 @@ IGNORED = frozenset(
         "cmake-init-include",
         "compile-definitions",
         "compiler",
+        "comm-type",
         "coordination",
         "coordination-options",
         "DNET",
@@ -45,6 +46,7 @@ IGNORED = frozenset(
     ]
 )
 HONOURED = ("fast", "files", "keepalive", "timeout", "workers")
+ATTRIBUTES = ("fast", "keepalive", "timeout")
 
 
 def settings(file):
@@ -64,6 +66,9 @@ def settings(file):
     found = {
         name: file.properties[name] for name in ("fast", "keepalive", "timeout", "workers") if name in file.properties
     }
+    for main in file.reactors:
+        if main.kinds & {"main", "federated"}:  # "@timeout(1 s)" before it says the same
+            found.update({name: main.attributes[name][0] for name in ATTRIBUTES if main.attributes.get(name)})
     if isinstance(found.get("timeout"), str):
         found["timeout"] = time.parse(found["timeout"])
     return found

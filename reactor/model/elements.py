@@ -23,7 +23,7 @@ class Port:
         value: what was set last; it stays when the port is absent.
         is_present: whether it was set at the current tag.
         set: called with the value by a reaction that has the port as an effect.
-        intended_tag: the tag at which its value should arrive, which is the tag at which it does.
+        intended_tag: the tag at which its value should have arrived: the current one, unless the value is tardy.
         physical_time_of_arrival: when it did arrive.
     """
 
@@ -54,7 +54,7 @@ class Port:
 
     @property
     def intended_tag(self):
-        return self._clock.tag()
+        return self._clock.tardy.get(self) or self._clock.tag()
 
     @property
     def physical_time_of_arrival(self):
@@ -206,6 +206,30 @@ class Handler:
 
 
 @dataclass(eq=False, slots=True)
+class Federate:
+    """A federate of a program: a reactor of the topmost one, with all that it contains. It may leave and join while the program runs.
+
+    Attributes:
+        maxwait: nanoseconds of physical time that it waits for inputs; FOREVER: until it has them; None: coordination is centralised.
+        transient: it may be started again from outside when it has left.
+        present: it takes part now.
+        start: time at which it joined, or None: with the program.
+        leaves: the tag at which it leaves, or None.
+        reached: the last tag at which it ran a reaction.
+    """
+
+    instance: "Instance | None" = None
+    maxwait: int | None = None
+    transient: bool = False
+    present: bool = True
+    start: int | None = None
+    leaves: tuple[int, int] | None = None
+    reached: tuple[int, int] | None = None
+    fire: Callable[[Any], None] | None = None
+    modes: tuple = ()
+
+
+@dataclass(eq=False, slots=True)
 class Reaction:
     """Code of a reactor. `function(object, *arguments)` is called when one of `triggers` is present.
 
@@ -215,6 +239,8 @@ class Reaction:
         effects: Ports, Actions, Transitions and Watchdogs that it may use.
         arguments: what the function gets after the object; Ports and Multiports and what contains them are those of `names`.
         deadline: a Handler or None.
+        tardy: what runs in its place when a value that it reads is tardy, or None; the reaction itself, if that handles it.
+        tardy_limit: nanoseconds of physical time that its inputs are waited for beyond the federate's own `maxwait`.
     """
 
     instance: "Instance"
@@ -226,6 +252,8 @@ class Reaction:
     arguments: tuple = ()
     mode: "Mode | None" = None
     deadline: Handler | None = None
+    tardy: Callable[..., Any] | None = None
+    tardy_limit: int = 0
     site: str = ""
     mutable: tuple = ()
     modes: tuple = ()
@@ -244,6 +272,7 @@ class Connection:
         delay: None: at the same tag. Nanoseconds otherwise, 0 being the next microstep.
         physical: the value gets the tag of the physical clock.
         convert: called with each value; what it returns arrives. None: the value itself.
+        wait: nanoseconds of physical time that its target is waited for beyond the federate's own `maxwait`.
     """
 
     source: Port
@@ -253,7 +282,14 @@ class Connection:
     mode: "Mode | None" = None
     site: str = ""
     convert: Callable[[Any], Any] | None = None
+    wait: int = 0
     modes: tuple = ()
+
+    @property
+    def federate(self):
+        """The Federate that it leads to from another one, or None."""
+        there = self.target.instance.federate
+        return there if there is not self.source.instance.federate else None
 
 
 @dataclass(eq=False, slots=True)
@@ -264,6 +300,7 @@ class Instance:
         make_state: called with the executor before the program starts, where this reactor is placed: makes its state.
         reset_state: called when a mode that it lies in is entered by a reset, with that mode if it is this reactor's own, else None.
         mode: the Mode of `parent` that it lies in.
+        federate: the Federate that it belongs to, or None.
     """
 
     name: str
@@ -282,6 +319,7 @@ class Instance:
     children: list = field(default_factory=list)
     make_state: Callable[[Any], None] | None = None
     reset_state: Callable[[Mode | None], None] | None = None
+    federate: Federate | None = None
 
     @property
     def path(self):

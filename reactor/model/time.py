@@ -28,9 +28,6 @@ class Tag(NamedTuple):
     time: int
     microstep: int = 0
 
-    def __str__(self):
-        return f"({self.time}, {self.microstep})"
-
 
 def nsec(n: float = 1) -> int:
     return int(n)

@@ -13,7 +13,7 @@ class Wiring:
     (in different modes, say) is a root of its own, and its sources pass their values on to it.
 
     Attributes:
-        forwards: {root: [(a root that gets its values at the same tag, what converts them, or None)]}
+        forwards: {root: [(a root that gets its values at the same tag, the connection)]}
         delays: {root: [(connection, root of its target)]} of connections with a delay and physical ones.
         readers: {trigger: reactions that it triggers}, of root Ports, Actions, Timers, Watchdogs and the names of events.
     """
@@ -65,7 +65,7 @@ class Wiring:
                 continue
             for connection in found:
                 if connection.delay is None and not connection.physical:
-                    self.forwards[self.root(connection.source)].append((target, connection.convert))
+                    self.forwards[self.root(connection.source)].append((target, connection))
                 else:
                     self.delays[self.root(connection.source)].append((connection, target))
 

@@ -147,3 +147,59 @@ def test_physical_connections_take_the_time_of_the_clock(tmp_path):
     times = {entry[2]: entry[0] for entry in ran.trace.entries}
     assert 0 < times["main.b.reaction_1"]
     assert times["main.c.reaction_1"] >= 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("reactor A { output o\n  timer o }\nmain reactor { a = new A() }", "3:3", "o is declared already, in line 2"),
+        ("reactor A(n=1) { state n = 2 }\nmain reactor { a = new A() }", "2:18", "n is declared already"),
+        ("main reactor {\n  mode A { }\n  mode B { } }", "3:3", "exactly one mode"),
+        ("reactor A { input i }\nmain reactor { a = new A()\n  reaction(a.i) {= =} }", "4:12", "i is an input of a"),
+        (
+            "reactor A { output o }\nmain reactor { a = new A()\n  timer t reaction(t) -> a.o {= =} }",
+            "4:26",
+            "o is an output of a",
+        ),
+        (
+            "reactor A { output o input i }\nmain reactor { a = new A() b = new A()\n  a.i -> b.i }",
+            "4:3",
+            "cannot start",
+        ),
+        (
+            "reactor A { output o input i }\nmain reactor { a = new A() b = new A()\n  a.o -> b.o }",
+            "4:10",
+            "cannot end",
+        ),
+        (
+            "reactor A { output o input i }\nmain reactor { a = new A() b = new A()\n  a.o -> b.i\n  a.o -> b.i after 0 }",
+            "5:3",
+            "main.b.i is connected already, in line 4",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_shown_with_line_and_caret(text, place, message, tmp_path):
+    path = written(tmp_path, f"target Python\n{text}")
+    with pytest.raises(LFError, match=re.escape(message)) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}:{place}: error: ")
+
+
+def test_properties_may_stand_before_the_main_reactor(tmp_path):
+    _, settings = load(written(tmp_path, "target Python\n@timeout(5 ms)\n@fast(true)\nmain reactor { }"))
+    assert (settings["timeout"], settings["fast"]) == (5 * 10**6, True)
+
+
+def test_a_tag_is_written_as_in_lingua_franca(tmp_path):
+    ran = program(
+        tmp_path,
+        "main reactor { output o reaction(startup) -> o {= o.set(str(Tag(3, 4)) == 'Tag(time=3, microstep=4)') =} }",
+    )
+    ran.run()
+    assert list(ran.trace.lines()) == ["(0, 0) main.reaction_1 o=True"]
+
+
+def test_attributes_of_parameters_and_reactions_without_code_are_read(tmp_path):
+    ran = program(tmp_path, 'reactor A(@label("x") n = 3) { reaction(startup) }\nmain reactor { a = new A(n = None) }')
+    ran.run()
+    assert list(ran.trace.lines()) == ["(0, 0) main.a.reaction_1"]
