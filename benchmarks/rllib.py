@@ -4,7 +4,7 @@ import argparse
 import json
 import statistics
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -30,6 +30,7 @@ class Row:
     figure: str = "seconds"
     rate: bool = False
     required: float | None = None
+    seeds: bool = False  # whether each round has a seed of its own
 
 
 def _algorithm(name, title, figure, required, iterations, rate=False):
@@ -54,7 +55,9 @@ ROWS = {
             3,
         ),
         Row("tuner", "Tune, 20 trivial trials", "tuner", required=6),
+        Row("tuner_ppo", "Tuner with PPO, 2 trials, start to end", "tuned_ppo", required=1.3),
         Row("trainer", "TorchTrainer, 2 workers, start to end", "trainer", required=2),
+        Row("data", "Data: read, map, shuffle and iterate 1 GiB", "data", required=1),
     )
 }
 HEADING = ("row", "Ray", "rayshim", "over Ray", "required", "results")
@@ -69,6 +72,12 @@ def arguments_from(argv):
     parser.add_argument("rows", nargs="*", metavar="ROW", help="names of rows (default: all)")
     parser.add_argument("--quick", action="store_true", help="one run of each side")
     parser.add_argument("--repeats", type=int, metavar="N", help="runs of each side (default 3; with --quick 1)")
+    parser.add_argument(
+        "--seeds",
+        action="store_true",
+        help="each round of ppo, dqn, sac, impala and appo has a seed of its own: 1, 2, ... (default: always 1)",
+    )
+    parser.add_argument("--iterations", type=int, metavar="N", help="of ppo, dqn, sac, impala and appo (default 4)")
     parser.add_argument(
         "--limit",
         type=float,
@@ -92,6 +101,16 @@ def arguments_from(argv):
     return arguments
 
 
+def chosen(row, seeds, iterations):
+    """The row with other arguments for its program, as the options `--seeds` and `--iterations` ask. Only algorithms have such."""
+    if row.script != "algorithm" or row.figure == "first_result":
+        return row
+    arguments = list(row.arguments)
+    if iterations:
+        arguments[arguments.index("--iterations") + 1] = str(iterations)
+    return replace(row, arguments=tuple(arguments), seeds=seeds)
+
+
 def run_row(row, sides, repeats, limit, directory, tell=lambda side: None):
     """{side's name: [run, ...]}. The sides take turns, in the next round the other way round; one that failed is not run again.
 
@@ -102,15 +121,17 @@ def run_row(row, sides, repeats, limit, directory, tell=lambda side: None):
         for side in sides[:: 1 if number % 2 == 0 else -1]:
             tell(side)
             if not any(run["reason"] for run in runs[side.name]):
-                runs[side.name].append(_run(row, side, limit, Path(directory, f"{row.name}-{side.name}-{number}")))
+                path = Path(directory, f"{row.name}-{side.name}-{number}")
+                more = ("--seed", str(number + 1)) if row.seeds else ()
+                runs[side.name].append(_run(row, side, limit, path, more))
     return runs
 
 
-def _run(row, side, limit, path):
+def _run(row, side, limit, path, more=()):
     if missing := side.missing():
         return {"reason": missing}
     printed = path.with_suffix(".stdout")
-    command = ["-W", "ignore", *side.launcher, str(PROGRAMS / f"{row.script}.py"), *row.arguments]
+    command = ["-W", "ignore", *side.launcher, str(PROGRAMS / f"{row.script}.py"), *row.arguments, *more]
     with Child(command, side.process_environment(), path, stdout=printed) as child:
         reason = next(event["reason"] for event in child.events(limit) if event["event"] == "over")
     if reason:
@@ -123,7 +144,7 @@ def summary(row, runs):
     """One row of the table.
 
     `figures` has the median by side, None where a run failed; `ratio` is the ratio of the medians, more than 1 where rayshim is faster;
-    `same` whether all runs of both sides gave the same returns.
+    `same` whether all runs of both sides gave the same returns, those of one seed; `last` has the last return of each run by side.
     """
     figures = {}
     for side, found in runs.items():
@@ -133,7 +154,13 @@ def summary(row, runs):
     ratio = None
     if ray and ours:
         ratio = ours / ray if row.rate else ray / ours
-    returns = [json.dumps(run["returns"]) for found in runs.values() for run in found if not run["reason"]]
+    told = [
+        (number * row.seeds, json.dumps(run["returns"]))
+        for found in runs.values()
+        for number, run in enumerate(found)
+        if not run["reason"]
+    ]
+    last = {side: [run["returns"][-1] for run in found if not run["reason"]] for side, found in runs.items()}
     return {
         "name": row.name,
         "title": row.title,
@@ -141,7 +168,8 @@ def summary(row, runs):
         "required": row.required,
         "figures": figures,
         "ratio": ratio,
-        "same": len(set(returns)) == 1 if len(returns) > 1 else None,
+        "same": len(set(told)) == len({seed for seed, _ in told}) if len(told) > 1 else None,
+        "last": last if row.seeds else None,
         "runs": runs,
         "reasons": [f"{side}: {run['reason']}" for side, found in runs.items() for run in found if run["reason"]],
     }
@@ -161,11 +189,20 @@ def cells(found):
     return [found["title"], *sides, ratio, f"{found['required']:g}", same]
 
 
+def notes(found):
+    """What is told of a row below the table: failures, and the last returns of its seeds."""
+    lines = [f"{found['name']}: {reason}" for reason in found["reasons"]]
+    for side, returns in (found.get("last") or {}).items():
+        listed = ", ".join(report.three_digits(value) if value is not None else "none" for value in returns)
+        lines.append(f"{found['name']}, {side}: last return of each seed {listed}")
+    return lines
+
+
 def markdown(found):
     lines = [f"| {' | '.join(HEADING)} |", "| --- | ---: | ---: | ---: | ---: | --- |"]
     lines += [f"| {' | '.join(cells(row))} |" for row in found["rows"]]
     lines += ["", f"{machine.in_words(found['machine'])}; medians of {found['settings']['repeats']} runs in turns."]
-    lines += [f"- {row['name']}: {reason}" for row in found["rows"] for reason in row["reasons"]]
+    lines += [f"- {line}" for row in found["rows"] for line in notes(row)]
     return "\n".join(lines) + "\n"
 
 
@@ -174,9 +211,14 @@ def main(argv=()):
     console = Console()
     if not console.is_terminal:
         console.width = report.FILE_WIDTH
-    rows = [ROWS[name] for name in dict.fromkeys(arguments.rows or ROWS)]
+    rows = [chosen(ROWS[name], arguments.seeds, arguments.iterations) for name in dict.fromkeys(arguments.rows or ROWS)]
     sides = [SIDES["ray"], SIDES["rayshim"]]
-    settings = {"repeats": arguments.repeats, "limit": arguments.limit}
+    settings = {
+        "repeats": arguments.repeats,
+        "limit": arguments.limit,
+        "seeds": arguments.seeds,
+        "iterations": arguments.iterations,
+    }
     found = {"benchmark": "rllib", "machine": machine.describe(), "settings": settings, "rows": []}
     with contest.shown() as progress, tempfile.TemporaryDirectory(prefix="rayshim-rllib-") as directory:
         bar = progress.add_task("", total=len(rows) * len(sides) * arguments.repeats)
@@ -195,8 +237,8 @@ def main(argv=()):
         table.add_row(*cells(row))
     console.print(table)
     for row in found["rows"]:
-        for reason in row["reasons"]:
-            console.print(f"{row['name']}: {reason}", markup=False, highlight=False)
+        for line in notes(row):
+            console.print(line, markup=False, highlight=False)
     console.print(machine.in_words(found["machine"]), style="dim", highlight=False)
     console.print(f"written: {path}", highlight=False)
     return 1 if any(row["reasons"] for row in found["rows"]) else 0

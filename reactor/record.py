@@ -153,7 +153,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Divergence:
-    """A place where a caller left its recording, and how often."""
+    """A place where a caller left its recording. The new branch is recorded, too: after the first time it is replayed."""
 
     caller: str
     recorded: str  # "step.remote on Env#3", or what else the recording expected there
@@ -161,11 +161,11 @@ class Divergence:
     recorded_site: str = ""
     seen_site: str = ""
     reason: str = ""
-    count: int = 1
+    count: int = 1  # how often the caller took the new branch; each time but the first is a replay
 
     def __str__(self):
         text = f"{self.recorded_site or self.caller} recorded {self.recorded}; {self.seen_site or self.caller} now {self.seen}"
-        return text + (f" ({self.reason})" if self.reason else "") + (f", {self.count} times" if self.count > 1 else "")
+        return text + (f" ({self.reason})" if self.reason else "") + (f", taken {self.count:,} times" if self.count > 1 else "")
 
 
 @dataclass(frozen=True)

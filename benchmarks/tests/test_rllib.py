@@ -21,6 +21,17 @@ def test_a_ratio_above_one_is_rayshim_being_faster_in_times_and_in_rates():
     assert rates["ratio"] == 3.0 and rates["same"] is False
 
 
+def test_with_seeds_runs_of_one_seed_are_compared_and_the_last_returns_are_listed():
+    row = rllib.chosen(rllib.ROWS["ppo"], True, 7)
+    assert row.seeds and row.arguments == ("PPO", "--iterations", "7")
+    first, second = (made(row, 1.0, returns=[number, 20.0 + number])[0] for number in (1, 2))
+    found = rllib.summary(row, {"ray": [first, second], "rayshim": [first, second]})
+    assert found["same"] is True and found["last"] == {"ray": [21.0, 22.0], "rayshim": [21.0, 22.0]}
+    assert rllib.notes(found)[0] == "ppo, ray: last return of each seed 21, 22"
+    assert rllib.summary(row, {"ray": [first, second], "rayshim": [second, first]})["same"] is False
+    assert rllib.chosen(rllib.ROWS["start"], True, 7) == rllib.ROWS["start"]
+
+
 def test_a_failed_run_leaves_its_side_without_a_figure_and_is_told():
     found = rllib.summary(SECONDS, {"ray": [{"reason": "it ended"}], "rayshim": made(SECONDS, 1.0)})
     assert found["ratio"] is None and found["reasons"] == ["ray: it ended"]

@@ -32,7 +32,8 @@ class Report:
         bytes_typed, bytes_pickled: bytes of arguments and results that were copied as raw data, and that were pickled.
         wakes, sleeps: how often a process woke another one, and how often one went to sleep.
         physical_answers: timeouts, kills, cancellations, deaths and calls in arrival order, which time decided and not the program.
-        divergences: the places where the program left a recorded segment, as Divergence objects.
+        divergences: the places where the program left a recorded segment, as Divergence objects. Each is counted once: the new branch is
+            recorded, and replayed when the program takes it again.
         placement: the session's placement, and with `init(placement="auto")` why it was chosen; "" if not known.
         arrivals: calls and places of `wait` served in arrival order although logical order was asked for, [{"what": str, "times": int}].
 
@@ -84,7 +85,7 @@ class Report:
                 f"{c['wakes']:,}, {c['sleeps']:,} ({c['wakes'] / (c['segment_runs'] or 1):.2g} wake-ups per segment)",
             ),
             ("physical answers", f"{c['physical_answers']:,}"),
-            ("divergences", f"{sum(divergence.count for divergence in self.divergences):,}"),
+            ("divergences", f"{len(self.divergences):,}"),
         ]
         rows += [("placement", self.placement)] if self.placement else []
         rows += [("in arrival order", f"{arrival['what']}") for arrival in self.arrivals]

@@ -11,7 +11,8 @@ from functools import cache
 from rayshim.session.version import RAY_VERSION
 
 OVER = "rayshim.over"
-_WHOLE = "rllib tune air train data widgets _common experimental.state core.generated"
+_LIBRARIES = ("rllib", "tune", "air", "train", "data")
+_WHOLE = "widgets _common experimental.state core.generated"
 _PRIVATE = "ray_constants utils dict log accelerators thirdparty event client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils"
 _UTIL = "debug tpu common spark dask serialization_addons"
 _OTHERS = (
@@ -20,6 +21,7 @@ _OTHERS = (
 )
 ALLOWED = frozenset(
     (
+        *_LIBRARIES,
         *_WHOLE.split(),
         *(f"_private.{name}" for name in _PRIVATE.split()),
         *(f"util.{name}" for name in _UTIL.split()),
@@ -46,6 +48,8 @@ def spec(name):
     """
     if not allowed(name) or (root := _root()) is None:
         return None
+    if name in _LIBRARIES and name not in _found:
+        _import_in_zygote(f"ray.{name}")
     _found[name] = True
     from importlib.machinery import ModuleSpec
     from importlib.util import spec_from_file_location
@@ -71,6 +75,15 @@ def new_imports():
     names = list(_found)[_told:]
     _told = len(_found)
     return tuple(f"ray.{name}" for name in names if f"ray.{name}" in sys.modules)
+
+
+def _import_in_zygote(name):
+    """Lets the zygote import a library at the same time as the driver, which begins to: its workers are forked with it, and the first of them
+    need not wait until the zygote has done so after the driver."""
+    session = sys.modules.get("rayshim.session.session")
+    current = session and session.current
+    if current and current.driver and current.control and current.settings.get("zygote_alias"):
+        current.control.tell("preload", (name,))
 
 
 _found = {}  # modules that were looked for in this process and in the zygote, in that order

@@ -123,6 +123,25 @@ def test_workers_begin_with_the_modules_of_the_libraries_that_the_driver_has_imp
     assert run(PRELOADED, tmp_path) == "[True, False, False]\n[True, True, False]\n"
 
 
+AT_ONCE = """
+import sys
+import ray
+
+@ray.remote
+def has(name):
+    return name in sys.modules
+
+if __name__ == "__main__":
+    ray.init(num_cpus=1)
+    import ray.air
+    print(ray.get(has.remote("ray.air")))
+"""
+
+
+def test_the_zygote_imports_a_library_as_soon_as_the_driver_does(tmp_path):
+    assert run(AT_ONCE, tmp_path) == "True\n"
+
+
 PPO = """
 import sys
 import ray

@@ -53,7 +53,7 @@ def test_prints_as_a_short_table():
     assert lines[2].split() == ["replayed", "18", "(90.0%)"]
     assert (
         lines[-1]
-        == "  t.py:41 recorded step.remote on Env#3; t.py:47 now learn.remote on Learner (other actor), 3 times"
+        == "  t.py:41 recorded step.remote on Env#3; t.py:47 now learn.remote on Learner (other actor), taken 3 times"
     )
 
 

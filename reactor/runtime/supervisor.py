@@ -212,6 +212,10 @@ class Supervisor(Requests, Deaths):
         if reply is not None:
             _core.reply(reply, (True, None))
 
+    def on_preload(self, names):
+        """Imports modules for all workers to come."""
+        preload(names)
+
     def _end_actor(self, actor):
         if actor.worker.hosted is None:
             os.kill(actor.worker.pid, signal.SIGKILL)
