@@ -46,9 +46,4 @@ def test_tests_named_in_the_rows_exist(rows):
 def test_names_that_frameworks_use_are_all_here():
     from compat_tests.coverage import frameworks
 
-    lacking = {name for name in frameworks.read_list() if frameworks.in_ray(name) and frameworks.resolve("rayshim", name)[1]}
-    assert not [name for name in lacking if not name.startswith(KNOWN)]
-
-
-#: Parts of Ray's cluster, and a package that Ray brings along and that has to be installed here.
-KNOWN = ("ray._private.runtime_env.nsight", "ray._private.runtime_env.packaging", "ray._private.thirdparty.pynvml", "ray.scripts", "ray.job_submission")
+    assert not [name for name in frameworks.read_list() if frameworks.in_ray(name) and frameworks.resolve("rayshim", name)[1]]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 LIST = Path(__file__).with_name("frameworks.txt")
 #: What is not of Ray's core: its libraries, and a cluster's own parts.
-OUTSIDE = ("ray.data", "ray.train", "ray.tune", "ray.serve", "ray.rllib", "ray.air", "ray.llm", "ray.workflow", "ray.autoscaler", "ray.dashboard")
+OUTSIDE = ("ray.data", "ray.train", "ray.tune", "ray.serve", "ray.rllib", "ray.air", "ray.llm", "ray.workflow", "ray.autoscaler")
 
 
 def used(text):
@@ -53,7 +53,7 @@ def resolve(package, name):
     thing = importlib.import_module(package)
     while parts and isinstance(thing, types.ModuleType):
         try:
-            thing = importlib.import_module(f"{done}.{parts[0]}")
+            thing = _module(done, parts[0])
         except ImportError:
             break
         done = f"{done}.{parts.pop(0)}"
@@ -64,6 +64,16 @@ def resolve(package, name):
             break
         parts.pop(0)
     return thing, parts
+
+
+def _module(package, name):
+    """The module of that name in `package`. Those that stand for internals of Ray lie in rayshim.over, where `import ray.x` finds them, too."""
+    try:
+        return importlib.import_module(f"{package}.{name}")
+    except ImportError:
+        if not package.startswith("rayshim"):
+            raise
+        return importlib.import_module(f"rayshim.over{package.removeprefix('rayshim')}.{name}")
 
 
 def in_ray(name):

@@ -72,13 +72,8 @@ REASONS = {
     "ray.util.common*": "constants",
 }
 
-#: Why rayshim lacks a name that frameworks use; test_coverage.py knows the same.
-OF_FRAMEWORKS = {
-    "ray._private.runtime_env.nsight*": "its file is patched for nsys; the option `nsight` of a runtime environment is accepted and has no effect",
-    "ray._private.runtime_env.packaging": "uploads packages to the cluster's nodes; there is one machine",
-    "ray._private.thirdparty.pynvml*": "there as soon as nvidia-ml-py is installed",
-    "ray.scripts.scripts.memory_summary": "the table of Ray's object store; `rayshim.report()` has rayshim's",
-}
+#: Why rayshim lacks a name that frameworks use.
+OF_FRAMEWORKS = {}
 
 
 def of_frameworks(name):

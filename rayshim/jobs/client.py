@@ -178,6 +178,11 @@ class JobSubmissionClient:
         return text
 
 
+def server_address(address=None):
+    """The URL of the server of jobs at `address`; as on Ray, RAY_API_SERVER_ADDRESS and RAY_ADDRESS go before it. ConnectionError: there is none."""
+    return _found(os.environ.get("RAY_API_SERVER_ADDRESS") or os.environ.get("RAY_ADDRESS") or address)[0]
+
+
 def _found(address):
     """(URL of the server, its token or None)"""
     address = address or os.environ.get("RAY_API_SERVER_ADDRESS") or os.environ.get("RAY_ADDRESS") or "auto"

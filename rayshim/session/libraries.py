@@ -38,7 +38,7 @@ def allowed(name):
 
 def preferred(name):
     """Whether the package's module is taken even where rayshim has one of that name, with fewer names in it."""
-    return name.startswith("_private.accelerators")
+    return name.startswith(("_private.accelerators", "_private.thirdparty"))
 
 
 def spec(name):

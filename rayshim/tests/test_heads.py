@@ -478,3 +478,14 @@ def test_an_ordinary_session_looks_for_heads_in_no_time(head):
     for _ in range(100):
         assert heads.running() == []
     assert (time.perf_counter() - begun) / 100 < 0.002
+
+
+def test_the_address_of_the_server_of_jobs_is_told(head, monkeypatch):
+    from rayshim.over.dashboard.utils import get_address_for_submission_client
+
+    with pytest.raises(ConnectionError, match="`rayshim start --head` starts one"):
+        get_address_for_submission_client()
+    facts = head.start()
+    assert get_address_for_submission_client() == f"http://{facts['dashboard']}"
+    monkeypatch.setenv("RAY_ADDRESS", facts["address"])
+    assert get_address_for_submission_client("127.0.0.1:1") == f"http://{facts['dashboard']}"

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 LAYERS = (
     ("rayshim",),  # the modules under Ray's own names, which hand on
     ("rayshim.cli",),
-    ("rayshim._private", "rayshim.internal", "rayshim.over"),
+    ("rayshim._private", "rayshim.internal", "rayshim.over", "rayshim.scripts"),
     ("rayshim.util", "rayshim.dag", "rayshim.experimental", "rayshim.jobs"),
     ("rayshim.api",),
     ("rayshim.worker",),

@@ -1,3 +1,10 @@
-"""`ray._private.thirdparty.pynvml`: the package pynvml, which Ray brings along and which has to be installed here (nvidia-ml-py)."""
+"""`ray._private.thirdparty.pynvml`: NVIDIA's Python interface to its management library (NVML), which Ray brings along.
 
-from pynvml import *  # noqa: F403
+The whole of it where the package nvidia-ml-py is installed. Without it, the functions that frameworks use to look at the machine's GPUs: number,
+name, UUID and memory. They call libnvidia-ml.so.1, which comes with NVIDIA's driver.
+"""
+
+try:
+    from pynvml import *  # noqa: F403
+except ImportError:
+    from rayshim._private.thirdparty.nvml import *  # noqa: F403
