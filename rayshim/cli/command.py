@@ -276,7 +276,9 @@ def _run_parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--explain", action="store_true", help="print at the end how many calls were recorded and replayed, what bounds the program, and what would make it faster"
+        "--explain",
+        action="store_true",
+        help="print at the end how many calls were recorded and replayed, what bounds the program, and what would make it faster",
     )
     parser.add_argument(
         "--graph", metavar="PATH", help="write the graph of the recorded calls to PATH at the end (HTML)"
