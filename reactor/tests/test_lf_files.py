@@ -55,7 +55,7 @@ def test_a_mistake_is_shown_with_line_and_caret(text, place, message, tmp_path):
 
 
 def test_a_file_without_a_main_reactor_is_told(tmp_path):
-    with pytest.raises(LFError, match="there is no main reactor"):
+    with pytest.raises(LFError, match="no main reactor"):
         load(written(tmp_path, "target Python\nreactor A { }"))
 
 
