@@ -219,7 +219,7 @@ def stop(argv):
                 _signal(facts["pid"], signal.SIGKILL)
         if time.monotonic() > deadline + 10:
             print(
-                f"rayshim stop: {len(found)} sessions do not end: pids {', '.join(str(p) for p in pids if _lives(p))}",
+                f"rayshim stop: {len(found)} sessions have not ended: pids {', '.join(str(p) for p in pids if _lives(p))}",
                 file=sys.stderr,
             )
             return 1

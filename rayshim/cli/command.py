@@ -56,8 +56,8 @@ def _as_ray(argv):
     if argv[:1] and argv[0] in _RAYS:
         return main(argv[:1] if argv[0] in _LOOKING else argv)
     print(
-        f"ray {' '.join(argv[:1])}: rayshim stands in for Ray here, and has of its commands {', '.join(_RAYS)}. "
-        "Outside of `python -m rayshim` the command `ray` is real Ray's",
+        f"ray {' '.join(argv[:1])}: under `python -m rayshim` the command `ray` is rayshim, which has only these commands: {', '.join(_RAYS)}. "
+        "In a shell outside it, `ray` is real Ray",
         file=sys.stderr,
     )
     return 2
@@ -168,10 +168,10 @@ def _compare(argv):
 
 def _look(command, argv):
     """Runs `status`, `stack` or `memory`. Returns the exit status: 1 if no session is running."""
-    _looking_parser(command).parse_args(argv)
-    from rayshim.cli import looking
+    _session_parser(command).parse_args(argv)
+    from rayshim.cli import session_state
 
-    return getattr(looking, command)(sys.stdout)
+    return getattr(session_state, command)(sys.stdout)
 
 
 def _observe(wanted):
@@ -245,7 +245,7 @@ _ABOUT = {
 }
 
 
-def _looking_parser(command):
+def _session_parser(command):
     import argparse
 
     description, example = _ABOUT[command]

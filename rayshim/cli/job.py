@@ -33,7 +33,7 @@ def _submit(wanted):
 
     command = wanted.entrypoint[1:] if wanted.entrypoint[:1] == ["--"] else wanted.entrypoint
     if not command:
-        raise ValueError("which command? Give it after --, as in `rayshim job submit -- python train.py`")
+        raise ValueError("no command given: pass it after --, as in `rayshim job submit -- python train.py`")
     client = _client(wanted)
     job = client.submit_job(
         entrypoint=shlex.join(command),

@@ -18,7 +18,7 @@ _last = {}  # waiter -> the cycle that its last checks found, once for each chec
 _before = None  # the handler of SIGUSR1 before ours
 
 
-def stuck(me):
+def find(me):
     """Hook of the core while call `me` (see `_core.waits`) waits: the exception to raise there if the wait can never end, else None.
 
     A cycle counts when two checks in a row find the same one. Then the call with the highest number raises.

@@ -53,7 +53,7 @@ class Inline(Placement):
         return {"inline": True}
 
     def begin(self):
-        _core.set_hook("anew", self._restart)
+        _core.set_hook("restart", self._restart)
         _core.set_hook("exit_kind", worker.exit_kind)
         states = self._states = ActorStates(_core.DRIVER)
 

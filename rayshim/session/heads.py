@@ -37,7 +37,9 @@ def listen(directory=None):
             continue
         listener.listen(64)
         return listener
-    raise RaySystemError(f"{MOST} heads run already. `rayshim stop` ends them")
+    raise RaySystemError(
+        f"{MOST} sessions of `rayshim start --head` are running, and no more are possible. `rayshim stop` ends them"
+    )
 
 
 def any_runs(directory=None):

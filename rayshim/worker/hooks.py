@@ -55,7 +55,7 @@ def install(settings, role):
         ("cancelled", cancelled),
         ("relaxed", order.relaxed),
         ("lost", failures.lost),
-        ("stuck", deadlock.stuck),
+        ("find_deadlock", deadlock.find),
     ):
         _core.set_hook(name, hook)
     if role == "zygote":

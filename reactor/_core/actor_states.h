@@ -30,7 +30,7 @@ class ActorStates {
   ActorStates& operator=(const ActorStates&) = delete;
   void enter(uint32_t actor);  // it draws from now on
   void forget(uint32_t actor);
-  void renew(uint32_t actor);  // it is made anew: its variables are
+  void renew(uint32_t actor);  // it is restarted: so are its variables
   uint32_t current() const { return current_; }
   void add(uint8_t* at, size_t size) { places_.push_back({at, size}); }
   void always_call(bool on) { always_ = on; }

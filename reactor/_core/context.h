@@ -12,7 +12,7 @@
 #include "channel.h"
 #include "hooks.h"
 #include "order.h"
-#include "lending.h"
+#include "lent_cpus.h"
 #include "recorder.h"
 #include "title.h"
 

@@ -1,7 +1,7 @@
 // What an encoder has collected, written where it is to be.
 #include "array_memory.h"
 #include "recorder.h"
-#include "moving.h"
+#include "spill_mover.h"
 #include "spill.h"
 
 namespace reactor {

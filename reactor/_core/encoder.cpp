@@ -2,7 +2,7 @@
 #include "actor_states.h"
 #include "array_memory.h"
 #include "recorder.h"
-#include "moving.h"
+#include "spill_mover.h"
 #include "spill.h"
 
 namespace reactor {

@@ -23,7 +23,7 @@
        "(exception, 0) -> ExitReason or 0: goes on as an error; (None, reason): the process "                                           \
        "ends, so this flushes and does not return")                                                                                     \
   HOOK(cancelled, Run, (uint64_t, bool), "(uid of the result, children too): a call that was handed on is to be interrupted")           \
-  HOOK(anew, Run, (uint32_t, ExitReason),                                                                                               \
+  HOOK(restart, Run, (uint32_t, ExitReason),                                                                                            \
        "(actor number, reason) -> why its call has no result if the actor was restarted, else None; "                                   \
        "inline placement")                                                                                                              \
   HOOK(store_full, Run, (int64_t, int64_t, int64_t, bool), "(bytes wanted, bytes used, limit, the disk is full too) -> exception")      \
@@ -50,7 +50,7 @@
   HOOK(task_random, Run, (Owned), "(tag) before a task runs, (None) after: its random state")                                           \
   HOOK(crowded, Run, (), "(): in the supervisor, the socket of its control messages is full, and it wants to send itself one")          \
   HOOK(lost, Run, (State, Owned), "(state, value): as error; nobody has seen this failure, and nobody can ask for it any more")         \
-  HOOK(stuck, Run, (uint32_t), "(this process): it has waited for a while -> exception to raise, or None")                              \
+  HOOK(find_deadlock, Run, (uint32_t), "(this call): it has waited for a while -> exception to raise, or None")                         \
   HOOK(relaxed, Run, (uint32_t, uint32_t, uint32_t, const char*, Owned, Outcome),                                                       \
        "(actor, method, caller, its call's name or None, [(holder, name or None)], Outcome), Party each: see patience.h")               \
   HOOK(switched, Run, (uint32_t, int64_t), "(actor left, actor entered), see ActorStates")                                              \
@@ -98,7 +98,7 @@ template <class... Args> class Hook : public AnyHook {
     PyObject* borrowed[sizeof...(Args) + 1] = {};  // the first place is for the callee's own use
     for (size_t i = 1; i <= sizeof...(Args); ++i)
       if (!(borrowed[i] = owned[i].get())) return Owned();
-    Owned function = Owned::share(function_);  // it may be set anew meanwhile
+    Owned function = Owned::share(function_);  // it may be replaced meanwhile
     return Owned(PyObject_Vectorcall(function.get(), borrowed + 1, sizeof...(Args) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
   }
   // Calls it if it is set. What it raises goes to stderr.

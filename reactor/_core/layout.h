@@ -97,7 +97,7 @@ struct alignas(64) Proc {
   atomic<uint32_t> loop_idle;  // they are an event loop's, and it waits, with no time set, to be told something
   atomic<uint32_t> waits;      // entries of the next from here on have never been used
   Wanted wants[kWants];
-  atomic<uint64_t> running_class;  // of the task that a task worker runs, 0 for none (lending.h)
+  atomic<uint64_t> running_class;  // of the task that a task worker runs, 0 for none (lent_cpus.h)
   atomic<uint64_t> cancel;     // uid of the running call's result that is to be interrupted
   atomic<uint32_t> cancel_children;  // and the tasks that it started with it
   atomic<Off> cancels;         // list of CancelNote: calls handed to threads or an event loop that are to be interrupted
@@ -291,9 +291,9 @@ struct alignas(64) Inbox {
   atomic<uint32_t> proc;  // slot of the serving process, kNoProc until it starts
   atomic<InboxState> state;
   atomic<Off> reason;  // Object that tells why it died; set before state becomes Dead
-  atomic<Off> creation;  // the constructor call (a Message), kept for as long as the actor may be made anew; else 0
+  atomic<Off> creation;  // the constructor call (a Message), stored while the actor may be restarted; else 0
   atomic<uint32_t> order;  // OrderFlag
-  uint32_t restarts;  // the actor may be made anew when its process died (restarts.cpp)
+  uint32_t restarts;  // whether the actor may be restarted when its process has died (restarts.cpp)
   uint32_t actor;  // its number, as in ActorBody
 };
 

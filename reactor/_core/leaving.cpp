@@ -41,10 +41,10 @@ void forget_instance(uint32_t actor) {
 }
 
 bool restarted(uint32_t actor, ExitReason why, Off& reason) {
-  Owned told = hooks.anew ? hooks.anew(actor, why) : Owned();
+  Owned told = hooks.restart ? hooks.restart(actor, why) : Owned();
   Owned ref(told && told.get() != Py_None ? put_value(told.get()) : nullptr);
   told.reset();
-  if (PyErr_Occurred()) hooks.anew.complain();
+  if (PyErr_Occurred()) hooks.restart.complain();
   if (!ref) return false;
   reason = ctx->heap->off(reinterpret_cast<PyRef*>(ref.get())->object);
   take_hold(ctx->heap->at<Object>(reason));

@@ -218,7 +218,7 @@ bool all_sleep(Heap* h, uint32_t me, bool loops) {
   Header* hdr = h->header;
   std::atomic_thread_fence(memory_order_seq_cst);
   if (hdr->spawn_asked.load() || !supervisor_sleeps(h)) return false;
-  // A task that waits only because too many of its like wait already is let in after a time (lending.h).
+  // A task that waits only because too many of its like wait already is let in after a time (lent_cpus.h).
   for (Off off = hdr->lenders.load() > 0 ? hdr->queues.load(memory_order_acquire) : 0; off;) {
     auto* q = h->at<TaskQueue>(off);
     if (has_task(h, q) && can_take(hdr, q->demand)) return false;

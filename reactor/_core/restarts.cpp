@@ -1,4 +1,4 @@
-// An actor whose process died: what becomes of its calls, and how it is made anew.
+// An actor whose process died: what becomes of its calls, and how it is restarted.
 //
 // Every call that the dead process had not finished is in exactly one of these places, or in the first two at once (aside.h):
 //
@@ -6,8 +6,8 @@
 //   b  in a block that the journal names (Entry::Call): it may be run again, or waited for its arguments; begun or not
 //   c  in the journal alone, by its results (Entry::Run): begun, and not to be run again
 //
-// First the records of (a) that are in (b) too are taken out of their channels: a call counts once. Then, if the actor is made
-// anew, the calls with retries left stay: those of (a) where they are, those of (b) in a new channel of the supervisor's, with
+// First the records of (a) that are in (b) too are taken out of their channels: a call counts once. Then, if the actor is
+// restarted, the calls with retries left stay: those of (a) where they are, those of (b) in a new channel of the supervisor's, with
 // their times. They are older than what their callers have in channels, and the new process takes the oldest first, so each
 // caller's calls keep their order. The constructor call goes first of all, out of the copy that the inbox keeps. All others fail:
 // The rule for a call that may be run once at most, because its caller cannot know whether the dead actor had begun it. A call sent after this
@@ -113,10 +113,10 @@ bool DeadCalls::any_left() const {
   return any;
 }
 
-void DeadCalls::settle(bool anew, Off reason, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed) {
+void DeadCalls::settle(bool restart, Off reason, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed) {
   Again again(inbox_);
   Off creation = inbox_->creation.load(memory_order_acquire);
-  if (anew && creation) create_again(again, creation);
+  if (restart && creation) create_again(again, creation);
   for (Off off : kept_) {
     Message* m = at(off);
     auto* first = ctx->heap->at<Object>(m->result);
@@ -130,7 +130,7 @@ void DeadCalls::settle(bool anew, Off reason, std::unordered_set<Off>& failed, s
       drop_hold(ctx->local, ctx->heap->at<Object>(link));
     }
     const bool done = any_done(m);
-    bool run = anew && m->retries > 0 && !cancelled && !done;
+    bool run = restart && m->retries > 0 && !cancelled && !done;
     for (uint32_t i = 0; i < m->results; ++i) {
       auto* o = ctx->heap->at<Object>(m->result_at(i));
       settle_stored(o, done && !(m->flags & kStreaming), freed);
@@ -147,7 +147,7 @@ void DeadCalls::settle(bool anew, Off reason, std::unordered_set<Off>& failed, s
     }
     ctx->local.alloc.free(off);
   }
-  if (!anew) return;
+  if (!restart) return;
   each_call(inbox_, [&](Message* m) {
     if (m->kind == MessageKind::Create || m->retries > 0) return;
     fail_results(m, reason, &failed);

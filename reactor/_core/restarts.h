@@ -1,4 +1,4 @@
-// What becomes of a dead actor's calls, and how it is made anew (restarts.cpp).
+// What becomes of a dead actor's calls, and how it is restarted (restarts.cpp).
 #pragma once
 #include <memory>
 #include <unordered_set>
@@ -10,17 +10,17 @@ namespace reactor {
 class DeadCalls {
  public:
   DeadCalls(Inbox* in, const std::vector<Off>& kept, std::unordered_set<Off>& failed);
-  bool any_left() const;  // whether a process made anew would have anything to do
-  // Those that may not be run again end with `reason`; without `anew`, all that had left their channels. The results settled, or
+  bool any_left() const;  // whether a restarted actor would have anything to do
+  // Those that may not be run again end with `reason`; without `restart`, all that had left their channels. The results settled, or
   // to be settled by the next process, are added to `failed`, the blocks of values freed to `freed`.
-  void settle(bool anew, Off reason, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed);
+  void settle(bool restart, Off reason, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed);
 
  private:
   Inbox* inbox_;
   std::vector<Off> kept_;
 };
 
-void forget_creation(Inbox* in);  // the actor will not be made anew
+void forget_creation(Inbox* in);  // the actor will not be restarted
 
 // Of supervisor.cpp: a result that a dead process was to give.
 void fail_results(Message* m, Off reason, std::unordered_set<Off>* failed);

@@ -1,7 +1,7 @@
 #include "spill.h"
 #include "calls.h"
 #include <cstdlib>
-#include "moving.h"
+#include "spill_mover.h"
 
 namespace reactor {
 namespace {

@@ -13,11 +13,11 @@ struct DeadActor {
   uint32_t place;
 };
 
-// With one hold, the caller's. `restarts`: it may be made anew; `physical`: it runs several calls at a time.
+// With one hold, the caller's. `restarts`: it may be restarted; `physical`: it runs several calls at a time.
 Object* new_actor(Local& l, bool restarts, bool physical);
 void actor_unheld(Local& l, Object* actor);
 uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting);  // slot of a Starting process; kNoProc when all are taken
-// Settles all that a dead process leaves. `unavailable`: its actor may be made anew, and calls that cannot wait for that end with
+// Settles all that a dead process leaves. `unavailable`: its actor may be restarted, and calls that cannot wait for that end with
 // this reason instead. Returns whether there is a new process to be started for it.
 bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<DeadActor>& hosted);
 // Tells a packed worker to host an actor of these facts at a place of its own; or, without them, to let it go because of what its

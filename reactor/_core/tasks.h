@@ -29,7 +29,7 @@ struct alignas(64) TaskQueue {
   uint32_t demand;
   atomic<Off> current;      // ring the consumers look at first
   Off write;                // producer's ring
-  // of tasks that may not start yet, see lending.h
+  // of tasks that may not start yet, see lent_cpus.h
   atomic<uint64_t> held_class;
   atomic<uint64_t> held_until;
   atomic<uint32_t> held_times;

@@ -86,13 +86,13 @@ class Lend {
 class Told {
  public:
   // False: a Python error is set, it cannot.
-  bool stuck(PyRef** refs, Py_ssize_t n) {
+  bool check_deadlock(PyRef** refs, Py_ssize_t n) {
     take_back();
     for (Py_ssize_t i = 0; i < n && used_.size() < kMost; ++i)
       if (!is_done(refs[i]->object) && !tell(refs[i]->object)) break;
-    if (!hooks.stuck) return true;
-    Owned error = hooks.stuck(mark_);
-    if (!error) hooks.stuck.complain();
+    if (!hooks.find_deadlock) return true;
+    Owned error = hooks.find_deadlock(mark_);
+    if (!error) hooks.find_deadlock.complain();
     const bool raise = error && error.get() != Py_None;
     if (raise) set_error(error.get());
     return !raise;
@@ -287,7 +287,7 @@ int GroupWait::after_sleep(int woken, const Lend& lend, const Away& turn, Told& 
   for (Py_ssize_t i = 0; i < n_; ++i) done += is_done(refs_[i]->object);
   if (done >= need_) return 0;
   if (deadline_ != UINT64_MAX && now_ns() >= deadline_) return ETIMEDOUT;
-  if ((seat_.proc() || turn.is_away()) && need_ == n_ && !told.stuck(refs_, n_)) return -1;
+  if ((seat_.proc() || turn.is_away()) && need_ == n_ && !told.check_deadlock(refs_, n_)) return -1;
   return kGoOn;
 }
 

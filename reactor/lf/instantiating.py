@@ -27,7 +27,9 @@ def load(path):
     settings = target.settings(files.main)
     mains = [reactor for reactor in files.main.reactors if reactor.kinds & {"main", "federated"}]
     if not mains:
-        raise LFError("there is no main reactor and no federated reactor: nothing to run", files.main.path)
+        raise LFError(
+            "this file has no main reactor and no federated reactor, so there is nothing to run", files.main.path
+        )
     builder = _Builder(files)
     builder.run_preambles()
     top = builder.instance(mains[0], mains[0].name or builder.module.__name__, None, None, {}, mains[0])
@@ -174,7 +176,7 @@ class _Filler:
     def _duration(self, expression):
         value = self._value(expression)
         if not isinstance(value, int):
-            raise at(expression, f"{value!r} is no time value: write a number and a unit")
+            raise at(expression, f"{value!r} is not a time value: write a number and a unit")
         return value
 
     def _width(self, width):

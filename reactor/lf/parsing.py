@@ -44,7 +44,7 @@ def parse(path, text):
         character = getattr(error, "char", None)
         what = repr(str(found)) if found else repr(character) if character else "the end of the file"
         wanted = ", ".join(sorted(_expected(error)))
-        raise LFError(f"unexpected {what}; here may stand {wanted}", path, text, error.line, error.column) from None
+        raise LFError(f"unexpected {what}; expected {wanted}", path, text, error.line, error.column) from None
     _ToSyntax(file).transform(tree)
     return file
 

@@ -235,7 +235,7 @@ class Reactor:
             sources *= len(targets)
         if len(sources) != len(targets):
             raise GraphError(
-                f"Connection ({site}) has {len(sources)} sources and {len(targets)} targets: make them as many"
+                f"Connection ({site}) has {len(sources)} sources and {len(targets)} targets: connect equal numbers of both"
             )
         where = self._instance.modes[mode.name] if isinstance(mode, Mode) else mode and mode.mode
         for one, other in zip(sources, targets):

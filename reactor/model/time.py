@@ -61,7 +61,7 @@ def parse(text):
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz").strip()
     unit = text[len(text.rstrip("abcdefghijklmnopqrstuvwxyz")) :]
     if unit not in UNITS and not (unit == "" and number.strip("0.") == ""):
-        raise ValueError(f"{text!r} is no time value: write a number and a unit, one of {', '.join(UNITS)}")
+        raise ValueError(f"{text!r} is not a time value: write a number and a unit, one of {', '.join(UNITS)}")
     return round(float(number) * UNITS.get(unit, 1))
 
 

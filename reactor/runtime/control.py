@@ -29,7 +29,7 @@ class Sender:
         error = _core.send_message(self._socket.fileno(), data)
         if error:
             raise RuntimeError(
-                f"{request}: the runtime's processes are gone ({os.strerror(error)}). Call shutdown() and init() to go on"
+                f"{request}: the processes of the session have ended ({os.strerror(error)}). Call shutdown(), then init() for a new session"
             )
 
     def ask(self, request, *arguments, timeout=None):

@@ -22,7 +22,7 @@ def written(folder, text, name="main.lf"):
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("target Python\nmain reactor {\n  timer 5\n}", "3:9", "unexpected '5'; here may stand id"),
+        ("target Python\nmain reactor {\n  timer 5\n}", "3:9", "unexpected '5'; expected id"),
         ("target Python\nmain reactor {\n  a = new Gone()\n}", "3:3", "no reactor Gone is declared or imported here"),
         ("target Python\nmain reactor {\n  a.x -> b.y\n}", "3:3", "there is no reactor a"),
         (
@@ -55,7 +55,7 @@ def test_a_mistake_is_shown_with_line_and_caret(text, place, message, tmp_path):
 
 
 def test_a_file_without_a_main_reactor_is_told(tmp_path):
-    with pytest.raises(LFError, match="there is no main reactor"):
+    with pytest.raises(LFError, match="no main reactor"):
         load(written(tmp_path, "target Python\nreactor A { }"))
 
 

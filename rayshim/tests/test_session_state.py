@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import rayshim
-from rayshim.cli import looking, running
+from rayshim.cli import running, session_state
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def worker():
 def told(command):
     """What the command prints of this process's session."""
     out = io.StringIO()
-    assert getattr(looking, command)(out) == 0
+    assert getattr(session_state, command)(out) == 0
     parts = ("\n" + out.getvalue()).split("\ndriver ")
     (mine,) = [part for part in parts if part.startswith(f"{os.getpid()} ")]
     return mine
