@@ -44,7 +44,7 @@ def failure(error, what, is_argument):
 
     if isinstance(error, KeyboardInterrupt):  # of the call itself or of its cancellation; Ray does not distinguish them
         error = exceptions.TaskCancelledError(RuntimeContext()._task_id()).with_traceback(error.__traceback__)
-    name, actor_repr, actor = _name_of(what)
+    name, actor_repr, actor = _name_of(what, error)
     made = exceptions.make_task_error(
         name,
         error,
@@ -58,7 +58,7 @@ def failure(error, what, is_argument):
     return made.to_bytes()
 
 
-def _name_of(what):
+def _name_of(what, error):
     instance = getattr(what, "__self__", None)
     method = getattr(what, "__name__", "__init__")
     s = session.current
@@ -66,10 +66,24 @@ def _name_of(what):
     if not number:
         return method, None, None
     facts = s.placement.facts(number)
-    who = (
-        object.__repr__(instance) if instance is None or type(instance).__repr__ is object.__repr__ else repr(instance)
-    )
+    if instance is None:
+        who = _half_made(error, facts["class_name"])
+    else:
+        who = object.__repr__(instance) if type(instance).__repr__ is object.__repr__ else repr(instance)
     return f"{facts['class_name']}.{method}", who, actor_id(number).hex()
+
+
+def _half_made(error, class_name):
+    """The plain repr of the instance whose constructor raised, found in the traceback; None if the constructor had not begun."""
+    step = error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if code.co_name == "__init__" and code.co_argcount:
+            instance = step.tb_frame.f_locals.get(code.co_varnames[0])
+            if type(instance).__name__ == class_name:
+                return object.__repr__(instance)
+        step = step.tb_next
+    return None
 
 
 def error(state, value, ref):

@@ -1,0 +1,40 @@
+"""What the error of a constructor says."""
+
+import pytest
+
+
+def test_it_shows_the_instance_and_the_line(ray):
+    @ray.remote
+    class Broken:
+        def __init__(self):
+            raise ValueError("found no file")
+
+        def ping(self):
+            return "pong"
+
+    actor = Broken.remote()
+    with pytest.raises(ray.exceptions.ActorDiedError) as caught:
+        ray.get(actor.ping.remote(), timeout=30)
+    text = str(caught.value)
+    assert "because of an error raised in its creation task" in text and "ValueError: found no file" in text
+    assert "Broken object at 0x" in text and "NoneType" not in text
+    assert 'raise ValueError("found no file")' in text
+
+
+def test_it_shows_no_instance_of_another_class(ray):
+    class Part:
+        def __init__(self):
+            raise KeyError("part")
+
+    @ray.remote
+    class Whole:
+        def __init__(self):
+            self.part = Part()
+
+        def ping(self):
+            return "pong"
+
+    actor = Whole.remote()
+    with pytest.raises(ray.exceptions.ActorDiedError) as caught:
+        ray.get(actor.ping.remote(), timeout=30)
+    assert "Whole object at 0x" in str(caught.value) and "Part object at 0x" not in str(caught.value)
