@@ -77,7 +77,9 @@ def test_the_object_store_is_described():
         kept += [ray.put(np.ones(1_000_000)) for _ in range(10)]
         stats = internal_api.get_memory_info_reply().store_stats
         assert stats.spilled_bytes_total >= 8_000_000
-        assert f"Spilled {stats.spilled_bytes_total >> 20} MiB, {stats.spilled_objects_total} objects" in memory_summary()
+        assert (
+            f"Spilled {stats.spilled_bytes_total >> 20} MiB, {stats.spilled_objects_total} objects" in memory_summary()
+        )
         del kept
     finally:
         ray.shutdown()
