@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from reactor import _core
@@ -104,7 +105,14 @@ class ActorClass(Generic[T]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "_cls" not in self.__dict__:
             raise AttributeError(name)
-        return getattr(self._cls, name)  # class attributes, static and class methods work as on the class itself
+        value = getattr(self._cls, name)  # class attributes, static and class methods work as on the class itself
+        if isinstance(value, FunctionType) and value is next(
+            (c.__dict__[name] for c in self._cls.__mro__ if name in c.__dict__), None
+        ):
+            # As on Ray, a method is bound. Were it the function itself, cloudpickle would find it under its module's name and send the class's
+            # methods by reference, and the actor would import the module in which the class is defined.
+            return MethodType(value, self)
+        return value
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(self._cls), "options", "remote", "bind"})

@@ -15,6 +15,10 @@ def run(options, ready):
     told as JSON once it runs."""
     import json
 
+    from reactor import _core
+
+    # If the process that ends what workers have started is killed, orphans in sessions of their own, too, become children of this one.
+    _core.adopt_orphans()
     try:
         driver, told = _started(options)
     except Exception as error:
@@ -30,7 +34,22 @@ def run(options, ready):
     except _Ended:
         pass
     driver.stop()
+    _end_orphans()
     return 0
+
+
+def _end_orphans():
+    from reactor.runtime import descendants
+
+    def reap():
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+            return True
+        except ChildProcessError:
+            return False
+
+    descendants.end(lambda: descendants.of(os.getpid()), reap)
 
 
 class _Ended(BaseException):

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 import traceback
+from codecs import getincrementaldecoder
 from dataclasses import asdict, replace
 
 from aiohttp import web
@@ -34,6 +35,7 @@ _STOP_SECONDS = 3
 _TAIL_SECONDS = 0.1  # between two looks at a log that is followed
 _TAIL_CHARACTERS = 20_000
 _TAIL_LINES = 10
+_PART_BYTES = 1 << 20  # of a log that is followed, in one message
 
 
 class Job:
@@ -57,7 +59,8 @@ class Job:
             return file.read(size)
 
     def tail(self):
-        lines = self.read().decode(errors="replace").splitlines(keepends=True)
+        size = os.fstat(self.log.fileno()).st_size
+        lines = self.read(max(0, size - 4 * _TAIL_CHARACTERS)).decode(errors="replace").splitlines(keepends=True)
         return "".join(lines[-_TAIL_LINES:])[-_TAIL_CHARACTERS:]
 
 
@@ -201,14 +204,15 @@ class JobServer:
         out = web.WebSocketResponse()
         await out.prepare(request)
         shown = 0
+        decoder = getincrementaldecoder("utf-8")(errors="replace")  # a part may end within a character
         while True:
             over = job.info.status.is_terminal()
-            data = job.read(shown)
+            data = job.read(shown, _PART_BYTES)
             if not over:
                 data = data[: data.rfind(b"\n") + 1] or (data if len(data) > 1 << 16 else b"")
             if data:
                 shown += len(data)
-                await out.send_str(data.decode(errors="replace"))
+                await out.send_str(decoder.decode(data))
             elif over or out.closed:
                 break
             else:
@@ -293,12 +297,11 @@ class JobServer:
             preexec_fn=_begin_group,  # noqa: PLW1509  two system calls
         )
         job.change(JobStatus.RUNNING)
-        loop = asyncio.get_running_loop()
-        ended = loop.run_in_executor(None, process.wait)
+        ended = asyncio.ensure_future(_ended(process))
         stopped = asyncio.ensure_future(job.stopped.wait())
         await asyncio.wait([ended, stopped], return_when=asyncio.FIRST_COMPLETED)
         if job.stopped.is_set() and not ended.done():
-            await loop.run_in_executor(None, _end_tree, process)
+            await asyncio.to_thread(_end_tree, process)
             await ended
             job.change(JobStatus.STOPPED)
             return
@@ -339,6 +342,20 @@ def _begin_group():
     """A job is a process group of its own, in the session that ends when the runtime's processes are killed; its first process ends with the server."""
     os.setpgid(0, 0)
     _core.die_with_parent()
+
+
+async def _ended(process):
+    """The exit code of a process. Waits on the event loop: a thread for each job would keep the few threads of the loop from stopping jobs."""
+    over = asyncio.Event()
+    descriptor = os.pidfd_open(process.pid)
+    loop = asyncio.get_running_loop()
+    loop.add_reader(descriptor, over.set)
+    try:
+        await over.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+    return process.wait()
 
 
 async def _awaited(ref):

@@ -489,3 +489,91 @@ def test_the_address_of_the_server_of_jobs_is_told(head, monkeypatch):
     assert get_address_for_submission_client() == f"http://{facts['dashboard']}"
     monkeypatch.setenv("RAY_ADDRESS", facts["address"])
     assert get_address_for_submission_client("127.0.0.1:1") == f"http://{facts['dashboard']}"
+
+
+def test_many_jobs_at_once_are_looked_at_and_stopped(head):
+    head.start()
+    jobs = client()
+    names = [
+        jobs.submit_job(entrypoint="sleep 1000", submission_id=f"job{i}") for i in range(2 * (os.cpu_count() or 1) + 8)
+    ]
+    processes.wait_until(lambda: all(jobs.get_job_status(job) == JobStatus.RUNNING for job in names), 20.0)
+    assert len(jobs.list_jobs()) == len(names)
+    for job in names:
+        assert jobs.stop_job(job)
+    for job in names:
+        assert ended(jobs, job).status == JobStatus.STOPPED
+
+
+def test_a_job_that_prints_much_is_followed_in_parts(head):
+    head.start()
+    jobs = client()
+    program = "for i in range(60000): print(f'{i:06d} ' + 'ä' * 40)"
+    job = jobs.submit_job(entrypoint=f'{sys.executable} -c "{program}"; exit 3')
+    info = ended(jobs, job)
+    assert "059999" in info.message
+    assert len(info.message) < 25_000
+
+    async def parts():
+        return [part async for part in jobs.tail_job_logs(job)]
+
+    found = asyncio.run(parts())
+    assert len(found) > 1
+    assert "".join(found) == jobs.get_job_logs(job)
+    assert "".join(found).count("ä" * 40 + "\n") == 60_000
+
+
+@pytest.mark.parametrize("which", [0, -1], ids=["first", "last"])
+def test_the_death_of_a_process_that_starts_workers_ends_a_head_and_its_jobs(head, which):
+    head.start()
+    attach()
+    jobs = client()
+    job = jobs.submit_job(entrypoint="setsid sleep 1000 & sleep 1000")
+    processes.wait_until(lambda: jobs.get_job_status(job) == JobStatus.RUNNING)
+    os.kill([pid for pid in head.left() if "zygote" in processes.describe([pid])][which], signal.SIGKILL)
+    with pytest.raises((RuntimeError, ray.exceptions.RayError)):
+        while True:
+            ray.get(Counter.remote().add.remote(), timeout=30)
+    ray.shutdown()
+    head.ends()
+    assert heads.running() == []
+
+
+def test_stop_while_drivers_run_tells_them_and_leaves_nothing(head):
+    head.start("--include-dashboard=false")
+    driver = head.driver("""
+    ray.init(address="auto", log_to_driver=False)
+    @ray.remote
+    def stay():
+        time.sleep(1000)
+    ref = stay.remote()
+    print("ready", flush=True)
+    try:
+        ray.get(ref)
+    except BaseException as error:
+        print(type(error).__name__, flush=True)
+        sys.exit(7)
+    """)
+    assert head.command("stop").returncode == 0
+    assert driver.wait(30) != 0
+    driver.stdout.close()
+    head.ends()
+
+
+def test_two_heads_of_two_directories_do_not_meet(head, tmp_path_factory, monkeypatch):
+    first = head.start("--include-dashboard=false")
+    other = tmp_path_factory.mktemp("other")
+    monkeypatch.setenv("RAY_TMPDIR", str(other))
+    assert heads.running() == []
+    made = head.command("start", "--head", "--num-cpus=3", "--port=0", "--include-dashboard=false")
+    assert made.returncode == 0, made.stdout + made.stderr
+    (second,) = heads.running()
+    assert second["pid"] != first["pid"]
+    attach()
+    assert ray.cluster_resources()["CPU"] == 3
+    ray.shutdown()
+    assert head.command("stop").returncode == 0
+    assert heads.running() == []
+    assert processes.alive(first["pid"])
+    monkeypatch.setenv("RAY_TMPDIR", str(head.directory))
+    assert [facts["pid"] for facts in heads.running()] == [first["pid"]]
