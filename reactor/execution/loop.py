@@ -48,7 +48,9 @@ class Loop:
         self.stop_tag = _NEVER_STOP
         self.inbox, self.wake = deque(), threading.Event()
         self.transitions, self.started = {}, set()  # {reactor: Transition}, reactions to startup that were triggered
-        self.running_tags = False
+        self.running_tags = self.waiting = (
+            False  # it executes tags; it waits for the physical clock or for something from outside
+        )
         self.federate, self.leaving = None, []  # the Federate whose reaction runs, and those that leave at this tag
         self.tardy = {}  # {port: intended tag of its value}
         self.federation = f"federation-{os.getpid()}"
@@ -274,7 +276,9 @@ class Loop:
         limit = min((w.deadline for w in self.watchdogs if w.deadline), default=FOREVER)
         left = (min(time, limit) - self.physical()) / 1e9
         if left > 0 and not self.inbox:
+            self.waiting = True
             self.wake.wait(min(left, 3600.0))
+            self.waiting = False
         self.wake.clear()
         return not self._watch() and not self.inbox and time <= self.physical()
 

@@ -45,7 +45,8 @@ def _accept(listener, transient, loop):
                 federate = transient.get(link.recv(1 << 10).decode())
                 accepted = federate is not None and not federate.present
                 if accepted:
-                    loop.inbox.append((federate, loop.physical(), None))
+                    # Asked by a reaction that runs, it joins at the next microstep: at the same tag in every run.
+                    loop.inbox.append((federate, loop.physical() if loop.waiting else 0, None))
                     loop.wake.set()
                 link.sendall(b"1" if accepted else b"0")
 

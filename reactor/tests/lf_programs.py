@@ -392,3 +392,35 @@ define(
        (3, 1) reaction_1 a=None out=(3, 1)
        (3, 2) reaction_1 a=None out=(3, 2)""",
 )
+define(
+    "a_federate_stops",
+    "`lf.stop()` ends the federate alone, one microstep later; what is pending in it goes, and the others go on",
+    """reactor One { timer t(0, 10 ns) logical action a state n = 0
+         reaction(t) -> a {= self.n += 1
+           if self.n == 2:
+             a.schedule(5)
+             lf.stop() =} reaction(a) {= =} reaction(shutdown) {= =} }
+       reactor Two { timer t(0, 10 ns) reaction(t) {= =} reaction(shutdown) {= =} }
+       federated reactor { one = new One() two = new Two() }""",
+    """(0, 0) one.reaction_1
+       (0, 0) two.reaction_1
+       (10, 0) one.reaction_1
+       (10, 0) two.reaction_1
+       (10, 1) one.reaction_3
+       (20, 0) two.reaction_1
+       (20, 0) two.reaction_2""",
+    timeout=20,
+)
+define(
+    "values_for_a_federate_that_left",
+    "a value for a federate that has left is lost",
+    EMIT
+    + """reactor Once { input inp reaction(inp) {= lf.stop() =} }
+       federated reactor { e = new Emit() o = new Once() t = new Take() e.out -> o.inp e.out -> t.inp after 1 ns }""",
+    """(0, 0) e.reaction_1 out=1
+       (0, 0) o.reaction_1 inp=1
+       (1, 0) t.reaction_1 inp=1
+       (10, 0) e.reaction_1 out=2
+       (11, 0) t.reaction_1 inp=2""",
+    timeout=11,
+)

@@ -6,6 +6,7 @@ A mutant is a line of the engine's source, changed; the module is compiled with 
 import importlib
 import inspect
 import multiprocessing
+import resource
 
 import pytest
 from reactor.tests.lf_mode_programs import PROGRAMS
@@ -14,11 +15,14 @@ from reactor.tests.running import lines
 pytest.importorskip("lark")
 
 _LOOP, _LOADING, _MODES = "reactor.execution.loop", "reactor.execution.loading", "reactor.execution.modes"
+_MEMBERSHIP, _FEDERATES = "reactor.execution.membership", "reactor.execution.federates"
 _COMPILING, _WIRING, _INSTANTIATING = (
     "reactor.schedule.compiling",
     "reactor.schedule.wiring",
     "reactor.lf.instantiating",
 )
+
+_PROCESSOR_TIME, _PATIENCE = 4, 60  # seconds; the programs need less than one
 
 # name: (module, what stands there, what stands there in the mutant)
 MUTANTS = {
@@ -102,6 +106,11 @@ MUTANTS = {
     "deadlines are always missed": (_LOADING, "loop.physical() > loop.time + limit", "True"),
     "interleaved goes member by member": (_INSTANTIATING, "if reference.interleaved:", "if False:"),
     "federates share values": (_INSTANTIATING, "return copy.deepcopy if self.federated else None", "return None"),
+    "a federate that left is there": (_MEMBERSHIP, "federate.present, federate.leaves = False, None", "pass"),
+    "events of a federate that left stay": (_MEMBERSHIP, "is not federate]", "is not None]"),
+    "a federate leaves late": (_MEMBERSHIP, "loop.time, loop.microstep + 1\n", "loop.time, loop.microstep + 2\n"),
+    "a federate leaves without shutdown": (_MEMBERSHIP, "heappush(loop.ready, reaction.index)", "pass"),
+    "values reach a federate that left": (_FEDERATES, "if there.present:", "if True:"),
     "inherited reactions come last": (
         _INSTANTIATING,
         "self.members.extend((reactor, member) for",
@@ -122,7 +131,17 @@ def _first_difference(name, folder):
     """The first program whose trace differs with this mutant, or None."""
     if name:
         _mutate(name)
-        for module in (_LOADING, _MODES, _LOOP, _WIRING, _COMPILING, "reactor.schedule", "reactor.program"):
+        for module in (
+            _FEDERATES,
+            _LOADING,
+            _MODES,
+            _MEMBERSHIP,
+            _LOOP,
+            _WIRING,
+            _COMPILING,
+            "reactor.schedule",
+            "reactor.program",
+        ):
             if module != MUTANTS[name][0]:  # they hold names of the mutated module
                 loaded = importlib.import_module(module)
                 exec(compile(inspect.getsource(loaded), loaded.__file__, "exec"), vars(loaded))
@@ -142,16 +161,20 @@ def _first_difference(name, folder):
 
 
 def _child(connection, name, folder):
+    resource.setrlimit(resource.RLIMIT_CPU, (_PROCESSOR_TIME, _PROCESSOR_TIME))
     connection.send(_first_difference(name, folder))
 
 
 def _tried(name, folder):
-    """What catches a mutant, in a fork; "hangs" if it does not end."""
+    """What catches a mutant, in a fork; "hangs" if it does not end within its processor time, or sleeps for ever."""
     here, there = multiprocessing.Pipe()
     child = multiprocessing.get_context("fork").Process(target=_child, args=(there, name, folder))
     child.start()
+    there.close()
     try:
-        return here.recv() if here.poll(4) else "hangs"
+        return here.recv() if here.poll(_PATIENCE) else "hangs"
+    except EOFError:
+        return "hangs"
     finally:
         child.kill()
         child.join()
