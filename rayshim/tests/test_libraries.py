@@ -97,6 +97,20 @@ def test_a_folder_named_ray_beside_the_script_is_not_taken(tmp_path):
     assert run("from ray import tune\nimport ray.train\nprint(tune.__name__)", tmp_path) == "ray.tune\n"
 
 
+NAMED = """
+import sys
+from ray import air
+import ray.air.util.node
+from rayshim.air.util import data_batch_conversion
+print(ray.air.util.node.__name__, data_batch_conversion.__name__)
+print(data_batch_conversion is sys.modules["ray.air.util.data_batch_conversion"], air is ray.air)
+"""
+
+
+def test_modules_of_the_libraries_have_rays_names_and_are_loaded_once(tmp_path):
+    assert run(NAMED, tmp_path) == "ray.air.util.node ray.air.util.data_batch_conversion\nTrue True\n"
+
+
 PRELOADED = """
 import sys
 import ray
