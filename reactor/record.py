@@ -163,7 +163,11 @@ class Divergence:
 
     def __str__(self):
         text = f"{self.recorded_site or self.caller} recorded {self.recorded}; {self.seen_site or self.caller} now {self.seen}"
-        return text + (f" ({self.reason})" if self.reason else "") + (f", taken {self.count:,} times" if self.count > 1 else "")
+        return (
+            text
+            + (f" ({self.reason})" if self.reason else "")
+            + (f", taken {self.count:,} times" if self.count > 1 else "")
+        )
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,10 @@ def test_prints_each_operation_with_its_site_and_where_its_arguments_come_from()
 
 def test_a_divergence_prints_both_places():
     text = str(recording().divergences[0])
-    assert text == "a.py:41 recorded step.remote on Env#3; a.py:47 now learn.remote on Learner (other actor), taken 2 times"
+    assert (
+        text
+        == "a.py:41 recorded step.remote on Env#3; a.py:47 now learn.remote on Learner (other actor), taken 2 times"
+    )
 
 
 def test_a_put_stores_its_source():
