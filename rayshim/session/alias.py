@@ -98,6 +98,8 @@ class _Finder:
     def find_spec(self, name, path=None, target=None):
         if name in _STARTERS:
             _pass_on()
+        if name.startswith(OURS + ".") and _is_theirs(name.rpartition(".")[0]):
+            return _Through().find_spec(name)  # not by the path of its package: it would be a second copy of the module
         if name != THEIRS and not name.startswith(THEIRS + "."):
             return None
         inner = name[len(THEIRS) :]
@@ -155,7 +157,7 @@ class _Loader:
 
 def _exists(ours):
     if ours in sys.modules:
-        return True
+        return not _is_theirs(ours)
     from importlib import import_module
 
     parent = ours.rpartition(".")[0]
@@ -167,6 +169,11 @@ def _exists(ours):
     return any(
         finder.find_spec(ours, path) for finder in sys.meta_path if not isinstance(finder, (_Finder, _Asking, _Through))
     )
+
+
+def _is_theirs(ours):
+    """Whether the loaded module of this name in rayshim is one of the installed package's, see _Through."""
+    return getattr(sys.modules.get(ours), "__name__", "").startswith(THEIRS + ".")
 
 
 def _missing(name, ours):

@@ -7,6 +7,7 @@ ever loaded. `rayshim/over/` has the few modules that stand for internals of Ray
 import os
 import sys
 from functools import cache
+from importlib.machinery import SourceFileLoader
 
 from rayshim.session.version import RAY_VERSION
 
@@ -56,13 +57,33 @@ def spec(name):
 
     path = os.path.join(root, *name.split("."))
     if not os.path.isdir(path):
-        return spec_from_file_location(f"ray.{name}", path + ".py") if os.path.exists(path + ".py") else None
+        file = path + ".py"
+        return (
+            spec_from_file_location(f"ray.{name}", file, loader=_Source(f"ray.{name}", file))
+            if os.path.exists(file)
+            else None
+        )
     inside = os.path.join(path, "__init__.py")
     if os.path.exists(inside):
-        return spec_from_file_location(f"ray.{name}", inside, submodule_search_locations=[path])
+        loader = _Source(f"ray.{name}", inside)
+        return spec_from_file_location(f"ray.{name}", inside, loader=loader, submodule_search_locations=[path])
     namespace = ModuleSpec(f"ray.{name}", None, is_package=True)
     namespace.submodule_search_locations = [path]
     return namespace
+
+
+class _Source(SourceFileLoader):
+    """Loads a module of the package, which `sys.modules` then has under the name in rayshim, too: cloudpickle takes the modules that a function
+    uses, as `ray.train.collective`, from those whose names begin with that of `ray`, and the module `ray` is called rayshim."""
+
+    def exec_module(self, module):
+        ours = f"rayshim{self.name.removeprefix('ray')}"
+        sys.modules[ours] = module
+        try:
+            super().exec_module(module)
+        except BaseException:
+            sys.modules.pop(ours, None)
+            raise
 
 
 def new_imports():

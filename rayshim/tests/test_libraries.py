@@ -97,6 +97,37 @@ def test_a_folder_named_ray_beside_the_script_is_not_taken(tmp_path):
     assert run("from ray import tune\nimport ray.train\nprint(tune.__name__)", tmp_path) == "ray.tune\n"
 
 
+NAMED = """
+import sys
+from ray import air
+import ray.air.util.node
+from rayshim.air.util import data_batch_conversion
+print(ray.air.util.node.__name__, data_batch_conversion.__name__)
+print(data_batch_conversion is sys.modules["ray.air.util.data_batch_conversion"], air is ray.air)
+"""
+
+
+def test_modules_of_the_libraries_have_rays_names_and_are_loaded_once(tmp_path):
+    assert run(NAMED, tmp_path) == "ray.air.util.node ray.air.util.data_batch_conversion\nTrue True\n"
+
+
+USED = """
+import ray
+import ray.air.util.node
+
+def name():
+    return ray.air.util.node.__name__
+
+if __name__ == "__main__":
+    ray.init(num_cpus=1)
+    print(ray.get(ray.remote(name).remote()))
+"""
+
+
+def test_a_function_takes_along_the_modules_of_the_libraries_that_it_uses(tmp_path):
+    assert run(USED, tmp_path) == "ray.air.util.node\n"
+
+
 PRELOADED = """
 import sys
 import ray
@@ -105,7 +136,7 @@ import ray._common.retry
 @ray.remote
 class Worker:
     def has(self, names):
-        assert "rayshim._common.retry" not in sys.modules  # a second copy
+        assert sys.modules.get("rayshim._common.retry") is sys.modules.get("ray._common.retry")  # no second copy
         return [name in sys.modules for name in names]
 
 if __name__ == "__main__":
