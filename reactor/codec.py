@@ -78,7 +78,7 @@ def _reduce_code(code):
     """As cloudpickle, but with the name of the file, which its newer versions leave out: a traceback is of no use without."""
     import cloudpickle
 
-    make, arguments = cloudpickle.CloudPickler.dispatch_table[types.CodeType](code)  # pyright: ignore[reportIndexIssue]
+    make, arguments = cloudpickle.CloudPickler.dispatch_table[types.CodeType](code)  # pyright: ignore[reportIndexIssue, reportAssignmentType]
     name = "".join(code.co_filename)  # a string of its own, because pickle's memo must not depend on interned ones
     return make, tuple(name if value == "<dynamic-code>" else value for value in arguments)
 
