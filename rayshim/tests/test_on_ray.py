@@ -1,5 +1,6 @@
 """Programs that go on on a real Ray cluster, of two nodes; and the page "From a laptop to a cluster"."""
 
+import json
 import os
 import re
 import shutil
@@ -228,3 +229,30 @@ def test_auto_means_rays_own_head_where_only_that_runs(cluster, run, tmp_path):
     print(type(ray.init(address="auto", log_to_driver=False)).__module__, len(ray.nodes()))
     """)
     assert told == "ray._private.worker 2\n"
+
+
+@needs_ray
+@pytest.mark.skipif(
+    find_spec("torch") is None or find_spec("gymnasium") is None, reason="the program needs torch and gymnasium"
+)
+def test_a_training_program_learns_the_same_policy_on_a_cluster_on_ray_and_on_rayshim(cluster, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    program = Path(__file__).parents[2] / "benchmarks" / "programs" / "qlearning.py"
+
+    def learnt(*alias, address=""):
+        events = tmp_path / "events"
+        command = [sys.executable, *alias, str(program), "--rounds", "5", "--json", str(events)]
+        environment = {**os.environ, **({"RAY_ADDRESS": address} if address else {})}
+        made = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=230)
+        assert made.returncode == 0, made.stdout + made.stderr
+        told = [json.loads(line) for line in events.read_text().splitlines()]
+        events.unlink()
+        (figures,) = [event["figures"] for event in told if "figures" in event]
+        return figures["losses"], figures["rewards"], figures["policy"]
+
+    here = learnt("-m", "rayshim")
+    assert len(here[0]) == 5
+    assert learnt("-m", "rayshim", address=cluster) == here
+    assert learnt() == here
