@@ -1,6 +1,6 @@
 """Runs the frameworks' own tests of their controllers on Ray and on rayshim, and prints the table of docs/frameworks.md:
 
-    python -m compat_tests.controllers verl=DIRECTORY OpenRLHF=DIRECTORY ...
+    python -m compat_tests.coverage.controllers verl=DIRECTORY OpenRLHF=DIRECTORY ...
 
 Each directory is a checkout. controllers.txt says which tests run, and docs/frameworks.md what has to be installed for them.
 """
@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from collections import Counter
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LIST = Path(__file__).with_name("controllers.txt")
 BACKENDS = {"Ray": (), "rayshim": ("-m", "rayshim")}
 #: Folders of packages within a checkout, beside its root.
