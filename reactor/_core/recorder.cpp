@@ -194,8 +194,8 @@ PyObject* Recorder::data(PyObject* caller_name, double tick) {
   set(out, "operations", operations);
   PyObject* segments = PyList_New(0);
   for (auto& s : segments_) {
-    PyObject* t = Py_BuildValue("(IIIIKddKKN)", s.node, s.root, unsigned(s.end), s.born, s.count, double(s.ticks) * tick, double(s.waited) * tick,
-                                s.wakes, s.sleeps, site_text(s.code, s.instruction));
+    PyObject* t = Py_BuildValue("(IIIIKddKKN)", s.node, s.root, unsigned(s.end), s.born, s.count, double(s.ticks) * tick,
+                                double(s.waited) * tick, s.wakes, s.sleeps, site_text(s.code, s.instruction));
     PyList_Append(segments, t);
     Py_XDECREF(t);
   }
