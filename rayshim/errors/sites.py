@@ -31,7 +31,7 @@ PARTS = (
         "journal",
         "ordering",
     ),
-    *("over", "placement", "plans", "session", "util", "worker"),
+    *("over", "placement", "plans", "scripts", "session", "util", "worker"),
     *("draw", "execution", "lf", "model", "runtime", "schedule"),
 )
 _FOLDERS = tuple(ours + part + os.sep for ours in OURS for part in PARTS)

@@ -235,9 +235,13 @@ def test_auto_means_rays_own_head_where_only_that_runs(cluster, run, tmp_path):
 @pytest.mark.skipif(
     find_spec("torch") is None or find_spec("gymnasium") is None, reason="the program needs torch and gymnasium"
 )
-def test_a_training_program_learns_the_same_policy_on_a_cluster_on_ray_and_on_rayshim(cluster, tmp_path, monkeypatch):
+def test_a_training_program_learns_the_same_policy_on_a_cluster_on_ray_and_on_rayshim(
+    cluster, tmp_path, monkeypatch, request
+):
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    short = tempfile.TemporaryDirectory(prefix="r", dir="/tmp")  # Ray has sockets there, whose paths may not be long
+    request.addfinalizer(short.cleanup)
+    monkeypatch.setenv("RAY_TMPDIR", short.name)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     program = Path(__file__).parents[2] / "benchmarks" / "programs" / "qlearning.py"
 
