@@ -68,6 +68,10 @@ class Placement:
         surrounded(env, gpus), a decorator that gives a function an environment and GPUs for the time of a call.
         Returns (instance, whether its calls are handed on, the lanes of its methods, a decorator of its methods).
         """
+        if self.settings.get("auto"):
+            from rayshim.placement import habits
+
+            habits.watch(self)
         return (*concurrently(make), lambda method: method)
 
     def show_as(self, number, instance):

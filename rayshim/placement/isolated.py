@@ -16,10 +16,3 @@ class Isolated(Placement):
             if reason:
                 self.post(("alone", actor.facts["class_name"]), reason)
         return super().create(actor)
-
-    def construct(self, number, make, is_async, concurrently, surrounded):
-        if self.settings.get("auto"):
-            from rayshim.placement import habits
-
-            habits.watch(self)
-        return super().construct(number, make, is_async, concurrently, surrounded)

@@ -127,13 +127,6 @@ class Packed(Placement):
         name = actor.facts["class_name"]
         return self.settings["auto"]["alone"].get(name) or habits.of_class(actor.cls)
 
-    def construct(self, number, make, is_async, concurrently, surrounded):
-        if self.settings.get("auto"):
-            from rayshim.placement import habits
-
-            habits.watch(self)
-        return super().construct(number, make, is_async, concurrently, surrounded)
-
 
 class _Hosted:
     """One actor of a packed worker: its facts, and its label in output."""
