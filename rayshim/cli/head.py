@@ -41,15 +41,7 @@ def run(options, ready):
 def _end_orphans():
     from reactor.runtime import descendants
 
-    def reap():
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-            return True
-        except ChildProcessError:
-            return False
-
-    descendants.end(lambda: descendants.of(os.getpid()), reap)
+    descendants.end_own()
 
 
 class _Ended(BaseException):

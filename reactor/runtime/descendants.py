@@ -62,3 +62,17 @@ def _table():
                 continue  # it has ended
             table[int(name)] = fields[0], int(fields[1]), int(fields[3])
     return table
+
+
+def end_own():
+    """Ends all descendants of this process, which their orphans have become children of."""
+
+    def reap():
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+            return True
+        except ChildProcessError:
+            return False
+
+    end(lambda: of(os.getpid()), reap)

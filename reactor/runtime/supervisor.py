@@ -367,16 +367,7 @@ class Supervisor(Requests, Deaths):
 
     def _end_descendants(self):
         """Ends the processes that the killed workers have started. Orphans have become children of this process."""
-
-        def reap():
-            try:
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
-                return True
-            except ChildProcessError:
-                return False
-
-        descendants.end(lambda: descendants.of(os.getpid()), reap)
+        descendants.end_own()
         self.plugin.ended()
 
 
