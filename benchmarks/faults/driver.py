@@ -56,7 +56,7 @@ class Driver:
         try:
             getattr(self, type(step).__name__.lower())(step)
         except RuntimeError as error:
-            if "runtime's processes are gone" not in str(error):
+            if "the processes of the session have ended" not in str(error):
                 raise
             trace.write("gone", told(error))
             raise Gone from error

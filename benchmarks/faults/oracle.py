@@ -290,12 +290,13 @@ class _Judge:
     def deaths(self, actor, t, since=0.0):
         """How many deaths `actor` may have had."""
         pids = {pid for pid, _ in self.lives[actor].values()} & self.struck_actors
-        pids |= {
-            pid
-            for pid in self.struck_actors
-            if self.titles[pid] == PACKED and self.may_begin_at(actor, self.strikes[pid])
-        }
+        pids |= {pid for pid in self.struck_actors if self.shared(pid) and self.may_begin_at(actor, self.strikes[pid])}
         return self.struck(pids | self.struck_unknown, since, t) + sum(when <= t for when, _ in self.killed[actor])
+
+    def shared(self, pid):
+        """Whether several actors may have been in the process: it tells so, or it was in a constructor, which it tells instead."""
+        title = self.titles[pid]
+        return title == PACKED or (self.program.placement == "packed" and title.endswith("__init__"))
 
     def may_begin_at(self, actor, t):
         """Whether `actor` may have been in its constructor at the time `t`, in a process of others: none of its lives that had begun went on."""

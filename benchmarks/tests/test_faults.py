@@ -107,8 +107,12 @@ class Story:
             t, "got", [[name, 0]], t if start is None else start, timeout, ["error", [error, "RayError"], text]
         )
 
-    def strike(self, t, pid=WORKER, whom="any"):
-        return self.tell(t, "strike", pid, whom, "")
+    def strike(self, t, pid=WORKER, whom="any", title=""):
+        return self.tell(t, "strike", pid, whom, title)
+
+    def packed(self):
+        self.program.placement = "packed"
+        return self
 
     def wrong(self, ended=True):
         events = (
@@ -169,6 +173,8 @@ def test_what_is_wrong_in_a_trace_is_told(story, said):
         lambda: Story().call(1, "1").strike(3).failed(3.5, "1", "ActorDiedError", start=1),
         lambda: Story().call(1, "1").strike(1).call(1, "2", None, facts=[["ref", "1", 0]]).failed(1.2, "2", "ActorDiedError"),
         lambda: Story().strike(1, ZYGOTE, "zygote").tell(1.2, "gone", ["error", ["RuntimeError"], ""]),
+        lambda: Story().packed().tell(0, "actor", "b", "plain", 0, 0, []).tell(0.2, "life", "b", "z", [], pid=OTHER).strike(0.05, OTHER, title="ray::__init__").call(1, "1")
+        .failed(1.1, "1", "ActorDiedError"),
     ],
 )  # fmt: skip
 def test_what_the_kills_explain_is_right(story):

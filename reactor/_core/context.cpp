@@ -29,7 +29,7 @@ PyObject* stale_error(const char* what) {
 void set_aborted_error() {
   PyErr_SetString(
       PyExc_RuntimeError,
-      "the runtime's processes are gone: the process that starts the workers was killed or has failed (see stderr), and the workers have ended with it. Call shutdown() and init() to continue");
+      "the processes of the session have ended: the process that starts the workers was killed or has failed (see stderr), and the workers have ended with it. Call shutdown(), then init() for a new session");
 }
 
 PyObject* tag_tuple(TagView tag) {

@@ -97,6 +97,7 @@ struct alignas(64) Proc {
   atomic<uint32_t> loop_idle;  // they are an event loop's, and it waits, with no time set, to be told something
   atomic<uint32_t> waits;      // entries of the next from here on have never been used
   Wanted wants[kWants];
+  atomic<uint32_t> made;       // an instance: its constructor has ended well
   atomic<uint64_t> running_class;  // of the task that a task worker runs, 0 for none (lent_cpus.h)
   atomic<uint64_t> cancel;     // uid of the running call's result that is to be interrupted
   atomic<uint32_t> cancel_children;  // and the tasks that it started with it

@@ -3,8 +3,8 @@
 // A task that waits in get lends its CPUs, and what starts on them may wait and lend in its turn: a thousand tasks that wait for
 // the same thing would be a thousand processes. So while anything is lent, of one class (function, depth of nesting, demand)
 // only as many are under way as there are CPUs for. Since what they wait for may be just one more of them, one more is let in
-// after a second, the next after two, four, up to ten. Tasks of another function or one level deeper, as those of a recursion
-// are, start at once.
+// after 50 ms, the next after 100, 200, up to ten seconds (Ray: one second, two, four, up to ten). Tasks of another function or
+// one level deeper, as those of a recursion are, start at once.
 //
 // Whoever lets one more in moves TaskQueue::held_until with a compare-and-swap, so that it is one. The look at a queue's oldest
 // task may meet memory that was freed meanwhile: the answer is then that for another class, one look late.
@@ -13,7 +13,7 @@
 
 namespace reactor {
 
-constexpr uint64_t kFirstHoldNs = 1000000000, kLongestHoldNs = 10000000000;
+constexpr uint64_t kFirstHoldNs = 50000000, kLongestHoldNs = 10000000000;
 
 inline uint64_t class_of(const Message* m) { return (m->function ^ uint64_t(m->method) << 48 ^ uint64_t(m->demand) << 32) | 1; }
 
@@ -57,7 +57,7 @@ inline bool held(Heap* h, TaskQueue* q, bool take = false) {
   if (now < until) return true;
   if (!take) return false;
   uint32_t times = q->held_times.fetch_add(1, memory_order_relaxed) + 1;
-  uint64_t next = times < 4 ? kFirstHoldNs << times : kLongestHoldNs;
+  uint64_t next = times < 8 ? kFirstHoldNs << times : kLongestHoldNs;
   return !q->held_until.compare_exchange_strong(until, now + next, memory_order_acq_rel);
 }
 

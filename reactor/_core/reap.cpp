@@ -140,7 +140,7 @@ void DeadProcess::bury_actor(Inbox* in, Object* reason, DeadCalls& calls) {
   }
   in->state.store(InboxState::Dead, memory_order_seq_cst);
   std::atomic_thread_fence(memory_order_seq_cst);
-  calls.settle(false, in->reason.load(), failed_, freed_);
+  calls.settle(false, in->reason.load(), false, failed_, freed_);
   drain_inbox(in, &failed_);
   forget_creation(in);
 }
@@ -151,9 +151,10 @@ bool DeadProcess::settle_actor(Object* unavailable) {
   if (!off) return false;
   auto* in = h_->at<Inbox>(off);
   DeadCalls calls(in, calls_of(in, false), failed_);
-  if (unavailable && (in->state.load(memory_order_acquire) == InboxState::Open || calls.any_left())) {
+  const bool unborn = !p_.made.load(memory_order_acquire);
+  if (unavailable && (in->state.load(memory_order_acquire) == InboxState::Open || calls.any_left(unborn))) {
     why_ = h_->off(unavailable);
-    calls.settle(true, why_, failed_, freed_);
+    calls.settle(true, why_, unborn, failed_, freed_);
     return true;
   }
   bury_actor(in, reason_, calls);

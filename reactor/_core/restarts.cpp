@@ -11,7 +11,7 @@
 // their times. They are older than what their callers have in channels, and the new process takes the oldest first, so each
 // caller's calls keep their order. The constructor call goes first of all, out of the copy that the inbox keeps. All others fail:
 // The rule for a call that may be run once at most, because its caller cannot know whether the dead actor had begun it. A call sent after this
-// moment finds the channel as always, and the new process serves it.
+// moment finds the channel as always, and the new process serves it. A process that died in the constructor had begun none, so all of them stay.
 //
 // Nobody else touches the consumer's end meanwhile: the old process is dead and reaped, the new one is not forked yet. Callers
 // only ever touch the producer's end, so handles and channels stay as they are. What a consumer needs to go on is in shared
@@ -105,15 +105,15 @@ DeadCalls::DeadCalls(Inbox* in, const std::vector<Off>& kept, std::unordered_set
   std::sort(kept_.begin(), kept_.end(), [](Off a, Off b) { return at(a)->stamp < at(b)->stamp; });
 }
 
-bool DeadCalls::any_left() const {
+bool DeadCalls::any_left(bool unborn) const {
   bool any = false;
-  auto counts = [&](Message* m) { any = any || m->kind == MessageKind::Create || m->retries > 0; };
+  auto counts = [&](Message* m) { any = any || unborn || m->kind == MessageKind::Create || m->retries > 0; };
   for (Off off : kept_) counts(at(off));
   each_call(inbox_, counts);
   return any;
 }
 
-void DeadCalls::settle(bool restart, Off reason, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed) {
+void DeadCalls::settle(bool restart, Off reason, bool unborn, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed) {
   Again again(inbox_);
   Off creation = inbox_->creation.load(memory_order_acquire);
   if (restart && creation) create_again(again, creation);
@@ -130,7 +130,7 @@ void DeadCalls::settle(bool restart, Off reason, std::unordered_set<Off>& failed
       drop_hold(ctx->local, ctx->heap->at<Object>(link));
     }
     const bool done = any_done(m);
-    bool run = restart && m->retries > 0 && !cancelled && !done;
+    bool run = restart && (m->retries > 0 || unborn) && !cancelled && !done;
     for (uint32_t i = 0; i < m->results; ++i) {
       auto* o = ctx->heap->at<Object>(m->result_at(i));
       settle_stored(o, done && !(m->flags & kStreaming), freed);
@@ -149,7 +149,7 @@ void DeadCalls::settle(bool restart, Off reason, std::unordered_set<Off>& failed
   }
   if (!restart) return;
   each_call(inbox_, [&](Message* m) {
-    if (m->kind == MessageKind::Create || m->retries > 0) return;
+    if (unborn || m->kind == MessageKind::Create || m->retries > 0) return;
     fail_results(m, reason, &failed);
     release_message(ctx->local, m);
     m->kind = MessageKind::Skip;

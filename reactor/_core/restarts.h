@@ -10,10 +10,11 @@ namespace reactor {
 class DeadCalls {
  public:
   DeadCalls(Inbox* in, const std::vector<Off>& kept, std::unordered_set<Off>& failed);
-  bool any_left() const;  // whether a restarted actor would have anything to do
+  bool any_left(bool unborn) const;  // whether a restarted actor would have anything to do
   // Those that may not be run again end with `reason`; without `restart`, all that had left their channels. The results settled, or
   // to be settled by the next process, are added to `failed`, the blocks of values freed to `freed`.
-  void settle(bool restart, Off reason, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed);
+  // `unborn`: the constructor had not ended, so that no call can have begun; all that can still be run wait for the next process.
+  void settle(bool restart, Off reason, bool unborn, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed);
 
  private:
   Inbox* inbox_;

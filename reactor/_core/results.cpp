@@ -63,6 +63,11 @@ void store_gathered(const Off* results, PyObject* value, PyObject* name) {
 void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency) {
   Owned raised = take_error();
   Owned error = hooks.failure(raised.get(), name, dependency);
+  // Cancelled while its failure was being made: then it ends as a cancelled call. Each turn takes another cancellation.
+  while (!error && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+    raised = take_error();
+    error = hooks.failure(raised.get(), name, dependency);
+  }
   for (uint32_t i = 0; i < n; ++i) {
     auto* o = ctx->heap->at<Object>(results[i]);
     Encoding e;

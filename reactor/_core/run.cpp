@@ -73,6 +73,7 @@ void add_instance(uint32_t actor, PyObject* made) {
   ActorEntry& place = ctx->actors[actor];
   if (place.methods) ctx->method_notes[place.noted].gone = true;  // of before it was restarted, inline
   std::swap(place, entry);
+  ctx->proc->made.store(1, memory_order_release);
 }
 
 // One message: take(), then, unless it was cancelled, invoke() and settle(), then digest() and finish().

@@ -130,6 +130,7 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
     p.waits.store(0);
     p.loop_idle.store(0);
     p.deferred.store(0);
+    p.made.store(0);
     p.running_class.store(0);
     p.cancel.store(0);
     p.cancel_children.store(0);

@@ -287,6 +287,7 @@ int GroupWait::after_sleep(int woken, const Lend& lend, const Away& turn, Told& 
   for (Py_ssize_t i = 0; i < n_; ++i) done += is_done(refs_[i]->object);
   if (done >= need_) return 0;
   if (deadline_ != UINT64_MAX && now_ns() >= deadline_) return ETIMEDOUT;
+  if (deadline_ != UINT64_MAX) return kGoOn;  // a wait that its time ends is part of no deadlock
   if ((seat_.proc() || turn.is_away()) && need_ == n_ && !told.check_deadlock(refs_, n_)) return -1;
   return kGoOn;
 }
