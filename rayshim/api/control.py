@@ -98,10 +98,10 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle[Any]:
 
 
 def list_named_actors(all_namespaces: bool = False) -> list[str] | list[dict[str, str]]:
-    """Names of the living named actors in the session's namespace. With `all_namespaces=True`: a list of {"namespace": str, "name": str} for
+    """Names of the living named actors in the session's namespace. With `all_namespaces=True`: a list of {"name": str, "namespace": str} for
     all namespaces."""
     s = session.ensure()
     names = [(n, ns) for n, ns in s.placement.names() if not ns.startswith("_ray_internal")]
     if all_namespaces:
-        return [{"namespace": ns, "name": n} for n, ns in names]
+        return [{"name": n, "namespace": ns} for n, ns in names]
     return [n for n, ns in names if ns == s.namespace]

@@ -83,8 +83,9 @@ def graph() -> RecordedGraph:
 def timeline(filename: str | os.PathLike[str] | None = None) -> list[dict[str, Any]] | None:
     """The times of calls and waits since the start of the session, as events for Perfetto or chrome://tracing.
 
-    Returns a list of dicts. With `filename` (str), writes it to that file as JSON instead. Raises RuntimeError unless the session was
-    started with `init(trace=True)` or `python -m rayshim --trace PATH`."""
+    Returns a list of dicts. With `filename` (str), writes it to that file as JSON instead. Times are recorded in a session that was started
+    with `init(trace=True)` or `python -m rayshim --trace PATH`; in others the list is empty, and a line on stderr says so. Raises
+    RuntimeError if there is no session."""
     from rayshim.plans import tracing
 
     if session.current is None:
