@@ -41,8 +41,14 @@ def _load(loop):
         for watchdog in instance.watchdogs.values():
             _load_watchdog(loop, watchdog)
     roots = dict.fromkeys(wiring.root(port) for port in ports)
+    triggered = {}  # id of a multiport's present channels: {the reactions that a channel of it triggers}
+    for root, several in noted.items():
+        for found, _ in several:
+            triggered.setdefault(id(found), set()).add(_indices(loop, root))
     for root in roots:
-        root.set = _setter(loop, root, noted.get(root, ()))
+        several = noted.get(root, ())
+        alike = all(len(triggered[id(found)]) == 1 for found, _ in several)
+        root.set = _setter(loop, root, several, alike)
     arrivals = {root: [] for root in wiring.delays}
     for root, found in arrivals.items():
         root.set = _later(loop, root, found)
@@ -60,8 +66,10 @@ def _indices(loop, trigger):
     return tuple(reaction.index for reaction in loop.wiring.readers.get(trigger, ()))
 
 
-def _setter(loop, port, noted):
-    """`set` of a port: there is one shape for each way that values go, because a call of it is a large part of a reaction's cost."""
+def _setter(loop, port, noted, alike):
+    """`set` of a port: there is one shape for each way that values go, because a call of it is a large part of a reaction's cost.
+
+    `alike`: all channels of the multiport that it is in trigger the same reactions, so the first one that is set has triggered them."""
     ready, appear, push, note = loop.ready, loop.present.append, heappush, loop.found.append
     targets = _indices(loop, port)
     forwards = [_forward(loop, *forward) for forward in loop.wiring.forwards.get(port, ())]
@@ -80,6 +88,20 @@ def _setter(loop, port, noted):
                     found.append(channel)
             for convert, arrive in forwards:
                 arrive(convert(value) if convert else value)
+
+    elif len(noted) == 1 and alike:
+        ((found, channel),) = noted
+
+        def set(value=None):
+            port.value = value
+            if not port.is_present:
+                port.is_present = True
+                appear(port)
+                if not found:
+                    note(found)
+                    for target in targets:
+                        push(ready, target)
+                found.append(channel)
 
     elif len(noted) == 1:
         ((found, channel),) = noted

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 from reactor.model import elements as e
 from reactor.model.graph import GraphError
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def _site():
     frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(os.path.join(_ROOT, "model")):
+    while frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
-    path = frame.f_code.co_filename
-    return f"{os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path}:{frame.f_lineno}"
+    return f"{frame.f_code.co_filename.removeprefix(os.getcwd() + os.sep)}:{frame.f_lineno}"
 
 
 class _Declaration:
@@ -335,18 +334,21 @@ def _problems(instance):
                 yield f"{what} writes {port.path} ({port.site}): it can write own outputs and inputs of contained reactors"
     fed = {}
     for connection in instance.connections:
-        what = f"Connection {connection.source.path} -> {connection.target.path} ({connection.site})"
+
+        def what(connection=connection):
+            return f"Connection {connection.source.path} -> {connection.target.path} ({connection.site})"
+
         for port, inner in ((connection.source, False), (connection.target, True)):
             owner = port.instance
             if owner is not instance and owner.parent is not instance:
-                yield f"{what}: {port.path} belongs neither to {instance.path} nor to a reactor in it: connect it there"
+                yield f"{what()}: {port.path} belongs neither to {instance.path} nor to a reactor in it: connect it there"
             elif port.is_input == ((owner is instance) == inner):
-                yield f"{what}: {port.path} ({port.site}) is an {'input' if port.is_input else 'output'} and stands on the wrong side"
+                yield f"{what()}: {port.path} ({port.site}) is an {'input' if port.is_input else 'output'} and stands on the wrong side"
         other = fed.setdefault((connection.target, connection.mode), connection)
         if other is not connection and connection.delay is None and other.delay is None:
-            yield f"{what}: {connection.target.path} is connected already ({other.site}): give it an input of its own"
+            yield f"{what()}: {connection.target.path} is connected already ({other.site}): give it an input of its own"
         if connection.delay is not None and connection.delay < 0:
-            yield f"{what} has delay {connection.delay} ns: a delay is None, 0 or more"
+            yield f"{what()} has delay {connection.delay} ns: a delay is None, 0 or more"
     if instance.modes and sum(mode.initial for mode in instance.modes.values()) != 1:
         yield f"Reactor {instance.path} ({instance.site}) has modes: make exactly one of them initial"
 

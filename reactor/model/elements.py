@@ -87,7 +87,9 @@ class Multiport(list):
     @property
     def present(self):
         """The indices of the channels that are present."""
-        return [i for i, port in enumerate(self) if port.is_present] if self.found is None else sorted(self.found)
+        if self.found is None:
+            return [i for i, port in enumerate(self) if port.is_present]
+        return sorted(self.found) if len(self.found) > 1 else self.found[:]
 
     def set(self, value):
         """Sets each channel to `value`."""

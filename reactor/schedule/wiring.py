@@ -31,6 +31,9 @@ class Wiring:
 
     def root(self, element):
         """The Port that stands for a Port; any other element itself."""
+        first = self._alias.get(element)
+        if first is None or first not in self._alias:
+            return element if first is None else first
         seen = []
         while (source := self._alias.get(element)) is not None:
             seen.append(element)
