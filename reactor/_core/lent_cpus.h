@@ -3,8 +3,8 @@
 // A task that waits in get lends its CPUs, and what starts on them may wait and lend in its turn: a thousand tasks that wait for
 // the same thing would be a thousand processes. So while anything is lent, of one class (function, depth of nesting, demand)
 // only as many are under way as there are CPUs for. Since what they wait for may be just one more of them, one more is let in
-// after 50 ms, the next after 100, 200, up to ten seconds (Ray: one second, two, four, up to ten). Tasks of another function or
-// one level deeper, as those of a recursion are, start at once.
+// after 50 ms, the next after 100, 200, up to ten seconds. Tasks of another function or one level deeper, as those of a recursion
+// are, start at once.
 //
 // Whoever lets one more in moves TaskQueue::held_until with a compare-and-swap, so that it is one. The look at a queue's oldest
 // task may meet memory that was freed meanwhile: the answer is then that for another class, one look late.
