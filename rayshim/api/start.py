@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import selectors  # noqa: F401  imported early, like all that `init` needs: later, a module "select" of the program would be found instead
 import sys
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,10 @@ from rayshim.errors.sites import at, calling
 from rayshim.ordering import order as orders
 from rayshim.placement import kinds, num_threads
 from rayshim.session import session
-from rayshim.session.version import RAY_VERSION
+from rayshim.session.version import RAY_COMMIT, RAY_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import ItemsView, Iterator, KeysView, ValuesView
+    from collections.abc import Iterator
 
     from typing_extensions import Self
 
@@ -361,16 +362,17 @@ def is_initialized() -> bool:
     return session.current is not None
 
 
-class RayContext:
-    """The result of `init`: facts about the session, as attributes and as keys. As a context manager it ends the session at the end of the block."""
+class RayContext(Mapping[str, Any]):
+    """The result of `init`: facts about the session, as attributes; those of its node as keys, too. As a context manager it ends the session at
+    the end of the block."""
+
+    __hash__ = None  # type: ignore[assignment]  # as for Ray's, which is a dataclass
 
     def __init__(self, s: session.Session) -> None:
-        import sys
-
         self.dashboard_url = s.settings.get("dashboard", "")
         self.python_version = "{}.{}.{}".format(*sys.version_info[:3])
         self.ray_version = RAY_VERSION
-        self.ray_commit = ""
+        self.ray_commit = RAY_COMMIT
         self.address_info = {
             "node_ip_address": get_node_ip_address(),
             "redis_address": None,
@@ -386,30 +388,25 @@ class RayContext:
         }
 
     def __getitem__(self, key: str) -> Any:
-        if key not in self.address_info and key not in vars(self):
-            raise KeyError(key)
-        return self.address_info[key] if key in self.address_info else getattr(self, key)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.address_info
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.address_info)
+        return self.address_info[key]
 
     def __len__(self) -> int:
         return len(self.address_info)
 
-    def keys(self) -> KeysView[str]:
-        return self.address_info.keys()
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.address_info)
 
-    def items(self) -> ItemsView[str, Any]:
-        return self.address_info.items()
+    def _facts(self) -> tuple[str, ...]:
+        return self.dashboard_url, self.python_version, self.ray_version, self.ray_commit
 
-    def values(self) -> ValuesView[Any]:
-        return self.address_info.values()
+    def __eq__(self, other: object) -> bool:
+        return self._facts() == other._facts() if isinstance(other, RayContext) else NotImplemented
 
-    def get(self, key: str, default: Any = None) -> Any:
-        return self.address_info.get(key, default)
+    def __repr__(self) -> str:
+        url, python, ray, commit = self._facts()
+        return (
+            f"RayContext(dashboard_url={url!r}, python_version={python!r}, ray_version={ray!r}, ray_commit={commit!r})"
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -422,13 +419,6 @@ class RayContext:
 
     def _repr_html_(self):
         return f"<table><tr><th>Python</th><td>{self.python_version}</td></tr><tr><th>Ray</th><td>{self.ray_version}</td></tr></table>"
-
-    def __repr__(self) -> str:
-        return (
-            f"RayContext(placement={session.current.settings['placement']!r})"
-            if session.current
-            else "RayContext(ended)"
-        )
 
 
 session.start, session.stop = init, shutdown
