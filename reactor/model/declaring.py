@@ -335,20 +335,20 @@ def _problems(instance):
     fed = {}
     for connection in instance.connections:
 
-        def what(connection=connection):
+        def joins(connection=connection):
             return f"Connection {connection.source.path} -> {connection.target.path} ({connection.site})"
 
         for port, inner in ((connection.source, False), (connection.target, True)):
             owner = port.instance
             if owner is not instance and owner.parent is not instance:
-                yield f"{what()}: {port.path} belongs neither to {instance.path} nor to a reactor in it: connect it there"
+                yield f"{joins()}: {port.path} belongs neither to {instance.path} nor to a reactor in it: connect it there"
             elif port.is_input == ((owner is instance) == inner):
-                yield f"{what()}: {port.path} ({port.site}) is an {'input' if port.is_input else 'output'} and stands on the wrong side"
+                yield f"{joins()}: {port.path} ({port.site}) is an {'input' if port.is_input else 'output'} and stands on the wrong side"
         other = fed.setdefault((connection.target, connection.mode), connection)
         if other is not connection and connection.delay is None and other.delay is None:
-            yield f"{what()}: {connection.target.path} is connected already ({other.site}): give it an input of its own"
+            yield f"{joins()}: {connection.target.path} is connected already ({other.site}): give it an input of its own"
         if connection.delay is not None and connection.delay < 0:
-            yield f"{what()} has delay {connection.delay} ns: a delay is None, 0 or more"
+            yield f"{joins()} has delay {connection.delay} ns: a delay is None, 0 or more"
     if instance.modes and sum(mode.initial for mode in instance.modes.values()) != 1:
         yield f"Reactor {instance.path} ({instance.site}) has modes: make exactly one of them initial"
 
