@@ -103,20 +103,6 @@ def _setter(loop, port, noted, alike):
                         push(ready, target)
                 found.append(channel)
 
-    elif len(noted) == 1:
-        ((found, channel),) = noted
-
-        def set(value=None):
-            port.value = value
-            if not port.is_present:
-                port.is_present = True
-                appear(port)
-                for target in targets:
-                    push(ready, target)
-                if not found:
-                    note(found)
-                found.append(channel)
-
     elif len(targets) == 1 and not noted:
         (only,) = targets
 
