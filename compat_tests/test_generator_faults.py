@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import random
 import signal
+import time
 
 import pytest
 
@@ -337,3 +339,22 @@ def test_streams_of_killed_processes_leave_nothing_in_the_store(ray, victim):
         round(window)
     wait_until(lambda: _core.stats()["processes"] <= 2)
     assert _core.stats()["store_used"] - used < 100_000
+
+
+@pytest.mark.needs_processes
+@pytest.mark.rayshim_only  # 100 workers die
+def test_a_worker_that_dies_at_the_end_of_its_generator(ray, tmp_path):
+    @ray.remote(max_retries=-1)
+    def values(attempted, seconds):
+        if not attempted.exists():
+            attempted.touch()
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_REAL, seconds)  # ends the process, whatever it does then
+        yield 0
+        end = time.perf_counter() + 0.0003
+        while time.perf_counter() < end:
+            pass
+
+    chance = random.Random(1)
+    for i in range(100):
+        assert [ray.get(value) for value in values.remote(tmp_path / str(i), chance.uniform(0.0003, 0.0006))] == [0]

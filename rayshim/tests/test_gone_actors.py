@@ -1,6 +1,10 @@
 """What is kept of actors that were made and are gone: it is bounded, however many there were."""
 
 import gc
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from reactor import _core
@@ -25,6 +29,26 @@ class Short:
         return 1
 
 
+@ray.remote(num_cpus=0)
+def soon():
+    time.sleep(0.002)
+    return 1
+
+
+@ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)
+class Caller:
+    """Calls a function of which each of its processes makes a copy, and waits for the results on a thread of its own, too."""
+
+    def one(self):
+        refs = [soon.remote() for _ in range(3)]
+        ray.wait(refs, num_returns=1)
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(ray.get, refs).result()[0]
+
+    def pid(self):
+        return os.getpid()
+
+
 def none_left():
     return all(a["state"] == "DEAD" for a in session.current.placement.state()["actors"])
 
@@ -46,6 +70,52 @@ def test_shared_memory_does_not_grow_with_the_actors_that_were_made(running, at_
     first = make_and_drop(rounds, at_once)
     second = make_and_drop(rounds, at_once)
     assert second - first <= 4  # and not one for each actor
+
+
+def in_use():
+    stats = _core.stats()
+    return stats["slab_pages"], stats["store_used"]
+
+
+@pytest.mark.parametrize("end", ["drop", "ray.kill"])
+def test_shared_memory_does_not_grow_with_the_actors_that_called_functions(running, end):
+    def rounds(count):
+        for _ in range(count):
+            actors = [Caller.remote() for _ in range(4)]
+            assert ray.get([actor.one.remote() for actor in actors]) == [1] * 4
+            while actors:
+                actor = actors.pop()
+                if end == "ray.kill":
+                    ray.kill(actor)
+                del actor
+            gc.collect()
+        wait_until(none_left)
+        return in_use()
+
+    pages, store = rounds(12)
+    more_pages, more_store = rounds(12)
+    assert more_pages - pages <= 24  # and not several for each of 48 actors
+    assert more_store - store <= 24 << 10
+
+
+def test_shared_memory_does_not_grow_with_the_workers_that_were_killed(running):
+    if running == "inline":
+        pytest.skip("inline has no workers")
+    actor = Caller.remote()
+
+    def rounds(count):
+        for _ in range(count):
+            pid = ray.get(actor.pid.remote())
+            ref = actor.one.remote()
+            time.sleep(0.001)  # it waits for its results
+            os.kill(pid, signal.SIGKILL)
+            assert ray.get(ref) == 1
+        return in_use()
+
+    pages, store = rounds(20)
+    more_pages, more_store = rounds(40)
+    assert more_pages - pages <= 16  # and not one for each of 40 processes
+    assert more_store - store <= 8 << 10
 
 
 def test_a_report_has_the_calls_of_actors_that_are_gone(running):

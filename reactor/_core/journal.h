@@ -10,7 +10,25 @@ namespace reactor {
 
 // SmallView: the hold of an array over a value that has no pages of its own; View: of one that has.
 // Finished: a Task or Call whose results are settled; the message's holds are being given back (release_message), its block after them.
-enum class Entry : uint64_t { None = 0, Hold, Run, Block, Channel, Trying, Task, Weak, Call, View, Finished, SmallView, Mask = 15 };
+// Node, Group: with what it waits (object.h), Group being of bells too. Code: the hold of who has put code into the store.
+enum class Entry : uint64_t {
+  None = 0,
+  Hold,
+  Run,
+  Block,
+  Channel,
+  Trying,
+  Task,
+  Weak,
+  Call,
+  View,
+  Finished,
+  SmallView,
+  Node,
+  Group,
+  Code,
+  Mask = 31
+};
 constexpr uint32_t kNoEntry = 0xffffffff;
 
 struct JournalChunk {

@@ -37,8 +37,9 @@ struct alignas(64) WaitNode {
   Off next;
   atomic<uint32_t> armed;
   NodeKind kind;
-  Off target;            // WaitGroup, task block or Bell
+  Off target;            // WaitGroup, task block or Bell; 0: no completer has claimed the node since its maker took it back
   atomic<Life> life;
+  uint32_t note;           // its maker's journal entry as long as that may touch it
   atomic<uint64_t> since;  // ns, when its waiter began to wait if some process held a message back then; else 0 (patience.h)
 };
 
@@ -131,6 +132,11 @@ void destroy(Local& l, Object* o);
 void complete(Local& l, Object* o, State s);
 inline void drop_hold(Local& l, Object* o) {
   if (o->holds.fetch_sub(1, memory_order_acq_rel) == 1) destroy(l, o);
+}
+// By who has put the code into the store: nobody makes further calls of it.
+inline void drop_code(Local& l, Object* o) {
+  o->unwanted.store(kRetiredCode, memory_order_relaxed);
+  drop_hold(l, o);
 }
 inline void drop_value_refs(Local& l, ValueHeader* v) {
   Off* refs = value_refs(v);
@@ -264,6 +270,7 @@ inline WaitNode* new_node(Local& l, NodeKind kind, Off target) {
   n->next = 0;
   n->kind = kind;
   n->target = target;
+  n->note = kNoEntry;
   n->life.store(Life::Linked, memory_order_relaxed);
   n->since.store(begin_of_wait(l), memory_order_relaxed);
   n->armed.store(1, memory_order_relaxed);
@@ -271,14 +278,18 @@ inline WaitNode* new_node(Local& l, NodeKind kind, Off target) {
 }
 // A node on the object's list, or null: the object is done. `life` Orphan: its maker will not touch it again.
 inline WaitNode* watch(Local& l, Object* o, NodeKind kind, Off target, Life life = Life::Linked) {
+  l.journal.reserve();
   WaitNode* n = new_node(l, kind, target);
   n->life.store(life, memory_order_relaxed);
+  if (life == Life::Linked) n->note = l.journal.add(l.heap->off(n), Entry::Node);
   if (link(l, o, n)) return n;
+  l.journal.clear(n->note);
   l.alloc.free(l.heap->off(n));
   return nullptr;
 }
-// The waiter's last touch of a linked node.
+// The waiter's last touch of a linked node. The entry goes first: a completer may free an orphan at any time.
 inline void let_go(Local& l, WaitNode* n) {
+  l.journal.clear(n->note);
   if (n->life.exchange(Life::Orphan, memory_order_acq_rel) == Life::Done) l.alloc.free(l.heap->off(n));
 }
 

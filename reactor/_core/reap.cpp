@@ -23,6 +23,17 @@ bool queue_holds(Heap* h, uint64_t value) {
   return false;
 }
 
+// The stream of a dead runner's call had come to its end (Stream::close): every value is there, and the call has succeeded. So it completes.
+void complete_if_ended(Message* m, std::unordered_set<Off>& freed) {
+  Object* link = ctx->heap->at<Object>(m->more_results()[0]);
+  Object* completion = ctx->heap->at<Object>(m->result);
+  if (!is_done(link) || link->state.load(memory_order_acquire) != State::Value || is_done(completion)) return;
+  settle_stored(completion, true, freed);
+  Encoding nothing;
+  if (!is_done(completion) && nothing->item(Py_None) && encode_into(*nothing.encoder, completion))
+    complete(ctx->local, completion, State::Value);
+}
+
 // A task whose worker died: run it again if it may be, else fail it.
 void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed) {
   auto* m = ctx->heap->at<Message>(task);
@@ -35,6 +46,7 @@ void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<
     failed.insert(off);
     drop_hold(ctx->local, ctx->heap->at<Object>(off));
   }
+  if ((m->flags & kStreaming) && !cancel) complete_if_ended(m, freed);
   const bool shown = !(m->flags & kStreaming) && any_done(m);
   for (uint32_t i = 0; i < m->results; ++i) {
     Off off = m->result_at(i);
@@ -76,6 +88,7 @@ class DeadProcess {
   void settle_hosted(const std::vector<DeadActor>& hosted);
   void settle_tasks();
   void settle_entries();
+  void free_waits();
   void free_blocks();
   void drop_notes();
   void return_resources();
@@ -201,7 +214,7 @@ void DeadProcess::settle_result(Off off, bool shown) {
 void DeadProcess::settle_entries() {
   // The block of a value that was just being stored goes with the object if that has it already.
   for (uint64_t v : entries_)
-    if (tag_of(v) == Entry::Hold || tag_of(v) == Entry::SmallView)
+    if (tag_of(v) == Entry::Hold || tag_of(v) == Entry::SmallView || tag_of(v) == Entry::Code)
       if (Off block = h_->at<Object>(off_of(v))->block) held_.insert(block);
   // The results of a call are shown one after the other while all are noted. (One that another call had stored is shown as well: it has run.)
   bool shown = false;
@@ -214,6 +227,7 @@ void DeadProcess::settle_entries() {
       case Entry::Run: settle_result(off, shown); break;
       case Entry::Hold:
       case Entry::SmallView: drop_hold(ctx->local, h_->at<Object>(off)); break;
+      case Entry::Code: drop_code(ctx->local, h_->at<Object>(off)); break;
       case Entry::View:
         unpin(residence_of(h_, h_->at<Object>(off)));
         drop_hold(ctx->local, h_->at<Object>(off));
@@ -223,6 +237,25 @@ void DeadProcess::settle_entries() {
       default: break;  // blocks come after the results, whose own they may be
     }
   }
+}
+
+// What it waited with. A completer that has claimed a node may be counting in the node's group, or ringing its bell, just now: those stay,
+// and with them their page; this takes a kill within some 100 ns of the completion.
+void DeadProcess::free_waits() {
+  std::unordered_set<Off> in_use;
+  for (uint64_t v : entries_) {
+    if (tag_of(v) != Entry::Node) continue;
+    auto* n = h_->at<WaitNode>(off_of(v));
+    const bool claimed = !n->armed.exchange(0, memory_order_acq_rel) && n->target;
+    if (claimed && n->kind == NodeKind::Group && n->life.load(memory_order_acquire) == Life::Linked) {
+      in_use.insert(n->target);
+      in_use.insert(h_->at<WaitGroup>(n->target)->bell);
+    }
+    n->note = kNoEntry;
+    let_go(ctx->local, n);
+  }
+  for (uint64_t v : entries_)
+    if (tag_of(v) == Entry::Group && !in_use.count(off_of(v))) ctx->local.alloc.free(off_of(v));
 }
 
 void DeadProcess::free_blocks() {
@@ -294,6 +327,7 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
   dead.settle_hosted(hosted);
   dead.settle_tasks();
   dead.settle_entries();
+  dead.free_waits();
   dead.free_blocks();
   dead.drop_notes();
   dead.return_resources();

@@ -14,8 +14,7 @@ void ref_dealloc(PyObject* self) {
   if (ctx && r->epoch == epoch && r->object) {
     if (r->node) let_go(ctx->local, r->node);
     ctx->local.journal.clear(r->note);
-    if (r->exporter) r->object->unwanted.store(kRetiredCode, memory_order_relaxed);
-    drop_hold(ctx->local, r->object);
+    r->exporter ? drop_code(ctx->local, r->object) : drop_hold(ctx->local, r->object);
     tell_failures();
   }
   free_instance(self);

@@ -10,6 +10,7 @@ WaitGroup* take_group(Off bell) {
   if (ctx->spare_groups.empty()) {
     off = ctx->local.alloc.alloc(sizeof(WaitGroup));
     if (!off) return nullptr;
+    ctx->local.journal.add(off, Entry::Group);
   } else {
     off = ctx->spare_groups.back();
     ctx->spare_groups.pop_back();
@@ -37,6 +38,7 @@ class Seat {
       auto* b = ctx->heap->at<Bell>(off);
       b->word.store(0);
       b->sleeping.store(0);
+      ctx->local.journal.add(off, Entry::Group);
     }
     bell_ = ctx->heap->at<Bell>(off);
     ctx->seats.push_back(bell_);
@@ -296,7 +298,10 @@ int GroupWait::after_sleep(int woken, const Lend& lend, const Away& turn, Told& 
 void GroupWait::take_back() {
   int32_t unclaimed = 0;
   for (auto& [r, node] : linked_) {
-    unclaimed += node->armed.exchange(0, memory_order_acq_rel) ? 1 : 0;
+    if (node->armed.exchange(0, memory_order_acq_rel)) {
+      ++unclaimed;
+      node->target = 0;
+    }
     if (r->node == node) continue;
     if (!r->node && !is_done(r->object)) r->node = node;  // keep for the next wait
     else let_go(mine_->local, node);

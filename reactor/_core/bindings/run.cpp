@@ -81,6 +81,7 @@ void leave_to_others() {
   Context* c = ctx;
   c->local.failure_unseen = nullptr;  // nobody is left to be told
   c->local.journal.clear_all(Entry::Hold, [&](Off off) { drop_hold(c->local, c->heap->at<Object>(off)); });
+  c->local.journal.clear_all(Entry::Code, [&](Off off) { drop_code(c->local, c->heap->at<Object>(off)); });
   c->local.journal.clear_all(Entry::Weak, [&](Off off) { drop_weak(c->local, c->heap->at<Object>(off)); });
   c->local.journal.clear_all(Entry::Channel,
                              [&](Off off) { c->heap->at<Channel>(off)->closed.store(ProducerState::Closed, memory_order_release); });
@@ -184,7 +185,7 @@ void abort_run() {
   if (!ctx) return;
   ctx->aborted = true;
   ring(ctx->heap, &ctx->proc->bell);
-  for (Off off : ctx->spare_bells) ring(ctx->heap, ctx->heap->at<Bell>(off));
+  for (Bell* bell : ctx->seats) ring(ctx->heap, bell);
 }
 
 }  // namespace

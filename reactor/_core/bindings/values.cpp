@@ -12,6 +12,7 @@ nb::object put_code(nb::object value) {
   if (!ref) throw nb::python_error();
   auto* r = reinterpret_cast<PyRef*>(ref);
   std::atomic_ref(r->object->kind).store(kCode, memory_order_release);
+  ctx->local.journal.retag(r->note, Entry::Code);
   r->exporter = true;
   return steal(ref);
 }
