@@ -41,12 +41,12 @@ def _watch_for(refs, made, settle):
         _pending.append((refs, made, settle))
         if _epoch != _core.epoch():
             _epoch = _core.epoch()
-            _wake = _core.request()
+            _wake = _core.promise()
             threading.Thread(target=_watch, args=(_epoch,), name="ref-futures", daemon=True).start()
         else:
             if _wake is not None:
                 wake, _wake = _wake, None
-                _core.reply(wake[1], None)
+                _core.fulfil(wake[1], None)
 
 
 def _watch(epoch):
@@ -57,7 +57,7 @@ def _watch(epoch):
             waiting += _pending
             _pending.clear()
             if _wake is None:
-                _wake = _core.request()
+                _wake = _core.promise()
             wake = _wake[0]
         try:
             _core.wait([wake, *{ref: None for refs, _, _ in waiting for ref in refs}], 1, None)

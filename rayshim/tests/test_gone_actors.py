@@ -49,6 +49,12 @@ class Caller:
         return os.getpid()
 
 
+@ray.remote(num_cpus=0)
+class Awaiting:
+    async def one(self):
+        return await soon.remote()
+
+
 def none_left():
     return all(a["state"] == "DEAD" for a in session.current.placement.state()["actors"])
 
@@ -78,10 +84,11 @@ def in_use():
 
 
 @pytest.mark.parametrize("end", ["drop", "ray.kill"])
-def test_shared_memory_does_not_grow_with_the_actors_that_called_functions(running, end):
+@pytest.mark.parametrize("kind", [Caller, Awaiting], ids=["waiting", "awaiting"])
+def test_shared_memory_does_not_grow_with_the_actors_that_called_functions(running, kind, end):
     def rounds(count):
         for _ in range(count):
-            actors = [Caller.remote() for _ in range(4)]
+            actors = [kind.remote() for _ in range(4)]
             assert ray.get([actor.one.remote() for actor in actors]) == [1] * 4
             while actors:
                 actor = actors.pop()
