@@ -75,7 +75,7 @@ def halt(what, key=None):
         key not in _journal.lives or _journal.lives[key].ended is None
     ):  # else its end comes, and with it an answer for those who wait
         _tell_halted(number, what + _journal.where_it_ends(key))
-    ref, _ = _core.promise()
+    ref, _, _ = _core.promise()
     try:
         _core.wait([ref], 1, None)
     finally:

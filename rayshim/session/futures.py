@@ -7,7 +7,7 @@ from reactor import _core
 
 _lock = threading.Lock()
 _pending = []  # (refs, Future, function that settles the Future when one of the refs is done), not yet seen by the thread
-_wake = None  # a further ref that the thread waits for; completing it wakes the thread
+_wake = None  # (ref, offset, note) of a further ref that the thread waits for: fulfilling it wakes the thread
 _epoch = None
 
 
@@ -46,7 +46,7 @@ def _watch_for(refs, made, settle):
         else:
             if _wake is not None:
                 wake, _wake = _wake, None
-                _core.fulfil(wake[1], None)
+                _core.fulfil(*wake[1:], None)
 
 
 def _watch(epoch):

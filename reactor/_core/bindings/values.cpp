@@ -40,20 +40,20 @@ void reply(uint64_t off, nb::object value, bool error) {
   drop_hold(ctx->local, o);
 }
 
-// A ref whose result this process gives: (ref, (offset, note)). It calls fulfil((offset, note), value). If it ends before, the ref fails.
+// A ref whose result this process gives: (ref, offset, note). It calls fulfil(offset, note, value). If it ends before, the ref fails.
 nb::object promise() {
   need_ctx();
   Object* o = new_object(ctx->local, 2);
   const Off off = ctx->heap->off(o);
   const uint32_t note = ctx->local.journal.add(off, Entry::Run);
   nb::object ref = steal(new_ref(o, false));
-  return nb::make_tuple(ref, nb::make_tuple(off, note));
+  return nb::make_tuple(ref, off, note);
 }
 
-void fulfil(std::pair<uint64_t, uint32_t> given, nb::object value) {
-  auto* o = ctx->heap->at<Object>(given.first);
+void fulfil(uint64_t off, uint32_t note, nb::object value) {
+  auto* o = ctx->heap->at<Object>(off);
   give(o, value, false);
-  ctx->local.journal.clear(given.second);
+  ctx->local.journal.clear(note);
   drop_hold(ctx->local, o);
 }
 
@@ -147,7 +147,7 @@ void bind_values(nb::module_& m) {
   m.def("put_recorded", &put_recorded, nb::arg("value").none());
   m.def("request", &request, nb::call_guard<Using>());
   m.def("promise", &promise, nb::call_guard<Using>());
-  m.def("fulfil", &fulfil, nb::arg("given"), nb::arg("value").none(), nb::call_guard<Using>());
+  m.def("fulfil", &fulfil, nb::arg("offset"), nb::arg("note"), nb::arg("value").none(), nb::call_guard<Using>());
   m.def("reply", &reply, nb::arg("offset"), nb::arg("value").none(), nb::arg("error") = false, nb::call_guard<Using>());
   m.def("link_at", &link_at, nb::arg("offset"), nb::arg("take"), nb::arg("weak") = false, nb::call_guard<Using>());
   m.def("ref_at", &ref_at, nb::arg("offset"), nb::call_guard<Using>());
