@@ -145,6 +145,7 @@ struct Context {
   unsigned long main_thread = 0;          // sleeps on proc->bell; other threads have bells of their own
   std::vector<Off> spare_bells;
   std::vector<Off> spare_groups;
+  std::vector<WaitNode*> lingering;       // of waits that are over: a completer had claimed them and was not through with them yet
   std::unordered_map<Off, Outlet> outlets;          // by inbox
   std::unordered_map<uint32_t, TaskQueue*> queues;  // by demand
   // Large arguments of the last call since the last wait, held, if no refs are among them: the same given by value to several

@@ -240,7 +240,7 @@ void DeadProcess::settle_entries() {
 }
 
 // What it waited with. A completer that has claimed a node may be counting in the node's group, or ringing its bell, just now: those stay,
-// and with them their page; this takes a kill within some 100 ns of the completion.
+// and with them their page. (While it may be, the node is in the journal: GroupWait::take_back.)
 void DeadProcess::free_waits() {
   std::unordered_set<Off> in_use;
   for (uint64_t v : entries_) {

@@ -227,7 +227,20 @@ WaitNode* GroupWait::node_for(PyRef* r) {
   return is_done(r->object) && node->armed.exchange(0) ? nullptr : node;  // null: the completer has passed it by
 }
 
+// Lets go of the nodes of earlier waits with which their completers are through by now.
+void forget_lingering() {
+  auto& nodes = ctx->lingering;
+  nodes.erase(std::remove_if(nodes.begin(), nodes.end(),
+                             [](WaitNode* n) {
+                               const bool done = n->life.load(memory_order_acquire) == Life::Done;
+                               if (done) let_go(ctx->local, n);
+                               return done;
+                             }),
+              nodes.end());
+}
+
 bool GroupWait::watch() {
+  if (!mine_->lingering.empty()) forget_lingering();
   group_ = take_group(mine_->heap->off(seat_.bell()));
   if (!group_) return false;
   Py_ssize_t done = 0;
@@ -294,13 +307,18 @@ int GroupWait::after_sleep(int woken, const Lend& lend, const Away& turn, Told& 
   return kGoOn;
 }
 
-// Takes the nodes back. Those that a completer has claimed are counted by it, perhaps only in a moment.
+// Takes the nodes back. Those that a completer has claimed are counted by it, perhaps only in a moment, and then it rings. Until that is over they
+// stay in the journal: if this process ends meanwhile, their group and bell stay (DeadProcess::free_waits).
 void GroupWait::take_back() {
   int32_t unclaimed = 0;
   for (auto& [r, node] : linked_) {
     if (node->armed.exchange(0, memory_order_acq_rel)) {
       ++unclaimed;
       node->target = 0;
+    } else if (node->life.load(memory_order_acquire) != Life::Done) {
+      if (r->node == node) r->node = nullptr;
+      mine_->lingering.push_back(node);
+      continue;
     }
     if (r->node == node) continue;
     if (!r->node && !is_done(r->object)) r->node = node;  // keep for the next wait
