@@ -174,17 +174,19 @@ class _Call:
         self.args, self.kwargs = (), {}  # its thread keeps the call until the next one, and must not keep these
 
     def value(self, value):
-        if self.leaves:
-            return self.leave()
-        self._done()
-        self.completion.value(value)
-        _leave_when_alone()
+        self._complete(self.completion.value, value)
 
     def error(self, error):
+        self._complete(self.completion.error, error)
+
+    def _complete(self, give, outcome):
         if self.leaves:
             return self.leave()
         self._done()
-        self.completion.error(error)
+        try:
+            give(outcome)
+        except SystemExit as error:  # of the code that pickles the outcome
+            leave(error)
         _leave_when_alone()
 
     def leave(self):

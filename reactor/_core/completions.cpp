@@ -30,11 +30,11 @@ bool completion_open(PyCompletion* c) {
 PyObject* completion_value(PyObject* self, PyObject* value) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (!completion_open(c)) return nullptr;
+  const auto n = uint32_t(c->results->size());
   if (c->stream) c->stream->end();
-  else if (!unwanted(c->results->data(), uint32_t(c->results->size()))) {
-    if (c->dynamic) store_gathered(c->results->data(), value, c->name);
-    else store_results(c->results->data(), uint32_t(c->results->size()), value, c->name);
-  }
+  else if (!unwanted(c->results->data(), n) &&
+           !(c->dynamic ? store_gathered(c->results->data(), value, c->name) : store_results(c->results->data(), n, value, c->name)))
+    return nullptr;
   completion_finish(c);
   Py_RETURN_NONE;
 }
@@ -43,8 +43,7 @@ PyObject* completion_error(PyObject* self, PyObject* exc) {
   if (!completion_open(c)) return nullptr;
   if (c->stream || !unwanted(c->results->data(), uint32_t(c->results->size()))) {
     set_error(exc);
-    if (c->stream) c->stream->fail();
-    else store_failure(c->results->data(), uint32_t(c->results->size()), c->name);
+    if (!(c->stream ? c->stream->fail() : store_failure(c->results->data(), uint32_t(c->results->size()), c->name))) return nullptr;
   }
   completion_finish(c);
   Py_RETURN_NONE;
@@ -74,7 +73,7 @@ PyObject* completion_interrupted(PyObject* self, PyObject* exc) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (!completion_open(c)) return nullptr;
   set_error(exc);
-  store_failure(c->results->data(), uint32_t(c->results->size()), c->name);
+  if (!store_failure(c->results->data(), uint32_t(c->results->size()), c->name)) return nullptr;
   completion_finish(c);
   Py_RETURN_NONE;
 }
@@ -113,8 +112,8 @@ void completion_dealloc(PyObject* self) {
   free_instance(self);
 }
 PyMethodDef completion_methods[] = {
-    {"value", completion_value, METH_O, "complete the call with a result"},
-    {"error", completion_error, METH_O, "complete the call with an exception"},
+    {"value", completion_value, METH_O, "complete the call with a result; raises SystemExit if storing it raises that, and the call is not complete then"},
+    {"error", completion_error, METH_O, "complete the call with an exception; raises SystemExit as value() does"},
     {"item", completion_item, METH_O, "give one value of a stream; None, or a ref to wait for before the next one"},
     {"let_on", completion_let_on, METH_NOARGS,
      "whether a stream may give one more value, by the window over all streams: None, or the refs of which one is to be waited for"},

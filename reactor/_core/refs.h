@@ -112,15 +112,16 @@ PyObject* new_completion(const Off* results, const uint32_t* notes, uint32_t n, 
                          Message* block, uint32_t note);
 bool make_types(PyObject* module);
 
-// Reads results of a call that just ran into its objects; steals nothing. Shared by serve and Completion.
+// Stores the result of a call that just ran in its objects, or the exception that this raised; steals nothing. Shared by serve and Completion.
+// False, with SystemExit as the current Python error: it was raised meanwhile, and ends the process or the actor; the objects are as they were.
 // `note`: what is known of the method's results, or null.
-void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note = nullptr,
+bool store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note = nullptr,
                    bool given = false);  // given: nobody else has the value
-void store_gathered(const Off* results, PyObject* value, PyObject* name);  // of a dynamic call
+bool store_gathered(const Off* results, PyObject* value, PyObject* name);  // of a dynamic call
 // Sets the error of a call that returned `value`, with `found` results and not `wanted` ones; -1: no generator, where one is expected.
 void refuse_results(int64_t found, int64_t wanted, PyObject* value);
-// Takes the current Python exception; `dependency`: it is that of an argument, the call was not made.
-void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency = false);
+// Takes the current Python exception; `dependency`: it is that of an argument, the call was not made. False: as above.
+bool store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency = false);
 void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint32_t task_note = kNoEntry);
 
 // Calls (calls.cpp, submit.cpp).

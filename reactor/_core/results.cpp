@@ -18,49 +18,57 @@ void MethodNote::learn(const Encoder& e) {
 
 namespace {
 
+// What could not be stored: its exception is stored in its place, but for one that ends the process, which stays the current Python error.
+bool not_stored(const Off* results, uint32_t n, PyObject* name) {
+  return !PyErr_ExceptionMatches(PyExc_SystemExit) && store_failure(results, n, name);
+}
+
 // A generator's values go into the results as they come; those that it does not reach get the exception that ended it.
-void store_yielded(const Off* results, uint32_t n, PyObject* generator, PyObject* name) {
+bool store_yielded(const Off* results, uint32_t n, PyObject* generator, PyObject* name) {
   for (uint32_t i = 0; i < n; ++i) {
     Owned value(PyIter_Next(generator));
     if (!value) {
       if (!PyErr_Occurred()) refuse_results(i, n, generator);
-      return store_failure(results + i, n - i, name);
+      return not_stored(results + i, n - i, name);
     }
-    store_results(results + i, 1, value.get(), name);
+    if (!store_results(results + i, 1, value.get(), name)) return false;
   }
+  return true;
 }
 
 }  // namespace
 
-void store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note, bool given) {
+bool store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note, bool given) {
   if (PyGen_CheckExact(value)) return store_yielded(results, n, value, name);
   if (n == 1) {
     auto* o = ctx->heap->at<Object>(results[0]);
     if (!note || !note->room || !place_into(value, o, note->room)) {
       Encoding e;
-      if (!(given ? e->given(value) : e->item(value)) || !encode_into(*e.encoder, o)) return store_failure(results, n, name);
+      if (!(given ? e->given(value) : e->item(value)) || !encode_into(*e.encoder, o)) return not_stored(results, n, name);
       if (note) note->learn(*e.encoder);
     }
     o->state.store(State::Value, memory_order_relaxed);
-    return;
+    return true;
   }
   Owned fast(PySequence_List(value));
-  if (!fast) return store_failure(results, n, name);  // it cannot be iterated, or is a generator that raised
+  if (!fast) return not_stored(results, n, name);  // it cannot be iterated, or is a generator that raised
   if (PyList_GET_SIZE(fast.get()) != Py_ssize_t(n)) {
     refuse_results(PyList_GET_SIZE(fast.get()), n, value);
     fast.reset();
     return store_failure(results, n, name);
   }
-  for (uint32_t i = 0; i < n; ++i) store_results(results + i, 1, PyList_GET_ITEM(fast.get(), i), name, nullptr);
+  for (uint32_t i = 0; i < n; ++i)
+    if (!store_results(results + i, 1, PyList_GET_ITEM(fast.get(), i), name, nullptr)) return false;
+  return true;
 }
 
-void store_gathered(const Off* results, PyObject* value, PyObject* name) {
+bool store_gathered(const Off* results, PyObject* value, PyObject* name) {
   Owned gathered = hooks.gather ? hooks.gather(value, name) : Owned(PySequence_List(value));
-  if (!gathered) return store_failure(results, 1, name);
-  store_results(results, 1, gathered.get(), name);
+  if (!gathered) return not_stored(results, 1, name);
+  return store_results(results, 1, gathered.get(), name);
 }
 
-void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency) {
+bool store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency) {
   Owned raised = take_error();
   Owned error = hooks.failure(raised.get(), name, dependency);
   // Cancelled while its failure was being made: then it ends as a cancelled call. Each turn takes another cancellation.
@@ -72,6 +80,7 @@ void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependen
     auto* o = ctx->heap->at<Object>(results[i]);
     Encoding e;
     if (!error || !e->item(error.get()) || !encode_into(*e.encoder, o)) {
+      if (PyErr_ExceptionMatches(PyExc_SystemExit)) return false;
       // The error itself cannot be stored: say at least that.
       PyErr_WriteUnraisable(error ? error.get() : Py_None);
       Encoding plain;
@@ -81,6 +90,7 @@ void store_failure(const Off* results, uint32_t n, PyObject* name, bool dependen
     }
     o->state.store(State::Error, memory_order_relaxed);
   }
+  return true;
 }
 
 // `task_note`: the journal's entry of the block that they are of, which is changed before the results' holds go: the supervisor gives

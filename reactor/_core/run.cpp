@@ -98,8 +98,9 @@ class MessageRun {
   void call();
   void hand_on();
   void construct();
-  void store_value();
-  void store_error();
+  bool store_value();
+  bool store_error();
+  void leave_or_store();
   ExitReason exit_wanted();
   void settle_departure();
   void leave_call();
@@ -305,26 +306,29 @@ void MessageRun::settle() {
     settle_departure();
   } else if (!handed_on_ && !stream_ && kind_ == MessageKind::Call && unwanted(results_.data(), n_)) {
     PyErr_Clear();
-  } else if (value_) {
-    if (!handed_on_) store_value();
-  } else {
-    leaving_ = exit_wanted();
-    if (leaving_ == ExitReason::Unknown) store_error();
-    else settle_departure();
+  } else if (!value_) {
+    leave_or_store();
+  } else if (!handed_on_ && !store_value()) {
+    leave_or_store();
   }
   leave_call();
 }
 
-void MessageRun::store_value() {
+// False, and an exception: it ends the process or the actor.
+bool MessageRun::store_value() {
   if (!ctx->keeping) args_.drop_arrays();  // who keeps a record looks at arguments and result afterwards
-  if (stream_) stream_->end();
-  else if (flags_ & kDynamic) store_gathered(results_.data(), value_.get(), callable_.get());
-  else store_results(results_.data(), n_, value_.get(), callable_.get(), note_, Py_REFCNT(value_.get()) == 1 && !ctx->keeping);
+  if (stream_) return stream_->end(), true;
+  if (flags_ & kDynamic) return store_gathered(results_.data(), value_.get(), callable_.get());
+  return store_results(results_.data(), n_, value_.get(), callable_.get(), note_, Py_REFCNT(value_.get()) == 1 && !ctx->keeping);
 }
 
-void MessageRun::store_error() {
-  if (stream_) stream_->fail();
-  else store_failure(results_.data(), n_, callable_.get(), of_argument_);
+bool MessageRun::store_error() { return stream_ ? stream_->fail() : store_failure(results_.data(), n_, callable_.get(), of_argument_); }
+
+// What the current Python error asks for: the end of the actor or the process, or a result that raises it. Storing it may raise the next one.
+void MessageRun::leave_or_store() {
+  do leaving_ = exit_wanted();
+  while (leaving_ == ExitReason::Unknown && !store_error());
+  if (leaving_ != ExitReason::Unknown) return settle_departure();
   if (kind_ != MessageKind::Create) return;
   leaving_ = ExitReason::CreationFailed;
   note_death(actor_, results_[0], leaving_);

@@ -115,7 +115,11 @@ bool Stream::publish(PyObject* value) {
     }
     complete(ctx->local, v, State::Value);
   } else {
-    store_failure(&v_off, 1, name_);
+    if (!store_failure(&v_off, 1, name_)) {
+      ctx->local.journal.clear(v_note);
+      drop_hold(ctx->local, v);
+      return false;
+    }
     complete(ctx->local, v, State::Error);
   }
   ++at_.index;
@@ -294,10 +298,11 @@ void Stream::end() {
   else store_results(results_, 1, Py_None, name_);
 }
 
-void Stream::fail() {
+bool Stream::fail() {
   if (unwanted()) PyErr_Clear();
-  else publish(nullptr);
+  else if (!publish(nullptr) && PyErr_ExceptionMatches(PyExc_SystemExit)) return false;
   end();
+  return true;
 }
 
 void find_pending_link(Message* m, std::vector<Off>& settled) {

@@ -65,7 +65,7 @@ class Stream {
   bool drain(PyObject* generator);  // runs it to its end; false: Python error set
   // No more values. The result of the completion is stored, for the caller to complete: None, or cancelled.
   void end();
-  void fail();  // the current Python exception is the last value
+  bool fail();  // the current Python exception is the last value; false: as store_failure()
   bool unwanted() const;
 
  private:
