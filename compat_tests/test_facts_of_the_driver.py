@@ -76,3 +76,16 @@ def test_what_cannot_be_serialized_is_found(ray, capsys):
     assert not good and [(type(failure).__name__, failure.obj) for failure in failures] == [("FailureTuple", lock)]
     assert "Checking Serializability of" in capsys.readouterr().out
     assert ray.util.inspect_serializability(1) == (True, set())
+
+
+def test_ids_of_the_driver_itself(ray):
+    worker = importlib.import_module(f"{ray.__name__}._private.worker").global_worker
+    context = ray.get_runtime_context()
+    job = context.get_job_id()
+    assert context.get_worker_id() == worker.worker_id.hex() == job + "f" * 48
+    assert worker.current_task_id.hex() == "f" * 40 + job
+    assert ray.get(ray.remote(lambda: ray.get_runtime_context().get_worker_id()).remote()) != context.get_worker_id()
+    assert worker.node.is_head() and worker.node.head and worker.node.node_id == context.get_node_id()
+    assert worker.node.address == worker.node.gcs_address == context.gcs_address
+    assert worker.node_ip_address == worker.node.node_ip_address
+    assert worker.node.unique_id

@@ -37,6 +37,8 @@ class RuntimeContext:
     def get_worker_id(self) -> str:
         from hashlib import sha256
 
+        if session.current.driver is not None and self._task_id() is None:
+            return self.get_job_id().ljust(56, "f")
         return sha256(f"{session.current.settings['node']}/{_core.slot()}/{os.getpid()}".encode()).hexdigest()[:56]
 
     def get_task_id(self) -> str | None:
@@ -351,6 +353,24 @@ class _Node:
     """`global_worker.node`: the session as Ray's files would have it."""
 
     max_bytes = backup_count = 0  # of log files: none is rotated
+    head = True
+
+    def is_head(self):
+        return self.head
+
+    @property
+    def unique_id(self):
+        return self.node_id
+
+    @property
+    def node_id(self):
+        return RuntimeContext().get_node_id()
+
+    @property
+    def gcs_address(self):
+        return RuntimeContext().gcs_address
+
+    address = gcs_address
 
     @property
     def session_name(self):
@@ -408,7 +428,8 @@ class Worker:
 
     @property
     def current_task_id(self):
-        return TaskID.from_hex(RuntimeContext().get_task_id() or "")
+        """The running task's TaskID; in the driver the one that stands for its own code."""
+        return TaskID.from_hex(RuntimeContext().get_task_id() or RuntimeContext().get_job_id().rjust(48, "f"))
 
     @property
     def actor_id(self):
@@ -417,6 +438,10 @@ class Worker:
     @property
     def worker_id(self):
         return self.core_worker.get_worker_id().binary()
+
+    @property
+    def node_ip_address(self):
+        return self.node.node_ip_address
 
     @property
     def namespace(self):
