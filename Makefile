@@ -16,7 +16,7 @@ VENV := .venv
 WORKERS ?= 2  # pytest processes
 PY := $(VENV)/bin/python
 PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER
-CORE := CMakeLists.txt $(wildcard reactor/_core/*.h reactor/_core/*.c reactor/_core/*.cpp reactor/_core/*/*.h reactor/_core/*/*.cpp)
+CORE := CMakeLists.txt $(wildcard reactor/native/*.h reactor/native/*.c reactor/native/*.cpp reactor/native/*/*.h reactor/native/*/*.cpp)
 NATIVE := $(filter-out CMakeLists.txt,$(CORE)) $(wildcard reactor/tests/native/*.h reactor/tests/native/*.cpp)
 PACKAGES := $(wildcard rayshim/*/__init__.py)  # the installed package knows the place of each module: new folders are told to it
 
@@ -35,7 +35,7 @@ lint: $(VENV)/built $(VENV)/lint  # the checker of types reads the packages that
 tidy: $(VENV)/built $(VENV)/tidy
 	PATH="$(abspath $(VENV))/bin:$$PATH" cmake -G Ninja -S . -B build/tidy -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DREACTOR_TESTING=ON -DSKBUILD_PROJECT_NAME=rayshim -DSKBUILD_PROJECT_VERSION=0 \
 		-DPython_EXECUTABLE=$(abspath $(PY)) -Dnanobind_DIR="$$($(PY) -m nanobind --cmake_dir)" > build/tidy.log
-	$(PY) $(VENV)/bin/run-clang-tidy.py -clang-tidy-binary $(VENV)/bin/clang-tidy -p build/tidy -j $(WORKERS) -quiet 'reactor/_core/.*' 2> build/tidy.log
+	$(PY) $(VENV)/bin/run-clang-tidy.py -clang-tidy-binary $(VENV)/bin/clang-tidy -p build/tidy -j $(WORKERS) -quiet 'reactor/native/.*' 2> build/tidy.log
 
 test: $(VENV)/built $(VENV)/ray
 	$(PYTEST) $(PYTEST_ARGS)

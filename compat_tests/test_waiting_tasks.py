@@ -1,6 +1,7 @@
 """Tasks that wait in `get` give their CPU to others meanwhile, but not to any number of their like."""
 
 import asyncio
+import os
 
 import pytest
 
@@ -54,6 +55,21 @@ def test_a_task_that_waits_for_one_of_its_like_gets_it(ray, door):
 
     visits = [visit.remote(i == 5) for i in range(6)]  # 4 CPUs; the last one opens the door
     assert ray.get(visits) == [False] * 5 + [True]
+
+
+def test_those_of_their_like_that_tasks_wait_for_do_not_wait_one_after_the_other(ray, door, tmp_path):
+    @ray.remote(num_cpus=1)
+    def visit(others, after=None):
+        if others:
+            (tmp_path / str(os.getpid())).touch()
+        return len(ray.get(others))
+
+    opened = door.enter.remote()
+    later = [visit.remote([], opened) for _ in range(12)]
+    waiting = [visit.remote(later) for _ in range(4)]  # 4 CPUs
+    wait_until(lambda: len(list(tmp_path.iterdir())) == 4, 40.0, "all CPUs are lent out")
+    ray.get(door.open.remote())
+    assert ray.get(waiting, timeout=20) == [12] * 4
 
 
 def test_tasks_of_another_function_start_at_once(ray, door):

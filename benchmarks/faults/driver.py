@@ -294,6 +294,7 @@ def main():
     try:
         driver.begin()
         ray.init(
+            address="local",  # whatever other session this machine has
             placement=placement,
             num_cpus=program.num_cpus,
             object_store_memory=program.store,

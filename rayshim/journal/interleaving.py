@@ -18,13 +18,13 @@ class Interleaving:
     _write: Any
     _interrupted: Any
 
-    def was_interrupted(self, tag, unwanted):
-        """Whether the call with this tag was cancelled before it ended. `unwanted()`: whether it has been cancelled by now."""
+    def was_interrupted(self, tag, cancelled):
+        """Whether the call with this tag was cancelled before it ended. `cancelled()`: whether it has been cancelled by now."""
         if self._write is not None:
-            if unwanted():
+            if cancelled():
                 self._write({"interrupted": tag})
                 return True
             return False
-        while tag in self._interrupted and not unwanted():
+        while tag in self._interrupted and not cancelled():
             _sleep(0.001)  # the cancellation is on its way
         return tag in self._interrupted

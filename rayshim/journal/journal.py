@@ -14,7 +14,7 @@ not killed (rayshim.journal.files). The lines are:
     {"asked": caller's tag, "n": ..., "kind": ..., "site": ..., "answer": ...}    a question that the clock answered
     {"died": ordinal, "life": ..., "killed": why or null, "status": of its process}
 
-A tag is a list of numbers, the place of a call in the program's serial run (reactor/_core/order.h); the driver's tag is []. The calls of an
+A tag is a list of numbers, the place of a call in the program's serial run (reactor/native/order.h); the driver's tag is []. The calls of an
 actor are in the file of its process, in the order in which they started.
 
 A replay follows these rules:

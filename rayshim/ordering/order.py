@@ -1,6 +1,6 @@
 """`wait` in serial order, and the messages to the user when a call or a `wait` changes to arrival order or cannot be ordered.
 
-The rule of the order is in reactor/_core/order.h, its budget in reactor/_core/patience.h.
+The rule of the order is in reactor/native/order.h, its budget in reactor/native/patience.h.
 """
 
 import sys

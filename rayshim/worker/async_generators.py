@@ -40,15 +40,15 @@ async def _as_it_is(coroutine):
 
 async def _taken(completion, ticket):
     """Waits until the generator may yield one more value. Returns whether no reader wants it any more."""
-    while ticket is not None and not ticket.done() and not completion.unwanted:
+    while ticket is not None and not ticket.done() and not completion.cancelled:
         await asyncio.wait([asyncio.wrap_future(any_done([ticket]))], timeout=_CANCEL_SECONDS)
     await _let_on(completion)
-    return bool(completion.unwanted)
+    return bool(completion.cancelled)
 
 
 async def _let_on(completion):
     """Waits until the number of the actor's unread values allows one more."""
-    while not completion.unwanted and (unread := completion.let_on()) is not None:
+    while not completion.cancelled and (unread := completion.let_on()) is not None:
         if unread:
             await asyncio.wait([asyncio.wrap_future(any_done(unread))], timeout=_CANCEL_SECONDS)
         else:

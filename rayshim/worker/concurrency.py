@@ -59,7 +59,7 @@ def make(info, how, constructor, recorded=None):
             out_of_order (allow_out_of_order_execution).
         recorded: in a run with a journal: (group, selector, function to call with a ReplayError) -> rayshim.journal.loop.JournaledLoop.
 
-    Returns (instance, whether its calls are passed to groups, the lane of each method: see reactor/_core/aside.h).
+    Returns (instance, whether its calls are passed to groups, the lane of each method: see reactor/native/awaiting_arguments.h).
     """
     limit, groups = how.get("concurrency"), how.get("groups") or {}
     if (how.get("streams_window") or 0) > 0:
@@ -297,8 +297,10 @@ class _Loop:
     def _interrupted(self, call):
         if call.leaves:
             return False
-        unwanted = lambda: call.completion.unwanted  # noqa: E731
-        interrupted = call.begun and (self._loop.was_interrupted(call.tag, unwanted) if self._recorded else unwanted())  # pyright: ignore[reportAttributeAccessIssue]
+        cancelled = lambda: call.completion.cancelled  # noqa: E731
+        interrupted = call.begun and (
+            self._loop.was_interrupted(call.tag, cancelled) if self._recorded else cancelled()
+        )  # pyright: ignore[reportAttributeAccessIssue]
         if interrupted:
             call.interrupted()
         return interrupted
@@ -312,7 +314,7 @@ class _Loop:
             return await stream(call.values(), call.completion, self._loop.physically if self._recorded else None)  # pyright: ignore[reportAttributeAccessIssue]
         while True:
             try:
-                call.begun = not (call.cancelled if self._recorded else call.completion.unwanted)
+                call.begun = not (call.cancelled if self._recorded else call.completion.cancelled)
                 value = call.method(*call.args, **call.kwargs) if call.begun else None
                 return await value if inspect.isawaitable(value) else value
             except Exception as error:

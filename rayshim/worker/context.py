@@ -147,7 +147,7 @@ class RuntimeContext:
             )
         if call is not None and call.number is not None:
             return call.cancelled
-        return bool(call.completion.unwanted if call else _core.unwanted() or _core.cancel_wanted())
+        return bool(call.completion.cancelled if call else _core.is_cancelled() or _core.cancel_wanted())
 
     def get_assigned_resources(self) -> dict[str, float]:
         """{resource: amount} that the caller holds. AssertionError in the driver."""

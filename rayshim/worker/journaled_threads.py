@@ -64,7 +64,7 @@ class RecordedThreads(Threads):
 
     def _interrupted(self, call):
         interrupted = (
-            self._turns.was_interrupted(call.tag, lambda: call.completion.unwanted) and not call.completion.streaming
+            self._turns.was_interrupted(call.tag, lambda: call.completion.cancelled) and not call.completion.streaming
         )
         if interrupted:
             call.value(None)
@@ -73,12 +73,12 @@ class RecordedThreads(Threads):
 
 def _taken(completion, ticket):
     """Waits until the generator may yield one more value. Returns whether no reader wants it any more."""
-    while ticket is not None and not ticket.done() and not completion.unwanted:
+    while ticket is not None and not ticket.done() and not completion.cancelled:
         _core.wait([ticket], 1, _CANCEL_SECONDS)
     return _let_on(completion)
 
 
 def _let_on(completion):
-    while not completion.unwanted and (unread := completion.let_on()) is not None:
+    while not completion.cancelled and (unread := completion.let_on()) is not None:
         _core.wait(unread, 1, _CANCEL_SECONDS) if unread else time.sleep(0.001)
-    return bool(completion.unwanted)
+    return bool(completion.cancelled)

@@ -63,7 +63,7 @@ class Threads:
             return
 
     def _value(self, call):
-        if call.completion.unwanted:
+        if call.completion.cancelled:
             return None
         if call.completion.streaming:
             return call.completion.drain(call.values())

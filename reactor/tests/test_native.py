@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 NATIVE = Path(__file__).parent / "native"
-CORE = Path(__file__).parent.parent / "_core"
+CORE = Path(__file__).parent.parent / "native"
 COMPILER = next(filter(shutil.which, filter(None, [os.environ.get("CXX"), "g++", "clang++", "c++"])), None)
 TESTS = re.findall(r'\{"(\w+)", stress::', (NATIVE / "stress.cpp").read_text())
 SECONDS = "1.2"  # for each test that repeats

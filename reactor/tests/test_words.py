@@ -12,7 +12,7 @@ WORDS = re.compile(
 )
 ALLOWED = {
     # The names by which users set or install something that lies here.
-    ("_core/stream.cpp", "RAY_max_num_generator_returns"),
+    ("native/stream.cpp", "RAY_max_num_generator_returns"),
     ("draw/html.py", "rayshim"),  # the distribution that has both packages
     ("tests/test_draw.py", "rayshim"),
     ("tests/apart.sh", "rayshim"),  # runs tests of both packages

@@ -17,13 +17,13 @@ inline uint64_t record_size(Random& r) {
 inline void write_record(Message* m, uint64_t size, uint64_t number) {
   m->size = uint32_t(size);
   m->kind = MessageKind::Call;
-  m->stamp = number;
+  m->order_key = number;
   auto* words = reinterpret_cast<uint64_t*>(m + 1);
   for (uint64_t i = 0; i < (size - sizeof(Message)) / 8; i += size > 4096 ? 53 : 1) words[i] = number * 31 + i;
 }
 inline void check_record(const Message* m, uint64_t number) {
   CHECK(m->kind == MessageKind::Call);
-  CHECK(m->stamp == number);
+  CHECK(m->order_key == number);
   auto* words = reinterpret_cast<const uint64_t*>(m + 1);
   for (uint64_t i = 0; i < (m->size - sizeof(Message)) / 8; i += m->size > 4096 ? 53 : 1) CHECK(words[i] == number * 31 + i);
 }

@@ -1,6 +1,6 @@
 // Stress tests of the core's shared structures, without Python: stress NAME [seconds]. Built and run by test_native.py.
 #include "harness.h"
-#include "../../_core/order.cpp"
+#include "../../native/order.cpp"
 #include "boards.h"
 #include "channels.h"
 #include "completers.h"

@@ -1,0 +1,82 @@
+// The processes of the run.
+#include "bindings.h"
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include "observe.h"
+#include "supervisor.h"
+
+namespace reactor {
+namespace {
+
+// `hosted`: (offset of the actor, reason of its death, its place) of each that a packed worker hosted.
+bool reap_process(uint32_t slot, nb::handle reason, nb::handle unavailable,
+                  std::vector<std::tuple<uint64_t, nb::object, uint32_t>> packed_actor) {
+  Object* r = ref_object(reason.ptr());
+  Object* u = !r || unavailable.is_none() ? nullptr : ref_object(unavailable.ptr());
+  if (!r || (!u && !unavailable.is_none())) throw nb::python_error();
+  std::vector<DeadActor> dead;
+  for (auto& [actor, why, place] : packed_actor) {
+    dead.push_back({ctx->heap->at<Object>(actor), ref_object(why.ptr()), place});
+    if (!dead.back().reason) throw nb::python_error();
+  }
+  return reap(slot, r, u, dead);
+}
+
+// Whether any worker runs something, or a task waits in a queue.
+bool workers_busy() {
+  need_ctx();
+  for (uint32_t i = 2; i < ctx->header->proc_high.load(); ++i) {
+    Proc& p = ctx->heap->procs[i];
+    if (p.kind == ProcKind::Driver) continue;
+    ProcState state = p.state.load();
+    if (state == ProcState::Starting || (state == ProcState::Live && p.awake.load())) return true;
+  }
+  for (Off off = ctx->header->queues.load(memory_order_acquire); off;) {
+    auto* q = ctx->heap->at<TaskQueue>(off);
+    if (has_task(ctx->heap, q)) return true;
+    off = q->next.load(memory_order_acquire);
+  }
+  return false;
+}
+
+}  // namespace
+
+void bind_workers(nb::module_& m) {
+  m.def(
+      "serve",
+      [](double idle) {
+        int r = serve(idle);
+        if (r < 0) throw nb::python_error();
+        return r;
+      },
+      nb::arg("idle_seconds"));
+  m.def(
+      "new_proc",
+      [](int kind, uint64_t inbox, uint32_t setting) { return int64_t(int32_t(new_proc(ctx->heap, ProcKind(kind), inbox, setting))); },
+      nb::arg("kind"), nb::arg("inbox"), nb::arg("setting") = 0);
+  m.def("free_proc", [](uint32_t slot) { ctx->heap->procs[slot].state.store(ProcState::Free, memory_order_release); }, nb::arg("slot"));
+  m.def(
+      "set_proc_demand", [](uint32_t slot, uint32_t demand) { ctx->heap->procs[slot].demand.store(demand + 1); }, nb::arg("slot"),
+      nb::arg("demand"));
+  m.def("reap", &reap_process, nb::arg("slot"), nb::arg("reason"), nb::arg("unavailable").none(),
+        nb::arg("hosted") = std::vector<std::tuple<uint64_t, nb::object, uint32_t>>());
+  m.def("spawn_answered", [] {
+    ctx->header->spawn_asked.store(0);
+    kick_queues();
+  });
+  m.def("pool_surplus", [] { return ctx->header->pool_idle.load() > ctx->header->resource_total[0] / kUnit; });
+  m.def("workers_busy", &workers_busy);
+  m.def("all_sleep", [] { return !ctx || ctx->inline_mode || (ctx->header->held.load() == 0 && all_sleep(ctx->heap, ctx->slot)); });
+  m.def("loop_idle", [](bool idle) {
+    if (ctx) ctx->proc->loop_idle.store(idle, memory_order_seq_cst);
+  });
+  m.def("proc_info", &proc_info, nb::arg("slot"), nb::call_guard<Using>());
+  m.def("set_exit_reason", [](uint32_t r) { ctx->proc->exit_reason.store(ExitReason(r)); }, nb::arg("reason"));
+  m.def("wake_on_signal", &wake_on_signal, nb::arg("number"));
+  m.def(
+      "set_titles", [](const std::string& idle, const std::string& prefix) { titles.set(idle, prefix); }, nb::arg("idle"),
+      nb::arg("prefix"));
+}
+
+}  // namespace reactor

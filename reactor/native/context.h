@@ -1,0 +1,279 @@
+// The process's connection to a run: one heap, one process entry. Everything here is guarded by the GIL.
+#pragma once
+#include <cxxabi.h>
+#include <unistd.h>
+#include <cstdlib>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+#include "channel.h"
+#include "hooks.h"
+#include "order.h"
+#include "lent_cpus.h"
+#include "recorder.h"
+#include "title.h"
+
+namespace reactor {
+
+constexpr uint64_t kOwnPages = 64ull * 1024;  // buffers from this size on lie on memory pages of their own
+
+// Control messages to the supervisor that the core itself sends; others are pickled by Python (first byte 0x80).
+enum class Control : uint8_t { Release = 1, Drain = 2, Spawn = 3, Resources = 4, Refuse = 5, Spilled = 6 };
+
+// One span of the timeline: a call that ran here, a wait of this process, or the copying of a large value.
+constexpr size_t kMaxEvents = 1 << 20;  // of one process; later ones are dropped
+enum class Span : uint32_t { Ordinary = 0, Replayed, Wait, Copy };
+struct Event {
+  uint64_t start_ns, end_ns;
+  Span kind;
+  uint32_t actor;
+  uint64_t bytes;
+  Owned name;          // a str; of a call
+};
+
+// The channel to one actor, shared by all handles of it in this process: its calls have one order.
+struct Outlet {
+  Sender sender;
+  uint32_t note;   // journal entry
+  int links = 0;
+};
+
+class Encoder;
+class Host;
+class ActorStates;
+
+// What this process has learnt of a method or function that it runs.
+struct MethodNote {
+  uint32_t room = 0;              // what its last result took, 0: not known, or not to be placed
+  uint32_t actor = 0;
+  Owned name;                     // set at its first call
+  Titles::Known title;
+  uint64_t calls = 0;
+  uint64_t timed = 0, ticks = 0;  // how many of the calls were timed, and their time (timestamp())
+  uint64_t bytes = 0;             // of its first result, and that one's layout
+  std::string layout;
+  // The first calls are timed, and then all that take some microseconds, of shorter ones one in 16: reading the clock costs
+  // some percent of an empty call.
+  bool begin(PyObject* callable, uint32_t of) {
+    if (!name) {
+      name.reset(PyObject_GetAttrString(callable, "__name__"));
+      if (!name) PyErr_Clear();
+      actor = of;
+    }
+    return ++calls <= 64 || (calls & 15) == 0 || ticks > timed * 10000;
+  }
+  void learn(const Encoder& e);
+};
+
+// A function that this process has loaded to run it, or what calls ask for around their methods.
+struct LoadedFunction {
+  Owned callable;
+  Owned ref;                      // of its code
+  MethodNote* note;               // of all functions of its name
+  bool used;                      // since the last look for those that nobody calls any more
+};
+
+// What is noted of an actor's methods. It stays when the actor is gone, for the recording, until a later one takes its place.
+struct NotedActor {
+  std::unique_ptr<MethodNote[]> notes;
+  size_t count;
+  bool gone = false;
+};
+constexpr size_t kNotedActors = 4096;  // those that live are always noted
+
+struct ActorEntry {
+  Owned methods;                  // list of callables
+  bool deferred = false;
+  MethodNote* notes = nullptr;    // one per method
+  size_t noted = 0;               // in Context::method_notes
+  uint64_t digest = 0;            // of what has passed it so far; begins with what names it in every run
+  std::vector<int32_t> lanes;     // of each method; empty: all calls keep their caller's order (serve.cpp, next_message)
+};
+
+// Inline placement: a call that has begun and not ended.
+struct InlineCall {
+  uint32_t state;             // whose it runs in, see ActorStates
+  unsigned long thread = 0;
+  Off running = 0;
+  uint64_t uid = 0;
+  uint32_t actor = 0;
+  PyObject* callable = nullptr;
+  Message* message = nullptr;
+};
+
+struct Context {
+  Context(Heap* h, uint32_t slot, bool journaled, bool inline_mode)
+      : heap(h), header(h->header), local(h, slot, journaled), order(local), spin(h->header), slot(slot), proc(&h->procs[slot]),
+        inline_mode(inline_mode), mark(slot) {}
+  // A thread that waits keeps the context (and so the mapping) alive through a shutdown by another thread.
+  static void release(Context* c) {
+    if (--c->users > 0) return;
+    if (--c->heap->users == 0) delete c->heap;
+    delete c;
+  }
+  ~Context() { delete recorder; }
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  int users = 1;
+  Heap* heap;
+  Header* header;
+  Local local;
+  Order order;
+  Spin spin;
+  uint32_t slot;
+  Proc* proc;
+  bool inline_mode;
+  const bool keeping = header->keeping;
+  const bool logical = !inline_mode && (header->ordering != Ordering::Arrival || keeping);
+  const bool tagged = logical || keeping || inline_mode;
+  uint32_t level = 0;                     // how many calls run here, one inside of the other; the driver's own are made at 0
+  Tag here;                               // of the running call; the driver has none
+  uint64_t issued = 0;                    // calls that the running call, or the driver, has made
+  const bool is_driver = proc->kind == ProcKind::Driver;
+  uint64_t roots = 0;                     // of a driver's own calls: those after this number (order.h)
+  uint32_t holding = 0;                   // see hold_back
+  uint32_t serves = 0;                    // the actor whose message is run or decoded
+  Party caller = kDriverParty;            // of the calls that are made here; in a packed worker it is the running actor
+  bool aborted = false;                   // the zygote died, and with it every worker
+  std::atomic<bool> closing{false};       // the run ends: nothing new begins, and who waits is to give up
+  std::vector<Bell*> seats;               // bells on which threads other than the main one wait
+  std::unordered_map<uint32_t, Off> inboxes;  // inline placement: actor -> inbox
+  bool serving = false;
+  unsigned long main_thread = 0;          // sleeps on proc->bell; other threads have bells of their own
+  std::vector<Off> spare_bells;
+  std::vector<Off> spare_groups;
+  std::vector<WaitNode*> lingering;       // of waits that are over: a completer had claimed them and was not through with them yet
+  std::unordered_map<Off, Outlet> outlets;          // by inbox
+  std::unordered_map<uint32_t, TaskQueue*> queues;  // by demand
+  // Large arguments of the last call since the last wait, held, if no refs are among them: the same given by value to several
+  // actors are stored once.
+  Object* last_arguments = nullptr;
+  uint32_t last_arguments_note = kNoEntry;  // journal entry
+  bool arguments_repeat = false;            // they were those of the call before: the next ones may be shared from the start
+  std::unordered_map<uint32_t, ActorEntry> actors;
+  // Values of all this process's streams that may be unread at once, 0: any number; tickets of those that perhaps are, and
+  // streams that have been let on to make one more (stream.h).
+  uint32_t streams_window = 0;
+  std::vector<Owned> streams_tickets;
+  uint32_t streams_making = 0;
+  std::vector<NotedActor> method_notes;             // of the actors that were made here
+  size_t first_gone = 0;                            // where the next place to be taken is looked for
+  static constexpr size_t kNotedFunctions = 4096;                              // of those with further names nothing is noted
+  std::unordered_map<std::string, MethodNote> function_notes;                  // by name
+  uint64_t opened_ns = now_ns(), opened_ticks = timestamp();
+  double tick() const { return 1e-9 * double(now_ns() - opened_ns) / double(timestamp() - opened_ticks + 1); }  // seconds
+  std::vector<Owned> ended;               // recordings of workers that have ended, fetched by this process
+  std::unordered_set<uint8_t*> shadowed;  // where large buffers have copy-on-write views
+  std::unordered_map<uint64_t, LoadedFunction> functions;  // by uid
+  size_t loaded = 0;                      // since the last look for those that nobody calls any more
+  // what runs now, for cancel and the runtime context
+  Recorder* recorder = nullptr;           // null: not wanted
+  bool tracing = false;
+  bool unflushed = false;                 // see Hooks::flush
+  std::vector<Event> events;
+  // `callable`: of a call; null is the constructor's.
+  void trace(uint64_t start_ns, Span kind, uint32_t actor, uint64_t bytes = 0, PyObject* callable = nullptr) {
+    if (!start_ns || events.size() >= kMaxEvents) return;
+    uint64_t end_ns = now_ns();
+    Owned name(callable ? PyObject_GetAttrString(callable, "__name__") : kind < Span::Wait ? PyUnicode_FromString("__init__") : nullptr);
+    if (!name) PyErr_Clear();
+    events.push_back({start_ns, end_ns, kind, actor, bytes, std::move(name)});
+  }
+  PyObject* running_callable = nullptr;
+  Message* running_message = nullptr;     // null if it cannot be run again
+  bool leave_after = false;               // this worker ends after the running calls
+  uint32_t departing = 0;                 // the actor that ends with its running call
+  std::vector<std::pair<Object*, uint32_t>> failures;  // to be told, each with the journal's entry of its hold (failures.h)
+  std::vector<std::pair<Off, uint64_t>> children;  // (result, uid) of tasks that the running task started
+  uint16_t depth = 0;                     // of the running task in other tasks
+  Off running = 0;
+  uint64_t running_uid = 0;
+  uint32_t running_actor = 0;
+  uint32_t mark;                          // what Object::runner says of the running call's results
+  Host* host = nullptr;               // of a packed worker (packed.h)
+  ActorStates* states = nullptr;      // of a process that has several actors (actor_states.h)
+  std::vector<InlineCall*> inline_calls;  // in the order in which they began
+  std::atomic<uint32_t> deferred_open{0};  // calls handed to threads or an event loop and not finished
+  uint64_t operations = 0;                // issued by this process
+  const bool digesting = header->digesting != Digest::None, whole = header->digesting == Digest::Full;
+#ifdef REACTOR_TESTING
+  const uint64_t delays = getenv("REACTOR_DELAYS") ? strtoull(getenv("REACTOR_DELAYS"), nullptr, 10) : 0;  // see delay()
+#endif
+  uint64_t values_written = 0, values_read = 0;  // by it: arguments and results, refs not counted
+};
+
+extern Context* ctx;     // null before init and after shutdown
+extern uint32_t epoch;   // grows with every context, and when one begins to close; a ref of another epoch is stale
+
+// Around all that uses the context and may run Python code meanwhile, which may let another thread run: a thread that ends the run
+// waits until the others are outside (close_context). Guarded by the GIL.
+class Inside {
+ public:
+  Inside() { ++all, ++own; }
+  ~Inside() { --all, --own; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  static uint32_t all;  // of every thread
+  static thread_local uint32_t own __attribute__((tls_model("initial-exec")));
+};
+
+inline void set_ended_error() { PyErr_SetString(PyExc_RuntimeError, "the runtime was shut down while this thread was using it"); }
+
+// The GIL is given up for a while. Another thread may end the run meanwhile: the context stays until the end of this scope
+// all the same, and lock() tells, with a Python error set, that it must not be used for anything new.
+class Unlocked {
+ public:
+  Unlocked() : context_(ctx), epoch_(epoch) {
+    ++context_->users;
+    saved_ = PyEval_SaveThread();
+  }
+  bool lock() {
+    try {
+      PyEval_RestoreThread(saved_);
+    } catch (abi::__forced_unwind&) {
+      // The interpreter is ending, and Python ends this thread. What lies on its stack must not be touched without the GIL.
+      for (;;) pause();
+    }
+    saved_ = nullptr;
+    Context::release(context_);
+    if (epoch == epoch_) return true;
+    set_ended_error();
+    return false;
+  }
+  ~Unlocked() {
+    if (saved_) lock();
+  }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  Context* context_;
+  uint32_t epoch_;
+  PyThreadState* saved_;
+};
+
+int send_to_supervisor(int fd, const void* data, size_t size);  // with the GIL; 0 or errno
+void send_control(Control op, Off off);
+#ifdef REACTOR_TESTING
+void delay();                // testing.cpp
+#else
+inline void delay() {}
+#endif
+void give_handle(Object* actor, bool wide);  // a handle goes from this process to others; wide: in a value, where any may find it
+void follow_script(uint32_t actor, PyObject* tags);  // its messages come in the order of these tags, [tuple]
+void hold_back(bool more);   // this process holds a message back, or one less: from the first to the last, see set_held
+void was_given();            // the actor that is served has come by a ref or a handle
+void kick_pool(uint32_t demand);
+void task_ready(Local& l, Off task);
+void queue_task(Off task);  // no argument of it is missing
+
+// Sleeps until `group` is through. For callers that hold the GIL. Returns 0, ETIMEDOUT or -1 (Python error set).
+int sleep_on_group(WaitGroup* g, uint64_t deadline);
+
+PyObject* stale_error(const char* what);
+void set_aborted_error();
+
+}  // namespace reactor

@@ -1,0 +1,295 @@
+// Which message of an inbox runs next where several callers may send it some: the holding rule of order.h, the actor's side.
+#include <algorithm>
+#include <utility>
+#include "packed.h"
+
+namespace reactor {
+namespace {
+
+bool before(Message* a, Message* b) { return !b || compare(tag_of(a), tag_of(b)) < 0; }
+
+bool ancestor(TagView a, TagView b) {
+  return (a.depth == 0 && a.root == roots_of(b.root)) ||
+         (a.root == b.root && a.depth <= b.depth && std::equal(a.tail, a.tail + a.depth, b.tail));
+}
+
+Candidate parked_front(const std::pair<const Tag, Batch>& entry) {
+  auto& front = const_cast<Batch&>(entry.second).front();
+  return {front.message(), &front.argument_wait, &front.queued, {nullptr, -1, &entry.first}};
+}
+
+// Calls `found` with the head of each channel. With `decides`, the one that runs is chosen among these: the others are passed over, and the
+// process sleeps though they are there. Who only looks must not pass over what has come since.
+template <class Found> void each_head(InboxServer& s, bool decides, Found found) {
+  const bool made = ctx->actors.count(s.actor) != 0;
+  for (auto& c : s.incoming) {
+    Message* m = c->receiver.peek();
+    const bool early = m && m->kind == MessageKind::Call && !made;
+    if (decides) {
+      c->early = early;
+      c->passed_over = m && !early;
+    }
+    if (m && !early) found(Candidate{m, &c->argument_wait, &c->queued, {c.get()}});
+  }
+}
+
+// The least message of all by its tag. `several`: it is not alone. `drivers`: more than one driver's calls have led to those that are there.
+Candidate least(InboxServer& s, bool& several, bool& drivers) {
+  Candidate best;
+  size_t n = s.parked.size();
+  drivers = !s.parked.empty() && driver_of(s.parked.begin()->first.root) != driver_of(s.parked.rbegin()->first.root);
+  each_head(s, true, [&](const Candidate& c) {
+    ++n;
+    const uint64_t driver = driver_of(c.message->order_key);
+    if (driver != driver_of(best.message       ? best.message->order_key
+                            : s.parked.empty() ? c.message->order_key
+                                               : s.parked.begin()->first.root))
+      drivers = true;
+    if (before(c.message, best.message)) best = c;
+  });
+  // The batches lie by their makers. All that a call's descendants have made lies behind what it made itself, and before the next.
+  for (auto& entry : s.parked) {
+    if (!ancestor(s.parked.begin()->first, entry.first)) break;
+    Candidate c = parked_front(entry);
+    if (before(c.message, best.message)) best = c;
+  }
+  several = n > 1;
+  return best;
+}
+
+// Takes the messages out of their channels, but for a driver's: its own are in order. A process that runs one task after the other
+// may have sent what comes later first.
+bool park(InboxServer& s) {
+  bool any = false;
+  for (auto& c : s.incoming) {
+    if (ctx->heap->procs[c->receiver.channel()->producer].kind == ProcKind::Driver) continue;
+    c->last_seen.root = 0;
+    c->last_seen.depth = 0;
+    while (Message* m = c->receiver.peek()) {
+      if (m->kind != MessageKind::Call || c->early) break;
+      Parked p{{}, std::exchange(c->argument_wait, {}), std::exchange(c->queued, {})};
+      p.detached = detach_call(m, c->receiver);
+      auto batch = s.parked.find(maker_of(p.message()));
+      if (batch == s.parked.end()) {
+        Tag maker;
+        maker.assign(maker_of(p.message()));
+        batch = s.parked.emplace(maker, Batch{}).first;
+      }
+      auto& calls = batch->second.calls;
+      auto at = calls.end();
+      while (at != calls.begin() + long(batch->second.first) && compare(tag_of(p.message()), tag_of((at - 1)->message())) < 0) --at;
+      calls.insert(at, p);
+      any = true;
+    }
+  }
+  return any;
+}
+
+// Whether the messages of a channel came by their tags. Looks at those that came since the last look.
+bool in_turn(Incoming& c) {
+  Off first = c.receiver.channel()->read;
+  bool known = false;
+  for (Off at = first; at && !known; at = ctx->heap->at<Segment>(at)->next.load(memory_order_acquire)) known = at == c.seen_segment;
+  if (!known) c.seen_segment = first, c.seen_at = 0;
+  for (;;) {
+    auto* s = ctx->heap->at<Segment>(c.seen_segment);
+    Off next = s->next.load(memory_order_acquire);  // before tail: with the next segment seen, this one's tail is final
+    uint64_t head = s->head.load(memory_order_relaxed), tail = s->tail.load(memory_order_acquire);
+    for (c.seen_at = std::max(c.seen_at, head); c.seen_at != tail;) {
+      auto* m = reinterpret_cast<Message*>(s->data + c.seen_at % s->capacity);
+      c.seen_at += m->size;
+      if (m->kind == MessageKind::Skip) continue;
+      if (compare(tag_of(m), c.last_seen) < 0) return false;
+      c.last_seen.assign(tag_of(m));
+    }
+    if (!next) return true;
+    c.seen_segment = next;
+    c.seen_at = 0;
+  }
+}
+
+// Whether some channel may have a message behind its head that comes before that.
+bool out_of_turn(InboxServer& s) {
+  bool found = false;
+  for (auto& c : s.incoming) found = (c->mixed && !in_turn(*c)) || found;
+  return found;
+}
+
+// It runs: what is behind it, and the others, are to be looked at again.
+Next go(InboxServer& s, const Candidate& chosen) {
+  charge_held(s, chosen);
+  end_hold(s);
+  ++s.ran;
+  if (chosen.next.head) chosen.next.head->queued = {};
+  for (auto& c : s.incoming) c->passed_over = false;
+  return chosen.next;
+}
+
+// Whether one that is there and comes before `all[i]` must run first.
+bool behind_another(InboxServer& s, const std::vector<Candidate>& all, size_t i) {
+  if (s.by_arrival) return false;
+  const uint64_t driver = driver_of(all[i].message->order_key);
+  for (size_t k = 0; k < i; ++k)
+    if (driver_of(all[k].message->order_key) == driver && !ctx->order.relaxed(all[i].message->caller, all[k].message->caller)) return true;
+  return false;
+}
+
+// Of messages that nothing keeps back any more, the one that was sent first.
+Candidate first_to_come(InboxServer& s) {
+  std::vector<Candidate> all = candidates(s, SIZE_MAX, true);
+  std::vector<size_t> arrived(all.size());
+  for (size_t i = 0; i < all.size(); ++i) arrived[i] = i;
+  std::stable_sort(arrived.begin(), arrived.end(), [&](size_t a, size_t b) { return all[a].message->sent() < all[b].message->sent(); });
+  for (size_t i : arrived) {
+    const Candidate& c = all[i];
+    if (!arguments_ready(*c.argument_wait, c.message) || behind_another(s, all, i)) continue;
+    if (s.by_arrival || ctx->order.may_start(s.actor, tag_of(c.message), c.message->caller)) return c;
+  }
+  return {};
+}
+
+Candidate choose(InboxServer& s, const Candidate& least, bool drivers) {
+  if (s.by_arrival || drivers || ctx->order.any_relaxed()) return first_to_come(s);
+  bool may =
+      arguments_ready(*least.argument_wait, least.message) && ctx->order.may_start(s.actor, tag_of(least.message), least.message->caller);
+  return may ? least : Candidate{};
+}
+
+// The message whose turn it is by the script, if it is there.
+Candidate scripted(InboxServer& s) {
+  TagView turn = s.script[s.played];
+  for (auto& c : s.incoming)
+    if (Message* m = c->receiver.peek(); m && compare(tag_of(m), turn) == 0) return {m, &c->argument_wait, &c->queued, {c.get()}};
+  for (auto& entry : s.parked)
+    if (Candidate c = parked_front(entry); compare(tag_of(c.message), turn) == 0) return c;
+  return {};
+}
+
+Next next_by_script(InboxServer& s) {
+  for (;;) {
+    bool several, drivers;
+    Candidate other = least(s, several, drivers);
+    Candidate turn = scripted(s);  // after it: what has come since is not passed over
+    if (turn.message && arguments_ready(*turn.argument_wait, turn.message)) {
+      ++s.played;
+      return go(s, turn);
+    }
+    if (park(s)) continue;
+    if (!other.message) {
+      end_hold(s);
+      return {};
+    }
+    if (s.refuse) {
+      s.script.clear();
+      return go(s, other);
+    }
+    begin_hold(s);
+    s.hold.seen = ctx->header->finished.load(memory_order_seq_cst);
+    return {};
+  }
+}
+
+}  // namespace
+
+std::vector<Candidate> candidates(InboxServer& s, size_t most, bool decides) {
+  std::vector<Candidate> all;
+  each_head(s, decides, [&](const Candidate& c) {
+    if (s.parked.find(maker_of(c.message)) == s.parked.end()) all.push_back(c);  // else it is behind those
+  });
+  for (auto& entry : s.parked) all.push_back(parked_front(entry));
+  std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return before(a.message, b.message); });
+  if (all.size() > most) all.resize(most);
+  uint64_t now = 0;
+  for (Candidate& c : all)
+    if (!c.queued->since) c.queued->since = c.queued->charged = now ? now : now = now_ns(), c.queued->ran = s.ran;
+  return all;
+}
+
+Next next_in_order(InboxServer& s) {
+  if (s.played < s.script.size()) return next_by_script(s);
+  Message* looked_at = nullptr;
+  for (;;) {
+    find_channels(s);
+    if (s.hold.active) s.hold.seen = ctx->header->finished.load(memory_order_seq_cst);
+    if (out_of_turn(s) && park(s)) looked_at = nullptr;
+    bool several, drivers;
+    Candidate first = least(s, several, drivers);
+    if (!first.message) {
+      end_hold(s);
+      return {};
+    }
+    if (s.refuse) return go(s, first);
+    Candidate chosen = choose(s, first, drivers);
+    if (chosen.message) {
+      if (several && charge_waits(s, first, &chosen)) looked_at = nullptr;
+      // The second time round: nothing has come in meanwhile that is before it.
+      if (chosen.message == looked_at) return go(s, chosen);
+      looked_at = chosen.message;
+      continue;
+    }
+    looked_at = nullptr;
+    if (!s.hold.active) begin_hold(s);  // from here on open calls tell us of their end: look again
+    else if (!park(s) && !charge_waits(s, first, nullptr)) return {};
+  }
+}
+
+DetachedCall take_parked(InboxServer& s, const Next& next) {
+  auto batch = s.parked.find(*next.parked);
+  DetachedCall k = batch->second.front().detached;
+  if (++batch->second.first == batch->second.calls.size()) s.parked.erase(batch);
+  return k;
+}
+
+std::vector<DetachedCall> forget_parked(InboxServer& s) {
+  end_hold(s);
+  std::vector<DetachedCall> all;
+  for (auto& [maker, batch] : s.parked)
+    for (size_t i = batch.first; i < batch.calls.size(); ++i) {
+      if (batch.calls[i].argument_wait.missing) let_go(ctx->local, batch.calls[i].argument_wait.node);
+      all.push_back(batch.calls[i].detached);
+    }
+  s.parked.clear();
+  return all;
+}
+
+bool order_ready(const InboxServer& s) {
+  if (s.hold.active && ctx->header->finished.load(memory_order_seq_cst) != s.hold.seen) return true;
+  for (auto& [maker, batch] : s.parked)
+    if (batch.front().argument_wait.missing && is_done(batch.front().argument_wait.missing)) return true;
+  return false;
+}
+
+void add_to_script(InboxServer& s, PyObject* tags) {
+  s.script.clear();
+  s.played = 0;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tags); ++i) {
+    PyObject* t = PyList_GET_ITEM(tags, i);
+    Tag tag;
+    tag.root = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(t, 0));
+    for (Py_ssize_t k = 1; k < PyTuple_GET_SIZE(t); ++k) tag.push(uint32_t(PyLong_AsUnsignedLong(PyTuple_GET_ITEM(t, k))));
+    s.script.push_back(tag);
+  }
+}
+
+// See 2. in order.h.
+void actor_was_given(InboxServer& s) {
+  if (s.given) return;
+  s.given = true;
+  if (s.in->order.fetch_or(kOpenActor, memory_order_seq_cst) & kPhysical) return;
+  auto put = [&](Message* m) {
+    if (m->kind != MessageKind::Call || m->flags & kOnBoard) return;
+    OpenCall open;
+    open.target = open.actor = s.actor;
+    open.root = m->order_key;
+    open.depth = m->depth;
+    for (uint32_t i = 0; i < m->depth; ++i) open.tail[i] = m->tail()[i];
+    ctx->order.open(ctx->heap->at<Object>(m->result), open);
+  };
+  std::atomic_thread_fence(memory_order_seq_cst);
+  for (Off off = s.in->channels.load(memory_order_acquire); off; off = ctx->heap->at<Channel>(off)->next)
+    each_record(ctx->heap, ctx->heap->at<Channel>(off), put);
+  for (auto& [maker, batch] : s.parked)
+    for (size_t i = batch.first; i < batch.calls.size(); ++i) put(batch.calls[i].message());
+}
+
+}  // namespace reactor

@@ -1,0 +1,136 @@
+// A worker's state for one inbox that it serves, and the choice of the next message.
+#pragma once
+#include <map>
+#include <memory>
+#include "awaiting_arguments.h"
+#include "patience.h"
+
+namespace reactor {
+
+// Times of a message that waits because of order alone, or that later messages have overtaken.
+struct Queued {
+  uint64_t since = 0;          // ns, when it was first seen so; 0: it was not
+  uint64_t charged = 0;        // until when its wait is in somebody's account (patience.h)
+  uint64_t ran = 0;            // InboxServer::ran when it was first seen
+};
+
+// One caller's channel.
+struct Incoming {
+  explicit Incoming(const Receiver& r) : receiver(r) {}
+  Receiver receiver;
+  ArgumentWait argument_wait;           // of the head message
+  Queued queued;               // likewise
+  bool early = false;          // its head is a call of an actor that is not made yet
+  bool passed_over = false;    // its head has to wait, for what comes before it
+  Off seen_segment = 0;        // up to where the order of its messages was looked at, and the last one's tag
+  uint64_t seen_at = 0;
+  Tag last_seen;
+  bool mixed = true;           // it has the messages of several tasks or actors, in the order in which these began
+};
+
+// A call that was taken out of its channel because it has to wait, while calls behind it may run before it.
+struct Parked {
+  DetachedCall detached;
+  ArgumentWait argument_wait;
+  Queued queued;
+  Message* message() const { return ctx->heap->at<Message>(detached.block); }
+};
+
+// The parked calls that were made by one call, in the order of their numbers. Never empty.
+struct Batch {
+  std::vector<Parked> calls;
+  size_t first = 0;            // those before it have run
+  Parked& front() { return calls[first]; }
+  const Parked& front() const { return calls[first]; }
+};
+
+struct Before {
+  using is_transparent = void;
+  bool operator()(TagView a, TagView b) const { return compare(a, b) < 0; }
+};
+
+// The state while there are messages, but none of them may start.
+struct Hold {
+  bool active = false;
+  Tag of;                            // the message that waits, also while others run
+  std::vector<Party> holders;        // what it waits for
+  uint64_t seen = 0;                 // Header::finished before the last look
+  uint64_t executed = 0;             // calls run anywhere, at the last look at whether all sleep
+  uint64_t quiet_since = 0;          // ns; since then each such look found that they do; 0: the last one did not
+};
+
+struct InboxServer {
+  explicit InboxServer(Inbox* in)
+      : in(in), actor(in->actor), by_arrival(ctx->header->ordering == Ordering::Arrival),
+        given(in->order.load(memory_order_relaxed) & kOpenActor) {}
+  Inbox* in;
+  uint32_t actor;              // its number
+  std::vector<std::unique_ptr<Incoming>> incoming;
+  Off known_channels = 0;      // head of the inbox's list when it was last looked at
+  CallsAwaitingArguments awaiting_arguments;
+  // of in_order.cpp
+  std::map<Tag, Batch, Before> parked;  // by the tags of the calls that made them
+  Hold hold;
+  uint64_t ran = 0;            // calls of it
+  uint64_t sampled = 0;        // ns, when it was last looked at who waits (holds.cpp)
+  const bool by_arrival;       // its run is recorded, in the order of arrival
+  bool given;                  // its kOpenActor flag is raised
+  bool refuse = false;         // strict: the next message fails
+  std::vector<Tag> script;     // the tags of its messages, in their order, where it is given; the first ones have run
+  size_t played = 0;
+};
+
+// The next call to run: the head of a channel, a call that was set aside (its index), or the first call of a parked batch.
+struct Next {
+  Incoming* head = nullptr;
+  long awaiting_arguments = -1;
+  const Tag* parked = nullptr;
+  explicit operator bool() const { return head || awaiting_arguments >= 0 || parked; }
+};
+
+// A message that could be the next one: the first message of its caller.
+struct Candidate {
+  Message* message = nullptr;
+  ArgumentWait* argument_wait = nullptr;
+  Queued* queued = nullptr;
+  Next next;
+};
+
+inline TagView tag_of(Message* m) { return {m->order_key, m->tail(), m->depth}; }
+inline uint64_t roots_of(uint64_t root) { return driver_of(root) << kDriverBits; }
+// The tag of the call that made it; of a driver's own, the tag before its first.
+inline TagView maker_of(Message* m) {
+  return {m->depth ? m->order_key : roots_of(m->order_key), m->tail(), m->depth ? last_number(m->tail(), m->depth) : 0};
+}
+
+void find_channels(InboxServer& s);           // those that callers have opened since
+
+// The message with the smallest tag, if no message with a smaller tag can arrive any more; otherwise none. See order.h.
+Next next_in_order(InboxServer& s);
+std::vector<Candidate> candidates(InboxServer& s, size_t most, bool decides);  // by their tags; decides: the next is chosen among them
+DetachedCall take_parked(InboxServer& s, const Next& next);
+bool order_ready(const InboxServer& s);       // for the wait loop, without the GIL: another look is worth while
+uint64_t held_until(const InboxServer& s);    // when to look whether it must be given up
+// Checks whether the hold must end, because its time has come or (`alone`) because all other processes sleep. `busy`: this process runs a call.
+void look_at_hold(InboxServer& s, bool alone, bool busy = false);
+std::vector<DetachedCall> forget_parked(InboxServer& s);  // the inbox is served no more
+void actor_was_given(InboxServer& s);
+void add_to_script(InboxServer& s, PyObject* tags);
+
+// Defined in holds.cpp.
+void begin_hold(InboxServer& s);
+void end_hold(InboxServer& s);
+// Adds the waiting time of messages that order keeps back to the accounts of their callers, when no message may run, or (`chosen`) another
+// one runs before them. Returns whether some pairs are relaxed now.
+bool charge_waits(InboxServer& s, const Candidate& first, const Candidate* chosen);
+void charge_held(InboxServer& s, const Candidate& chosen);  // it has waited, and runs now
+inline bool in_order(const InboxServer& s) {
+  return ctx->logical && (!s.script.empty() || (s.in->order.load(memory_order_seq_cst) & (kSeveral | kPhysical)) == kSeveral);
+}
+bool serve_one(InboxServer& s);  // runs the next call that can run; false: there is none
+bool served_ready(const InboxServer& s);  // whether serve_one may have something to do, or the actor's end has come; needs no GIL
+bool process_asked();  // somebody wants something of the process itself; needs no GIL
+void answer();  // does that
+bool is_over(InboxServer& s);  // nobody holds the actor, and all that was sent to it is done
+
+}  // namespace reactor

@@ -1,0 +1,72 @@
+// How many tasks of one class run at once while CPUs are lent out.
+//
+// A task that waits in get lends its CPUs, and what starts on them may wait and lend in its turn: a thousand tasks that wait for
+// the same thing would be a thousand processes. So while anything is lent, of one class (function, depth of nesting, demand)
+// only as many are under way as there are CPUs for. Since what they wait for may be just one more of them, one more is let in
+// after 50 ms, the next after 100, 200, up to ten seconds. When one that was let in ends, another takes its place at once: this
+// makes no process more. Tasks of another function or one level deeper, as those of a recursion are, start at once.
+//
+// Whoever lets one more in moves TaskQueue::held_until with a compare-and-swap, so that it is one. The look at a queue's oldest
+// task may meet memory that was freed meanwhile: the answer is then that for another class, one look late.
+#pragma once
+#include "tasks.h"
+
+namespace reactor {
+
+constexpr uint64_t kFirstHoldNs = 50000000, kLongestHoldNs = 10000000000;
+
+inline uint64_t class_of(const Message* m) { return (m->function ^ uint64_t(m->method) << 48 ^ uint64_t(m->demand) << 32) | 1; }
+
+inline uint64_t class_at_head(Heap* h, TaskQueue* q) {
+  TaskRing* r = live_ring(h, q);
+  Off task = r->slot[r->head.load(memory_order_acquire) % r->capacity].load(memory_order_acquire);
+  return !task || (task & 1) ? 0 : class_of(h->at<Message>(task));
+}
+
+// How many more of the class are under way than CPUs allow; negative: one more may start.
+inline int64_t above_cap(Heap* h, uint32_t demand, uint64_t of) {
+  Header* hdr = h->header;
+  const Demand& d = hdr->demand[demand];
+  const Part* parts = hdr->part + d.first;
+  int64_t cap = INT64_MAX;
+  for (int i = 0; i < d.n; ++i)
+    if (hdr->resource_lent[parts[i].index] && parts[i].amount > 0)
+      cap = std::min(cap, std::max<int64_t>(1, hdr->resource_total[parts[i].index] / parts[i].amount));
+  if (cap == INT64_MAX) return -1;
+  int64_t above = -cap;
+  uint32_t high = hdr->pool_high.load(memory_order_acquire);
+  for (uint32_t i = 0; i < high; ++i) {
+    uint32_t p = hdr->pool[i].load(memory_order_relaxed);
+    if (p && h->procs[p - 1].running_class.load(memory_order_relaxed) == of) ++above;
+  }
+  return above;
+}
+
+inline uint64_t hold_ns(int64_t above) { return above < 8 ? kFirstHoldNs << above : kLongestHoldNs; }
+
+// Whether the oldest task of the queue has to wait though its CPUs are free. `take`: if it has not, the caller starts it.
+inline bool held(Heap* h, TaskQueue* q, bool take = false) {
+  if (h->header->lenders.load(memory_order_relaxed) <= 0) return false;
+  uint64_t of = class_at_head(h, q);
+  if (!of) return false;
+  const int64_t above = above_cap(h, q->demand, of);
+  const bool other = q->held_class.exchange(of, memory_order_relaxed) != of;
+  if (other || above < 0) q->let_in.store(0, memory_order_relaxed);
+  if (above < int64_t(q->let_in.load(memory_order_relaxed))) return false;
+  const uint64_t now = now_ns(), latest = now + hold_ns(above);
+  uint64_t until = q->held_until.load(memory_order_acquire);
+  // It is another class's; or that of a task that waited long ago, or beside more tasks than are under way now.
+  if (other || now > until + kLongestHoldNs || until > latest) {
+    q->held_until.compare_exchange_strong(until, latest, memory_order_acq_rel);
+    return true;
+  }
+  if (now < until) return true;
+  if (!take) return false;
+  if (!q->held_until.compare_exchange_strong(until, now + hold_ns(above + 1), memory_order_acq_rel)) return true;
+  q->let_in.store(uint32_t(above + 1), memory_order_relaxed);
+  return false;
+}
+
+inline bool may_start(Heap* h, TaskQueue* q) { return can_take(h->header, q->demand) && !held(h, q); }
+
+}  // namespace reactor

@@ -1,0 +1,296 @@
+// Objects: completion, waiting, holds.
+//
+// Object::wait is a word with two parts: bit 0 "done" and the head of a list of wait nodes.
+//
+// Completer                                     Waiter
+//   write value, state            [release]       node.armed = 1, node.next = head
+//   old = wait.fetch_or(1)        [seq_cst]       CAS wait: head -> node          [acq_rel]
+//   if old had bit 0: no more to do                 fails with bit 0 set: done, no need to wait
+//   for node in list of old:
+//     if node.armed.exchange(0): act on it
+//     wait = node.next | 1        [release]
+//     node.life.exchange(Done); free it if it was Orphan
+//
+// A node that got in before fetch_or is in the completer's list; one that did not sees bit 0. Two may complete the same
+// object (a cancelled call: who cancels it, and the worker that then finds it): who sets bit 0 walks.
+// `armed.exchange` gives the right to act on a node to one party, so a waiter that gives up (timeout) and the completer
+// never both count it. A waiter that arms a node again, linked since an earlier wait, stores armed = 1 and then looks at
+// bit 0, while the completer sets bit 0 and then takes `armed`: all four are seq_cst, so one of the two sees the other's.
+// `life` decides who frees the node: the second of {waiter, completer} to be through with it.
+//
+// The list shrinks as it is walked, each node leaving it before it may be freed, and the completer says in Walk::object which list it
+// walks, so that the supervisor can finish the walk of a completer that was killed. If the killed one was acting on a node, the supervisor
+// does for a task what is still to be done (countdown.h). A group's waiter checks its objects now and then, and a bell's owner is woken,
+// as all processes are when one has died.
+#pragma once
+#include "bell.h"
+#include "countdown.h"
+#include "journal.h"
+#include <cstring>
+
+namespace reactor {
+
+enum class NodeKind : uint32_t { Group = 0, Task, Bell };
+enum class Life : uint32_t { Linked = 0, Orphan, Done };
+
+struct alignas(64) WaitNode {
+  Off next;
+  atomic<uint32_t> armed;
+  NodeKind kind;
+  Off target;            // WaitGroup, task block or Bell; 0: no completer has claimed the node since its maker took it back
+  atomic<Life> life;
+  uint32_t note;           // its maker's journal entry as long as that may touch it
+  atomic<uint64_t> since;  // ns, when its waiter began to wait if some process held a message back then; else 0 (patience.h)
+};
+
+// Counts completions down; rings `bell` at zero. Group memory is used again only when no completer can still touch it.
+struct alignas(64) WaitGroup {
+  atomic<int32_t> remaining;
+  atomic<uint32_t> failed;   // a completion was an error
+  Off bell;
+};
+constexpr int32_t kBias = 1 << 30;
+
+inline uint16_t kind_bits(Object* o) { return std::atomic_ref(o->kind).load(memory_order_seq_cst); }
+inline uint16_t kind_of(Object* o) { return kind_bits(o) & uint16_t(~(kOpenCall | kSeen)); }
+inline void mark_seen(Object* o) {
+  if (!(kind_bits(o) & kSeen)) std::atomic_ref(o->kind).fetch_or(kSeen, memory_order_relaxed);
+}
+inline bool is_done(const Object* o) { return o->wait.load(memory_order_seq_cst) & 1; }
+
+// What one process needs to work with objects. Thread safety: its process's GIL.
+struct Local {
+  Heap* heap;
+  uint32_t slot;
+  Proc* proc;
+  Allocator alloc;
+  Journal journal;
+  uint64_t uid_next = 0, uid_end = 0;
+  uint32_t holding_back = 0;    // actors of this process that hold a message back, see set_held()
+  void (*task_ready)(Local&, Off task) = nullptr;     // a task's last argument came in
+  void (*actor_unheld)(Local&, Object*) = nullptr;    // an actor's last handle is gone
+  void (*failure_unseen)(Local&, Object*) = nullptr;  // takes over the result of a call whose failure nobody can ask for any more
+
+  Local(Heap* h, uint32_t slot, bool journaled)
+      : heap(h), slot(slot), proc(&h->procs[slot]), alloc(h, slot), journal(h, &alloc, journaled ? &h->procs[slot] : nullptr) {}
+
+  uint64_t uid() {
+    if (uid_next == uid_end) {
+      uid_next = heap->header->next_uid.fetch_add(1024, memory_order_relaxed);
+      uid_end = uid_next + 1024;
+    }
+    return uid_next++;
+  }
+};
+
+inline Object* new_object(Local& l, int32_t holds, uint16_t kind = kValueObject) {
+  Off off = l.alloc.alloc(sizeof(Object));
+  if (!off) throw NoRoom();
+  auto* o = l.heap->at<Object>(off);
+  o->wait.store(0, memory_order_relaxed);
+  o->state.store(State::Pending, memory_order_relaxed);
+  o->holds.store(holds, memory_order_relaxed);
+  std::atomic_ref(o->uid).store(l.uid(), memory_order_release);
+  o->kind = kind;
+  o->cancellation.store(0, memory_order_relaxed);
+  o->runner.store(kNoProc, memory_order_relaxed);
+  o->block = 0;
+  o->size = 0;
+  memset(o->body, 0, sizeof(uint32_t));
+  return o;
+}
+
+inline uint8_t* value_of(Heap* h, Object* o) { return o->block ? h->at<uint8_t>(o->block) : o->body; }
+inline Off* value_refs(ValueHeader* v) { return reinterpret_cast<Off*>(v + 1); }
+inline BufferEntry* value_buffers(ValueHeader* v) { return reinterpret_cast<BufferEntry*>(value_refs(v) + v->deps + v->refs); }
+inline uint8_t* value_stream(ValueHeader* v) { return reinterpret_cast<uint8_t*>(value_buffers(v) + v->buffers); }
+
+// The arguments in which a buffer of the value lies, or null.
+inline Object* shown_arguments(Heap* h, ValueHeader* v) {
+  auto* last = v->refs ? h->at<Object>(value_refs(v)[v->deps + v->refs - 1]) : nullptr;
+  return last && kind_of(last) == kArguments ? last : nullptr;
+}
+// Bytes of the object's value, with those that lie in arguments.
+inline uint64_t full_size(Heap* h, Object* o) {
+  auto* v = reinterpret_cast<ValueHeader*>(value_of(h, o));
+  uint64_t n = o->size;
+  for (uint32_t i = 0; i < v->buffers; ++i)
+    if (value_buffers(v)[i].shown()) n += value_buffers(v)[i].size;
+  return n;
+}
+
+inline void take_hold(Object* o) { o->holds.fetch_add(1, memory_order_relaxed); }
+
+// A task or method raised, or a task's process died, and nobody has seen it. A dead actor's calls do not count: its death is told
+// to who calls it next.
+inline bool is_unseen_failure(Object* o) {
+  State s = o->state.load(memory_order_acquire);
+  if (s != State::Error && s != State::Died) return false;
+  return !(kind_bits(o) & kSeen) && (s == State::Error || kind_of(o) == kValueObject);
+}
+void destroy(Local& l, Object* o);
+void complete(Local& l, Object* o, State s);
+inline void drop_hold(Local& l, Object* o) {
+  if (o->holds.fetch_sub(1, memory_order_acq_rel) == 1) destroy(l, o);
+}
+// By who has put the code into the store: nobody makes further calls of it.
+inline void drop_code(Local& l, Object* o) {
+  o->cancellation.store(kRetiredCode, memory_order_relaxed);
+  drop_hold(l, o);
+}
+inline void drop_value_refs(Local& l, ValueHeader* v) {
+  Off* refs = value_refs(v);
+  for (uint32_t i = 0; i < v->deps + v->refs; ++i) drop_hold(l, l.heap->at<Object>(refs[i]));
+}
+// Frees an object that nobody holds, and lets go of the refs in its value. Those that fall with it wait in a list through
+// their `size`: a chain of refs can be longer than the stack is deep.
+inline void destroy(Local& l, Object* first) {
+  Off fallen = 0;
+  auto fall = [&](Object* o) {
+    if (kind_of(o) == kActorObject) {
+      if (l.actor_unheld) l.actor_unheld(l, o);
+      return;
+    }
+    if (l.failure_unseen && is_unseen_failure(o)) return l.failure_unseen(l, o);
+    o->size = fallen;
+    fallen = l.heap->off(o);
+  };
+  auto drop = [&](Off off) {
+    auto* o = l.heap->at<Object>(off);
+    if (o->holds.fetch_sub(1, memory_order_acq_rel) == 1) fall(o);
+  };
+  fall(first);
+  while (fallen) {
+    auto* o = l.heap->at<Object>(fallen);
+    fallen = o->size;
+    State s = o->state.load(memory_order_acquire);
+    if (s == State::Value || s == State::Error) {
+      auto* v = reinterpret_cast<ValueHeader*>(value_of(l.heap, o));
+      if (kind_of(o) == kStreamLink && v->refs == 3) complete(l, l.heap->at<Object>(value_refs(v)[2]), State::Value);  // see stream.h
+      for (uint32_t i = 0; i < v->deps + v->refs; ++i) drop(value_refs(v)[i]);
+    } else if (s == State::Died) {
+      Off reason;
+      memcpy(&reason, o->body, sizeof reason);
+      if (reason) drop(reason);
+    }
+    if (o->block) {
+      l.alloc.count_value(o->block, -1);
+      l.alloc.free(o->block);
+    }
+    std::atomic_ref(o->uid).store(0, memory_order_release);  // who knows where it was sees that it is gone (order.h)
+    l.alloc.free(l.heap->off(o));
+  }
+}
+
+inline void ring_counted(Local& l, Off bell) {
+  if (ring(l.heap, l.heap->at<Bell>(bell))) l.proc->wakes.fetch_add(1, memory_order_relaxed);
+}
+
+inline void act_on(Local& l, WaitNode* n, bool failed) {
+  if (n->kind == NodeKind::Task) {
+    if (l.task_ready) l.task_ready(l, n->target);
+    return;
+  }
+  if (n->kind == NodeKind::Bell) {
+    ring_counted(l, n->target);
+    return;
+  }
+  auto* g = l.heap->at<WaitGroup>(n->target);
+  Off bell = g->bell;
+  bool first_failure = failed && g->failed.exchange(1, memory_order_acq_rel) == 0;
+  bool last = g->remaining.fetch_sub(1, memory_order_acq_rel) == 1;
+  if (last || first_failure) ring_counted(l, bell);
+}
+
+inline void walk_waiters(Local& l, Object* o, uint64_t word) {
+  bool failed = o->state.load(memory_order_relaxed) != State::Value;
+  REACTOR_KILL_POINT();
+  l.proc->walk.object.store(l.heap->off(o), memory_order_release);
+  while (Off at = word & ~uint64_t(1)) {
+    auto* n = l.heap->at<WaitNode>(at);
+    word = n->next | 1;
+    if (n->kind == NodeKind::Task) begin_count(l.heap, l.slot, n->target);
+    REACTOR_KILL_POINT();
+    if (n->armed.exchange(0, memory_order_seq_cst)) act_on(l, n, failed);
+    REACTOR_KILL_POINT();
+    o->wait.store(word, memory_order_release);
+    REACTOR_KILL_POINT();
+    if (n->kind == NodeKind::Task) end_count(l.proc);
+    if (n->life.exchange(Life::Done, memory_order_acq_rel) == Life::Orphan) l.alloc.free(at);
+  }
+  REACTOR_KILL_POINT();
+  l.proc->walk.object.store(0, memory_order_release);
+}
+
+// An open call has ended: those that hold messages back look whether they still must. Its result's done bit was set before [seq_cst].
+inline void tell_held(Local& l) {
+  Header* h = l.heap->header;
+  if (h->held.load(memory_order_seq_cst) == 0) return;
+  h->finished.fetch_add(1, memory_order_seq_cst);
+  uint32_t high = h->proc_high.load(memory_order_acquire);
+  for (uint32_t i = 0; i < high; ++i)
+    if (l.heap->procs[i].held.load(memory_order_relaxed) && ring(l.heap, &l.heap->procs[i].bell))
+      l.proc->wakes.fetch_add(1, memory_order_relaxed);
+}
+
+// Marks the object done and wakes who waits, unless it is done already. The value (or reason) has been written; the
+// caller is its only writer.
+inline void complete(Local& l, Object* o, State s) {
+  o->state.store(s, memory_order_release);
+  uint64_t old = o->wait.fetch_or(1, memory_order_seq_cst);
+  if (old && !(old & 1)) walk_waiters(l, o, old);
+  if (kind_bits(o) & kOpenCall) tell_held(l);
+}
+
+inline void complete_died(Local& l, Object* o, Off reason) {
+  if (reason) take_hold(l.heap->at<Object>(reason));
+  o->block = 0;
+  memcpy(o->body, &reason, sizeof reason);
+  complete(l, o, State::Died);
+}
+
+// Puts `n` on the object's list. False: the object is done and the node was not linked.
+inline bool link(Local& l, Object* o, WaitNode* n) {
+  uint64_t head = o->wait.load(memory_order_acquire);
+  Off off = l.heap->off(n);
+  do {
+    if (head & 1) return false;
+    n->next = head;
+  } while (!o->wait.compare_exchange_weak(head, off, memory_order_acq_rel, memory_order_acquire));
+  return true;
+}
+
+// For WaitNode::since.
+inline uint64_t begin_of_wait(const Local& l) { return l.heap->header->held.load(memory_order_relaxed) ? now_ns() : 0; }
+
+inline WaitNode* new_node(Local& l, NodeKind kind, Off target) {
+  Off off = l.alloc.alloc(sizeof(WaitNode));
+  if (!off) throw NoRoom();
+  auto* n = l.heap->at<WaitNode>(off);
+  n->next = 0;
+  n->kind = kind;
+  n->target = target;
+  n->note = kNoEntry;
+  n->life.store(Life::Linked, memory_order_relaxed);
+  n->since.store(begin_of_wait(l), memory_order_relaxed);
+  n->armed.store(1, memory_order_relaxed);
+  return n;
+}
+// A node on the object's list, or null: the object is done. `life` Orphan: its maker will not touch it again.
+inline WaitNode* watch(Local& l, Object* o, NodeKind kind, Off target, Life life = Life::Linked) {
+  l.journal.reserve();
+  WaitNode* n = new_node(l, kind, target);
+  n->life.store(life, memory_order_relaxed);
+  if (life == Life::Linked) n->note = l.journal.add(l.heap->off(n), Entry::Node);
+  if (link(l, o, n)) return n;
+  l.journal.clear(n->note);
+  l.alloc.free(l.heap->off(n));
+  return nullptr;
+}
+// The waiter's last touch of a linked node. The entry goes first: a completer may free an orphan at any time.
+inline void let_go(Local& l, WaitNode* n) {
+  l.journal.clear(n->note);
+  if (n->life.exchange(Life::Orphan, memory_order_acq_rel) == Life::Done) l.alloc.free(l.heap->off(n));
+}
+
+}  // namespace reactor

@@ -1,0 +1,123 @@
+// Storing what came out of a call: values, or the failure, into its result objects.
+#include "hooks.h"
+#include "refs.h"
+
+namespace reactor {
+
+void refuse_results(int64_t found, int64_t wanted, PyObject* value) {
+  Owned error = hooks.wrong_results(found, wanted, value);
+  if (error) set_error(error.get());
+}
+
+void MethodNote::learn(const Encoder& e) {
+  room = room_for(e);
+  if (!layout.empty()) return;
+  layout = e.layout(1);
+  bytes = e.full_size();
+}
+
+namespace {
+
+// What could not be stored: its exception is stored in its place, but for one that ends the process, which stays the current Python error.
+bool not_stored(const Off* results, uint32_t n, PyObject* name) {
+  return !PyErr_ExceptionMatches(PyExc_SystemExit) && store_failure(results, n, name);
+}
+
+// A generator's values go into the results as they come; those that it does not reach get the exception that ended it.
+bool store_yielded(const Off* results, uint32_t n, PyObject* generator, PyObject* name) {
+  for (uint32_t i = 0; i < n; ++i) {
+    Owned value(PyIter_Next(generator));
+    if (!value) {
+      if (!PyErr_Occurred()) refuse_results(i, n, generator);
+      return not_stored(results + i, n - i, name);
+    }
+    if (!store_results(results + i, 1, value.get(), name)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note, bool given) {
+  if (PyGen_CheckExact(value)) return store_yielded(results, n, value, name);
+  if (n == 1) {
+    auto* o = ctx->heap->at<Object>(results[0]);
+    if (!note || !note->room || !place_into(value, o, note->room)) {
+      Encoding e;
+      if (!(given ? e->given(value) : e->item(value)) || !encode_into(*e.encoder, o)) return not_stored(results, n, name);
+      if (note) note->learn(*e.encoder);
+    }
+    o->state.store(State::Value, memory_order_relaxed);
+    return true;
+  }
+  Owned fast(PySequence_List(value));
+  if (!fast) return not_stored(results, n, name);  // it cannot be iterated, or is a generator that raised
+  if (PyList_GET_SIZE(fast.get()) != Py_ssize_t(n)) {
+    refuse_results(PyList_GET_SIZE(fast.get()), n, value);
+    fast.reset();
+    return store_failure(results, n, name);
+  }
+  for (uint32_t i = 0; i < n; ++i)
+    if (!store_results(results + i, 1, PyList_GET_ITEM(fast.get(), i), name, nullptr)) return false;
+  return true;
+}
+
+bool store_gathered(const Off* results, PyObject* value, PyObject* name) {
+  Owned gathered = hooks.gather ? hooks.gather(value, name) : Owned(PySequence_List(value));
+  if (!gathered) return not_stored(results, 1, name);
+  return store_results(results, 1, gathered.get(), name);
+}
+
+bool store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency) {
+  Owned raised = take_error();
+  Owned error = hooks.failure(raised.get(), name, dependency);
+  // Cancelled while its failure was being made: then it ends as a cancelled call. Each turn takes another cancellation.
+  while (!error && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+    raised = take_error();
+    error = hooks.failure(raised.get(), name, dependency);
+  }
+  for (uint32_t i = 0; i < n; ++i) {
+    auto* o = ctx->heap->at<Object>(results[i]);
+    Encoding e;
+    if (!error || !e->item(error.get()) || !encode_into(*e.encoder, o)) {
+      if (PyErr_ExceptionMatches(PyExc_SystemExit)) return false;
+      // The error itself cannot be stored: say at least that.
+      PyErr_WriteUnraisable(error ? error.get() : Py_None);
+      Encoding plain;
+      Owned text(PyUnicode_FromString("the call failed, and its exception could not be serialized"));
+      plain->item(text.get());
+      encode_into(*plain.encoder, o);
+    }
+    o->state.store(State::Error, memory_order_relaxed);
+  }
+  return true;
+}
+
+// `task_note`: the journal's entry of the block that they are of, which is changed before the results' holds go: the supervisor gives
+// these back for a block that is noted as a task or a call.
+void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint32_t task_note) {
+  for (uint32_t i = 0; i < n; ++i) {
+    auto* o = ctx->heap->at<Object>(results[i]);
+    complete(ctx->local, o, o->state.load(memory_order_relaxed));
+  }
+  ctx->local.journal.retag(task_note, Entry::Finished);
+  for (uint32_t i = 0; i < n; ++i) {
+    ctx->local.journal.clear(notes[i]);
+    drop_hold(ctx->local, ctx->heap->at<Object>(results[i]));
+  }
+}
+
+bool take_retry(Message* m) {
+  if (!m || m->retries == 0) return false;
+  if (m->retries != kForever) --m->retries;
+  return true;
+}
+
+// Whether the call was cancelled while it ran; then its results are settled as that.
+bool was_cancelled(const Off* results, uint32_t n) {
+  if (ctx->heap->at<Object>(results[0])->cancellation.load(memory_order_acquire) != 1) return false;
+  for (uint32_t i = 0; i < n; ++i) ctx->heap->at<Object>(results[i])->state.store(State::Cancelled, memory_order_relaxed);
+  return true;
+}
+
+}  // namespace reactor

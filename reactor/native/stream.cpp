@@ -1,0 +1,316 @@
+#include "stream.h"
+#include "codec_tags.h"
+#include "inline.h"
+
+namespace reactor {
+namespace {
+
+LinkBody* link_body(Object* o) { return reinterpret_cast<LinkBody*>(o->body + kLinkBodyAt); }
+ValueHeader* link_value(Object* o) { return reinterpret_cast<ValueHeader*>(o->body); }
+static_assert(sizeof(ValueHeader) + 3 * sizeof(Off) <= kLinkBodyAt);
+
+// Completed by whoever destroys the link; its value, None, is there from the beginning.
+Object* new_ticket() {
+  Object* o = new_object(ctx->local, 1);
+  *link_value(o) = {1, 0, 0, 0};
+  value_stream(link_value(o))[0] = None;
+  o->size = sizeof(ValueHeader) + 1;
+  return o;
+}
+
+// The limit on the values of one generator.
+uint64_t most_values() {
+  const char* given = getenv("RAY_max_num_generator_returns");
+  return given ? strtoull(given, nullptr, 10) : 100000000;
+}
+
+constexpr uint64_t kGateSliceNs = 100000000;  // a producer that waits looks so often whether it was cancelled
+
+Object* object_at(Off off) { return ctx->heap->at<Object>(off); }
+
+}  // namespace
+
+Object* new_stream_link(const LinkBody& body, int32_t holds) {
+  Object* o = new_object(ctx->local, holds, kStreamLink);
+  *link_body(o) = body;
+  return o;
+}
+
+StreamState stream_state(Object* link, Object* completion) {
+  bool over = is_done(completion);
+  if (over ? completion->state.load(memory_order_acquire) == State::Cancelled : completion->cancellation.load(memory_order_acquire) == 1)
+    return StreamState::Failed;
+  if (is_done(link)) {
+    bool value = link->state.load(memory_order_acquire) == State::Value;
+    if (value && link_value(link)->refs) return StreamState::Item;
+    if (!over) return StreamState::Closing;
+  } else if (!over) {
+    return StreamState::Pending;
+  }
+  return completion->state.load(memory_order_acquire) == State::Value ? StreamState::End : StreamState::Failed;
+}
+
+PyObject* next_item(PyRef* link, PyRef* completion, uint64_t deadline, PyObject* timed_out) {
+  for (;;) {
+    StreamState state = stream_state(link->object, completion->object);
+    switch (state) {
+      case StreamState::Item: {
+        Off* refs = value_refs(link_value(link->object));
+        Owned value(new_ref(object_at(refs[0]), true));
+        Owned next(value ? new_ref(object_at(refs[1]), true) : nullptr);
+        PyObject* both = next ? PyTuple_Pack(2, value.get(), next.get()) : nullptr;
+        if (both && link_value(link->object)->refs == 3) complete(ctx->local, object_at(refs[2]), State::Value);
+        return both;
+      }
+      case StreamState::End:
+      case StreamState::Failed: Py_RETURN_NONE;
+      case StreamState::Pending:
+      case StreamState::Closing: break;
+    }
+    if (waits_for_itself("the next value of a generator that is run")) return nullptr;
+    if (deadline <= now_ns()) return Py_NewRef(timed_out);
+    PyRef* both[] = {link, completion};
+    bool closing = state == StreamState::Closing;
+    int e = wait_objects(both + closing, 2 - closing, 1, false, deadline);
+    if (e == ETIMEDOUT) return Py_NewRef(timed_out);
+    if (e < 0 || !ref_object(reinterpret_cast<PyObject*>(link))) return nullptr;
+  }
+}
+
+Stream::Stream(Off* results, uint32_t* notes, Message* block, PyObject* name)
+    : results_(results), notes_(notes), block_(block), name_(name), at_(*link_body(object_at(results[1]))), skip_(at_.index),
+      most_(most_values()) {
+  at_.index = 0;
+  if (ctx->inline_mode) at_.window = 0;  // nobody can read while the generator runs
+}
+
+Stream::~Stream() {
+  if (making_ && ctx) --ctx->streams_making;
+}
+
+bool Stream::was_cancelled() const { return object_at(results_[0])->cancellation.load(memory_order_acquire) == 1; }
+
+bool Stream::publish(PyObject* value) {
+  if (value && at_.index < skip_) {
+    ++at_.index;
+    return true;
+  }
+  if (value && at_.index >= most_) {
+    PyErr_Format(PyExc_ValueError, "a generator can give %llu values at most (RAY_max_num_generator_returns)",
+                 static_cast<unsigned long long>(most_));
+    return false;
+  }
+  Object* v = new_object(ctx->local, 1);
+  Off v_off = ctx->heap->off(v);
+  uint32_t v_note = ctx->local.journal.add(v_off, Entry::Hold);
+  if (value) {
+    Encoding e;
+    uint32_t mine = epoch;
+    if (!e->item(value) || !encode_into(*e.encoder, v)) {
+      if (epoch == mine) {
+        ctx->local.journal.clear(v_note);
+        drop_hold(ctx->local, v);
+      }
+      return false;
+    }
+    complete(ctx->local, v, State::Value);
+  } else {
+    if (!store_failure(&v_off, 1, name_)) {
+      ctx->local.journal.clear(v_note);
+      drop_hold(ctx->local, v);
+      return false;
+    }
+    complete(ctx->local, v, State::Error);
+  }
+  ++at_.index;
+  Object* next = new_stream_link(at_, 1);
+  Off next_off = ctx->heap->off(next);
+  next->runner.store(ctx->mark, memory_order_relaxed);
+  uint32_t next_note = ctx->local.journal.add(next_off, Entry::Run);
+  Object* ticket = nullptr;
+  if (at_.window || ctx->streams_window) {
+    ticket = new_ticket();
+    Owned ref(new_ref(ticket, false));
+    if (!ref) return false;
+    if (ctx->streams_window) ctx->streams_tickets.push_back(Owned::share(ref.get()));
+    if (at_.window) tickets_.push_back(std::move(ref));
+  }
+  if (making_) --ctx->streams_making;
+  making_ = false;
+
+  Object* link = object_at(results_[1]);
+  ValueHeader* header = link_value(link);
+  *header = {0, 0, ticket ? 3u : 2u, 0};
+  Off* refs = value_refs(header);
+  refs[0] = v_off;
+  refs[1] = next_off;
+  if (ticket) refs[2] = ctx->heap->off(ticket);
+  for (uint32_t i = 0; i < header->refs; ++i) take_hold(object_at(refs[i]));
+  link->size = sizeof(ValueHeader) + header->refs * sizeof(Off);
+  complete(ctx->local, link, State::Value);
+  if (block_) std::atomic_ref(block_->more_results()[0]).store(next_off, memory_order_release);
+  ctx->local.journal.clear(notes_[1]);
+  results_[1] = next_off;
+  notes_[1] = next_note;
+  drop_hold(ctx->local, link);
+  ctx->local.journal.clear(v_note);
+  drop_hold(ctx->local, v);
+  return true;
+}
+
+bool Stream::item(PyObject* value) {
+  if (at_.per_yield <= 1) return publish(value);
+  Owned fast(PySequence_Fast(value, "a generator with _num_objects_per_yield must yield sequences"));
+  if (!fast) return false;
+  bool ok = PySequence_Fast_GET_SIZE(fast.get()) == Py_ssize_t(at_.per_yield);
+  if (!ok)
+    PyErr_Format(PyExc_ValueError, "Streaming generator task yielded %zd objects, but _num_objects_per_yield=%u.",
+                 PySequence_Fast_GET_SIZE(fast.get()), at_.per_yield);
+  for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(fast.get()); ++i) ok = publish(PySequence_Fast_GET_ITEM(fast.get(), i));
+  return ok;
+}
+
+Owned Stream::gate() {
+  if (tickets_.empty()) return Owned();
+  // Those before the one to wait for are never needed again.
+  size_t open = at_.window - 1;
+  if (tickets_.size() <= open) return Owned();
+  Owned ref;
+  while (tickets_.size() > open) {
+    ref = std::move(tickets_.front());
+    tickets_.erase(tickets_.begin());
+  }
+  Object* ticket = ref_object(ref.get());
+  return ticket && !is_done(ticket) ? std::move(ref) : Owned();
+}
+
+bool Stream::let_on(std::vector<PyRef*>& open) {
+  if (!ctx->streams_window || making_) return true;
+  auto& all = ctx->streams_tickets;
+  for (size_t i = 0; i < all.size();) {
+    auto* ref = reinterpret_cast<PyRef*>(all[i].get());
+    if (is_done(ref->object)) {
+      Owned done = std::move(all[i]);  // it goes when the list does not have it any more
+      all.erase(all.begin() + long(i));
+    } else {
+      open.push_back(ref);
+      ++i;
+    }
+  }
+  if (open.size() + ctx->streams_making >= ctx->streams_window) return false;
+  ++ctx->streams_making;
+  return making_ = true;
+}
+
+bool Stream::wait_to_be_let_on() {
+  for (;;) {
+    std::vector<PyRef*> open;
+    if (was_cancelled() || let_on(open)) return true;
+    int e = 0;
+    if (open.empty()) {  // others are about to give theirs
+      timespec t{0, 1000000};
+      Unlocked unlocked;
+      nanosleep(&t, nullptr);
+      if (!unlocked.lock()) return false;
+    } else {
+      for (auto* ref : open) Py_INCREF(ref);
+      e = wait_objects(open.data(), Py_ssize_t(open.size()), 1, false, now_ns() + kGateSliceNs);
+      for (auto* ref : open) Py_DECREF(ref);
+    }
+    if (e == -1) return false;
+  }
+}
+
+// Whether a generator's `yield` can be given a value now: it is the generator's own, or stands, behind any number of `yield from`, in one that
+// takes values. A range or a list takes none.
+static bool takes_value(PyObject* generator) {
+  Owned at(Py_NewRef(generator));
+  while (PyGen_CheckExact(at.get())) {
+    Owned inner(PyObject_GetAttrString(at.get(), "gi_yieldfrom"));
+    if (!inner) {
+      PyErr_Clear();
+      return false;
+    }
+    if (inner.get() == Py_None) return true;
+    at = std::move(inner);
+  }
+  return PyObject_HasAttrString(at.get(), "send");
+}
+
+bool Stream::drain(PyObject* generator) {
+  if (!PyIter_Check(generator)) {
+    refuse_results(1, -1, generator);
+    return false;
+  }
+  uint32_t mine = epoch;
+  const bool sends = hooks.yielded && PyGen_CheckExact(generator);
+  Owned told;  // what the generator's last `yield` is to give
+  for (;;) {
+    if (was_cancelled()) {
+      PyErr_SetNone(PyExc_KeyboardInterrupt);
+      return false;
+    }
+    if (!wait_to_be_let_on()) return false;
+    PyObject* next = nullptr;
+    if (sends && told && takes_value(generator)) {
+      if (PyIter_Send(generator, told.get(), &next) == PYGEN_RETURN) Py_CLEAR(next);
+    } else {
+      next = PyIter_Next(generator);
+    }
+    Owned value(next);
+    if (epoch != mine) {
+      value.reset();
+      PyErr_SetString(PyExc_RuntimeError, "the runtime was shut down while a generator was running");
+      return false;
+    }
+    if (!value) return !PyErr_Occurred();
+    const uint64_t before = sends ? now_ns() : 0;
+    if (!item(value.get())) return false;
+    value.reset();
+    if (sends) {
+      told = hooks.yielded(now_ns() - before);
+      if (!told) return false;
+    }
+    if (Owned gated = gate()) {
+      auto* ticket = reinterpret_cast<PyRef*>(gated.get());
+      int e;
+      do e = wait_objects(&ticket, 1, 1, false, now_ns() + kGateSliceNs);
+      while (e == ETIMEDOUT && !was_cancelled());
+      if (e < 0) return false;
+    } else if (PyErr_Occurred()) {
+      return false;
+    }
+  }
+}
+
+// Ends the chain. Before the completion is completed: who sees the one done sees the other.
+void Stream::close() {
+  Object* link = object_at(results_[1]);
+  *link_value(link) = {0, 0, 0, 0};
+  link->size = sizeof(ValueHeader);
+  complete(ctx->local, link, State::Value);
+}
+
+void Stream::end() {
+  close();
+  Object* completion = object_at(results_[0]);
+  if (completion->cancellation.exchange(2, memory_order_acq_rel) == 1) completion->state.store(State::Cancelled, memory_order_relaxed);
+  else store_results(results_, 1, Py_None, name_);
+}
+
+bool Stream::fail() {
+  if (was_cancelled()) PyErr_Clear();
+  else if (!publish(nullptr) && PyErr_ExceptionMatches(PyExc_SystemExit)) return false;
+  end();
+  return true;
+}
+
+void find_pending_link(Message* m, std::vector<Off>& settled) {
+  Off& second = m->more_results()[0];
+  Object* link = object_at(second);
+  if (!is_done(link) || link->state.load(memory_order_acquire) != State::Value || !link_value(link)->refs) return;
+  settled.push_back(second);
+  second = value_refs(link_value(link))[1];
+}
+
+}  // namespace reactor
