@@ -297,10 +297,11 @@ class _Loop:
     def _interrupted(self, call):
         if call.leaves:
             return False
-        cancelled = lambda: call.completion.cancelled  # noqa: E731
-        interrupted = call.begun and (
-            self._loop.was_interrupted(call.tag, cancelled) if self._recorded else cancelled()
-        )  # pyright: ignore[reportAttributeAccessIssue]
+        interrupted = call.begun
+        if call.begun and self._recorded:
+            interrupted = self._loop.was_interrupted(call.tag, lambda: call.completion.cancelled)  # pyright: ignore[reportAttributeAccessIssue]
+        elif call.begun:
+            interrupted = call.completion.cancelled
         if interrupted:
             call.interrupted()
         return interrupted
