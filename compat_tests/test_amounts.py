@@ -41,3 +41,24 @@ def test_each_bundle_has_whole_ten_thousandths(ray):
     finally:
         ray.util.remove_placement_group(group)
         wait_until(lambda: ray.available_resources()["lamp"] == 2)
+
+
+@pytest.mark.needs_processes
+@pytest.mark.parametrize("amount", [1e12, 1e19])
+def test_what_no_machine_has_is_waited_for_and_hurts_nobody_else(ray, amount):
+    @ray.remote
+    def work():
+        return "done"
+
+    @ray.remote
+    class Actor:
+        def work(self):
+            return "done"
+
+    huge = [
+        work.options(num_cpus=amount).remote(),
+        Actor.options(num_cpus=amount).remote().work.remote(),
+        ray.util.placement_group([{"CPU": amount}]).ready(),
+    ]
+    assert ray.get(work.remote()) == ray.get(Actor.remote().work.remote()) == "done"
+    assert [huge.index(ref) for ref in ray.wait(huge, timeout=0.5)[0]] == []

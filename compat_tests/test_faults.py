@@ -1,5 +1,6 @@
 import ctypes
 import os
+import re
 import signal
 import sys
 import threading
@@ -158,6 +159,46 @@ def test_a_task_whose_worker_dies_is_run_again(ray, tmp_path):
 
 
 @pytest.mark.needs_processes
+@pytest.mark.needs_processes
+def test_a_task_whose_argument_ends_the_worker_is_run_again_as_often_as_it_may(ray, tmp_path):
+    def unpickled(times):
+        if len(list(tmp_path.iterdir())) < times:
+            (tmp_path / str(os.getpid())).touch()
+            os._exit(1)
+        return "unpickled"
+
+    class Argument:
+        def __init__(self, times):
+            self.times = times
+
+        def __reduce__(self):
+            return unpickled, (self.times,)
+
+    @ray.remote
+    def task(argument):
+        return argument
+
+    assert ray.get(task.options(max_retries=-1).remote(Argument(6))) == "unpickled"
+    with pytest.raises(ray.exceptions.WorkerCrashedError):
+        ray.get(task.options(max_retries=1).remote(Argument(100)))
+
+
+def test_the_error_of_a_wrong_number_of_results_names_the_call(ray):
+    @ray.remote(num_returns=2)
+    def one():
+        return 1
+
+    @ray.remote
+    class Actor:
+        @ray.method(num_returns=3)
+        def two(self):
+            return 1, 2
+
+    for ref, name in (one.remote()[0], "one()"), (Actor.remote().two.remote()[0], "Actor.two()"):
+        with pytest.raises((TypeError, ValueError), match=re.escape(f"ray::{name}")):
+            ray.get(ref)
+
+
 def test_many_deaths_leave_the_rest_working(ray, mortal):
     @ray.remote
     def square(x):

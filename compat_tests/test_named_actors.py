@@ -1,6 +1,9 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from compat_tests.dying import death
+from compat_tests.processes import wait_until
 
 
 @pytest.fixture
@@ -147,3 +150,35 @@ def test_init_gives_the_namespace(bare_ray, backend):
     held = Plain.options(name="inhabitant").remote()
     assert bare_ray.get(bare_ray.get_actor("inhabitant", namespace="home").ping.remote()) == "pong"
     del held
+
+
+def test_a_name_is_free_again_when_the_last_handle_is_gone(ray):
+    @ray.remote
+    class Counter:
+        def count(self):
+            return "counted"
+
+    def is_free():
+        try:
+            ray.get_actor("again")
+        except ValueError:
+            return True
+        return False
+
+    for _ in range(5):
+        assert ray.get(Counter.options(name="again").remote().count.remote()) == "counted"
+        wait_until(is_free)
+    assert ray.get(Counter.options(name="again", get_if_exists=True).remote().count.remote()) == "counted"
+
+
+def test_threads_that_share_a_name_get_an_actor_whoever_makes_it(ray):
+    @ray.remote(num_cpus=0)
+    class Counter:
+        def count(self):
+            return "counted"
+
+    def ask(_):
+        return ray.get(Counter.options(name="shared", get_if_exists=True).remote().count.remote())
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(ask, range(40))) == ["counted"] * 40

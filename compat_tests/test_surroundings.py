@@ -51,7 +51,7 @@ PROBE = """
             "leads its process group": os.getpgrp() == os.getpid(), "leads its session": os.getsid(0) == os.getpid(),
             "said": [os.environ.get("SAID_BEFORE"), os.environ.get("SAID_AFTER")],
             "breakpoint": os.environ.get("PYTHONBREAKPOINT", "").replace("rayshim", "ray"),
-            "main": sys.modules["__main__"].__name__, "path has the script's": os.path.dirname(os.path.abspath(SCRIPT)) in sys.path,
+            "main": [sys.modules["__main__"].__name__, os.path.basename(sys.modules["__main__"].__file__), os.path.basename(sys.argv[0])], "path has the script's": os.path.dirname(os.path.abspath(SCRIPT)) in sys.path,
             "affinity": sorted(os.sched_getaffinity(0)), "trace": [sys.gettrace(), sys.getprofile()],
         }
 
@@ -98,7 +98,7 @@ def test_a_worker_sees_what_it_sees_on_ray(scripts):
         "leads its session": False,
         "said": ["1", None],
         "breakpoint": "ray.util.rpdb.set_trace",
-        "main": "__main__",
+        "main": ["__main__", "default_worker.py", "default_worker.py"],
         "path has the script's": True,
         "trace": [None, None],
     }
@@ -299,6 +299,18 @@ def test_flags_of_the_drivers_interpreter_are_the_drivers_alone(scripts):
     """)
     driver = scripts.start_command(sys.executable, "-O", "-W", "error::ImportWarning", *scripts.backend.command(script.name))
     assert scripts.finished(driver) == "(1, ['error::ImportWarning']) (0, [], {}, False)\n"
+
+
+@pytest.mark.needs_processes
+def test_a_worker_leaves_the_users_site_packages_out_if_its_driver_does(scripts):
+    script = scripts.write("script.py", """
+        import sys
+        import ray
+        INIT
+        print(sys.flags.no_user_site, ray.get(ray.remote(lambda: sys.flags.no_user_site).remote()))
+    """)
+    driver = scripts.start_command(sys.executable, "-s", *scripts.backend.command(script.name))
+    assert scripts.finished(driver) == "1 1\n"
 
 
 @pytest.mark.needs_processes

@@ -206,12 +206,14 @@ class ActorClass(Generic[T]):
         handle = ActorHandle(link, info, info_ref)
         call = (((cls_ref, facts, how), *args), kwargs)
         at_once, threads = several or how["streams_window"], num_threads.chosen(resources, env)
-        if not s.placement.create(NewActor(self._cls, info, info_ref, facts, link, call, at_once, threads)):
-            if options.get("get_if_exists") and (found := find(name, namespace)) is not None:
-                return found
-            raise _taken(name, namespace)
-        self._send(link, *call)
-        return handle
+        actor = NewActor(self._cls, info, info_ref, facts, link, call, at_once, threads)
+        with s.placement.making(name, namespace):
+            if s.placement.create(actor):
+                self._send(link, *call)
+                return handle
+        if options.get("get_if_exists"):
+            return self._create(args, kwargs, options)  # it was made meanwhile, and may be gone by now
+        raise _taken(name, namespace)
 
     def _send(self, link, args, kwargs):
         try:

@@ -148,6 +148,8 @@ def make_task_error(
         )
     else:
         text = format_remote(exc, skip)
+        if _HEADER not in text:  # no line of Python has raised it
+            text = f"{_HEADER}\n{text}"
     return RayTaskError(function_name, in_rays_words(text), cause, proctitle, pid, ip, actor_repr, actor_id)
 
 

@@ -1,7 +1,9 @@
 """Inline placement: all actors and tasks run in this process. Each actor has its own random state and classes, as in a process of its own, and
 so have all tasks together."""
 
+import contextlib
 import os
+import threading
 import weakref
 
 from reactor import _core
@@ -11,7 +13,7 @@ from reactor.runtime.gpus import GpuShares
 from reactor.runtime.key_values import KeyValues
 from reactor.runtime.reservations import RELEASED, Reservations
 
-from rayshim.placement import num_threads
+from rayshim.placement import num_threads, signals
 from rayshim.placement.interface import Placement
 from rayshim.session import folder, session
 from rayshim.session.facts import public
@@ -40,6 +42,7 @@ class Inline(Placement):
     def __init__(self, control, settings, record=None):
         super().__init__(control, settings, record)
         self._actors = {}  # number -> _Actor
+        self._being_made = {}  # (namespace, name) -> (thread, an event), of actors whose constructor has not ended
         self._named = {}  # (namespace, name) -> function that gives (link, ref of the ClassInfo), or None when the actor is gone
         self._gpus = GpuShares(int(settings["resources"].get("GPU", 0)))
         self._shares = {}  # resource -> GpuShares, of other accelerators
@@ -55,6 +58,7 @@ class Inline(Placement):
     def begin(self):
         _core.set_hook("restart", self._restart)
         _core.set_hook("exit_kind", worker.exit_kind)
+        _core.set_hook("breaks_off", signals.has_raised)
         states = self._states = ActorStates(_core.DRIVER)
 
         def switched(outer, inner):
@@ -122,8 +126,31 @@ class Inline(Placement):
         made = self._actors.get(number)
         return made and made.facts
 
+    @contextlib.contextmanager
+    def making(self, name, namespace):
+        if not name:
+            yield
+            return
+        key, mine = (namespace, name), (threading.get_ident(), threading.Event())
+        while True:
+            thread, made = holder = self._being_made.setdefault(key, mine)
+            if thread == threading.get_ident():
+                break
+            made.wait()
+        try:
+            yield
+        finally:
+            if holder is mine:
+                del self._being_made[key]
+                made.set()
+
     def named(self, name, namespace):
-        found = self._named.get((namespace, name))
+        while True:
+            found = self._named.get((namespace, name))
+            thread, made = self._being_made.get((namespace, name), (None, None))  # in this order: who is found is made or being made
+            if made is None or thread == threading.get_ident():
+                break
+            made.wait()
         link, info_ref = found() if found else (None, None)
         return (link, info_ref) if link is not None and link.state == _core.InboxState.OPEN else None
 

@@ -1,5 +1,6 @@
 """Placement: in which process each actor and task runs. All code that depends on it calls this interface."""
 
+import contextlib
 import signal
 from typing import Any
 
@@ -8,6 +9,8 @@ from reactor.runtime.seeding import reseed
 
 from rayshim.session import session
 from rayshim.session.environment import frozen
+
+_NOTHING = contextlib.nullcontext()
 
 
 class Placement:
@@ -83,6 +86,10 @@ class Placement:
     def facts(self, number):
         """The facts of the actor `number` that runs in this process; None: no actor does."""
         return self.record
+
+    def making(self, name, namespace):
+        """A context in which an actor of this name (None: without one) is made, up to the end of its constructor where that runs here."""
+        return _NOTHING
 
     def named(self, name, namespace):
         """(link, ref of its ClassInfo) of the living actor of that name, or None."""

@@ -133,3 +133,21 @@ def test_a_report_has_the_calls_of_actors_that_are_gone(running):
         sum(timing.calls for reaction, timing in ray.graph().recording.measured.items() if reaction.endswith(".one"))
         == 12
     )
+
+
+def test_the_name_of_an_actor_without_handles_is_free_at_once(running):
+    @ray.remote(num_cpus=0)
+    class Counter:
+        def __init__(self):
+            self.n = 0
+
+        def count(self):
+            self.n += 1
+            return self.n
+
+    def ask(options):
+        return ray.get(Counter.options(name="again", **options).remote().count.remote())
+
+    assert [ask({}) for _ in range(30)] == [1] * 30
+    assert [ask({"get_if_exists": True}) for _ in range(30)] == [1] * 30
+    assert ray.util.list_named_actors() == []

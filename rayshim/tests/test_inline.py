@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -305,3 +306,80 @@ def test_a_library_that_an_actor_is_first_to_import_has_the_actors_number_in_it_
         [sys.executable, "-c", IMPORTS], capture_output=True, text=True, timeout=50, check=True, env=environment
     )
     assert done.stdout == "1\nTrue\nNone True\n"
+
+
+INTERRUPTED = """
+    import os, signal, sys, time
+    import rayshim as ray
+
+    ray.init(placement="inline")
+    HANDLER
+
+    def work():
+        try:
+            os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+            time.sleep(20)
+        except Exception:
+            print("an exception of the call")
+
+    class Plain:
+        def work(self):
+            work()
+
+    class Asynchronous:
+        async def work(self):
+            work()
+
+    def stream():
+        yield work()
+
+    def nested():
+        try:
+            ray.get(ray.remote(work).remote())
+        except Exception:
+            print("an exception of the inner call")
+
+    call = {
+        "task": lambda: ray.remote(work).remote(),
+        "nested": lambda: ray.remote(nested).remote(),
+        "plain": lambda: ray.remote(Plain).remote().work.remote(),
+        "asynchronous": lambda: ray.remote(Asynchronous).remote().work.remote(),
+        "stream": lambda: ray.remote(stream).options(num_returns="streaming").remote(),
+    }[sys.argv[1]]
+    try:
+        ray.get(call())
+        print("went on")
+    except Exception as error:
+        print("went on after", type(error))
+    except BaseException as error:
+        print(repr(error))
+"""
+
+
+@pytest.mark.parametrize("call", ["task", "nested", "plain", "asynchronous", "stream"])
+@pytest.mark.parametrize(
+    "number, handler, raised",
+    [
+        ("SIGINT", "", "KeyboardInterrupt()"),
+        ("SIGTERM", "", "SystemExit(15)"),
+        ("SIGUSR1", "signal.signal(signal.SIGUSR1, lambda *_: sys.exit('by the handler'))", "SystemExit('by the handler')"),
+        ("SIGINT", "signal.signal(signal.SIGINT, lambda *_: sys.exit('by the handler'))", "SystemExit('by the handler')"),
+    ],
+    ids=["Ctrl-C", "SIGTERM", "handler", "handler of Ctrl-C"],
+)
+def test_a_signal_to_the_driver_interrupts_the_program_and_not_the_call_that_runs_in_it(call, number, handler, raised):
+    driver = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(INTERRUPTED.replace("HANDLER", handler)), call, number],
+        capture_output=True, text=True, timeout=60, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    assert driver.stdout == raised + "\n", driver.stderr
+
+
+@pytest.mark.parametrize("how, error", [("raise KeyboardInterrupt", "TaskCancelledError"), ("sys.exit(3)", "WorkerCrashedError")])
+def test_what_a_call_raises_by_itself_stays_the_calls(inline, how, error):
+    @ray.remote(max_retries=0)
+    def work():
+        exec(how, {"sys": sys})
+
+    with pytest.raises(getattr(ray.exceptions, error)):
+        ray.get(work.remote())

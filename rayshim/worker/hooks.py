@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 
 from reactor import _core, codec
 
@@ -59,6 +60,7 @@ def install(settings, role):
     ):
         _core.set_hook(name, hook)
     if role == "zygote":
+        sys.argv[0] = sys.modules["__main__"].__file__ = os.path.join(os.path.dirname(__file__), "default_worker.py")
         global _recorded, _session_pid
         _session_pid = settings["session_pid"]
         _recorded = settings["journal"][0] if settings["journal"] and not settings["journal"][1] else None

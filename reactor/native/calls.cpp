@@ -123,8 +123,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
       return refs.release();
     }
     if (ctx->inline_mode) {
-      run_method_here(out, kind, link, index, options, retries);
-      return refs.release();
+      return run_method_here(out, kind, link, index, options, retries) ? refs.release() : nullptr;
     }
     if (!link->outlet && !open_channel(link)) return nullptr;
     m = link->outlet->sender.reserve(out.record_size());

@@ -6,7 +6,8 @@
 namespace reactor {
 namespace {
 
-void run_here(Outgoing& out, MessageKind kind, uint32_t actor, uint32_t index, Off function, uint32_t retries) {
+// False, and a Python error: the call was broken off, and so is what has made it.
+bool run_here(Outgoing& out, MessageKind kind, uint32_t actor, uint32_t index, Off function, uint32_t retries) {
   std::vector<uint64_t> record(out.record_size() / 8);
   auto* m = reinterpret_cast<Message*>(record.data());
   out.fill(m, kind);
@@ -18,6 +19,10 @@ void run_here(Outgoing& out, MessageKind kind, uint32_t actor, uint32_t index, O
   Encoding::Hidden hidden;
   run_message(m, nullptr);
   release_message(ctx->local, m);
+  if (!ctx->breaking_off || PyThread_get_thread_ident() != ctx->main_thread) return true;
+  for (uint32_t i = 0; i < out.results.size(); ++i) mark_seen(out.results[i]);  // who has made the call is told by the error
+  set_error(std::exchange(ctx->breaking_off, Owned()).get());
+  return false;
 }
 
 }  // namespace
@@ -32,17 +37,18 @@ void end_inline() {
   delete std::exchange(ctx->states, nullptr);
 }
 
-void run_method_here(Outgoing& out, MessageKind kind, PyLink* link, uint32_t index, PyRef* options, uint32_t retries) {
+bool run_method_here(Outgoing& out, MessageKind kind, PyLink* link, uint32_t index, PyRef* options, uint32_t retries) {
   if (kind == MessageKind::Create) ctx->inboxes[link->actor] = ctx->heap->off(link->inbox);
   if (options) take_hold(options->object);
-  run_here(out, kind, link->actor, index, options ? ctx->heap->off(options->object) : 0, retries);
+  return run_here(out, kind, link->actor, index, options ? ctx->heap->off(options->object) : 0, retries);
 }
 
-void run_task_here(Outgoing& out, PyFunction* f) {
+bool run_task_here(Outgoing& out, PyFunction* f) {
   take_hold(f->function->object);
   uint32_t outer = ctx->proc->demand.exchange(f->demand + 1);
-  run_here(out, MessageKind::Task, 0, 0, ctx->heap->off(f->function->object), f->retries);
+  const bool done = run_here(out, MessageKind::Task, 0, 0, ctx->heap->off(f->function->object), f->retries);
   ctx->proc->demand.store(outer);
+  return done;
 }
 
 bool in_inline_call() {

@@ -348,6 +348,7 @@ nb::dict proc_info(uint32_t slot) {
   d["kind"] = int(p.kind);
   d["exit_reason"] = int(p.exit_reason.load());
   d["executed"] = p.executed.load();
+  d["had_task"] = p.running_class.load() != 0;
   d["demand"] = p.demand.load();
   d["running"] = nb::steal(
       PyUnicode_DecodeUTF8(p.running, Py_ssize_t(strnlen(p.running, sizeof p.running)), "ignore"));  // a cut may be inside of a letter

@@ -338,6 +338,10 @@ void MessageRun::leave_or_store() {
 ExitReason MessageRun::exit_wanted() {
   if (!hooks.exit_kind || PyErr_ExceptionMatches(PyExc_Exception)) return ExitReason::Unknown;
   SavedError error;
+  if (hooks.breaks_off && Owned(hooks.breaks_off(error.exception())).get() == Py_True) {
+    ctx->breaking_off = Owned::share(error.exception());
+    return ExitReason::Unknown;
+  }
   Owned kind = hooks.exit_kind(error.exception(), ExitReason::Unknown);
   return kind ? ExitReason(PyLong_AsLong(kind.get())) : ExitReason::Unknown;
 }

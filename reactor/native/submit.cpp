@@ -115,8 +115,7 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   }
   if (ctx->running_uid && ctx->serving) ctx->children.emplace_back(ctx->heap->off(out.results[0]), out.results[0]->uid);
   if (ctx->inline_mode) {
-    run_task_here(out, f);
-    return refs.release();
+    return run_task_here(out, f) ? refs.release() : nullptr;
   }
   if (!out.task) out.task = ctx->local.alloc.alloc(out.record_size());
   if (!out.task) throw NoRoom();

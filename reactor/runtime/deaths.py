@@ -92,7 +92,7 @@ class Deaths:
 
     def _task_worker_died(self, w, info, facts):
         """Starts another task worker, or fails the tasks if workers of this kind die before they run anything."""
-        verdict = self.births.judge(info["executed"] or info["exit_reason"], facts["status"])
+        verdict = self.births.judge(info["executed"] or info["had_task"] or info["exit_reason"], facts["status"])
         if verdict == KILLED:
             self.retry_spawn = True  # a little later
             return

@@ -170,8 +170,9 @@ class Driver:
         pairs = [(heap, HEAP_FD), (control, CONTROL_FD), (send, SEND_FD), (line, LINE_FD)]
         pairs += [(spill, SPILL_FD)] if spill >= 0 else []
         pairs += [(self.listening.fileno(), LISTEN_FD)] if self.listening is not None else []
-        # The driver's own flags (-O, -W, -X, -I) stay the driver's; PYTHONOPTIMIZE and the like hold for the workers too.
-        argv = [sys.executable, "-c", program]
+        # The driver's own flags (-O, -W, -X) stay the driver's, but for -s and -S; PYTHONOPTIMIZE and the like hold for the workers too.
+        flags = ["-S"] * sys.flags.no_site + ["-s"] * sys.flags.no_user_site
+        argv = [sys.executable, *flags, "-c", program]
         copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD) for fd, _ in pairs]
         try:
             actions = [(os.POSIX_SPAWN_DUP2, fd, to) for fd, (_, to) in zip(copies, pairs)]

@@ -81,15 +81,26 @@ class Requests:
 
     def on_named(self, name, namespace, reply):
         """Replies with (offset, offset of the class information) of the actor of that name, both held for the caller; None if there is none."""
-        actor = self.names.get((namespace, name))
-        if actor is None or actor.dead or not _core.hold_if_held(actor.offset):
+        actor = self._held_by_name((namespace, name))
+        if actor is None:
             _core.reply(reply, (True, None))
             return
         _core.hold(actor.facts["info"])
         _core.reply(reply, (True, (actor.offset, actor.facts["info"])))
 
+    def _held_by_name(self, key):
+        """The actor of that name, which is then held; None if there is none, or nobody holds it and it is about to end: its name is free."""
+        actor = self.names.get(key)
+        return None if actor is None or actor.dead or not _core.hold_if_held(actor.offset) else actor
+
+    def _is_taken(self, key):
+        actor = self._held_by_name(key)
+        if actor is not None:
+            _core.drop(actor.offset)
+        return actor is not None
+
     def on_names(self, reply):
-        _core.reply(reply, (True, [(n, ns) for (ns, n), a in self.names.items() if not a.dead]))
+        _core.reply(reply, (True, [(n, ns) for ns, n in list(self.names) if self._is_taken((ns, n))]))
 
     def on_life(self, offset, reply):
         """Replies with (ordinal, number of restarts) of an actor that has not died, else None."""

@@ -182,7 +182,7 @@ class Supervisor(Requests, Deaths):
     def on_actor(self, offset, facts, reply=None):
         """Registers a new actor, which gets a process as soon as its resources are free. The reply: "taken" if its name is in use, else None."""
         key = facts.get("name") and (facts["namespace"], facts["name"])
-        if key and key in self.names:
+        if key and self._is_taken(key):
             _core.reply(reply, (True, "taken"))  # pyright: ignore[reportArgumentType]
             self._kill_unstarted(Actor(offset, facts), "its name was taken")
             return
