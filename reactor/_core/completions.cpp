@@ -112,7 +112,8 @@ void completion_dealloc(PyObject* self) {
   free_instance(self);
 }
 PyMethodDef completion_methods[] = {
-    {"value", completion_value, METH_O, "complete the call with a result; raises SystemExit if storing it raises that, and the call is not complete then"},
+    {"value", completion_value, METH_O,
+     "complete the call with a result; raises SystemExit if storing it raises that, and the call is not complete then"},
     {"error", completion_error, METH_O, "complete the call with an exception; raises SystemExit as value() does"},
     {"item", completion_item, METH_O, "give one value of a stream; None, or a ref to wait for before the next one"},
     {"let_on", completion_let_on, METH_NOARGS,
