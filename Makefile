@@ -6,7 +6,8 @@
 # make asan    the same tests with the core built for AddressSanitizer and UndefinedBehaviorSanitizer, some 6 minutes
 # make sanitizers   a short form of both, some 10 minutes on one core; `make test` has a shorter one without Python (reactor/tests/test_native.py)
 # make pages   the tests of memory with cores built for memory pages of 16 and 64 KiB, some 10 minutes
-# make lint    ruff: rules and format of the Python code (pyproject.toml); clang-format: format of the C++ code (.clang-format); basedpyright: types
+# make lint    ruff: rules and format of the Python code (pyproject.toml); clang-format: format of the C++ code (.clang-format); basedpyright: types,
+#              and that it knows those of all public names (packaging/public_types.py)
 # make tidy    clang-tidy over the core (.clang-tidy), some 2 minutes
 # make wheels  a wheel for each Python found (3.10 to 3.13), checked and tried: packaging/wheels.sh
 # make docs    the documentation, into build/site; a warning is an error
@@ -30,6 +31,7 @@ lint: $(VENV)/built $(VENV)/lint  # the checker of types reads the packages that
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/basedpyright --level error
+	$(PY) packaging/public_types.py
 	@$(VENV)/bin/clang-format --dry-run -Werror $(NATIVE)
 
 tidy: $(VENV)/built $(VENV)/tidy

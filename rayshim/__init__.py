@@ -61,11 +61,99 @@ _MODULE_OF = {
 }
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
+    from typing import Any
+
+    from rayshim import (
+        _private,
+        _raylet,
+        actor,
+        cloudpickle,
+        dag,
+        experimental,
+        internal,
+        job_config,
+        remote_function,
+        runtime_context,
+        types,
+        util,
+    )
     from rayshim.actor import exit_actor
     from rayshim.api import digest, graph, report
+    from rayshim.client_builder import ClientBuilder
+    from rayshim.cross_language import Language
     from rayshim.errors.logs import logger
     from rayshim.job_config import LoggingConfig
     from rayshim.placement.packed import packed
+
+    # What a program gets from this package: a checker takes other imported names for private ones.
+    __all__ = [
+        "LOCAL_MODE",
+        "RESTORE_WORKER_MODE",
+        "SCRIPT_MODE",
+        "SPILL_WORKER_MODE",
+        "WORKER_MODE",
+        "ActorClass",
+        "ActorClassID",
+        "ActorHandle",
+        "ActorID",
+        "ClientBuilder",
+        "ClusterID",
+        "DynamicObjectRefGenerator",
+        "FunctionID",
+        "JobID",
+        "Language",
+        "LoggingConfig",
+        "NodeID",
+        "ObjectID",
+        "ObjectRef",
+        "ObjectRefGenerator",
+        "PlacementGroupID",
+        "TaskID",
+        "UniqueID",
+        "WorkerID",
+        "__commit__",
+        "__version__",
+        "_private",
+        "_raylet",
+        "actor",
+        "available_resources",
+        "cancel",
+        "client",
+        "cloudpickle",
+        "cluster_resources",
+        "dag",
+        "digest",
+        "exceptions",
+        "exit_actor",
+        "experimental",
+        "get",
+        "get_actor",
+        "get_gpu_ids",
+        "get_runtime_context",
+        "graph",
+        "init",
+        "internal",
+        "is_initialized",
+        "java_actor_class",
+        "java_function",
+        "job_config",
+        "kill",
+        "logger",
+        "method",
+        "nodes",
+        "packed",
+        "put",
+        "remote",
+        "remote_function",
+        "report",
+        "runtime_context",
+        "runtime_env",
+        "shutdown",
+        "timeline",
+        "types",
+        "util",
+        "wait",
+    ]
 del TYPE_CHECKING
 _MODULES = (
     "util",
@@ -83,7 +171,7 @@ _MODULES = (
 _OVER = ("autoscaler", "data")  # with the libraries of Ray's package: see rayshim.session.libraries
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> "Any":
     from importlib import import_module
 
     if name in _MODULES:

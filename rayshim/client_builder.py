@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rayshim.api.start import RayContext
 
 
 class ClientBuilder:
@@ -21,7 +24,7 @@ class ClientBuilder:
         self._arguments["namespace"] = namespace
         return self
 
-    def connect(self) -> Any:
+    def connect(self) -> RayContext:
         """Attaches, and gives the RayContext."""
         from rayshim.api.start import init
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from rayshim.errors.sites import calling
 
@@ -47,16 +47,16 @@ class Language:
         """Its number."""
         return ("PYTHON", "JAVA", "CPP").index(self._name)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self._name
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Language) and self._name == other._name
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._name)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Language, (self._name,)
 
 

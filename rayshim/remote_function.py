@@ -1,3 +1,5 @@
 """`ray.remote_function`."""
 
-from rayshim.calls.function import RemoteFunction  # noqa: F401
+from rayshim.calls.function import RemoteFunction
+
+__all__ = ["RemoteFunction"]

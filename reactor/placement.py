@@ -1,9 +1,17 @@
 """Groups actors that share a process, by measurements of an earlier run. Pure functions over plain data."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from dataclasses import dataclass, field
 
 from reactor.record import CREATION
+
+TYPE_CHECKING = False  # like that of typing, without the import
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from reactor.record import Recording
 
 SLACK = 1.1  # actors that exchange much data stay together up to this multiple of a worker's fair share of the time
 
@@ -17,11 +25,11 @@ class Measured:
         traffic: {(actor, actor): bytes sent from the first to the second}.
     """
 
-    seconds: dict
-    traffic: dict = field(default_factory=dict)
+    seconds: dict[str, float]
+    traffic: dict[tuple[str, str], float] = field(default_factory=dict)
 
 
-def measured(recording):
+def measured(recording: Recording) -> Measured:
     """The measurements of the actors in a `reactor.record.Recording`."""
     from reactor.recorded import graph_of
 
@@ -37,7 +45,7 @@ def measured(recording):
     return Measured(dict(seconds), dict(traffic))
 
 
-def unreturned(recording):
+def unreturned(recording: Recording) -> list[str]:
     """The actors with a method that was called, but none of whose calls has ended. They must not block other actors."""
     called = {}  # reaction -> actor
     for segment in recording.segments:
@@ -62,7 +70,7 @@ def _by_number(reaction):
     return kind, int(number or 0), reaction
 
 
-def group(measured, workers, without=()):
+def group(measured: Measured, workers: int, without: Collection[str] = ()) -> list[list[str]]:
     """Divides the actors, except those in `without`, into `workers` groups (lists, which may be empty). The groups have about the same time. As far
     as this allows, actors that exchange much data are in the same group. The result depends only on the data."""
     if workers < 1:
@@ -79,7 +87,7 @@ def group(measured, workers, without=()):
     return [sorted(actors, key=order.get) for actors in groups]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
-def least_loaded(actors):
+def least_loaded(actors: Sequence[int]) -> int:
     """The index of the worker for one more actor. `actors`: the number of actors of each worker."""
     return min(range(len(actors)), key=actors.__getitem__)
 

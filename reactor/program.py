@@ -1,8 +1,11 @@
 """A program: checked and compiled when it is made, run as often as it is made."""
 
+from __future__ import annotations
+
 import os
 from contextlib import nullcontext
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from reactor import codec
 from reactor.execution.loop import Loop
@@ -11,6 +14,31 @@ from reactor.execution.tracing import Trace
 from reactor.model import declaring
 from reactor.schedule import compile_schedule
 from reactor.schedule.placing import HERE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from typing import Literal, TypedDict
+
+    from reactor.model.elements import Instance
+    from reactor.model.graph import Graph
+    from reactor.schedule import Schedule
+    from typing_extensions import Unpack
+
+    Placement = Literal["inline", "packed", "isolated"]
+
+    class Settings(TypedDict, total=False):
+        """The arguments of `Program` by name."""
+
+        timeout: int | None
+        fast: bool
+        keepalive: bool | None
+        placement: Placement
+        workers: int
+        trace: bool
+        before_reaction: Callable[[], object] | None
+        source: str | os.PathLike[str] | None
+        during: Callable[[Any], AbstractContextManager[object]] | None
 
 
 class Program:
@@ -38,36 +66,39 @@ class Program:
 
     def __init__(
         self,
-        top,
+        top: declaring.Reactor | type[declaring.Reactor] | Instance,
         *,
-        timeout=None,
-        fast=False,
-        keepalive=None,
-        placement="inline",
-        workers=0,
-        trace=False,
-        before_reaction=None,
-        source=None,
-        during=None,
-    ):
+        timeout: int | None = None,
+        fast: bool = False,
+        keepalive: bool | None = None,
+        placement: Placement = "inline",
+        workers: int = 0,
+        trace: bool = False,
+        before_reaction: Callable[[], object] | None = None,
+        source: str | os.PathLike[str] | None = None,
+        during: Callable[[Any], AbstractContextManager[object]] | None = None,
+    ) -> None:
         if isinstance(top, type):
             top = top()
-        self.top = top = declaring.elaborate(top) if isinstance(top, declaring.Reactor) else top
+        self.top: Instance = declaring.elaborate(top) if isinstance(top, declaring.Reactor) else top
+        top = self.top
         self._placement, self._recipe = placement, None
         if placement != "inline":
             self._recipe = source or codec.pickled(top)
         workers = workers or os.cpu_count() or 1
+        self.schedule: Schedule
         self.schedule, self._wiring = compile_schedule(self.top, placement, workers)
-        self.trace, self._during = Trace() if trace else None, during or nullcontext
+        self.trace: Trace | None = Trace() if trace else None
+        self._during = during or nullcontext
         self._settings = {"timeout": timeout, "fast": fast, "keepalive": keepalive, "before_reaction": before_reaction}
 
     @cached_property
-    def graph(self):
+    def graph(self) -> Graph:
         from reactor.schedule.drawing import graph_of
 
         return graph_of(self.top, self._wiring)
 
-    def run(self):
+    def run(self) -> None:
         """Runs it to its end.
 
         Raises:
@@ -93,7 +124,7 @@ class Program:
             loop.run()
 
 
-def run(top, **settings):
+def run(top: declaring.Reactor | type[declaring.Reactor] | Instance, **settings: Unpack[Settings]) -> Program:
     """Compiles and runs a program; arguments as of `Program`. Returns it."""
     program = Program(top, **settings)
     program.run()

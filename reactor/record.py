@@ -4,7 +4,14 @@ A caller's operations between two points where it waits are one segment. These c
 recorder hands over; the graph (`reactor.graph`) is computed from them.
 """
 
+from __future__ import annotations
+
 from dataclasses import asdict, dataclass, field
+
+TYPE_CHECKING = False  # like that of typing, without the import
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 PUT = "put"  # the target of an operation that only stores a value
 CREATION = "__init__"  # the method of an operation that makes an actor
@@ -34,7 +41,7 @@ class Source:
     layout: str = ""
     bytes: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"Source of kind {self.kind!r}: the kinds are {', '.join(KINDS)}")
         if self.segment > 0:
@@ -43,10 +50,10 @@ class Source:
             raise ValueError(f"Source of kind {self.kind!r} needs the index of its operation, got {self.operation}")
 
     @property
-    def typed(self):
+    def typed(self) -> bool:
         return is_typed(self.layout)
 
-    def __str__(self):
+    def __str__(self) -> str:
         if self.kind == "value":
             return self.layout or "value"
         if self.kind == "outside":
@@ -64,10 +71,10 @@ class Result:
     bytes: int = 0
 
     @property
-    def typed(self):
+    def typed(self) -> bool:
         return is_typed(self.layout)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.layout or "?"
 
 
@@ -91,21 +98,21 @@ class Operation:
     results: tuple[Result, ...] = ()
     process: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.is_put and not self.results:
             stored = next((Result(source.layout, source.bytes) for source in self.sources), Result())
             object.__setattr__(self, "results", (stored,))
 
     @property
-    def is_put(self):
+    def is_put(self) -> bool:
         return self.target == PUT
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Qualified name of the reaction that it triggers: "Env#3.step"; "put"."""
         return reaction_name(self.target, self.method)
 
-    def __str__(self):
+    def __str__(self) -> str:
         results = ", ".join(map(str, self.results)) or "nothing"
         return f"{self.name}({', '.join(map(str, self.sources))}) -> {results}   {self.site}"
 
@@ -137,15 +144,15 @@ class Segment:
     waited: float = 0.0
 
     @property
-    def runs(self):
+    def runs(self) -> int:
         return self.replays + 1
 
     @property
-    def calls(self):
+    def calls(self) -> int:
         """Operations that are not puts, in one run."""
         return sum(not operation.is_put for operation in self.operations)
 
-    def __str__(self):
+    def __str__(self) -> str:
         end = self.ends + (f" at {self.end_site}" if self.end_site else "")
         head = f"{self.caller}: {len(self.operations)} operations, then {end}; replayed {self.replays} times"
         return "\n".join([head, *(f"  #{k} {operation}" for k, operation in enumerate(self.operations))])
@@ -163,7 +170,7 @@ class Divergence:
     reason: str = ""
     count: int = 1  # how often the caller took the new branch; each time but the first is a replay
 
-    def __str__(self):
+    def __str__(self) -> str:
         text = f"{self.recorded_site or self.caller} recorded {self.recorded}; {self.seen_site or self.caller} now {self.seen}"
         return (
             text
@@ -200,7 +207,7 @@ class Recording:
     measured: dict[str, Timing] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """This recording as lists, dicts, str and numbers: what `json.dumps` takes."""
         return {
             "segments": [_listed(asdict(segment)) for segment in self.segments],
@@ -212,7 +219,7 @@ class Recording:
         }
 
     @classmethod
-    def from_dict(cls, data):
+    def from_dict(cls, data: Mapping[str, Any]) -> Recording:
         """The recording that `to_dict` gave. An operation's results may be their number, when no more is known."""
         return cls(
             segments=tuple(map(_segment, data.get("segments", ()))),
@@ -223,19 +230,19 @@ class Recording:
             workers=dict(data.get("workers", {})),
         )
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"{len(self.segments)} segments, {len(self.divergences)} divergences"]
         lines += [f"[{i}] {segment}" for i, segment in enumerate(self.segments)]
         lines += [f"[{j}] followed [{i}] {count} times" for (i, j), count in self.successors.items()]
         return "\n".join([*lines, *map(str, self.divergences)])
 
 
-def is_typed(layout):
+def is_typed(layout: str) -> bool:
     """Whether a value of this layout is copied as raw bytes rather than pickled."""
     return layout not in ("", PICKLE)
 
 
-def reaction_name(target, method):
+def reaction_name(target: str, method: str) -> str:
     return f"{target}.{method}" if method else target
 
 

@@ -6,14 +6,20 @@ an earlier segment flows through a connection whose delay is the number of segme
 g on B, the result of that back to f on A), the connection that closes the cycle arrives a microstep later.
 """
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 
 from reactor import graph as g
 from reactor.flow import predecessors, uses
 from reactor.record import PICKLE, WAITS
 
+TYPE_CHECKING = False  # like that of typing, without the import
+if TYPE_CHECKING:
+    from reactor.record import Recording
 
-def graph_of(recording):
+
+def graph_of(recording: Recording) -> g.Graph:
     """The Graph of a `reactor.record.Recording`; delays are in segments."""
     callers = _Callers(recording)
     reactors = _declare(recording, callers)
@@ -29,7 +35,7 @@ def graph_of(recording):
     return g.Graph(tuple(reactor.finished() for reactor in reactors.values()), connections, "segments")
 
 
-def activity(recording):
+def activity(recording: Recording) -> tuple[dict[str, int], dict[str, float]]:
     """({qualified reaction: times that it ran}, {qualified reaction of a caller: seconds in its segments}) of a recording."""
     callers = _Callers(recording)
     runs, seconds = Counter(), Counter()
@@ -39,7 +45,7 @@ def activity(recording):
         theirs = [callers.known[operation.name] for operation in segment.operations if not operation.is_put]
         for reactor, reaction in (*mine, *theirs):
             runs[f"{reactor}.{reaction}"] += segment.runs
-        seconds[".".join(callers.issuer[i])] += segment.seconds
+        seconds[".".join(callers.issuer[i])] += segment.seconds  # pyright: ignore[reportArgumentType]  a Counter takes floats, too
     return dict(runs), {name: spent for name, spent in seconds.items() if spent}
 
 

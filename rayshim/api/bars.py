@@ -8,11 +8,14 @@ import os
 import sys
 import threading
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 RAY_TQDM_MAGIC = "__ray_tqdm_magic_token__"
 _START = f'{{"__magic_token__": "{RAY_TQDM_MAGIC}"'  # how a worker's line begins that is a bar's state
-plain_print = builtins.print
+plain_print: Callable[..., None] = builtins.print
 _manager = None
 _lock = threading.Lock()
 

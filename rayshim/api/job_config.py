@@ -182,12 +182,12 @@ class JobConfig:
                 f"The type of code search path is incorrect: {type(code_search_path)} ({at('JobConfig')}: give a list of directories)"
             )
         self.set_default_actor_lifetime(default_actor_lifetime)
-        self.jvm_options = jvm_options or []
-        self.code_search_path = code_search_path or []
-        self.runtime_env = runtime_env or {}
-        self.metadata = metadata or {}
+        self.jvm_options: list[str] = jvm_options or []
+        self.code_search_path: list[str] = code_search_path or []
+        self.runtime_env: dict[str, Any] = runtime_env or {}
+        self.metadata: dict[str, str] = metadata or {}
         self.ray_namespace = ray_namespace
-        self.py_logging_config = None
+        self.py_logging_config: LoggingConfig | None = None
 
     def set_metadata(self, key: str, value: str) -> None:
         self.metadata[key] = value

@@ -368,12 +368,12 @@ class RayContext(Mapping[str, Any]):
 
     __hash__ = None  # type: ignore[assignment]  # as for Ray's, which is a dataclass
 
-    def __init__(self, s: session.Session) -> None:
-        self.dashboard_url = s.settings.get("dashboard", "")
-        self.python_version = "{}.{}.{}".format(*sys.version_info[:3])
-        self.ray_version = RAY_VERSION
-        self.ray_commit = RAY_COMMIT
-        self.address_info = {
+    def __init__(self, s: Any) -> None:  # a Session, which is no public class
+        self.dashboard_url: str = s.settings.get("dashboard", "")
+        self.python_version: str = "{}.{}.{}".format(*sys.version_info[:3])
+        self.ray_version: str = RAY_VERSION
+        self.ray_commit: str = RAY_COMMIT
+        self.address_info: dict[str, Any] = {
             "node_ip_address": get_node_ip_address(),
             "redis_address": None,
             "object_store_address": "",
@@ -417,7 +417,7 @@ class RayContext(Mapping[str, Any]):
     def disconnect(self) -> None:
         shutdown()
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return f"<table><tr><th>Python</th><td>{self.python_version}</td></tr><tr><th>Ray</th><td>{self.ray_version}</td></tr></table>"
 
 

@@ -70,7 +70,7 @@ class ActorClass(Generic[T]):
         self._options = options
         self._info = None
         self._signature = None
-        self.__name__ = cls.__name__
+        self.__name__: str = cls.__name__
         self.__qualname__ = cls.__qualname__
         self.__module__ = cls.__module__
         self.__doc__ = cls.__doc__
@@ -82,7 +82,7 @@ class ActorClass(Generic[T]):
         return types.SimpleNamespace(modified_class=self._cls, class_name=self.__qualname__)
 
     @property
-    def __ray_actor_class__(self):
+    def __ray_actor_class__(self) -> type[T]:
         """The plain class."""
         return self._cls
 
@@ -228,7 +228,7 @@ class ActorClass(Generic[T]):
                 f"the argument {error.value!r} for a task or actor {self._signature.of} (at {calling()})",  # pyright: ignore[reportAttributeAccessIssue]
             ) from error
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return ActorClass, (self._cls, self._options)
 
     def __repr__(self) -> str:

@@ -49,14 +49,14 @@ class MethodInfo:
 class ClassInfo:
     """The description of an actor class for its callers: its methods in a fixed order, with signatures and numbers of results."""
 
-    def __init__(self, cls):
-        self.name = cls.__name__
-        self.module = cls.__module__
-        self.file_module = module_of(cls)
-        self.qualname = cls.__qualname__
-        self.is_async = False
+    def __init__(self, cls: type) -> None:
+        self.name: str = cls.__name__
+        self.module: str = cls.__module__
+        self.file_module: str = module_of(cls)
+        self.qualname: str = cls.__qualname__
+        self.is_async: bool = False
         self.methods: dict[str, MethodInfo] = {}
-        self.generators = set()  # names of the methods that are generators
+        self.generators: set[str] = set()  # names of the methods that are generators
         for name in dir(cls):
             static = _lookup(cls, name)
             function = static.__func__ if isinstance(static, (staticmethod, classmethod)) else static
@@ -74,17 +74,16 @@ class ClassInfo:
             self.methods[name] = MethodInfo(len(self.methods), results, least, signature.max_args, signature, options)
         for name, (least, most) in BUILT_IN.items():
             self.methods[name] = MethodInfo(len(self.methods), 1, least, most, None, {})
-        self.max_task_retries, self.max_pending_calls, self.tensor_transport = (
-            0,
-            -1,
-            False,
-        )  # of one actor, see `of_actor`
+        # Of one actor, see `of_actor`.
+        self.max_task_retries: int = 0
+        self.max_pending_calls: int = -1
+        self.tensor_transport: bool = False
 
-    def sends_tensors(self):
+    def sends_tensors(self) -> bool:
         """Whether a method has `tensor_transport`."""
         return any(method.options.get("tensor_transport") for method in self.methods.values())
 
-    def of_actor(self, options):
+    def of_actor(self, options: dict[str, Any]) -> ClassInfo:
         """The ClassInfo for an actor with `options`."""
         made = copy.copy(self)
         made.max_task_retries = options.get("max_task_retries") or 0

@@ -47,7 +47,7 @@ class RemoteFunction(Generic[P, R]):
         self._function = function
         self._options = options
         self._variants = {}  # options -> the RemoteFunction with these options, so that it is exported only once
-        self.__name__ = getattr(function, "__name__", "function")
+        self.__name__: str = getattr(function, "__name__", "function")
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
         self.__module__ = getattr(function, "__module__", None)  # pyright: ignore[reportAttributeAccessIssue]
         self.__doc__ = getattr(function, "__doc__", None)
@@ -140,7 +140,7 @@ class RemoteFunction(Generic[P, R]):
             *window(o),
         )
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return RemoteFunction, (self._function, self._options)
 
     def __repr__(self) -> str:

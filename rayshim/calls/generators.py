@@ -121,7 +121,7 @@ class ObjectRefGenerator(Generic[T_co]):
     async def aclose(self) -> NoReturn:
         raise _unsupported("aclose")
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         raise TypeError(
             "You cannot return or pass a generator to other task. Serializing a ObjectRefGenerator is not allowed. "
             f"(at {calling()}: pass the refs that it gives, or have the other task call the generator function)"

@@ -18,7 +18,7 @@ from rayshim.session import session
 from rayshim.session.ids import actor_id
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rayshim.calls.class_info import ClassInfo
     from rayshim.dag.class_node import ClassMethodNode
@@ -39,7 +39,7 @@ class ActorMethod(_core.Method):
         """Ray's older form of `options(**options).remote(*args, **kwargs)`."""
         return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         _, info_ref = _facts[self.link]
         return getattr, (_handle_from(self.link, info_ref), self.name)
 
@@ -105,7 +105,7 @@ class _OptionedMethod:
         )
         ref = session.ensure().export_options(around) if around else None
         retries = options.get("max_task_retries")
-        self.remote = method.vary(
+        self.remote: Callable[..., Any] = method.vary(
             results, *window(options), method.retries if retries is None else opts.retries(retries), ref
         ).remote
         self._method, self._options = method, options
@@ -235,7 +235,7 @@ class ActorHandle(Generic[T]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ActorHandle) and self._link.uid == other._link.uid
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         index = _core.export_ref(self._link)
         if index >= 0:
             return _weak_handle_from if self._link.weak else _handle_from, (_ImportLink(index), self._info_ref)

@@ -53,7 +53,7 @@ class ObjectRef(_core.Ref, Generic[T_co]):
     def hex(self) -> str:
         return self.binary().hex()
 
-    def __bytes__(self):
+    def __bytes__(self) -> bytes:
         return self.binary()
 
     def is_nil(self) -> bool:
@@ -109,7 +109,7 @@ class ObjectRef(_core.Ref, Generic[T_co]):
     def __repr__(self) -> str:
         return f"ObjectRef({self.hex()})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         index = _core.export_ref(self)
         if index >= 0:
             return import_ref, (index,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rayshim.calls.runtime_env import checked
 from rayshim.errors.sites import calling
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class RuntimeEnvConfig(dict):
+class RuntimeEnvConfig(dict[str, Any]):
     """Ray's settings of how an environment is made; nothing here needs them. TypeError and ValueError for wrong ones."""
 
     __module__ = "rayshim.runtime_env"
-    known_fields = {"setup_timeout_seconds", "eager_install", "log_files"}  # noqa: RUF012  Ray's
+    known_fields: ClassVar[set[str]] = {"setup_timeout_seconds", "eager_install", "log_files"}  # Ray's
 
     def __init__(
         self, setup_timeout_seconds: int = 600, eager_install: bool = True, log_files: list[str] | None = None
@@ -60,11 +60,11 @@ class RuntimeEnvConfig(dict):
         return dict(self)
 
 
-class RuntimeEnv(dict):
+class RuntimeEnv(dict[str, Any]):
     """A runtime environment as a dict of its fields; those that are None are left out. Raises what `checked` raises."""
 
     __module__ = "rayshim.runtime_env"
-    known_fields = {  # noqa: RUF012  Ray's
+    known_fields: ClassVar[set[str]] = {  # Ray's
         "py_modules",
         "java_jars",
         "working_dir",
@@ -83,7 +83,7 @@ class RuntimeEnv(dict):
         "_rocprof_sys",
         "image_uri",
     }
-    extensions_fields = {"_ray_release", "_ray_commit", "_inject_current_ray"}  # noqa: RUF012  Ray's
+    extensions_fields: ClassVar[set[str]] = {"_ray_release", "_ray_commit", "_inject_current_ray"}  # Ray's
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class RuntimeEnv(dict):
             fields = {**fields, **checked(fields, "RuntimeEnv", in_use=False)}
         super().__init__(fields)
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: str, value: Any) -> None:
         if key not in self.known_fields and not key.startswith("_") and key not in self:
             raise ValueError(
                 f"unknown field {key!r} in runtime_env. The fields are {', '.join(sorted(self.known_fields))} (at {calling()})"

@@ -28,7 +28,7 @@ class ClassNode(DAGNode):
 
     def __init__(
         self,
-        cls,
+        cls: type,
         cls_args: tuple[Any, ...],
         cls_kwargs: dict[str, Any],
         cls_options: dict[str, Any],
@@ -50,7 +50,7 @@ class ClassNode(DAGNode):
     def _execute_impl(self, *args, **kwargs):
         return ActorClass(self._body, self._bound_options).remote(*self._bound_args, **self._bound_kwargs)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "_body" not in self.__dict__:  # Python's protocols, or an unfinished copy
             raise AttributeError(name)
         if name == "bind" and not hasattr(self._body, "bind"):
@@ -60,7 +60,7 @@ class ClassNode(DAGNode):
         getattr(self._body, name)  # AttributeError if the class has no such method
         return _UnboundMethod(self, name)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return get_dag_node_str(self, str(self._body))
 
 
@@ -91,12 +91,19 @@ class _UnboundMethod:
 _bind_indices = weakref.WeakKeyDictionary()  # link of an actor -> counter
 
 
-def next_bind_index(handle: Any) -> Any:
+def next_bind_index(handle: ActorHandle[Any]) -> int:
     """The number of calls that have been bound to the actor through this handle."""
     return next(_bind_indices.setdefault(handle._link, itertools.count()))
 
 
-def bind_method(handle: Any, name: str, args: Any, kwargs: Any, options: dict[str, Any], results: Any) -> Any:
+def bind_method(
+    handle: ActorHandle[Any],
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: dict[str, Any],
+    results: int | str,
+) -> Any:
     """The node of `handle.<name>.bind(*args, **kwargs)`; for `results` above 1, a tuple with a node for each result."""
     other = {PARENT_CLASS_NODE_KEY: handle, PREV_CLASS_METHOD_CALL_KEY: None, BIND_INDEX_KEY: next_bind_index(handle)}
     node = ClassMethodNode(name, args, kwargs, {"num_returns": results, **options}, other)
@@ -122,7 +129,7 @@ class ClassMethodNode(DAGNode):
         self._is_class_method_output = bool(other.get(IS_CLASS_METHOD_OUTPUT_KEY, False))
         super().__init__(method_args, method_kwargs, method_options, other_args_to_resolve=other)
 
-    def split(self, results: Any) -> Any:
+    def split(self, results: int) -> tuple[ClassMethodNode, ...]:
         """The nodes of this call's results."""
         other = {
             PARENT_CLASS_NODE_KEY: self._parent_class_node,
@@ -145,14 +152,14 @@ class ClassMethodNode(DAGNode):
     def _get_actor_handle(self):
         return self._parent_class_node if isinstance(self._parent_class_node, ActorHandle) else None
 
-    def get_method_name(self) -> Any:
+    def get_method_name(self) -> str:
         return self._method_name
 
     def _get_bind_index(self):
         return self._bind_index
 
     @property
-    def num_returns(self) -> Any:
+    def num_returns(self) -> int | str:
         """The number of results of the call."""
         if self._is_class_method_output:
             return self.class_method_call.num_returns
@@ -160,24 +167,24 @@ class ClassMethodNode(DAGNode):
         return 1 if given is None else given
 
     @property
-    def is_class_method_call(self) -> Any:
+    def is_class_method_call(self) -> bool:
         return not self._is_class_method_output
 
     @property
-    def is_class_method_output(self) -> Any:
+    def is_class_method_output(self) -> bool:
         return self._is_class_method_output
 
     @property
-    def class_method_call(self) -> Any:
+    def class_method_call(self) -> ClassMethodNode | None:
         """For a node that is one result of a call: the node of the call. None for a call."""
         return self._bound_args[0] if self._is_class_method_output else None
 
     @property
-    def output_idx(self) -> Any:
+    def output_idx(self) -> int | None:
         """For a node that is one result of a call: the index of the result. None for a call."""
         return self._bound_args[1] if self._is_class_method_output else None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return get_dag_node_str(self, f"{self._method_name}()")
 
     __repr__ = __str__

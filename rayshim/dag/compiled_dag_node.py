@@ -28,13 +28,15 @@ from rayshim.session import session
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rayshim.dag.dag_node import DAGNode
+
 _SHORT = 1000  # longest text, in bytes, that is sent with each call; longer ones are stored once
 
 
 class Raised:
     """Takes the place of a result whose execution failed; has the error."""
 
-    def __init__(self, error: Any) -> None:
+    def __init__(self, error: Exception) -> None:
         self.error = error
 
 
@@ -48,7 +50,7 @@ class CompiledDAG:
 
     def __init__(
         self,
-        output_node: Any,
+        output_node: DAGNode,
         submit_timeout: float | None = None,
         buffer_size_bytes: int | None = None,
         enable_asyncio: bool = False,
@@ -98,19 +100,19 @@ class CompiledDAG:
     # ---- what Ray's own objects of this kind have
 
     @property
-    def is_teardown(self) -> Any:
+    def is_teardown(self) -> bool:
         return self._is_teardown
 
-    def get_id(self) -> Any:
+    def get_id(self) -> str:
         """Hex id of the graph."""
         return self._dag_id
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"CompiledDAG({self._dag_id})"
 
     # ---- executing
 
-    def execute(self, *args: Any, **kwargs: Any) -> Any:
+    def execute(self, *args: Any, **kwargs: Any) -> CompiledDAGRef | list[CompiledDAGRef]:
         """Starts an execution with these arguments and returns a CompiledDAGRef, or a list of them for a MultiOutputNode.
 
         Raises ValueError if the arguments do not match the graph's input, RayCgraphCapacityExceeded if too many results have not been fetched,
@@ -125,7 +127,7 @@ class CompiledDAG:
         self._submit(args, kwargs)
         return self._handed(lambda channel: CompiledDAGRef(self, self._execution_index, channel))
 
-    async def execute_async(self, *args: Any, **kwargs: Any) -> Any:
+    async def execute_async(self, *args: Any, **kwargs: Any) -> CompiledDAGFuture | list[CompiledDAGFuture]:
         """Like `execute`, for graphs compiled with `enable_asyncio=True`. Returns CompiledDAGFutures, each of which can be awaited once."""
         if not self._enable_asyncio:
             raise ValueError(
@@ -147,7 +149,7 @@ class CompiledDAG:
     def _submit(self, args, kwargs):
         self._check_inputs(args, kwargs)
         self._make_room()
-        places = [None] * self._places
+        places: list[Any] = [None] * self._places
         for part, place, calls in self._inputs:
             value = args[0] if part is None else args[part] if isinstance(part, int) else kwargs[part]
             places[place] = _to_send(value, calls)
@@ -199,7 +201,7 @@ class CompiledDAG:
 
     # ---- results
 
-    def fetch(self, execution: int, timeout: float | None) -> Any:
+    def fetch(self, execution: int, timeout: float | None) -> list[Any]:
         """Waits for the results of `execution`, at most `timeout` seconds (-1: no limit), and returns them in a list. If the execution failed, each of
         them is its error."""
         if execution not in self._pending:
@@ -214,7 +216,7 @@ class CompiledDAG:
         del self._pending[execution]
         return values
 
-    def failed(self, error: Any) -> Any:
+    def failed(self, error: Exception) -> list[Raised]:
         """The results of an execution that failed with `error`."""
         if isinstance(error, RayActorError):
             self._death, self._is_teardown = error, True
@@ -232,7 +234,7 @@ class CompiledDAG:
         """Called when the program can no longer ask for the results of `execution`."""
         self._draining.append(self._pending.pop(execution))
 
-    def result(self, execution: int, channel: int, timeout: float | None) -> Any:
+    def result(self, execution: int, channel: int | None, timeout: float | None) -> Any:
         """The result for a CompiledDAGRef; see `ray.get`."""
         deadline = None if timeout == -1 else time.monotonic() + (self._get_timeout if timeout is None else timeout)
         left = -1 if deadline is None else max(deadline - time.monotonic(), 0)
@@ -248,7 +250,7 @@ class CompiledDAG:
     def is_pending(self, execution: int) -> bool:
         return execution in self._pending
 
-    def taken(self, execution: int, channel: int) -> Any:
+    def taken(self, execution: int, channel: int | None) -> Any:
         """The result of a CompiledDAGRef or CompiledDAGFuture whose execution has been fetched; raises its error."""
         values = self._results.take(execution, channel)
         for value in values:

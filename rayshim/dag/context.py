@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any
 
 from rayshim.errors.sites import at
 
@@ -39,7 +38,7 @@ class DAGContext:
     max_buffered_results: int = _from_environment("max_buffered_results", int, 1000)
     overlap_gpu_communication: bool = _from_environment("overlap_gpu_communication", _flag, "0")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.read_iteration_timeout > self.get_timeout:
             raise ValueError(
                 f"RAY_CGRAPH_read_iteration_timeout_s ({self.read_iteration_timeout}) must be less than or equal to "
@@ -47,7 +46,7 @@ class DAGContext:
             )
 
     @staticmethod
-    def get_current() -> Any:
+    def get_current() -> DAGContext:
         """The context of this process, created at the first call."""
         global _current
         if _current is None:

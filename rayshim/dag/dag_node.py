@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import uuid
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rayshim.dag.base import DAGNodeBase
 from rayshim.dag.py_obj_scanner import _PyObjScanner
 from rayshim.errors.sites import at, calling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from typing_extensions import Self
+
+    from rayshim.dag.compiled_dag_node import CompiledDAG
+    from rayshim.experimental.channel.communicator import Communicator
+    from rayshim.experimental.channel.type_hints import ChannelOutputType
 
 compiler = None  # the class CompiledDAG, which rayshim.dag.compiled_dag_node puts here
 _bound = count()  # numbers the nodes in the order in which they are bound, which is that of the graph's serial run
@@ -29,7 +35,11 @@ class DAGNode(DAGNodeBase):
     _is_input = False  # whether it is an InputNode
 
     def __init__(
-        self, args: Any, kwargs: Any, options: dict[str, Any], other_args_to_resolve: dict[str, Any] | None = None
+        self,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        options: dict[str, Any],
+        other_args_to_resolve: dict[str, Any] | None = None,
     ) -> None:
         self._bound_args = args or []
         self._bound_kwargs = kwargs or {}
@@ -42,10 +52,10 @@ class DAGNode(DAGNodeBase):
         self._upstream_nodes = self._collect_upstream_nodes()
         for node in self._upstream_nodes:
             node._downstream_nodes.append(self)
-        self.cache_from_last_execute = {}
-        self._type_hint = None
-        self._original_type_hint = None
-        self.is_cgraph_output_node = False
+        self.cache_from_last_execute: dict[str, Any] = {}
+        self._type_hint: ChannelOutputType | None = None
+        self._original_type_hint: ChannelOutputType | None = None
+        self.is_cgraph_output_node: bool = False
 
     def _collect_upstream_nodes(self):
         nodes = []
@@ -59,22 +69,22 @@ class DAGNode(DAGNodeBase):
 
     # ---- what was bound
 
-    def get_args(self) -> Any:
+    def get_args(self) -> Sequence[Any]:
         """The bound positional arguments."""
         return self._bound_args
 
-    def get_kwargs(self) -> Any:
+    def get_kwargs(self) -> dict[str, Any]:
         """A copy of the dict of the bound keyword arguments."""
         return self._bound_kwargs.copy()
 
-    def get_options(self) -> Any:
+    def get_options(self) -> dict[str, Any]:
         """A copy of the dict of the options."""
         return self._bound_options.copy()
 
-    def get_other_args_to_resolve(self) -> Any:
+    def get_other_args_to_resolve(self) -> dict[str, Any]:
         return self._bound_other_args_to_resolve.copy()
 
-    def get_stable_uuid(self) -> Any:
+    def get_stable_uuid(self) -> str:
         """Hex id of the node, the same in its copies."""
         return self._stable_uuid
 
@@ -102,7 +112,7 @@ class DAGNode(DAGNodeBase):
     def _execute_impl(self, *args, **kwargs):
         raise NotImplementedError
 
-    async def get_object_refs_from_last_execute(self) -> Any:
+    async def get_object_refs_from_last_execute(self) -> dict[str, Any]:
         """{uuid of a node: its result in the last `execute(_ray_cache_refs=True)`}."""
         return dict(self.cache_from_last_execute)
 
@@ -130,7 +140,7 @@ class DAGNode(DAGNodeBase):
         args, kwargs, other = scanner.replace_nodes(table)  # pyright: ignore[reportGeneralTypeIssues]
         return self._copy(args, kwargs, self.get_options(), other)
 
-    def apply_recursive(self, fn: Callable[..., Any]) -> Any:
+    def apply_recursive(self, fn: Callable[[DAGNode], Any]) -> Any:
         """Calls `fn` with a copy of each node, children first, each node once. The copy has the children's results as arguments.
 
         Returns the result for this node; `fn.cache` is then {uuid: result}. Raises AssertionError if the graph has two InputNodes.
@@ -142,14 +152,14 @@ class DAGNode(DAGNodeBase):
         return fn(self._apply_and_replace_all_child_nodes(lambda node: node.apply_recursive(fn)))
 
     def apply_functional(
-        self, source_input_list: Any, predicate_fn: Callable[..., Any], apply_fn: Callable[..., Any]
+        self, source_input_list: Any, predicate_fn: Callable[[DAGNode], bool], apply_fn: Callable[[DAGNode], Any]
     ) -> Any:
         """A copy of `source_input_list` with `apply_fn(node)` in place of each node for which `predicate_fn(node)` holds."""
         scanner = _PyObjScanner()
         nodes = dict.fromkeys(scanner.find_nodes(source_input_list))
         return scanner.replace_nodes({node: apply_fn(node) if predicate_fn(node) else node for node in nodes})
 
-    def traverse_and_apply(self, fn: Callable[..., Any]) -> None:
+    def traverse_and_apply(self, fn: Callable[[DAGNode], Any]) -> None:
         """Calls `fn` with each node that is connected to this one, in either direction, nearest nodes first.
 
         Raises ValueError if an argument of a node contains nodes, or if two of the nodes have been compiled.
@@ -195,11 +205,11 @@ class DAGNode(DAGNodeBase):
 
     def with_tensor_transport(
         self,
-        transport: str = "auto",
-        device: str = "default",
+        transport: str | Communicator = "auto",
+        device: Literal["default", "cpu", "gpu", "cuda"] = "default",
         _static_shape: bool = False,
         _direct_return: bool = False,
-    ) -> Any:
+    ) -> Self:
         """Sets the transport for tensors in the result of this node: "auto", "shm", "nccl", "accelerator" or a Communicator. Returns the node.
 
         The setting has no effect: here tensors always go through shared memory. Raises ValueError for an unknown transport or device.
@@ -210,11 +220,11 @@ class DAGNode(DAGNodeBase):
         return self
 
     @property
-    def type_hint(self) -> Any:
+    def type_hint(self) -> ChannelOutputType | None:
         return self._type_hint
 
     @type_hint.setter
-    def type_hint(self, hint) -> Any:
+    def type_hint(self, hint: ChannelOutputType) -> None:
         self._original_type_hint, self._type_hint = self._type_hint, hint
 
     def experimental_compile(
@@ -225,8 +235,8 @@ class DAGNode(DAGNodeBase):
         _max_inflight_executions: int | None = None,
         _max_buffered_results: int | None = None,
         _overlap_gpu_communication: bool | None = None,
-        _default_communicator: str = "create",
-    ) -> Any:
+        _default_communicator: Communicator | str | None = "create",
+    ) -> CompiledDAG:
         """Checks the graph that ends in this node and compiles it. Returns a CompiledDAG.
 
         For arguments that are None, the values of DAGContext apply.
@@ -268,7 +278,7 @@ class DAGNode(DAGNodeBase):
         made._type_hint, made._original_type_hint = self._type_hint, self._original_type_hint
         return made
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name == "bind":
             raise AttributeError(
                 f".bind() cannot be used again on {type(self)} (at {calling()}: give the node to the bind() of another method)"
@@ -280,10 +290,10 @@ class DAGNode(DAGNodeBase):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     # `__getattr__` of some nodes gives something for any name: pickling must not ask it.
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return self.__dict__
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rayshim.dag.input_node import InputAttributeNode, InputNode
 from rayshim.dag.output_node import MultiOutputNode
 from rayshim.errors.sites import at
 
+if TYPE_CHECKING:
+    from rayshim.dag.reading import Graph
+
 _WIDTH = 30  # of a column of the text
 
 
-def drawn(graph: Any, filename: str, format: str, view: bool, channel_details: bool) -> Any:
+def drawn(graph: Graph, filename: str, format: str, view: bool, channel_details: bool) -> str:
     """See `CompiledDAG.visualize`."""
     if format == "ascii":
         text = _text(graph)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rayshim.dag.dag_node import DAGNode
 
 _INDENT = " " * 4
 
 
-def get_dag_node_str(node: Any, body: Any) -> str:
+def get_dag_node_str(node: DAGNode, body: str) -> str:
     """Text of a node and of the nodes in its arguments: class and id, `body`, arguments, keywords, options."""
     return (
         f"({type(node).__name__}, {node._stable_uuid})(\n"

@@ -22,7 +22,7 @@ class FunctionNode(DAGNode):
         func_kwargs: dict[str, Any],
         func_options: dict[str, Any],
         other_args_to_resolve: dict[str, Any] | None = None,
-        _remote: Any = None,
+        _remote: RemoteFunction[..., Any] | None = None,
     ) -> None:
         self._body = func_body
         self._remote = _remote  # the RemoteFunction; made from body and options where it is not given
@@ -36,5 +36,5 @@ class FunctionNode(DAGNode):
             self._remote = RemoteFunction(self._body, self._bound_options)
         return self._remote.remote(*self._bound_args, **self._bound_kwargs)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return get_dag_node_str(self, str(self._body))

@@ -9,8 +9,6 @@ from rayshim.dag.format_utils import get_dag_node_str
 from rayshim.errors.sites import at, calling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from typing_extensions import Self
 
 IN_CONTEXT_MANAGER = "__in_context_manager__"
@@ -32,7 +30,7 @@ class InputNode(DAGNode):
             raise ValueError(
                 f"InputNode should not take any args or kwargs. ({at('InputNode')}: the arguments are those of execute())"
             )
-        self.input_attribute_nodes = {}
+        self.input_attribute_nodes: dict[int | str, InputAttributeNode] = {}
         self.input_type = input_type
         super().__init__([], {}, {}, other_args_to_resolve=_other_args_to_resolve)
 
@@ -52,7 +50,7 @@ class InputNode(DAGNode):
     def _in_context_manager(self):
         return bool(self._bound_other_args_to_resolve.get(IN_CONTEXT_MANAGER))
 
-    def set_context(self, key: Any, val: Any) -> None:
+    def set_context(self, key: str, val: Any) -> None:
         self._bound_other_args_to_resolve[key] = val
 
     def __enter__(self) -> Self:
@@ -62,14 +60,14 @@ class InputNode(DAGNode):
     def __exit__(self, *exc: object) -> None:
         pass
 
-    def __getattr__(self, key):
+    def __getattr__(self, key: str) -> Any:
         if (
             key.startswith("__") or "input_attribute_nodes" not in self.__dict__
         ):  # protocols of Python, a copy in the making
             raise AttributeError(key)
         return self._part(key, "__getattr__")
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: int | str) -> InputAttributeNode:
         if not isinstance(key, (str, int)):
             raise AssertionError(
                 f"Please only use int index or str as first-level key to access fields of dag input. (at {calling()}: {key!r})"
@@ -81,16 +79,14 @@ class InputNode(DAGNode):
             self.input_attribute_nodes[key] = InputAttributeNode(self, key, accessor)
         return self.input_attribute_nodes[key]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return get_dag_node_str(self, "__InputNode__")
 
 
 class InputAttributeNode(DAGNode):
     """A part of the input, given by `key`; see InputNode."""
 
-    def __init__(
-        self, dag_input_node: Any, key: Any, accessor_method: Callable[..., Any], input_type: Any = None
-    ) -> None:
+    def __init__(self, dag_input_node: InputNode, key: int | str, accessor_method: str, input_type: Any = None) -> None:
         self._dag_input_node, self._key, self._accessor_method = dag_input_node, key, accessor_method
         other = {
             "dag_input_node": dag_input_node,
@@ -101,7 +97,7 @@ class InputAttributeNode(DAGNode):
         super().__init__([], {}, {}, other)
 
     @property
-    def key(self) -> Any:
+    def key(self) -> int | str:
         return self._key
 
     def _copy_impl(self, new_args, new_kwargs, new_options, new_other_args_to_resolve):
@@ -113,10 +109,10 @@ class InputAttributeNode(DAGNode):
     def _execute_impl(self, *args, **kwargs):
         given = self._dag_input_node  # by now what the InputNode has given
         if self._accessor_method == "__getattr__" and not isinstance(given, DAGInputData):
-            return getattr(given, self._key)
+            return getattr(given, self._key)  # pyright: ignore[reportArgumentType]  a name where it is an attribute
         return given[self._key]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return get_dag_node_str(self, f'["{self._key}"]')
 
 
@@ -126,7 +122,7 @@ class DAGInputData:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._args, self._kwargs = list(args), kwargs
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: int | str) -> Any:
         if isinstance(key, int):
             return self._args[key]
         if isinstance(key, str):

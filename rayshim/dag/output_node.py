@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
 from rayshim.errors.sites import at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class MultiOutputNode(DAGNode):
@@ -15,7 +18,7 @@ class MultiOutputNode(DAGNode):
     Raises ValueError if the argument is not a list or tuple.
     """
 
-    def __init__(self, args: Any, other_args_to_resolve: dict[str, Any] | None = None) -> None:
+    def __init__(self, args: Sequence[DAGNode], other_args_to_resolve: dict[str, Any] | None = None) -> None:
         if not isinstance(args, (list, tuple)):
             raise ValueError(
                 f"Invalid input type for `args`, {type(args)}. ({at('MultiOutputNode')}: give it a list of nodes)"
@@ -28,5 +31,5 @@ class MultiOutputNode(DAGNode):
     def _copy_impl(self, new_args, new_kwargs, new_options, new_other_args_to_resolve):
         return MultiOutputNode(new_args, new_other_args_to_resolve)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return get_dag_node_str(self, "__MultiOutputNode__")

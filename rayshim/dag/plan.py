@@ -30,13 +30,13 @@ class Operation:
     actor: Any
     method: Any  # a name, or a collective.Reduction
     name: str
-    arguments: tuple  # of Value and Constant
-    keywords: dict
-    outputs: tuple  # the Values that it makes
+    arguments: tuple[Value | Constant, ...]
+    keywords: dict[str, Any]
+    outputs: tuple[Value, ...]  # the Values that it makes
     bind_index: int = 0
 
     @property
-    def inputs(self) -> Any:
+    def inputs(self) -> list[Value]:
         return [a for a in self.arguments if isinstance(a, Value)]
 
 
@@ -47,23 +47,23 @@ class Step:
     method: Any
     name: str
     bind_index: int
-    arguments: list
-    keywords: dict
-    stores: list
+    arguments: list[tuple[str, Any]]
+    keywords: dict[str, Any]
+    stores: list[tuple[int, Any]]
 
 
 @dataclass
 class Stage:
     """The work of one actor call.
 
-    `takes`: the slots for the arguments of the call; None for an argument that is only checked for failure. `gives`: the slots with the results.
+    `takes`: the slots for the arguments of the call; None for an argument that is only checked for failure. `gives`: the slots with the results; None for a result that only says that the call has ended.
     `frees`: the slots that are not read later.
     """
 
-    takes: list = field(default_factory=list)
-    steps: list = field(default_factory=list)
-    gives: list = field(default_factory=list)
-    frees: list = field(default_factory=list)
+    takes: list[int | None] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    gives: list[int | None] = field(default_factory=list)
+    frees: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -72,28 +72,28 @@ class Call:
 
     actor: Any
     stage: int  # number of the stage in its actor's list
-    takes: list
-    gives: list
+    takes: list[int]
+    gives: list[int]
     results: int
     # Where the method can be called just as it is:
     method: str = None  # pyright: ignore[reportAssignmentType]
-    arguments: list = None  # pyright: ignore[reportAssignmentType]  # places are to be filled in
-    fills: list = None  # pyright: ignore[reportAssignmentType]  # (position among the arguments, place)
-    keywords: dict = None  # pyright: ignore[reportAssignmentType]
+    arguments: list[Any] = None  # pyright: ignore[reportAssignmentType]  # places are to be filled in
+    fills: list[tuple[int, int]] = None  # pyright: ignore[reportAssignmentType]  # (position among the arguments, place)
+    keywords: dict[str, Any] = None  # pyright: ignore[reportAssignmentType]
 
 
 @dataclass
 class Plan:
     """The work of an execution. `inputs`: (key, place, number of calls that take it); `outputs`: the places of the graph's results."""
 
-    inputs: list
-    calls: list
-    outputs: list
+    inputs: list[tuple[Any, int, int]]
+    calls: list[Call]
+    outputs: list[int]
     places: int
-    stages: dict  # actor -> [Stage]
+    stages: dict[Any, list[Stage]]  # of each actor
 
 
-def make(operations: Any, outputs: Any, separate: bool = False) -> Any:
+def make(operations: list[Operation], outputs: list[Value], separate: bool = False) -> Plan:
     """The plan of `operations`, which are in the order of the serial run, with the Values `outputs` as its results.
 
     With `separate=True` each operation is a separate stage.

@@ -19,15 +19,15 @@ _MIXED_INPUT = "All tasks must either use InputNode() directly, or they must ind
 
 @dataclass
 class Graph:
-    nodes: list  # in the order in which they are numbered in drawings
-    operations: list  # in the order in which they were bound
-    outputs: list  # Values
+    nodes: list[DAGNode]  # in the order in which they are numbered in drawings
+    operations: list[Operation]  # in the order in which they were bound
+    outputs: list[Value]
     returns_list: bool
     positional: int  # how many positional arguments an execution has
-    keywords: list  # names of its keyword arguments
+    keywords: list[str]  # names of its keyword arguments
 
 
-def read(output: Any) -> Any:
+def read(output: DAGNode) -> Graph:
     """The Graph of `output` and all nodes connected to it.
 
     If the graph cannot be compiled, raises ValueError with the node and the reason, or NotImplementedError if the graph contains a task.
@@ -135,7 +135,7 @@ def _check_inputs(operations, nodes):
 
 
 def _operation(node):
-    parts = [
+    parts: list[Any] = [
         n.output_idx for n in node._downstream_nodes if isinstance(n, ClassMethodNode) and n.class_method_call is node
     ]
     outputs = tuple(Value(node._number, part) for part in sorted(parts)) or (Value(node._number, None),)

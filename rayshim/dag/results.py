@@ -10,6 +10,8 @@ from rayshim.errors.sites import calling
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rayshim.dag.compiled_dag_node import CompiledDAG
+
 
 class Results:
     """The results of one CompiledDAG.
@@ -19,12 +21,16 @@ class Results:
     have all its channels.
     """
 
-    def __init__(self, graph: Any, channels: Any, most_buffered: int, in_order: bool) -> None:
+    def __init__(self, graph: CompiledDAG, channels: int, most_buffered: int, in_order: bool) -> None:
         self._graph, self._channels, self._most_buffered, self._in_order = graph, channels, most_buffered, in_order
-        self.buffer, self.dropped, self.taken = {}, {}, {}
-        self.finished = -1  # number of the last execution whose results are fetched or given up; how many, less one
+        self.buffer: dict[int, dict[int, Any]] = {}
+        self.dropped: dict[int, set[int | None]] = {}
+        self.taken: dict[int, set[int | None]] = {}
+        self.finished: int = (
+            -1
+        )  # number of the last execution whose results are fetched or given up; how many, less one
 
-    def fetch_next(self, execution: int, timeout: float | None) -> Any:
+    def fetch_next(self, execution: int, timeout: float | None) -> bool:
         """Fetches the oldest results that have not been fetched. Returns False if those of `execution` have been."""
         if self.finished >= execution:
             return False
@@ -46,7 +52,7 @@ class Results:
         self.buffer[execution] = {channel: value for channel, value in enumerate(values) if channel not in gone}
         self.finished += 1
 
-    def take(self, execution: int, channel: int) -> Any:
+    def take(self, execution: int, channel: int | None) -> list[Any]:
         """The list with the result for a ref or future: the result of its channel."""
         if channel is None:
             values = [value for _, value in sorted(self.buffer.pop(execution).items())]
@@ -56,7 +62,7 @@ class Results:
         self._tidy(execution)
         return values
 
-    def drop(self, execution: int, channel: int) -> None:
+    def drop(self, execution: int, channel: int | None) -> None:
         """Called when a ref or future is deleted before its value was taken."""
         self.dropped.setdefault(execution, set()).add(channel)
         self._tidy(execution)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rayshim.dag.class_node import ClassMethodNode
 from rayshim.dag.input_node import InputAttributeNode, InputNode
 from rayshim.dag.output_node import MultiOutputNode
 from rayshim.errors.sites import at
 
+if TYPE_CHECKING:
+    from rayshim.dag.dag_node import DAGNode
 
-def plot(dag: Any, to_file: str | None = None) -> Any:
+
+def plot(dag: DAGNode, to_file: str | None = None) -> Any:
     """Draws the graph that ends in `dag` to the file `to_file`, whose extension is the format (default png). In a notebook, returns the image.
 
     Raises ImportError if pydot or graphviz is not installed.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 
 class ActorDeath:
     """The known facts of an actor's death, for ActorDiedError. `reason` is a sentence for the user, `actor_id` is hex.
@@ -16,7 +14,7 @@ class ActorDeath:
 
     def __init__(
         self,
-        reason: Any,
+        reason: str,
         class_name: str = "",
         actor_id: str = "",
         pid: int = 0,
@@ -25,16 +23,16 @@ class ActorDeath:
         ip: str = "",
         never_started: bool = False,
     ) -> None:
-        self.reason = reason
-        self.class_name = class_name
-        self.actor_id = actor_id
-        self.pid = pid
-        self.name = name
-        self.namespace = namespace
-        self.ip = ip
-        self.never_started = never_started
+        self.reason: str = reason
+        self.class_name: str = class_name
+        self.actor_id: str = actor_id
+        self.pid: int = pid
+        self.name: str = name
+        self.namespace: str = namespace
+        self.ip: str = ip
+        self.never_started: bool = never_started
 
-    def lines(self) -> Any:
+    def lines(self) -> list[str]:
         """The known facts, one line each."""
         facts = [
             f"\t{label}: {value}"
@@ -54,5 +52,5 @@ class ActorDeath:
             facts.append("The actor never ran - it was cancelled before it started running.")
         return facts
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ActorDeath({self.reason!r}, {self.class_name!r}, {self.actor_id!r})"

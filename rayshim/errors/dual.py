@@ -1,9 +1,15 @@
 """The error that is both a RayTaskError and the user's own exception class."""
 
+from __future__ import annotations
+
 from types import GetSetDescriptorType, MemberDescriptorType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rayshim.errors.task_error import RayTaskError
 
 
-def dual(task_error, base):
+def dual(task_error: RayTaskError, base: type[RayTaskError]) -> Any:
     """An exception that is an instance of `base` (RayTaskError) and of the class of `task_error.cause`.
 
     It has the attributes and methods of the cause, the text of the task error, and `args == (cause,)`. If the class of the cause refuses

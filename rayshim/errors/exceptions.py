@@ -24,7 +24,7 @@ class RayActorError(RayError):
 
     def __init__(
         self,
-        actor_id: Any = None,
+        actor_id: str | None = None,
         error_msg: str = BASE_ERROR_MSG,
         actor_init_failed: bool = False,
         preempted: bool = False,
@@ -35,16 +35,16 @@ class RayActorError(RayError):
         self._preempted = preempted
 
     @property
-    def actor_init_failed(self) -> Any:
+    def actor_init_failed(self) -> bool:
         """Whether the constructor raised."""
         return self._actor_init_failed
 
     @property
-    def preempted(self) -> Any:
+    def preempted(self) -> bool:
         """Whether the actor ended because its machine was preempted; always False here."""
         return self._preempted
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.error_msg
 
 
@@ -70,7 +70,7 @@ class ActorDiedError(RayActorError):
         super().__init__(actor_id, message, in_constructor)
 
     @staticmethod
-    def from_task_error(task_error: Any) -> Any:
+    def from_task_error(task_error: RayTaskError) -> ActorDiedError:
         """The error for an actor whose constructor raised `task_error`."""
         return ActorDiedError(task_error)
 
@@ -78,34 +78,34 @@ class ActorDiedError(RayActorError):
 class ActorUnavailableError(RayActorError):
     """The actor cannot be reached at present, for example because it is being restarted. `actor_id` is bytes or None."""
 
-    def __init__(self, error_message: str, actor_id: Any) -> None:
+    def __init__(self, error_message: str, actor_id: bytes | None) -> None:
         hex_id = actor_id.hex() if actor_id is not None else None
         super().__init__(
             hex_id,
             f"The actor {hex_id} is unavailable: {error_message}. The task may or may not have been executed on the actor.",
         )
-        self.args = (error_message, actor_id)
+        self.args: tuple[Any, ...] = (error_message, actor_id)
 
 
 class _TextError(RayError):
     """An error with one text, the attribute `error_message`."""
 
-    prefix = ""
+    prefix: str = ""
 
-    def __init__(self, error_message):
-        self.error_message = error_message
+    def __init__(self, error_message: str) -> None:
+        self.error_message: str = error_message
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.prefix}{self.error_message}"
 
 
 class _MessageError(RayError):
     """An error with one text, the attribute `message`."""
 
-    def __init__(self, message):
+    def __init__(self, message: str) -> None:
         self.message = message
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.message
 
 
@@ -116,7 +116,7 @@ class TaskCancelledError(RayError):
         self.task_id = task_id
         self.error_message = error_message
 
-    def __str__(self):
+    def __str__(self) -> str:
         told = f"Task: {self.task_id} was cancelled. " if self.task_id else ""
         return told + (self.error_message or "")
 
@@ -140,7 +140,7 @@ class DeadlockError(RayError, RuntimeError):
 class WorkerCrashedError(RayError):
     """The process that ran the task died. The optional argument has details."""
 
-    def __str__(self):
+    def __str__(self) -> str:
         told = super().__str__()
         return "The worker died unexpectedly while executing this task." + (f" {told}" if told else "")
 
@@ -196,7 +196,7 @@ class RuntimeEnvSetupError(RayError):
     def __init__(self, error_message: str | None = None) -> None:
         self.error_message = error_message
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "\n".join(filter(None, ("Failed to set up runtime environment.", self.error_message)))
 
 
@@ -207,7 +207,7 @@ class ActorAlreadyExistsError(ValueError, RayError):
         super().__init__(error_message)
         self.error_message = error_message
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.error_message
 
 
@@ -218,21 +218,21 @@ class ActorHandleNotFoundError(ValueError, RayError):
         super().__init__(error_message)
         self.error_message = error_message
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.error_message
 
 
 class TaskPlacementGroupRemoved(RayError):
     """The task's placement group was removed."""
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "The placement group corresponding to this task has been removed."
 
 
 class ActorPlacementGroupRemoved(RayError):
     """The actor's placement group was removed."""
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "The placement group corresponding to this Actor has been removed."
 
 
@@ -243,7 +243,7 @@ class RaySystemError(RayError):
         self.client_exc = client_exc
         self.traceback_str = traceback_str
 
-    def __str__(self):
+    def __str__(self) -> str:
         told = f"System error: {self.client_exc}"
         return f"{told}\ntraceback: {self.traceback_str}" if self.traceback_str else told
 
@@ -271,7 +271,7 @@ class StreamingGeneratorReplayInconsistentError(RaySystemError):
 class LocalRayletDiedError(RayError):
     """The machine's runtime died."""
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "The task's local raylet died."
 
 
@@ -286,7 +286,7 @@ class OutOfMemoryError(_MessageError):
 class AuthenticationError(_MessageError):
     """A token is missing or wrong."""
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.message}. For more information, see: https://docs.ray.io/en/latest/ray-security/token-auth.html"
 
 
@@ -301,7 +301,7 @@ class RpcError(_MessageError):
 class ObjectStoreFullError(RayError):
     """The object store has no room for the object, even after waiting."""
 
-    def __str__(self):
+    def __str__(self) -> str:
         return (
             f"{super().__str__()}\nThe local object store is full of objects that are still in scope and cannot be "
             "evicted. Tip: delete refs and arrays that are no longer needed, or set a larger `init(object_store_memory=)`."
@@ -311,7 +311,7 @@ class ObjectStoreFullError(RayError):
 class OutOfDiskError(RayError):
     """Neither the object store nor the disk has room for the object."""
 
-    def __str__(self):
+    def __str__(self) -> str:
         return (
             f"{super().__str__()}\nThe object cannot be created because the local object store is full and the local "
             "disk's utilization is over capacity (95% by default). Tip: use `df` to see the disk's use."
@@ -333,7 +333,7 @@ class ObjectLostError(RayError):
         made = f"The ObjectRef was created at: {self.call_site}" if self.call_site else ""
         return f"Failed to retrieve object {self.object_ref_hex}. {made}".rstrip()
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self._base_str()}\n\n{self._reason.format(self.object_ref_hex)}"
 
 
@@ -373,16 +373,16 @@ class ObjectReconstructionFailedError(ObjectLostError):
     def __init__(
         self,
         object_ref_hex: str,
-        reason: Any = None,
+        reason: str | None = None,
         reason_message: str | None = None,
         owner_address: str | None = None,
         call_site: str = "",
     ) -> None:
         super().__init__(object_ref_hex, owner_address, call_site)
         self.reason = reason
-        self.reason_message = reason_message or "Unknown error reason."
+        self.reason_message: str = reason_message or "Unknown error reason."
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self._base_str()}\n\n[{self.reason or 'UNKNOWN'}] {self.reason_message}"
 
 

@@ -6,7 +6,7 @@ import logging
 import sys
 
 _FORMAT = "%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s"
-logger = logging.getLogger("ray")
+logger: logging.Logger = logging.getLogger("ray")
 _handler = None  # ours
 
 

@@ -8,7 +8,10 @@ exception that cannot be unpickled.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _HEADER = "Traceback (most recent call last):"
 
@@ -16,10 +19,10 @@ _HEADER = "Traceback (most recent call last):"
 class RayError(Exception):
     """Base class of the runtime's exceptions. It is pickled with its attributes, whatever arguments its constructor takes."""
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self.args, self.__dict__)
 
-    def to_bytes(self) -> Any:
+    def to_bytes(self) -> bytes:
         """This error as bytes for another process: the pickled error, and its text in case it cannot be unpickled there."""
         import pickle
         from traceback import format_exception
@@ -32,7 +35,7 @@ class RayError(Exception):
         return pickle.dumps((pickled, text))
 
     @staticmethod
-    def from_bytes(b: Any) -> Any:
+    def from_bytes(b: bytes) -> RayError:
         """The error that `to_bytes` made, or an UnserializableException with its text if it cannot be unpickled."""
         import pickle
 
@@ -58,16 +61,16 @@ class RayTaskError(RayError):
         self,
         function_name: str,
         traceback_str: str,
-        cause: Any,
+        cause: BaseException,
         proctitle: str | None = None,
         pid: int | None = None,
         ip: str | None = None,
         actor_repr: str | None = None,
-        actor_id: Any = None,
+        actor_id: str | None = None,
     ) -> None:
-        self.proctitle = proctitle or f"ray::{function_name}"
-        self.pid = pid or os.getpid()
-        self.ip = ip or _own_ip()
+        self.proctitle: str = proctitle or f"ray::{function_name}"
+        self.pid: int = pid or os.getpid()
+        self.ip: str = ip or _own_ip()
         self.function_name = function_name
         self.traceback_str = traceback_str
         self.actor_repr = actor_repr
@@ -77,15 +80,15 @@ class RayTaskError(RayError):
         except Exception as error:
             cause = _unpicklable(cause, error, traceback_str)
         self.cause = cause
-        self.args = (function_name, traceback_str, cause, proctitle, pid, ip)
+        self.args: tuple[Any, ...] = (function_name, traceback_str, cause, proctitle, pid, ip)
 
-    def make_dual_exception_instance(self) -> Any:
+    def make_dual_exception_instance(self) -> RayTaskError:
         """The same; TypeError where the cause's class cannot be subclassed."""
         from rayshim.errors.dual import dual
 
         return dual(self, RayTaskError)
 
-    def as_instanceof_cause(self) -> Any:
+    def as_instanceof_cause(self) -> RayTaskError:
         """This error as an instance of both RayTaskError and the cause's class, with the cause's attributes.
 
         If the cause's class cannot be subclassed, logs a warning and returns `self`.
@@ -105,7 +108,7 @@ class RayTaskError(RayError):
             )
             return self
 
-    def __str__(self):
+    def __str__(self) -> str:
         title = f"{_cyan(self.proctitle + '()')} (pid={self.pid}, ip={self.ip}"
         if self.actor_repr:
             title += f", actor_id={self._actor_id}, repr={self.actor_repr}"
@@ -118,16 +121,16 @@ class RayTaskError(RayError):
 
 def make_task_error(
     function_name: str,
-    exc: Any,
+    exc: BaseException,
     pid: int | None = None,
     actor_repr: str | None = None,
     *,
-    actor_id: Any = None,
+    actor_id: str | None = None,
     proctitle: str | None = None,
     ip: str | None = None,
-    skip: Any = (),
+    skip: Sequence[str] = (),
     dependency: bool = False,
-) -> Any:
+) -> RayTaskError:
     """The RayTaskError for an exception that a task has just raised.
 
     Arguments:
@@ -153,7 +156,7 @@ def make_task_error(
     return RayTaskError(function_name, in_rays_words(text), cause, proctitle, pid, ip, actor_repr, actor_id)
 
 
-def in_rays_words(text: str) -> Any:
+def in_rays_words(text: str) -> str:
     """`text` with the exceptions under their names in Ray, `ray.exceptions.…`."""
     return text.replace("rayshim.exceptions.", "ray.exceptions.")
 
@@ -164,7 +167,7 @@ class UnserializableException(RayError):
     def __init__(self, original_stack_trace: Any) -> None:
         self._original_stack_trace = original_stack_trace
 
-    def __str__(self):
+    def __str__(self) -> str:
         return (
             "Failed to deserialize exception. Refer to https://docs.ray.io/en/latest/ray-core/objects/serialization.html"
             "#custom-serializers-for-exceptions for more information.\n"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class FailureTuple:
@@ -10,20 +13,20 @@ class FailureTuple:
 
     __module__ = "rayshim.util.check_serialize"
 
-    def __init__(self, obj: Any, path: Any, parent: Any) -> None:
+    def __init__(self, obj: Any, path: Sequence[Any], parent: Any) -> None:
         self.obj = obj
         self.path = path
         self.parent = parent
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         names = ["unknown" if name is None else str(name) for name in self.path]
         last = names[-1] if names else "unknown"
         return f"FailTuple({last} [path={' -> '.join(names)}, obj={self.obj}, parent={self.parent}])"
 
 
 def inspect_serializability(
-    base_obj: Any, name: str | None = None, depth: int = 3, print_file: Any = None
-) -> tuple[bool, set[Any]]:
+    base_obj: Any, name: str | None = None, depth: int = 3, print_file: IO[str] | None = None
+) -> tuple[bool, set[FailureTuple]]:
     """Finds the parts of `base_obj` that cannot be pickled, and prints the search.
 
     Arguments:

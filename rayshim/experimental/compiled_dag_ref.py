@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rayshim.errors.sites import calling
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Generator
+
+    from rayshim.dag.compiled_dag_node import CompiledDAG
 
 
 class _Result:
     """Common base class of CompiledDAGRef and CompiledDAGFuture, which cannot be copied, pickled or passed to `wait`."""
 
-    def __init__(self, dag, execution_index, channel_index):
+    def __init__(self, dag: CompiledDAG, execution_index: int, channel_index: int | None) -> None:
         self._dag, self._execution_index, self._channel_index = dag, execution_index, channel_index
 
-    def __str__(self):
+    def __str__(self) -> str:
         return (
             f"{type(self).__name__}({self._dag.get_id()}, execution_index={self._execution_index}, "
             f"channel_index={self._channel_index})"
         )
 
-    def __copy__(self):
+    def __copy__(self) -> NoReturn:
         raise ValueError(f"{type(self).__name__} cannot be copied. (at {calling()}: `get` its value, and copy that)")
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
         raise ValueError(
             f"{type(self).__name__} cannot be deep copied. (at {calling()}: `get` its value, and copy that)"
         )
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise _CannotTravel(
             f"{type(self).__name__} cannot be pickled. (at {calling()}: `get` its value in the process that called execute(), and pass that on)"
         )
 
-    def __del__(self):
+    def __del__(self) -> None:
         if not (self._is_used or self._dag.is_teardown):  # pyright: ignore[reportAttributeAccessIssue]
             self._dag._results.drop(self._execution_index, self._channel_index)
 
@@ -64,7 +70,9 @@ class CompiledDAGRef(_Result):
 class CompiledDAGFuture(_Result):
     """The result of `await CompiledDAG.execute_async`. `await` returns its value, only once."""
 
-    def __init__(self, dag: Any, execution_index: int, task: Any, channel_index: int) -> None:
+    def __init__(
+        self, dag: CompiledDAG, execution_index: int, task: asyncio.Future[list[Any]], channel_index: int | None
+    ) -> None:
         super().__init__(dag, execution_index, channel_index)
         self._task = task  # gives the list of the execution's results
 
@@ -72,7 +80,7 @@ class CompiledDAGFuture(_Result):
     def _is_used(self):
         return self._task is None
 
-    def __await__(self):
+    def __await__(self) -> Generator[Any, None, Any]:
         import asyncio
 
         if self._is_used:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 
 from rayshim.errors.sites import calling
 from rayshim.session import session
 
+if TYPE_CHECKING:
+    from rayshim.calls.refs import ObjectRef
 
-def get_object_locations(obj_refs: list[Any], timeout_ms: int = -1) -> Any:
+
+def get_object_locations(obj_refs: list[ObjectRef[Any]], timeout_ms: int = -1) -> dict[ObjectRef[Any], dict[str, Any]]:
     """{ref: {"node_ids": [hex], "object_size": bytes, "did_spill": bool}}. For an object that is not ready, node_ids is [] and object_size is None.
 
     Raises RuntimeError without a session.
@@ -20,7 +23,7 @@ def get_object_locations(obj_refs: list[Any], timeout_ms: int = -1) -> Any:
     return {ref: _location(ref) for ref in obj_refs}
 
 
-def get_local_object_locations(obj_refs: list[Any]) -> Any:
+def get_local_object_locations(obj_refs: list[ObjectRef[Any]]) -> dict[ObjectRef[Any], dict[str, Any]]:
     """The same as `get_object_locations`, as there is only one machine."""
     return get_object_locations(obj_refs)
 

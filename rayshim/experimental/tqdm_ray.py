@@ -15,6 +15,8 @@ from rayshim.session import session
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+__all__ = ["RAY_TQDM_MAGIC", "instance", "plain_print", "safe_print", "take_line", "tqdm"]
+
 
 class tqdm:
     """A progress bar with a part of tqdm's interface, which the driver draws.
@@ -37,7 +39,7 @@ class tqdm:
         total: int | None = None,
         unit: str | None = None,
         position: int | None = None,
-        flush_interval_s: Any = None,
+        flush_interval_s: float | None = None,
     ) -> None:
         if total is None and iterable is not None:
             try:
@@ -45,7 +47,7 @@ class tqdm:
             except (TypeError, AttributeError):
                 pass  # of unknown length
         self._iterable = iterable
-        self._state = {
+        self._state: dict[str, Any] = {
             "__magic_token__": RAY_TQDM_MAGIC,
             "x": 0,
             "pos": position or 0,
@@ -78,19 +80,19 @@ class tqdm:
         self._tell(now=True)
 
     @property
-    def total(self) -> Any:
+    def total(self) -> int | None:
         return self._state["total"]
 
     @total.setter
-    def total(self, total) -> Any:
+    def total(self, total: int | None) -> None:
         self._state["total"] = total
 
     @property
-    def n(self) -> Any:
+    def n(self) -> int:
         return self._state["x"]
 
     @n.setter
-    def n(self, n) -> Any:
+    def n(self, n: int) -> None:
         self._state["x"] = n
 
     def __iter__(self) -> Iterator[Any]:

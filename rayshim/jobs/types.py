@@ -16,7 +16,7 @@ class JobStatus(str, Enum):
     SUCCEEDED = "SUCCEEDED"  #: its command has ended with exit code 0
     FAILED = "FAILED"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.value
 
     def is_terminal(self) -> bool:
@@ -69,17 +69,17 @@ class JobInfo:
     error_type: JobErrorType | None = None
     start_time: int | None = None
     end_time: int | None = None
-    metadata: dict | None = None
-    runtime_env: dict | None = None
+    metadata: dict[str, str] | None = None
+    runtime_env: dict[str, Any] | None = None
     entrypoint_num_cpus: float | None = None
     entrypoint_num_gpus: float | None = None
     entrypoint_memory: int | None = None
-    entrypoint_resources: dict | None = None
+    entrypoint_resources: dict[str, float] | None = None
     driver_agent_http_address: str | None = None
     driver_node_id: str | None = None
     driver_exit_code: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.status = JobStatus(self.status)
         if self.message is None:
             self.message = _MESSAGES[self.status]
@@ -157,7 +157,7 @@ class JobDetails:
     driver_node_id: str | None = None
     driver_exit_code: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.type, self.status = JobType(self.type), JobStatus(self.status)
         if isinstance(self.driver_info, dict):
             self.driver_info = DriverInfo(**self.driver_info)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from reactor import _core
 
@@ -27,9 +27,9 @@ class PlacementGroup:
 
     __module__ = "rayshim.util.placement_group"
 
-    def __init__(self, id: Any, bundle_cache: Any = None) -> None:
+    def __init__(self, id: PlacementGroupID, bundle_cache: list[dict[str, float]] | None = None) -> None:
         self.id = id
-        self.bundle_cache = bundle_cache
+        self.bundle_cache: list[dict[str, float]] | None = bundle_cache
 
     @staticmethod
     def empty() -> PlacementGroup:
@@ -75,27 +75,27 @@ class PlacementGroup:
             if self.is_empty:
                 raise KeyError("bundles")  # as Ray, of the group that is none
             self.bundle_cache = _facts(self.id.hex())[0]["bundles"]
-        return self.bundle_cache
+        return self.bundle_cache  # pyright: ignore[reportReturnType]  it is there by now
 
     @property
     def bundle_count(self) -> int:
         return len(self.bundle_specs)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, PlacementGroup) and self.id == other.id
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.id)
 
 
 def placement_group(
     bundles: list[dict[str, float]],
-    strategy: Any = None,
+    strategy: str | None = None,
     name: str = "",
-    lifetime: Any = None,
-    _soft_target_node_id: Any = None,
-    bundle_label_selector: Any = None,
-    topology_strategy: Any = None,
+    lifetime: Literal["detached"] | None = None,
+    _soft_target_node_id: str | None = None,
+    bundle_label_selector: list[dict[str, str]] | None = None,
+    topology_strategy: dict[str, str] | None = None,
 ) -> PlacementGroup:
     """Requests the reservation of resources, and returns a PlacementGroup at once; see `PlacementGroup.ready`.
 
@@ -155,7 +155,7 @@ def _placed_by_labels(selectors):
     return all(selected(selector, session.current.settings.get("labels", {})) for selector in selectors or [])
 
 
-def remove_placement_group(placement_group: Any) -> None:
+def remove_placement_group(placement_group: PlacementGroup) -> None:
     """Removes the group: kills the tasks and actors that run in it, fails those that wait for it, and frees its resources."""
     if placement_group is None:
         raise AssertionError(f"remove_placement_group: a PlacementGroup is needed, not None (at {calling()})")
@@ -195,7 +195,7 @@ def get_current_placement_group() -> PlacementGroup | None:
     return here and PlacementGroup(PlacementGroupID.from_hex(here[0]))
 
 
-def placement_group_table(placement_group: Any = None) -> dict[str, Any]:
+def placement_group_table(placement_group: PlacementGroup | None = None) -> dict[str, Any]:
     """The facts of the group as a dict, {} for an unknown group; without an argument, {hex id: facts} of all groups."""
     session.ensure()
     if placement_group is None:
@@ -257,7 +257,7 @@ def _decided(key, made, released, is_error):
     return ref
 
 
-def check_placement_group_index(placement_group: Any, bundle_index: int) -> None:
+def check_placement_group_index(placement_group: PlacementGroup, bundle_index: int) -> None:
     """Raises ValueError if the group does not have that bundle; -1 means any bundle."""
     if placement_group.is_empty:
         if bundle_index != -1:

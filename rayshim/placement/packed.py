@@ -1,11 +1,14 @@
 """Packed placement: many actors in each worker process."""
 
+from __future__ import annotations
+
 import dis
 import inspect
 import json
 import os
 import weakref
 from dataclasses import dataclass
+from typing import Any
 
 from reactor import _core
 
@@ -42,13 +45,13 @@ class packed:
     """
 
     workers: int | None = None
-    recording: str | os.PathLike | None = None
+    recording: str | os.PathLike[str] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
             raise ValueError(f"packed(workers={self.workers!r}): must be a positive number of processes")
 
-    def plan(self):
+    def plan(self) -> dict[str, Any]:
         """The dict for reactor's supervisor: `workers`, and `groups`: a list of actor names for each worker."""
         from reactor.placement import group, measured, unreturned
         from reactor.record import Recording

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rayshim.errors.sites import at, calling
 from rayshim.session.ids import NodeID
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rayshim.placement.groups import PlacementGroup
+    from rayshim.util.scheduling_strategies import LabelMatchExpressionsT
 
 
 class PlacementGroupSchedulingStrategy:
@@ -21,7 +27,7 @@ class PlacementGroupSchedulingStrategy:
 
     def __init__(
         self,
-        placement_group: Any,
+        placement_group: PlacementGroup,
         placement_group_bundle_index: int = -1,
         placement_group_capture_child_tasks: bool | None = None,
     ) -> None:
@@ -37,9 +43,9 @@ class NodeAffinitySchedulingStrategy:
     __module__ = "rayshim.util.scheduling_strategies"
 
     def __init__(
-        self, node_id: Any, soft: bool, _spill_on_unavailable: bool = False, _fail_on_unavailable: bool = False
+        self, node_id: str | NodeID, soft: bool, _spill_on_unavailable: bool = False, _fail_on_unavailable: bool = False
     ) -> None:
-        self.node_id = node_id if isinstance(node_id, str) else node_id.hex()
+        self.node_id: str = node_id if isinstance(node_id, str) else node_id.hex()
         self.soft = soft
         self._spill_on_unavailable = _spill_on_unavailable
         self._fail_on_unavailable = _fail_on_unavailable
@@ -63,7 +69,7 @@ class NodeAffinitySchedulingStrategy:
 
 
 class _Values:
-    def __init__(self, *values):
+    def __init__(self, *values: str) -> None:
         name = type(self).__name__
         if not values:
             raise ValueError(
@@ -75,9 +81,9 @@ class _Values:
                     f'Type of value in position {i} for the {name} operator must be str (e.g. {name}("value1", "value2")) '
                     f"but got {value} of type {type(value)}. (at {calling()})"
                 )
-        self.values = list(values)
+        self.values: list[str] = list(values)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.values))})"
 
 
@@ -86,7 +92,7 @@ class In(_Values):
 
     __module__ = "rayshim.util.scheduling_strategies"
 
-    def holds(self, value: Any) -> Any:
+    def holds(self, value: str | None) -> bool:
         return value in self.values
 
 
@@ -95,7 +101,7 @@ class NotIn(_Values):
 
     __module__ = "rayshim.util.scheduling_strategies"
 
-    def holds(self, value: Any) -> Any:
+    def holds(self, value: str | None) -> bool:
         return value not in self.values
 
 
@@ -104,10 +110,10 @@ class Exists:
 
     __module__ = "rayshim.util.scheduling_strategies"
 
-    def holds(self, value: Any) -> Any:
+    def holds(self, value: str | None) -> bool:
         return value is not None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Exists()"
 
 
@@ -116,22 +122,22 @@ class DoesNotExist:
 
     __module__ = "rayshim.util.scheduling_strategies"
 
-    def holds(self, value: Any) -> Any:
+    def holds(self, value: str | None) -> bool:
         return value is None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "DoesNotExist()"
 
 
 class _LabelMatchExpression:
-    def __init__(self, key, operator):
+    def __init__(self, key: str, operator: In | NotIn | Exists | DoesNotExist) -> None:
         self.key = key
         self.operator = operator
 
-    def holds(self, labels):
+    def holds(self, labels: Mapping[str, str]) -> bool:
         return self.operator.holds(labels.get(self.key))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.key}: {self.operator!r}"
 
 
@@ -143,9 +149,9 @@ class NodeLabelSchedulingStrategy:
 
     __module__ = "rayshim.util.scheduling_strategies"
 
-    def __init__(self, hard: Any, *, soft: bool | None = None) -> None:
-        self.hard = _expressions(hard, "hard")
-        self.soft = _expressions(soft, "soft")
+    def __init__(self, hard: LabelMatchExpressionsT | None, *, soft: LabelMatchExpressionsT | None = None) -> None:
+        self.hard: list[_LabelMatchExpression] = _expressions(hard, "hard")
+        self.soft: list[_LabelMatchExpression] = _expressions(soft, "soft")
         if not (self.hard or self.soft):
             raise ValueError(
                 f'The `hard` and `soft` parameter of NodeLabelSchedulingStrategy cannot both be empty. (at {calling()}: give one a map such as {{"key": In("value")}})'

@@ -1,12 +1,19 @@
 """The classes that `rayshim.report()` and `rayshim.graph()` return."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from reactor.record import Divergence, Recording
+
+if TYPE_CHECKING:
+    from reactor.draw.timings import Timings
+    from reactor.graph import Graph
 
 _COUNTS = (
     "segments",
@@ -42,7 +49,7 @@ class Report:
             used where it has them; the others are computed from its segments.
     """
 
-    def __init__(self, data: Recording | Mapping):
+    def __init__(self, data: Recording | Mapping[str, Any]) -> None:
         if isinstance(data, Recording):
             data = _counted(data)
         unknown = set(data) - {*_COUNTS, "placement", "divergences", "arrivals"}
@@ -51,12 +58,14 @@ class Report:
                 f"Report: unknown keys {sorted(unknown)}. The keys are {', '.join(_COUNTS)}, placement, divergences and arrivals"
             )
         self._counts = {name: int(data.get(name, 0)) for name in _COUNTS}
-        self.placement = data.get("placement", "")
-        self.arrivals = tuple(data.get("arrivals", ()))
+        self.placement: str = data.get("placement", "")
+        self.arrivals: tuple[dict[str, Any], ...] = tuple(data.get("arrivals", ()))
         listed = data.get("divergences", ())
-        self.divergences = tuple(d if isinstance(d, Divergence) else Divergence(**d) for d in listed)
+        self.divergences: tuple[Divergence, ...] = tuple(
+            d if isinstance(d, Divergence) else Divergence(**d) for d in listed
+        )
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """All counts, `placement`, and `divergences` and `arrivals` as lists of dicts."""
         return {
             **self._counts,
@@ -66,11 +75,11 @@ class Report:
         }
 
     @property
-    def replayed_share(self):
+    def replayed_share(self) -> float:
         """Share of the calls that were replayed, a float from 0 to 1; 0 if no call was made."""
         return self._counts["calls_replayed"] / (self._counts["calls_total"] or 1)
 
-    def __str__(self):
+    def __str__(self) -> str:
         from reactor.draw.timings import size
 
         c = self._counts
@@ -97,7 +106,7 @@ class Report:
             lines.append(f"  and {len(self.divergences) - _SHOWN:,} more places; to_dict() has them all")
         return "\n".join(lines)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         counts = ", ".join(f"{name}={value}" for name, value in self._counts.items() if value)
         return f"<Report {counts}, {len(self.divergences)} divergences>"
 
@@ -135,33 +144,35 @@ class RecordedGraph:
     The argument `fold` of its methods: if more than `fold` actors are alike, they are drawn as one; None draws every actor.
     """
 
-    def __init__(self, recording, seconds=None, wall=None):
+    def __init__(
+        self, recording: Recording, seconds: dict[str, float] | None = None, wall: float | None = None
+    ) -> None:
         from reactor.draw.timings import Timings
         from reactor.recorded import graph_of
 
-        self.recording = recording
-        self.graph = graph_of(recording)
-        self.timings = Timings.from_recording(recording, seconds, wall)
+        self.recording: Recording = recording
+        self.graph: Graph = graph_of(recording)
+        self.timings: Timings = Timings.from_recording(recording, seconds, wall)
 
-    def text(self, **fold):
+    def text(self, **fold: int | None) -> str:
         """Plain text, level by level."""
         from reactor.draw.text import render
 
         return render(self.graph, self.timings, **fold)
 
-    def mermaid(self, **fold):
+    def mermaid(self, **fold: int | None) -> str:
         """Mermaid's flowchart language."""
         from reactor.draw.mermaid import render
 
         return render(self.graph, self.timings, **fold)
 
-    def dot(self, **fold):
+    def dot(self, **fold: int | None) -> str:
         """Graphviz's language."""
         from reactor.draw.dot import render
 
         return render(self.graph, self.timings, **fold)
 
-    def html(self, path=None, title="rayshim graph", **fold):
+    def html(self, path: str | os.PathLike[str] | None = None, title: str = "rayshim graph", **fold: int | None) -> str:
         """An HTML page (str) that needs no network, also written to `path` if given. Needs `pip install rayshim[graph]`."""
         from reactor.draw.html import render
 
@@ -170,18 +181,18 @@ class RecordedGraph:
             Path(path).write_text(page, encoding="utf-8")
         return page
 
-    def advice(self, cores=None):
+    def advice(self, cores: int | None = None) -> list[str]:
         """What bounds the program and what would make it faster, a list of sentences (str). Arguments: cores, of the machine; default: of this one."""
         from rayshim.plans.advice import advise
 
         return advise(self.recording, cores or os.cpu_count() or 1, "packed" if self.recording.workers else "isolated")
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the recording to `path` as JSON. `rayshim.packed(recording=path)` uses it to place the actors of a later run."""
         Path(path).write_text(json.dumps(self.recording.to_dict()), encoding="utf-8")
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<RecordedGraph of {len(self.graph.reactors)} reactors, {len(self.graph.reactions)} reactions>"

@@ -10,7 +10,7 @@ from rayshim.session.version import RAY_VERSION
 OURS, THEIRS = "rayshim", "ray"
 
 
-def install():
+def install() -> None:
     """Makes `import ray`, `import ray.util`, `from ray.util import ActorPool` and so on import rayshim from now on.
 
     This holds in this process and in those that it starts with `multiprocessing`, by spawn and forkserver, too. What it starts by
@@ -34,7 +34,7 @@ def install():
         _tell_workers()
 
 
-def is_installed():
+def is_installed() -> bool:
     """Whether `import ray` gives rayshim in this process."""
     return any(type(finder) is _Finder for finder in sys.meta_path)
 

@@ -7,7 +7,7 @@ task's id ends with the id of the actor that runs it (the nil actor for a plain 
 from __future__ import annotations
 
 from os import urandom
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayshim.errors.sites import calling
 
@@ -101,7 +101,7 @@ class BaseID:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._data.hex()})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._data,)
 
 

@@ -32,16 +32,16 @@ class ActorConfig:
 
     num_cpus: float
     num_gpus: float
-    resources: dict | None
-    init_args: tuple
-    init_kwargs: dict
+    resources: dict[str, float] | None
+    init_args: tuple[Any, ...]
+    init_kwargs: dict[str, Any]
 
 
 class ActorGroupMethod:
     """A method of all actors of a group: `group.method.remote(...)` gives the list of their refs."""
 
     def __init__(self, actor_group: ActorGroup, method_name: str) -> None:
-        self.actor_group = weakref.ref(actor_group)
+        self.actor_group: weakref.ref[ActorGroup] = weakref.ref(actor_group)
         self._method_name = method_name
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -50,7 +50,7 @@ class ActorGroupMethod:
             f"'object.{self._method_name}.remote()'. ({at(self._method_name)})"
         )
 
-    def remote(self, *args: Any, **kwargs: Any) -> list[ObjectRef]:
+    def remote(self, *args: Any, **kwargs: Any) -> list[ObjectRef[Any]]:
         group = self.actor_group()
         if group is None:
             raise RuntimeError(
@@ -93,7 +93,7 @@ class ActorGroup:
             )
         self.actors: list[ActorWrapper] = []
         self.num_actors = num_actors
-        self.actor_config = ActorConfig(
+        self.actor_config: ActorConfig = ActorConfig(
             num_cpus_per_actor, num_gpus_per_actor, resources_per_actor, init_args or (), init_kwargs or {}
         )
         self._remote_cls = api.remote(
@@ -101,7 +101,7 @@ class ActorGroup:
         )(actor_cls)
         self.start()
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if not self.__dict__.get("actors"):
             raise RuntimeError(
                 f"This ActorGroup has been shutdown. Please start it again. ({at(name)}: `start()` does that)"

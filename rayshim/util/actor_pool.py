@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rayshim import api
 from rayshim.errors.exceptions import ActorDiedError
@@ -10,6 +10,10 @@ from rayshim.errors.sites import at, calling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from rayshim.calls.handle import ActorHandle
+
+V = TypeVar("V")
 
 
 class ActorPool:
@@ -22,15 +26,15 @@ class ActorPool:
         squares = list(pool.map(lambda actor, v: actor.square.remote(v), range(4)))
     """
 
-    def __init__(self, actors: Iterable[Any]) -> None:
-        self._idle_actors = list(actors)
+    def __init__(self, actors: Iterable[ActorHandle[Any] | type[Any]]) -> None:
+        self._idle_actors: list[Any] = list(actors)
         self._busy = {}  # the work's ref, or tuple of refs -> (the work's number, its actor)
         self._results = {}  # the work's number -> what fn returned
         self._next_task_index = 0
         self._next_return_index = 0
         self._pending_submits = []
 
-    def submit(self, fn: Callable[..., Any], value: Any) -> None:
+    def submit(self, fn: Callable[[Any, V], Any], value: V) -> None:
         """Starts `fn(actor, value)` on a free actor, or queues it until an actor is free."""
         if not self._idle_actors:
             self._pending_submits.append((fn, value))
@@ -41,7 +45,7 @@ class ActorPool:
         self._results[self._next_task_index] = result
         self._next_task_index += 1
 
-    def map(self, fn: Callable[..., Any], values: Iterable[Any]) -> Iterator[Any]:
+    def map(self, fn: Callable[[Any, V], Any], values: Iterable[V]) -> Iterator[Any]:
         """Submits all `values` and returns an iterator over the results, in the same order.
 
         Drops results of earlier submissions that have not been taken.
@@ -53,7 +57,7 @@ class ActorPool:
                 pass
         return self._all_of(fn, values, self.get_next)
 
-    def map_unordered(self, fn: Callable[..., Any], values: Iterable[Any]) -> Iterator[Any]:
+    def map_unordered(self, fn: Callable[[Any, V], Any], values: Iterable[V]) -> Iterator[Any]:
         """Like `map`, with the results in the order in which they become ready."""
         while self.has_next():
             try:
@@ -147,11 +151,11 @@ class ActorPool:
         """Whether an actor is idle and no work is queued."""
         return bool(self._idle_actors) and not self._pending_submits
 
-    def pop_idle(self) -> Any:
+    def pop_idle(self) -> ActorHandle[Any] | None:
         """Removes an idle actor from the pool and returns it; None if no actor is idle."""
         return self._idle_actors.pop() if self.has_free() else None
 
-    def push(self, actor: Any) -> None:
+    def push(self, actor: ActorHandle[Any] | type[Any]) -> None:
         """Adds an actor. Raises ValueError if the pool already has it."""
         if actor in self._idle_actors or any(actor == busy for _, busy in self._busy.values()):
             raise ValueError(

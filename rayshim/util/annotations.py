@@ -7,7 +7,7 @@ import inspect
 import warnings
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 from rayshim.errors.sites import at, calling
 
@@ -27,6 +27,12 @@ class RayDeprecationWarning(DeprecationWarning):
     """The warning when a deprecated function or class is used."""
 
 
+@overload
+def PublicAPI(obj: F, /) -> F: ...
+@overload
+def PublicAPI(
+    *, stability: Literal["stable", "beta", "alpha"] = "stable", api_group: str = "Others"
+) -> Callable[[F], F]: ...
 def PublicAPI(*args: Any, **kwargs: Any) -> Any:
     """Marks a public interface: `@PublicAPI` or `@PublicAPI(stability="alpha")`; "stable" (default), "beta" or "alpha"."""
     if len(args) == 1 and not kwargs and callable(args[0]):
@@ -39,6 +45,10 @@ def PublicAPI(*args: Any, **kwargs: Any) -> Any:
     return _marker(AnnotationType.PUBLIC_API)
 
 
+@overload
+def DeveloperAPI(obj: F, /) -> F: ...
+@overload
+def DeveloperAPI() -> Callable[[F], F]: ...
 def DeveloperAPI(*args: Any, **kwargs: Any) -> Any:
     """Marks an interface for developers of libraries; it may change."""
     return (
@@ -48,6 +58,10 @@ def DeveloperAPI(*args: Any, **kwargs: Any) -> Any:
     )
 
 
+@overload
+def Deprecated(obj: F, /) -> F: ...
+@overload
+def Deprecated(*, message: str = ..., warning: bool = False) -> Callable[[F], F]: ...
 def Deprecated(*args: Any, **kwargs: Any) -> Any:
     """Marks a deprecated function or class: `@Deprecated` or `@Deprecated(message="use g", warning=True)`; with `warning=True` its use warns."""
     if len(args) == 1 and not kwargs and callable(args[0]):

@@ -13,7 +13,7 @@ _periodic = False
 _last = 0.0
 
 
-def log_once(key: Any) -> bool:
+def log_once(key: str) -> bool:
     """Whether this is the first call with this key (str) in this process."""
     global _last
     if _disabled:
@@ -40,7 +40,7 @@ def enable_periodic_logging() -> None:
     _periodic = True
 
 
-def reset_log_once(key: Any = None) -> None:
+def reset_log_once(key: str | None = None) -> None:
     """Forgets this key, or all of them."""
     if key is None:
         _seen.clear()
@@ -48,7 +48,7 @@ def reset_log_once(key: Any = None) -> None:
         _seen.discard(key)
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """RLlib's search for memory leaks uses two more names, which are Ray's own code."""
     if name not in ("Suspect", "_test_some_code_for_memory_leaks"):
         raise AttributeError(f"module 'ray.util.debug' has no attribute '{name}'")

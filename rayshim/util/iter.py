@@ -16,7 +16,9 @@ from rayshim.util.iter_metrics import MetricsContext, SharedMetrics
 from rayshim.util.iter_worker import ParallelIteratorWorker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from rayshim.calls.handle import ActorHandle
 
 __all__ = [
     "LocalIterator",
@@ -31,14 +33,14 @@ __all__ = [
 ]
 
 
-def from_items(items: list[Any], num_shards: int = 2, repeat: bool = False) -> Any:
+def from_items(items: list[Any], num_shards: int = 2, repeat: bool = False) -> ParallelIterator:
     """A ParallelIterator over `items`, distributed round-robin over `num_shards` actors. `repeat`: start again after the last item."""
     shards = [items[i::num_shards] for i in range(num_shards)]
     kind = type(items[0]).__name__ if items else "None"
     return from_iterators(shards, repeat, f"from_items[{kind}, {len(items)}, shards={num_shards}{_suffix(repeat)}]")
 
 
-def from_range(n: int, num_shards: int = 2, repeat: bool = False) -> Any:
+def from_range(n: int, num_shards: int = 2, repeat: bool = False) -> ParallelIterator:
     """A ParallelIterator over 0 to n - 1. Each actor has a range of successive numbers; the last one also has the rest."""
     size = n // num_shards
     ends = [i * size for i in range(num_shards)] + [n]
@@ -46,7 +48,9 @@ def from_range(n: int, num_shards: int = 2, repeat: bool = False) -> Any:
     return from_iterators(shards, repeat, f"from_range[{n}, shards={num_shards}{_suffix(repeat)}]")
 
 
-def from_iterators(generators: list[Any], repeat: bool = False, name: str | None = None) -> Any:
+def from_iterators(
+    generators: Sequence[Iterable[Any] | Callable[[], Iterable[Any]]], repeat: bool = False, name: str | None = None
+) -> ParallelIterator:
     """A ParallelIterator with an actor for each of `generators`. These are iterables, or functions that return one (a function can be pickled,
     a generator cannot)."""
     worker = api.remote(ParallelIteratorWorker)
@@ -54,7 +58,7 @@ def from_iterators(generators: list[Any], repeat: bool = False, name: str | None
     return from_actors(actors, name or f"from_iterators[shards={len(actors)}{_suffix(repeat)}]")
 
 
-def from_actors(actors: list[Any], name: str | None = None) -> Any:
+def from_actors(actors: Sequence[ActorHandle[Any] | type[Any]], name: str | None = None) -> ParallelIterator:
     """A ParallelIterator over actors whose classes derive from ParallelIteratorWorker."""
     return ParallelIterator([_ActorSet(actors, [])], name or f"from_actors[shards={len(actors)}]", [])
 
@@ -83,7 +87,7 @@ class ParallelIterator:
     To read the items, use `gather_sync`, `gather_async` or `batch_across_shards`, or `get_shard` for a single shard.
     """
 
-    def __init__(self, actor_sets: Any, name: str, parent_iterators: Any) -> None:
+    def __init__(self, actor_sets: list[_ActorSet], name: str, parent_iterators: list[ParallelIterator]) -> None:
         self.actor_sets = actor_sets  # several after a union
         self.name = name
         self.parent_iterators = parent_iterators  # after a repartition: kept, so that their actors stay
@@ -93,7 +97,7 @@ class ParallelIterator:
             f"You must use it.gather_sync() or it.gather_async() to iterate over the results of a ParallelIterator. ({self.name}, at {calling()})"
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ParallelIterator[{self.name}]"
 
     # ---- transformations in the actors; each returns a new ParallelIterator
@@ -103,13 +107,13 @@ class ParallelIterator:
             [s.with_transform(fn) for s in self.actor_sets], self.name + name, self.parent_iterators
         )
 
-    def transform(self, fn: Callable[..., Any]) -> Any:
+    def transform(self, fn: Callable[..., Any]) -> ParallelIterator:
         """See `LocalIterator.transform`."""
         return self._then(lambda items: items.transform(fn), ".transform()")
 
     def for_each(
         self, fn: Callable[..., Any], max_concurrency: int = 1, resources: dict[str, Any] | None = None
-    ) -> Any:
+    ) -> ParallelIterator:
         """See `LocalIterator.for_each`."""
         if max_concurrency < 0:
             raise AssertionError(
@@ -117,32 +121,32 @@ class ParallelIterator:
             )
         return self._then(lambda items: items.for_each(fn, max_concurrency, resources), ".for_each()")
 
-    def filter(self, fn: Callable[..., Any]) -> Any:
+    def filter(self, fn: Callable[..., Any]) -> ParallelIterator:
         """Only items for which `fn(item)` is true."""
         return self._then(lambda items: items.filter(fn), ".filter()")
 
-    def batch(self, n: int) -> Any:
+    def batch(self, n: int) -> ParallelIterator:
         """Lists of `n` successive items of a shard."""
         return self._then(lambda items: items.batch(n), f".batch({n})")
 
-    def flatten(self) -> Any:
+    def flatten(self) -> ParallelIterator:
         """The items of the items."""
         return self._then(lambda items: items.flatten(), ".flatten()")
 
-    def combine(self, fn: Callable[..., Any]) -> Any:
+    def combine(self, fn: Callable[..., Any]) -> ParallelIterator:
         """The items of the lists `fn(item)`."""
         made = self.for_each(fn).flatten()
         made.name = self.name + ".combine()"
         return made
 
-    def local_shuffle(self, shuffle_buffer_size: int, seed: int | None = None) -> Any:
+    def local_shuffle(self, shuffle_buffer_size: int, seed: int | None = None) -> ParallelIterator:
         """Each shard in random order, see `LocalIterator.shuffle`."""
         return self._then(
             lambda items: items.shuffle(shuffle_buffer_size, seed),
             f".local_shuffle(shuffle_buffer_size={shuffle_buffer_size}, seed={seed})",
         )
 
-    def repartition(self, num_partitions: int, batch_ms: int = 0) -> Any:
+    def repartition(self, num_partitions: int, batch_ms: int = 0) -> ParallelIterator:
         """The same items in `num_partitions` other actors: of each shard, the i-th goes to actor i modulo `num_partitions`."""
         actors = self._started()
 
@@ -160,13 +164,13 @@ class ParallelIterator:
 
     # ---- gathering; each returns a LocalIterator
 
-    def gather_sync(self) -> Any:
+    def gather_sync(self) -> LocalIterator:
         """The items in a fixed order: one of each shard in turn."""
         made = self.batch_across_shards().flatten()  # pyright: ignore[reportAttributeAccessIssue]
         made.name = f"{self}.gather_sync()"
         return made
 
-    def batch_across_shards(self) -> Iterator[Any]:
+    def batch_across_shards(self) -> LocalIterator:
         """Lists with the next item of each shard that still has one."""
 
         def stream(timeout=None):
@@ -188,7 +192,7 @@ class ParallelIterator:
 
         return LocalIterator(stream, SharedMetrics(), name=f"{self}.batch_across_shards()")
 
-    def gather_async(self, batch_ms: int = 0, num_async: int = 1) -> Any:
+    def gather_async(self, batch_ms: int = 0, num_async: int = 1) -> LocalIterator:
         """The items as they become ready. Each actor has `num_async` pending requests; a request returns the items that the actor makes within
         `batch_ms` milliseconds (0: one item)."""
         if num_async < 1:
@@ -218,7 +222,7 @@ class ParallelIterator:
             actor_set.init_actors()
         return [actor for actor_set in self.actor_sets for actor in actor_set.actors]
 
-    def take(self, n: int) -> Any:
+    def take(self, n: int) -> list[Any]:
         """A list of the first `n` items in the order of `gather_sync`."""
         return self.gather_sync().take(n)
 
@@ -228,7 +232,7 @@ class ParallelIterator:
 
     # ---- shards
 
-    def union(self, other: Any) -> Any:
+    def union(self, other: ParallelIterator) -> ParallelIterator:
         """A ParallelIterator over the shards of both."""
         if not isinstance(other, ParallelIterator):
             raise TypeError(
@@ -240,7 +244,7 @@ class ParallelIterator:
             [*self.parent_iterators, *other.parent_iterators],
         )
 
-    def select_shards(self, shards_to_keep: list[Any]) -> Any:
+    def select_shards(self, shards_to_keep: list[int]) -> ParallelIterator:
         """A ParallelIterator over the shards of these numbers."""
         if len(self.actor_sets) > 1:
             raise ValueError(
@@ -265,11 +269,11 @@ class ParallelIterator:
     def num_shards(self) -> int:
         return sum(len(actor_set.actors) for actor_set in self.actor_sets)
 
-    def shards(self) -> Any:
+    def shards(self) -> list[LocalIterator]:
         """A list with a LocalIterator for each shard."""
         return [self.get_shard(i) for i in range(self.num_shards())]
 
-    def get_shard(self, shard_index: int, batch_ms: int = 0, num_async: int = 1) -> Iterator[Any]:
+    def get_shard(self, shard_index: int, batch_ms: int = 0, num_async: int = 1) -> LocalIterator:
         """A picklable LocalIterator over one shard; the other arguments as in `gather_async`."""
         if num_async < 1:
             raise ValueError(f"num async must be positive ({at('ParallelIterator.get_shard')}: num_async={num_async})")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import collections
 import random
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from rayshim import api
 from rayshim.errors.sites import at
 from rayshim.util.iter_metrics import SharedMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from rayshim.util.iter_metrics import MetricsContext
 
 _GREEDY = 100  # most items that a union takes at once from a parent with weight "*"
 
@@ -35,25 +37,25 @@ class LocalIterator:
 
     # A function given to `for_each` may have a method of this name; it is called before each item is fetched.
     ON_FETCH_START_HOOK_NAME = "_on_fetch_start"
-    thread_local = threading.local()
+    thread_local: ClassVar[threading.local] = threading.local()
 
     def __init__(
         self,
-        base_iterator: Any,
-        shared_metrics: Any,
-        local_transforms: Any = None,
+        base_iterator: Callable[[float | None], Iterable[Any]],
+        shared_metrics: SharedMetrics,
+        local_transforms: list[Callable[[Iterator[Any]], Iterator[Any]]] | None = None,
         timeout: float | None = None,
         name: str | None = None,
     ) -> None:
         self.base_iterator = base_iterator
         self.shared_metrics = shared_metrics
-        self.local_transforms = local_transforms or []
+        self.local_transforms: list[Callable[[Iterator[Any]], Iterator[Any]]] = local_transforms or []
         self.timeout = timeout
-        self.name = name or "unknown"
-        self.built_iterator = None
+        self.name: str = name or "unknown"
+        self.built_iterator: Iterator[Any] | None = None
 
     @staticmethod
-    def get_metrics() -> Any:
+    def get_metrics() -> MetricsContext:
         """The MetricsContext of the running chain. ValueError outside of an iterator's function."""
         metrics = getattr(LocalIterator.thread_local, "metrics", None)
         if metrics is None:
@@ -73,7 +75,7 @@ class LocalIterator:
     def __next__(self) -> Any:
         return next(iter(self))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"LocalIterator[{self.name}]"
 
     def _then(self, transform, name):
@@ -88,13 +90,13 @@ class LocalIterator:
 
     # ---- transformations; each returns a new LocalIterator
 
-    def transform(self, fn: Callable[..., Any]) -> Any:
+    def transform(self, fn: Callable[..., Any]) -> LocalIterator:
         """Passes the whole stream through the generator function `fn(iterator)`."""
         return self._then(lambda stream: iter(fn(stream)), ".transform()")
 
     def for_each(
         self, fn: Callable[..., Any], max_concurrency: int = 1, resources: dict[str, Any] | None = None
-    ) -> Any:
+    ) -> LocalIterator:
         """`fn(item)` for each item. If it returns _NextValueNotReady, it is called again with the same item.
 
         With a `max_concurrency` other than 1, the calls are tasks with the options `resources`. At most `max_concurrency` of them run at the
@@ -138,11 +140,11 @@ class LocalIterator:
 
         return stream
 
-    def filter(self, fn: Callable[..., Any]) -> Any:
+    def filter(self, fn: Callable[..., Any]) -> LocalIterator:
         """Only items for which `fn(item)` is true."""
         return self._then(lambda items: (item for item in items if _late(item) or self._call(fn, item)), ".filter()")
 
-    def batch(self, n: int) -> Iterator[Any]:
+    def batch(self, n: int) -> LocalIterator:
         """Lists of `n` successive items; the last may be shorter."""
 
         def stream(items):
@@ -160,7 +162,7 @@ class LocalIterator:
 
         return self._then(stream, f".batch({n})")
 
-    def flatten(self) -> Iterator[Any]:
+    def flatten(self) -> LocalIterator:
         """The items of the items."""
 
         def stream(items):
@@ -172,7 +174,7 @@ class LocalIterator:
 
         return self._then(stream, ".flatten()")
 
-    def shuffle(self, shuffle_buffer_size: int, seed: int | None = None) -> Iterator[Any]:
+    def shuffle(self, shuffle_buffer_size: int, seed: int | None = None) -> LocalIterator:
         """The items in random order: each is drawn from a buffer of `shuffle_buffer_size`."""
         draw = random.Random(seed)
 
@@ -190,13 +192,13 @@ class LocalIterator:
 
         return self._then(stream, f".shuffle(shuffle_buffer_size={shuffle_buffer_size}, seed={seed})")
 
-    def combine(self, fn: Callable[..., Any]) -> Any:
+    def combine(self, fn: Callable[..., Any]) -> LocalIterator:
         """The items of the lists `fn(item)`."""
         made = self.for_each(fn).flatten()
         made.name = self.name + ".combine()"
         return made
 
-    def zip_with_source_actor(self) -> Any:
+    def zip_with_source_actor(self) -> LocalIterator:
         """(actor, item) for each item, directly after `gather_async`. Iterating raises ValueError if the actor is not known."""
 
         def pair(item):
@@ -242,7 +244,12 @@ class LocalIterator:
             for i, mine in enumerate(waiting)
         ]
 
-    def union(self, *others: Any, deterministic: bool = False, round_robin_weights: Any = None) -> Iterator[Any]:
+    def union(
+        self,
+        *others: LocalIterator,
+        deterministic: bool = False,
+        round_robin_weights: Sequence[float | Literal["*"]] | None = None,
+    ) -> LocalIterator:
         """The items of this iterator and of the others.
 
         By default, items come when they are ready. `deterministic=True`: one item of each iterator in turn. `round_robin_weights`: from each
@@ -291,7 +298,7 @@ class LocalIterator:
 
     # ---- results
 
-    def take(self, n: int) -> Any:
+    def take(self, n: int) -> list[Any]:
         """A list of the first `n` items, or of all if there are fewer."""
         taken = []
         for item in self:

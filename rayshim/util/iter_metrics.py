@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rayshim.util.timer import _Timer
+
+if TYPE_CHECKING:
+    from rayshim.calls.handle import ActorHandle
 
 
 class MetricsContext:
@@ -19,34 +22,34 @@ class MetricsContext:
     """
 
     def __init__(self) -> None:
-        self.counters = defaultdict(int)
-        self.timers = defaultdict(_Timer)
-        self.info = {}
-        self.current_actor = None
+        self.counters: defaultdict[str, int] = defaultdict(int)
+        self.timers: defaultdict[str, _Timer] = defaultdict(_Timer)
+        self.info: dict[str, Any] = {}
+        self.current_actor: ActorHandle[Any] | None = None
 
-    def save(self) -> Any:
+    def save(self) -> dict[str, Any]:
         """The counters and the info as a picklable dict; without timers."""
         return {"counters": dict(self.counters), "info": dict(self.info), "timers": None}
 
-    def restore(self, values: list[Any]) -> None:
+    def restore(self, values: dict[str, Any]) -> None:
         """Sets the counters and the info from the result of `save`."""
         self.counters.clear()
-        self.counters.update(values["counters"])  # pyright: ignore[reportArgumentType, reportCallIssue]
+        self.counters.update(values["counters"])
         self.timers.clear()
-        self.info = values["info"]  # pyright: ignore[reportArgumentType, reportCallIssue]
+        self.info = values["info"]
 
 
 class SharedMetrics:
     """A reference to a MetricsContext that can be changed, so that all parents of a union use the same one."""
 
-    def __init__(self, metrics: Any = None, parents: Any = None) -> None:
-        self.parents = parents or []
+    def __init__(self, metrics: MetricsContext | None = None, parents: list[SharedMetrics] | None = None) -> None:
+        self.parents: list[SharedMetrics] = parents or []
         self.set(metrics or MetricsContext())
 
-    def set(self, metrics: Any) -> None:
-        self.metrics = metrics
+    def set(self, metrics: MetricsContext) -> None:
+        self.metrics: MetricsContext = metrics
         for parent in self.parents:
             parent.set(metrics)
 
-    def get(self) -> Any:
+    def get(self) -> MetricsContext:
         return self.metrics

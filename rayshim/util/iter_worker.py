@@ -10,7 +10,7 @@ from rayshim.util.iter_local import LocalIterator
 from rayshim.util.iter_metrics import SharedMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 
 class ParallelIteratorWorker:
@@ -21,7 +21,7 @@ class ParallelIteratorWorker:
         repeat: start again after the last item, for ever.
     """
 
-    def __init__(self, item_generator: Iterable[Any], repeat: bool) -> None:
+    def __init__(self, item_generator: Iterable[Any] | Callable[[], Iterable[Any]], repeat: bool) -> None:
         def items():
             return item_generator() if callable(item_generator) else item_generator
 
@@ -35,11 +35,11 @@ class ParallelIteratorWorker:
                     )
                 yield from stream
 
-        self.item_generator = cycle() if repeat else items()
-        self.local_it = None
-        self.next_ith_buffer = None
+        self.item_generator: Iterable[Any] = cycle() if repeat else items()
+        self.local_it: Iterator[Any] | None = None
+        self.next_ith_buffer: collections.defaultdict[int, collections.deque[Any]] | None = None
 
-    def par_iter_init(self, transforms: Any) -> None:
+    def par_iter_init(self, transforms: Iterable[Callable[[LocalIterator], LocalIterator]]) -> None:
         """Starts the iteration. `transforms`: functions from LocalIterator to LocalIterator."""
         made = LocalIterator(lambda timeout: self.item_generator, SharedMetrics())
         for transform in transforms:
@@ -52,7 +52,7 @@ class ParallelIteratorWorker:
             raise AssertionError("must call par_iter_init() (before the first item is asked for)")
         return next(self.local_it)
 
-    def par_iter_next_batch(self, batch_ms: int) -> Any:
+    def par_iter_next_batch(self, batch_ms: int) -> list[Any]:
         """A list of the items of the next `batch_ms` milliseconds, at least one; StopIteration if there is none."""
         return _collect(self.par_iter_next, batch_ms)
 
@@ -70,7 +70,7 @@ class ParallelIteratorWorker:
             raise StopIteration
         return mine.popleft()
 
-    def par_iter_slice_batch(self, step: int, start: int, batch_ms: int) -> Any:
+    def par_iter_slice_batch(self, step: int, start: int, batch_ms: int) -> list[Any]:
         """Like `par_iter_next_batch`, for the items of `par_iter_slice`."""
         return _collect(lambda: self.par_iter_slice(step, start), batch_ms)
 

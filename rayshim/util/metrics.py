@@ -9,10 +9,13 @@ import bisect
 import re
 import threading
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rayshim.errors.sites import at, calling
 from rayshim.session import session
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Counter", "Gauge", "Histogram", "prometheus_text"]
 
@@ -32,7 +35,7 @@ class Metric:
     If Prometheus does not allow the name, a warning is logged and no values are recorded.
     """
 
-    def __init__(self, name, description="", tag_keys=None):
+    def __init__(self, name: str, description: str = "", tag_keys: tuple[str, ...] | None = None) -> None:
         if not name:
             raise ValueError(f"Empty name is not allowed. Please provide a metric name. ({at(type(self).__name__)})")
         self._discard_metric = not _NAME.fullmatch(name)
@@ -51,9 +54,9 @@ class Metric:
             if not isinstance(key, str):
                 raise TypeError(f"Tag keys must be str, got {type(key)}. (metric {name} at {calling()}: {key!r})")
         self._name, self._description, self._tag_keys = name, description, tag_keys or ()
-        self._default_tags = {}
+        self._default_tags: dict[str, str] = {}
 
-    def set_default_tags(self, default_tags):
+    def set_default_tags(self, default_tags: dict[str, str]) -> Self:
         """Sets the tags for values that are recorded without these tags; returns the metric."""
         for key, value in default_tags.items():
             if key not in self._tag_keys:
@@ -68,7 +71,7 @@ class Metric:
         return self
 
     @property
-    def info(self):
+    def info(self) -> dict[str, Any]:
         """Its name, description, tag_keys and default_tags as a dict."""
         return {
             "name": self._name,
@@ -107,7 +110,7 @@ class Metric:
             _changed.add(key)
         _ensure_reporter()
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._name, self._description, self._tag_keys)
 
 
@@ -126,7 +129,7 @@ class Counter(Metric):
 class Gauge(Metric):
     """A number that is set."""
 
-    def set(self, value: Any, tags: dict[str, str] | None = None) -> None:
+    def set(self, value: float | None, tags: dict[str, str] | None = None) -> None:
         """Sets the value; None is ignored."""
         if value is not None:
             self._record(value, tags, lambda old: value)
@@ -135,7 +138,13 @@ class Gauge(Metric):
 class Histogram(Metric):
     """Counts values by intervals. `boundaries` are the ends of the intervals, ascending positive numbers."""
 
-    def __init__(self, name: str, description: str = "", boundaries: Any = None, tag_keys: Any = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        description: str = "",
+        boundaries: list[float] | None = None,
+        tag_keys: tuple[str, ...] | None = None,
+    ) -> None:
         super().__init__(name, description, tag_keys)
         if not boundaries:
             raise ValueError(
@@ -149,7 +158,7 @@ class Histogram(Metric):
                 )
         self.boundaries = boundaries
 
-    def observe(self, value: Any, tags: dict[str, str] | None = None) -> Any:
+    def observe(self, value: float, tags: dict[str, str] | None = None) -> None:
         """Counts `value`."""
 
         def update(old):
@@ -160,10 +169,10 @@ class Histogram(Metric):
         self._record(value, tags, update, self.boundaries)
 
     @property
-    def info(self) -> Any:
+    def info(self) -> dict[str, Any]:
         return {**super().info, "boundaries": self.boundaries}
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._name, self._description, self.boundaries, self._tag_keys)
 
 
@@ -186,7 +195,7 @@ def _report_for_ever():
         report()
 
 
-def report():
+def report() -> None:
     """Sends the changed metrics of this process to the supervisor."""
     import os
 
@@ -207,7 +216,7 @@ def _copy(series):
     return {**series, "values": dict(series["values"])}
 
 
-def prometheus_text() -> Any:
+def prometheus_text() -> str:
     """The metrics of all processes, up to the last second, in Prometheus's text format (str).
 
     Counters and histograms are summed over the processes; a gauge has one line per process, with its `pid` as a tag.

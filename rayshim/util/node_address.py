@@ -1,3 +1,5 @@
 """The network address of this machine."""
 
-from rayshim.errors.address import get_node_instance_id, get_node_ip_address  # noqa: F401
+from rayshim.errors.address import get_node_instance_id, get_node_ip_address
+
+__all__ = ["get_node_instance_id", "get_node_ip_address"]

@@ -1,6 +1,6 @@
 """`ray.util.placement_group`."""
 
-from rayshim.placement.groups import (  # noqa: F401
+from rayshim.placement.groups import (
     VALID_PLACEMENT_GROUP_STRATEGIES,
     PlacementGroup,
     check_placement_group_index,
@@ -11,6 +11,18 @@ from rayshim.placement.groups import (  # noqa: F401
     remove_placement_group,
     validate_placement_group,
 )
+
+__all__ = [
+    "VALID_PLACEMENT_GROUP_STRATEGIES",
+    "PlacementGroup",
+    "check_placement_group_index",
+    "get_current_placement_group",
+    "get_placement_group",
+    "placement_group",
+    "placement_group_table",
+    "remove_placement_group",
+    "validate_placement_group",
+]
 
 
 def _valid_resource_shape(resources, bundle_specs):

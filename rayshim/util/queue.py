@@ -34,7 +34,7 @@ class Queue:
     def __init__(self, maxsize: int = 0, actor_options: dict[str, Any] | None = None) -> None:
         kind = _QueueActor if session.ensure().placement.others_run else _SerialQueueActor
         self.maxsize = maxsize
-        self.actor = api.remote(kind).options(**(actor_options or {})).remote(maxsize)
+        self.actor: Any = api.remote(kind).options(**(actor_options or {})).remote(maxsize)
 
     def __len__(self) -> int:
         return self.size()
@@ -109,7 +109,7 @@ class Queue:
         """Ends the queue's actor: with `force=True` at once, otherwise after its pending calls, but at the latest after `grace_period_s` seconds."""
         if self.actor is None:
             return
-        if force or not api.wait([self.actor.__ray_terminate__.remote()], timeout=grace_period_s)[0]:  # pyright: ignore[reportAttributeAccessIssue]
+        if force or not api.wait([self.actor.__ray_terminate__.remote()], timeout=grace_period_s)[0]:
             api.kill(self.actor, no_restart=True)
         self.actor = None
 

@@ -1,6 +1,6 @@
 """`ray.util.scheduling_strategies`."""
 
-from rayshim.placement.strategies import (  # noqa: F401
+from rayshim.placement.strategies import (
     DoesNotExist,
     Exists,
     In,
@@ -9,6 +9,18 @@ from rayshim.placement.strategies import (  # noqa: F401
     NotIn,
     PlacementGroupSchedulingStrategy,
 )
+
+__all__ = [
+    "DoesNotExist",
+    "Exists",
+    "In",
+    "LabelMatchExpressionsT",
+    "NodeAffinitySchedulingStrategy",
+    "NodeLabelSchedulingStrategy",
+    "NotIn",
+    "PlacementGroupSchedulingStrategy",
+    "SchedulingStrategyT",
+]
 
 SchedulingStrategyT = (
     str | PlacementGroupSchedulingStrategy | NodeAffinitySchedulingStrategy | NodeLabelSchedulingStrategy | None

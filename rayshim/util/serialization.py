@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+T = TypeVar("T")
+U = TypeVar("U")
 
-def register_serializer(cls, *, serializer: Callable[..., Any], deserializer: Callable[..., Any]) -> None:
+
+def register_serializer(cls: type[T], *, serializer: Callable[[T], U], deserializer: Callable[[U], T]) -> None:
     """Makes instances of `cls` be sent as `serializer(instance)`; the receiver applies `deserializer` to that.
 
     `deserializer` must itself be picklable.
@@ -18,7 +21,7 @@ def register_serializer(cls, *, serializer: Callable[..., Any], deserializer: Ca
     serializers.register_serializer(cls, serializer, deserializer)
 
 
-def deregister_serializer(cls) -> None:
+def deregister_serializer(cls: type) -> None:
     """Removes the serializer of `cls`; does nothing if there is none."""
     from rayshim.api import serializers
 

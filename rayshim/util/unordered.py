@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from rayshim import api
 from rayshim.errors.sites import at, calling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rayshim.calls.function import RemoteFunction
+    from rayshim.calls.handle import ActorMethod
+    from rayshim.calls.refs import ObjectRef
+
+T = TypeVar("T")
 
 
+@overload
 def as_completed(
-    refs: list[Any], *, chunk_size: int = 10, yield_obj_refs: bool = False, **kwargs: Any
+    refs: Sequence[ObjectRef[T]], *, chunk_size: int = 10, yield_obj_refs: Literal[False] = False, **kwargs: Any
+) -> Iterator[T]: ...
+@overload
+def as_completed(
+    refs: Sequence[ObjectRef[T]], *, chunk_size: int = 10, yield_obj_refs: Literal[True], **kwargs: Any
+) -> Iterator[ObjectRef[T]]: ...
+@overload
+def as_completed(
+    refs: Sequence[ObjectRef[T]], *, chunk_size: int = 10, yield_obj_refs: bool, **kwargs: Any
+) -> Iterator[T | ObjectRef[T]]: ...
+def as_completed(
+    refs: Sequence[ObjectRef[Any]], *, chunk_size: int = 10, yield_obj_refs: bool = False, **kwargs: Any
 ) -> Iterator[Any]:
     """Yields the results of `refs` (or the refs themselves) in chunks, whenever `chunk_size` of the remaining ones are ready.
 
@@ -24,8 +42,38 @@ def as_completed(
         yield from done
 
 
+@overload
 def map_unordered(
-    fn: Callable[..., Any],
+    fn: RemoteFunction[..., T],
+    items: Iterable[Any],
+    *,
+    backpressure_size: int | None = 100,
+    chunk_size: int = 10,
+    yield_obj_refs: Literal[False] = False,
+    **kwargs: Any,
+) -> Iterator[T]: ...
+@overload
+def map_unordered(
+    fn: RemoteFunction[..., T],
+    items: Iterable[Any],
+    *,
+    backpressure_size: int | None = 100,
+    chunk_size: int = 10,
+    yield_obj_refs: Literal[True],
+    **kwargs: Any,
+) -> Iterator[ObjectRef[T]]: ...
+@overload
+def map_unordered(
+    fn: RemoteFunction[..., T] | ActorMethod,
+    items: Iterable[Any],
+    *,
+    backpressure_size: int | None = 100,
+    chunk_size: int = 10,
+    yield_obj_refs: bool = False,
+    **kwargs: Any,
+) -> Iterator[Any]: ...
+def map_unordered(
+    fn: RemoteFunction[..., Any] | ActorMethod,
     items: Iterable[Any],
     *,
     backpressure_size: int | None = 100,

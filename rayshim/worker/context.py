@@ -21,7 +21,11 @@ from rayshim.session.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID
 ACCELERATORS = ("GPU", "TPU", "neuron_cores", "HPU", "NPU", "RBLN", "FURIOSA", "MBLT", "TTNPU")
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import SimpleNamespace
+
     from rayshim.calls.handle import ActorHandle
+    from rayshim.calls.refs import ObjectRef
     from rayshim.session.ids import JobID
 
 
@@ -288,36 +292,36 @@ class _Client:
     """`global_worker.gcs_client`."""
 
     @property
-    def address(self):
+    def address(self) -> str:
         return RuntimeContext().gcs_address
 
 
 class _CoreWorker:
     """`global_worker.core_worker`."""
 
-    def current_actor_is_asyncio(self):
+    def current_actor_is_asyncio(self) -> bool:
         """Whether the caller is an async actor."""
         concurrency = sys.modules.get("rayshim.worker.concurrency")
         return bool(concurrency and concurrency.has_loop())
 
-    def get_actor_id(self):
+    def get_actor_id(self) -> ActorID:
         """The ActorID, the nil one outside of actors."""
         return ActorID.from_hex(RuntimeContext().get_actor_id() or "")
 
-    def get_worker_id(self):
+    def get_worker_id(self) -> WorkerID:
         """The WorkerID."""
         return WorkerID.from_hex(RuntimeContext().get_worker_id())
 
-    def add_object_out_of_scope_callback(self, ref, callback):
+    def add_object_out_of_scope_callback(self, ref: ObjectRef[Any], callback: Callable[[bytes], object]) -> bool:
         """See rayshim.worker.out_of_scope.watch."""
         from rayshim.worker.out_of_scope import watch
 
         return watch(ref, callback)
 
-    def get_disable_job_level_lineage_reconstruction(self):
+    def get_disable_job_level_lineage_reconstruction(self) -> bool:
         return False
 
-    def get_local_memory_store_bytes_used(self):
+    def get_local_memory_store_bytes_used(self) -> int:
         """Bytes of objects that lie in this process alone: none do, all are in the shared store."""
         return 0
 
@@ -340,7 +344,7 @@ class _Serialization:
         cloudpickle.CloudPickler.dispatch_table.pop(cls, None)  # pyright: ignore[reportAttributeAccessIssue]
         codec.reducers.pop(cls, None)
 
-    def serialize(self, value):
+    def serialize(self, value: Any) -> SimpleNamespace:
         """An object with `total_bytes`, the size of the value in the store."""
         from types import SimpleNamespace
 
@@ -352,43 +356,44 @@ class _Serialization:
 class _Node:
     """`global_worker.node`: the session as Ray's files would have it."""
 
-    max_bytes = backup_count = 0  # of log files: none is rotated
-    head = True
+    max_bytes: int = 0  # of log files: none is rotated
+    backup_count: int = 0
+    head: bool = True
 
-    def is_head(self):
+    def is_head(self) -> bool:
         return self.head
 
     @property
-    def unique_id(self):
+    def unique_id(self) -> str:
         return self.node_id
 
     @property
-    def node_id(self):
+    def node_id(self) -> str:
         return RuntimeContext().get_node_id()
 
     @property
-    def gcs_address(self):
+    def gcs_address(self) -> str:
         return RuntimeContext().gcs_address
 
     address = gcs_address
 
     @property
-    def session_name(self):
+    def session_name(self) -> str:
         return RuntimeContext().get_session_name()
 
     @property
-    def node_ip_address(self):
+    def node_ip_address(self) -> str:
         return get_node_ip_address()
 
     @property
-    def cluster_id(self):
+    def cluster_id(self) -> str:
         return session.current.settings["node"]
 
-    def get_session_dir_path(self):
+    def get_session_dir_path(self) -> str:
         """A folder for files of the session; it is made when first asked for, and removed at the end of the session."""
         return folder.path()
 
-    def get_logs_dir_path(self):
+    def get_logs_dir_path(self) -> str:
         """The one for logs in it."""
         return os.path.join(folder.path(), "logs")
 
@@ -396,16 +401,18 @@ class _Node:
 class Worker:
     """The role of this process in the session."""
 
-    core_worker, gcs_client, node = _CoreWorker(), _Client(), _Node()
+    core_worker: _CoreWorker = _CoreWorker()
+    gcs_client: _Client = _Client()
+    node: _Node = _Node()
 
     @property
-    def connected(self):
+    def connected(self) -> bool:
         return session.current is not None
 
-    def get_serialization_context(self):
+    def get_serialization_context(self) -> _Serialization:
         return _Serialization()
 
-    def check_connected(self):
+    def check_connected(self) -> None:
         """RaySystemError without a session."""
         if session.current is None:
             from rayshim.errors.exceptions import RaySystemError
@@ -413,42 +420,42 @@ class Worker:
             raise RaySystemError("Ray has not been started yet. You can start Ray with 'ray.init()'.")
 
     @property
-    def mode(self):
+    def mode(self) -> int | None:
         """SCRIPT_MODE in the driver, WORKER_MODE in a worker, None without a session."""
         s = session.current
         return None if s is None else SCRIPT_MODE if s.driver is not None else WORKER_MODE
 
     @property
-    def current_job_id(self):
+    def current_job_id(self) -> JobID:
         return RuntimeContext().job_id
 
     @property
-    def current_node_id(self):
+    def current_node_id(self) -> NodeID:
         return RuntimeContext().node_id
 
     @property
-    def current_task_id(self):
+    def current_task_id(self) -> TaskID:
         """The running task's TaskID; in the driver the one that stands for its own code."""
         return TaskID.from_hex(RuntimeContext().get_task_id() or RuntimeContext().get_job_id().rjust(48, "f"))
 
     @property
-    def actor_id(self):
+    def actor_id(self) -> ActorID:
         return self.core_worker.get_actor_id()
 
     @property
-    def worker_id(self):
+    def worker_id(self) -> bytes:
         return self.core_worker.get_worker_id().binary()
 
     @property
-    def node_ip_address(self):
+    def node_ip_address(self) -> str:
         return self.node.node_ip_address
 
     @property
-    def namespace(self):
+    def namespace(self) -> str:
         return RuntimeContext().namespace
 
     @property
-    def runtime_env(self):
+    def runtime_env(self) -> str:
         return RuntimeContext().get_runtime_env_string()
 
 

@@ -1,9 +1,16 @@
 """A reactor graph in DOT, Graphviz's language: a cluster per reactor, a rank per level."""
 
+from __future__ import annotations
+
 from html import escape
 
 from reactor.draw.picture import FOLD, picture
 from reactor.draw.text import delay_text
+
+TYPE_CHECKING = False  # like that of typing, without the import
+if TYPE_CHECKING:
+    from reactor.draw.timings import Timings
+    from reactor.model.graph import Graph
 
 _MOST_DETAILS = 8  # lines of an arrow's tooltip
 FONT = "Helvetica,Arial,sans-serif"
@@ -12,7 +19,7 @@ _KINDS = {"caller": "#f3f1ec", "actor": "#f2f6fa", "tasks": "#f1f7f2"}
 SHARES = ((0.5, "#f4b183"), (0.25, "#f8cfad"), (0.1, "#fbe3cf"), (0.02, "#fdf3ea"), (0.0, "#ffffff"))
 
 
-def render(graph, timings=None, fold=FOLD):
+def render(graph: Graph, timings: Timings | None = None, fold: int | None = FOLD) -> str:
     """DOT text for `dot`; a node's colour is its share of the time in `timings`, a Timings; dashed arrows are delayed."""
     drawn = picture(graph, timings, fold)
     lines = [

@@ -1,5 +1,7 @@
 """A reactor graph as one HTML page that needs no network. Graphviz makes the layout; the browser can pan and zoom."""
 
+from __future__ import annotations
+
 import re
 from html import escape
 from pathlib import Path
@@ -7,10 +9,15 @@ from pathlib import Path
 from reactor.draw import dot
 from reactor.draw.picture import FOLD
 
+TYPE_CHECKING = False  # like that of typing, without the import
+if TYPE_CHECKING:
+    from reactor.draw.timings import Timings
+    from reactor.model.graph import Graph
+
 _PAGE = Path(__file__).with_name("page.html")
 
 
-def render(graph, timings=None, fold=FOLD, title="reactor graph"):
+def render(graph: Graph, timings: Timings | None = None, fold: int | None = FOLD, title: str = "reactor graph") -> str:
     """The page's text; `timings` a Timings. Raises ImportError where pygraphviz is not installed."""
     shares = "".join(
         f'<i style="background:{colour}" title="from {least:.0%}"></i>' for least, colour in reversed(dot.SHARES)

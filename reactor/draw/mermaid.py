@@ -1,10 +1,17 @@
 """A reactor graph in Mermaid's flowchart language, which GitHub and many editors can draw."""
 
+from __future__ import annotations
+
 from reactor.draw.picture import FOLD, picture
 from reactor.draw.text import delay_text
 
+TYPE_CHECKING = False  # like that of typing, without the import
+if TYPE_CHECKING:
+    from reactor.draw.timings import Timings
+    from reactor.model.graph import Graph
 
-def render(graph, timings=None, fold=FOLD):
+
+def render(graph: Graph, timings: Timings | None = None, fold: int | None = FOLD) -> str:
     """Mermaid text: a subgraph per reactor, dotted arrows for delayed connections; `timings` a Timings."""
     drawn = picture(graph, timings, fold)
     lines = ["flowchart LR"]

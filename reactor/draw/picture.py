@@ -1,9 +1,15 @@
 """The common content of all drawings: reactions as nodes in groups, and arrows between them; similar reactors are drawn as one."""
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from reactor.draw.timings import Timings, size
+
+TYPE_CHECKING = False  # like that of typing, without the import
+if TYPE_CHECKING:
+    from reactor.model.graph import Graph
 
 FOLD = 4  # more alike reactors than this are drawn as one
 _MOST_LABELS = 3  # lines of an arrow's label
@@ -35,7 +41,7 @@ class Group:
     place: str = ""  # "worker 0", where it shares a process
 
     @property
-    def title(self):
+    def title(self) -> str:
         return f"{self.name} · {self.place}" if self.place else self.name
 
 
@@ -50,7 +56,7 @@ class Arrow:
     details: tuple[str, ...]  # "Env#0.step.result -> driver.get 0.result  (train.py:21)"
 
     @property
-    def short(self):
+    def short(self) -> tuple[str, ...]:
         """The labels, at most three lines."""
         more = len(self.labels) - _MOST_LABELS
         return self.labels if more <= 0 else (*self.labels[: _MOST_LABELS - 1], f"and {more + 1} more")
@@ -72,7 +78,7 @@ class Picture:
         return [by_level[level] for level in sorted(by_level)]
 
 
-def picture(graph, timings=None, fold=FOLD):
+def picture(graph: Graph, timings: Timings | None = None, fold: int | None = FOLD) -> Picture:
     """The Picture of `graph`.
 
     Arguments:

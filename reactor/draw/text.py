@@ -1,11 +1,18 @@
 """A reactor graph as plain text: level by level, each reaction with the values that it sends."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 
 from reactor.draw.picture import FOLD, picture
 
+TYPE_CHECKING = False  # like that of typing, without the import
+if TYPE_CHECKING:
+    from reactor.draw.timings import Timings
+    from reactor.model.graph import Graph
 
-def render(graph, timings=None, fold=FOLD):
+
+def render(graph: Graph, timings: Timings | None = None, fold: int | None = FOLD) -> str:
     """Text with a line per reaction and, below it, a line per arrow that leaves it; `timings` a Timings."""
     drawn = picture(graph, timings, fold)
     leaving = defaultdict(list)

@@ -1,5 +1,12 @@
 """How a program fails."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reactor.model.elements import Reaction
+
 
 class ReactionError(RuntimeError):
     """A reaction raised; `__cause__` is what it raised.
@@ -9,7 +16,13 @@ class ReactionError(RuntimeError):
         elapsed, microstep: the tag, as nanoseconds since the start.
     """
 
-    def __init__(self, reaction, elapsed, microstep, error):
+    reactor: str
+    reaction: str
+    site: str
+    elapsed: int
+    microstep: int
+
+    def __init__(self, reaction: Reaction, elapsed: int, microstep: int, error: BaseException) -> None:
         self.reactor, self.reaction, self.site = reaction.instance.path, reaction.name, reaction.site
         self.elapsed, self.microstep = elapsed, microstep
         super().__init__(
@@ -20,7 +33,7 @@ class ReactionError(RuntimeError):
 class WorkerError(RuntimeError):
     """A worker process ended while it ran reactions; the message names the first of them and the tag."""
 
-    def __init__(self, worker, reaction, elapsed, microstep, facts):
+    def __init__(self, worker: int, reaction: Reaction, elapsed: int, microstep: int, facts: str) -> None:
         self.worker, self.reaction, self.facts = worker, reaction.path, facts
         super().__init__(
             f"Worker {worker} ended while it ran {reaction.path} ({reaction.site}) at tag ({elapsed} ns, {microstep}): {facts}"

@@ -1,9 +1,18 @@
 """A trace: each reaction that ran, with its tag and what was present, for people, for comparison, and for Perfetto."""
 
+from __future__ import annotations
+
 import json
 import re
+from typing import TYPE_CHECKING, Any
 
 from reactor.model.elements import Action, Port
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+
+    from reactor.model.elements import Reaction
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
@@ -17,14 +26,15 @@ class Trace:
         spans: (reaction, physical start, physical end) in nanoseconds, of the same entries.
     """
 
-    def __init__(self):
-        self.entries, self.spans = [], []
-        self._loop = None
+    def __init__(self) -> None:
+        self.entries: list[tuple[int, int, str, dict[str, str]]] = []
+        self.spans: list[tuple[str, int, int]] = []
+        self._loop: Any = None
 
-    def begin(self, loop):
+    def begin(self, loop: Any) -> None:
         self._loop = loop
 
-    def around(self, loop, reaction, call):
+    def around(self, loop: Any, reaction: Reaction, call: Callable[[], object]) -> Callable[[], None]:
         reads = _labelled(loop, reaction, (*reaction.triggers, *reaction.sources))
         writes = _labelled(loop, reaction, reaction.effects)
 
@@ -40,7 +50,7 @@ class Trace:
 
         return traced
 
-    def note(self, what, value):
+    def note(self, what: str, value: object) -> None:
         """An event of the program's own."""
         loop = self._loop
         now = loop.physical() - loop.start
@@ -49,16 +59,16 @@ class Trace:
         )
         self.spans.append((what, now, now))
 
-    def lines(self):
+    def lines(self) -> Iterator[str]:
         """A line per entry."""
         for time, microstep, path, seen in self.entries:
             values = "".join(f" {label}={value}" for label, value in seen.items())
             yield f"({time}, {microstep}) {path}{values}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "\n".join(self.lines())
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the lines, or for a name that ends in .json what Perfetto and chrome://tracing show."""
         with open(path, "w") as file:
             if not str(path).endswith(".json"):

@@ -3,13 +3,27 @@
 A subclass of `Reactor` declares its elements and reactions in its body; what it contains and how that is connected, in `__init__`.
 """
 
+from __future__ import annotations
+
 import os
 import sys
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from reactor.model import elements as e
 from reactor.model.graph import GraphError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Literal, TypeAlias
+
+    from reactor.model.time import Tag
+    from typing_extensions import Self
+
+    Readable: TypeAlias = "Input | Action | str"
+    Writable: TypeAlias = "Output | Action | Mode | str"
+    Ports: TypeAlias = "e.Port | Sequence[Ports]"
+
+F = TypeVar("F", bound="Callable[..., Any]")
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -21,10 +35,11 @@ def _site():
 
 
 class _Declaration:
-    def __init__(self):
-        self.name, self.site = "", _site()
+    def __init__(self) -> None:
+        self.name: str = ""
+        self.site: str = _site()
 
-    def __set_name__(self, owner, name):
+    def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
 
@@ -37,12 +52,14 @@ class Input(_Declaration):
         mutable: reactions may change the value: each gets a copy of its own.
     """
 
-    def __init__(self, type=None, *, width=None, mutable=False):
+    def __init__(self, type: Any = None, *, width: int | None = None, mutable: bool = False) -> None:
         super().__init__()
-        self.type, self.width, self.mutable = type, width, mutable
+        self.type: Any = type
+        self.width: int | None = width
+        self.mutable: bool = mutable
 
-    def make(self, instance):
-        def channel(number=None):
+    def make(self, instance: e.Instance) -> e.Port | e.Multiport:
+        def channel(number: int | None = None) -> e.Port:
             return e.Port(instance, self.name, isinstance(self, Input), self.mutable, self.site, number)
 
         port = channel() if self.width is None else e.Multiport(self.name, map(channel, range(self.width)), channel)
@@ -52,7 +69,7 @@ class Input(_Declaration):
     if TYPE_CHECKING:  # an attribute of a reactor is what the declaration makes
 
         @overload
-        def __get__(self, instance: None, owner: Any) -> "Input": ...
+        def __get__(self, instance: None, owner: Any) -> Input: ...
         @overload
         def __get__(self, instance: object, owner: Any) -> Any: ...
         def __get__(self, instance: Any, owner: Any) -> Any: ...
@@ -61,18 +78,23 @@ class Input(_Declaration):
 class Output(_Declaration):
     """An output port. In reactions that have it as an effect: `self.name.set(value)`. Arguments as of `Input`."""
 
-    mutable = False
+    mutable: bool = False
 
-    def __init__(self, type=None, *, width=None):
+    def __init__(self, type: Any = None, *, width: int | None = None) -> None:
         super().__init__()
-        self.type, self.width = type, width
+        self.type: Any = type
+        self.width: int | None = width
 
-    make = Input.make
+    if not TYPE_CHECKING:
+        make = Input.make
+    else:
 
-    if TYPE_CHECKING:  # an attribute of a reactor is what the declaration makes
+        def make(self, instance: e.Instance) -> e.Port | e.Multiport: ...
+
+        # An attribute of a reactor is what the declaration makes.
 
         @overload
-        def __get__(self, instance: None, owner: Any) -> "Output": ...
+        def __get__(self, instance: None, owner: Any) -> Output: ...
         @overload
         def __get__(self, instance: object, owner: Any) -> Any: ...
         def __get__(self, instance: Any, owner: Any) -> Any: ...
@@ -81,11 +103,13 @@ class Output(_Declaration):
 class Timer(_Declaration):
     """Triggers at `offset` nanoseconds after the start, then each `period`; 0: once. `__init__` may set both on `self.name`."""
 
-    def __init__(self, offset=0, period=0, *, mode=None):
+    def __init__(self, offset: int = 0, period: int = 0, *, mode: Mode | None = None) -> None:
         super().__init__()
-        self.offset, self.period, self.mode = offset, period, mode
+        self.offset: int = offset
+        self.period: int = period
+        self.mode: Mode | None = mode
 
-    def make(self, instance):
+    def make(self, instance: e.Instance) -> e.Timer:
         mode = _mode(instance, self.mode)
         instance.timers[self.name] = timer = e.Timer(instance, self.name, self.offset, self.period, mode, self.site)
         return timer
@@ -93,7 +117,7 @@ class Timer(_Declaration):
     if TYPE_CHECKING:  # an attribute of a reactor is what the declaration makes
 
         @overload
-        def __get__(self, instance: None, owner: Any) -> "Timer": ...
+        def __get__(self, instance: None, owner: Any) -> Timer: ...
         @overload
         def __get__(self, instance: object, owner: Any) -> e.Timer: ...
         def __get__(self, instance: Any, owner: Any) -> Any: ...
@@ -109,13 +133,23 @@ class Action(_Declaration):
             changes, if that is still to come) or "update" (the earlier event goes, if it is still to come).
     """
 
-    physical = False
+    physical: bool = False
 
-    def __init__(self, delay=0, spacing=None, policy="defer", *, mode=None):
+    def __init__(
+        self,
+        delay: int = 0,
+        spacing: int | None = None,
+        policy: Literal["defer", "drop", "replace", "update"] = "defer",
+        *,
+        mode: Mode | None = None,
+    ) -> None:
         super().__init__()
-        self.delay, self.spacing, self.policy, self.mode = delay, spacing, policy, mode
+        self.delay: int = delay
+        self.spacing: int | None = spacing
+        self.policy: str = policy
+        self.mode: Mode | None = mode
 
-    def make(self, instance):
+    def make(self, instance: e.Instance) -> e.Action:
         mode = _mode(instance, self.mode)
         action = e.Action(instance, self.name, self.physical, self.delay, self.spacing, self.policy, mode, self.site)
         instance.actions[self.name] = action
@@ -124,7 +158,7 @@ class Action(_Declaration):
     if TYPE_CHECKING:  # an attribute of a reactor is what the declaration makes
 
         @overload
-        def __get__(self, instance: None, owner: Any) -> "Action": ...
+        def __get__(self, instance: None, owner: Any) -> Action: ...
         @overload
         def __get__(self, instance: object, owner: Any) -> e.Action: ...
         def __get__(self, instance: Any, owner: Any) -> Any: ...
@@ -133,53 +167,69 @@ class Action(_Declaration):
 class PhysicalAction(Action):
     """An event from outside: any thread may schedule it; its tag is the physical clock's time then. Arguments as of `Action`."""
 
-    physical = True
+    physical: bool = True
 
 
 class Mode(_Declaration):
     """A mode of a reactor, entered by `self.name.set()` or `self.name.set(history=True)` in a reaction that has it as an effect."""
 
-    def __init__(self, *, initial=False):
+    def __init__(self, *, initial: bool = False) -> None:
         super().__init__()
-        self.initial = initial
+        self.initial: bool = initial
 
-    def make(self, instance):
+    def make(self, instance: e.Instance) -> e.Transition:
         instance.modes[self.name] = mode = e.Mode(instance, self.name, self.initial, self.site)
         return e.Transition(mode)
 
     if TYPE_CHECKING:  # an attribute of a reactor is what the declaration makes
 
         @overload
-        def __get__(self, instance: None, owner: Any) -> "Mode": ...
+        def __get__(self, instance: None, owner: Any) -> Mode: ...
         @overload
         def __get__(self, instance: object, owner: Any) -> e.Transition: ...
         def __get__(self, instance: Any, owner: Any) -> Any: ...
 
 
 class _Reaction(_Declaration):
-    def __init__(self, function, triggers, uses, effects, mode):
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        triggers: tuple[Any, ...],
+        uses: Any,
+        effects: Any,
+        mode: Mode | None,
+    ) -> None:
         super().__init__()
         code = function.__code__
         path = code.co_filename
         here = os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
-        self.site = f"{here}:{code.co_firstlineno}"
-        self.function, self.triggers, self.uses, self.effects = function, triggers, _several(uses), _several(effects)
-        self.mode, self.deadline = mode, None
+        self.site: str = f"{here}:{code.co_firstlineno}"
+        self.function: Callable[..., Any] = function
+        self.triggers: tuple[Any, ...] = triggers
+        self.uses: tuple[Any, ...] = _several(uses)
+        self.effects: tuple[Any, ...] = _several(effects)
+        self.mode: Mode | None = mode
+        self.deadline: e.Handler | None = None
 
-    def late(self, limit):
+    def late(self, limit: int) -> Callable[[F], F]:
         """Decorator of the method that runs in its place when it is `limit` nanoseconds of physical time late."""
 
-        def decorate(function):
+        def decorate(function: F) -> F:
             self.deadline = e.Handler(function, limit, self.site)
             return function
 
         return decorate
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
 
-def reaction(*triggers, uses=(), effects=(), mode=None):
+def reaction(
+    *triggers: Input | Action | Timer | str,
+    uses: Readable | Sequence[Readable] = (),
+    effects: Writable | Sequence[Writable] = (),
+    mode: Mode | None = None,
+) -> Callable[[Callable[..., Any]], _Reaction]:
     """Decorator of a method that runs when one of `triggers` is present.
 
     Arguments:
@@ -195,12 +245,12 @@ def reaction(*triggers, uses=(), effects=(), mode=None):
 class Reactor:
     """Base class of reactors. State is ordinary attributes. Contained reactors are attributes too, or lists of them."""
 
-    _declared: ClassVar[dict] = {}
+    _declared: ClassVar[dict[str, Any]] = {}
     _instance: e.Instance
-    _in_mode: "dict[Reactor, e.Mode]"
+    _in_mode: dict[Reactor, e.Mode]
     _clock: Any  # reactor.execution.loop.Loop, set when the program is loaded
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._declared = {
             name: value
@@ -209,7 +259,7 @@ class Reactor:
             if isinstance(value, _Declaration)
         }
 
-    def __new__(cls, *args, **kwargs):
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
         self._instance = e.Instance(cls.__name__, object=self, kind=cls.__name__, site=_site())
         self._in_mode = {}
@@ -219,7 +269,15 @@ class Reactor:
                 self.__dict__[name] = declaration.make(self._instance)
         return self
 
-    def connect(self, source, target, *, after=None, physical=False, mode=None):
+    def connect(
+        self,
+        source: Ports,
+        target: Ports,
+        *,
+        after: int | None = None,
+        physical: bool = False,
+        mode: Mode | e.Transition | None = None,
+    ) -> None:
         """Connects ports of this reactor and of those that it contains.
 
         Arguments:
@@ -240,32 +298,32 @@ class Reactor:
         for one, other in zip(sources, targets):
             self._instance.connections.append(e.Connection(one, other, after, physical, where, site))
 
-    def within(self, mode, *contained):
+    def within(self, mode: e.Transition, *contained: Reactor) -> None:
         """Puts contained reactors into a mode."""
         for one in contained:
             self._in_mode[one] = mode.mode
 
     @property
-    def tag(self):
+    def tag(self) -> Tag:
         """The current Tag."""
         return self._clock.tag()
 
     @property
-    def elapsed(self):
+    def elapsed(self) -> int:
         """Nanoseconds of logical time since the start."""
         return self._clock.elapsed()
 
     @property
-    def physical_elapsed(self):
+    def physical_elapsed(self) -> int:
         """Nanoseconds of physical time since the start."""
         return self._clock.physical() - self._clock.start
 
-    def request_stop(self):
+    def request_stop(self) -> None:
         """Ends the program: reactions to SHUTDOWN run at the next microstep."""
         self._clock.request_stop()
 
 
-def elaborate(top):
+def elaborate(top: Reactor) -> e.Instance:
     """The Instance of a Reactor, with everything in it.
 
     Raises:

@@ -4,9 +4,14 @@ Reactions see ports, actions, modes and watchdogs directly. What they call (`set
 the program is loaded by an executor; before that it raises.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
 
 DEFER, DROP, REPLACE, UPDATE = POLICIES = ("defer", "drop", "replace", "update")
 STARTUP, SHUTDOWN, RESET = EVENTS = ("startup", "shutdown", "reset")
@@ -39,59 +44,77 @@ class Port:
         "site",
         "value",
     )
-    width = 1
+    width: int = 1
+    channel: int | None
+    instance: Instance
+    is_input: bool
+    is_present: bool
+    mutable: bool
+    name: str
+    set: Callable[[Any], object]
+    site: str
+    value: Any
 
-    def __init__(self, instance, name, is_input, mutable=False, site="", channel=None):
+    def __init__(
+        self,
+        instance: Instance,
+        name: str,
+        is_input: bool,
+        mutable: bool = False,
+        site: str = "",
+        channel: int | None = None,
+    ) -> None:
         self.instance, self.name, self.is_input, self.mutable = instance, name, is_input, mutable
         self.site, self.channel = site, channel
         self.value, self.is_present, self.set = None, False, _not_running
         self._clock: Any = None
 
     @property
-    def path(self):
+    def path(self) -> str:
         index = "" if self.channel is None else f"[{self.channel}]"
         return f"{self.instance.path}.{self.name}{index}"
 
     @property
-    def intended_tag(self):
+    def intended_tag(self) -> tuple[int, int]:
         return self._clock.tardy.get(self) or self._clock.tag()
 
     @property
-    def physical_time_of_arrival(self):
+    def physical_time_of_arrival(self) -> int:
         return self._clock.tag_reached
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Port {self.path}: {self.value if self.is_present else 'absent'}>"
 
 
-class Multiport(list):
+class Multiport(list[Port]):
     """The channels of a port of some width."""
 
-    def __init__(self, name, channels, make=None):
+    def __init__(self, name: str, channels: Iterable[Port], make: Callable[[int], Port] | None = None) -> None:
         super().__init__(channels)
-        self.name, self._make = name, make
-        self.found: list[Any] | None = None  # the channels that are present, if the executor notes them as they are set
+        self.name: str = name
+        self._make = make
+        self.found: list[int] | None = None  # the channels that are present, if the executor notes them as they are set
 
-    def resize(self, width):
+    def resize(self, width: int) -> None:
         """Gives it `width` channels; before the program runs and before the port is connected."""
         self[:] = [self._make(channel) for channel in range(width)]
 
     @property
-    def width(self):
+    def width(self) -> int:
         return len(self)
 
     @property
-    def is_present(self):
+    def is_present(self) -> bool:
         return any(port.is_present for port in self) if self.found is None else bool(self.found)
 
     @property
-    def present(self):
+    def present(self) -> list[int]:
         """The indices of the channels that are present."""
         if self.found is None:
             return [i for i, port in enumerate(self) if port.is_present]
         return sorted(self.found) if len(self.found) > 1 else self.found[:]
 
-    def set(self, value):
+    def set(self, value: Any) -> None:
         """Sets each channel to `value`."""
         for port in self:
             port.set(value)
@@ -100,7 +123,7 @@ class Multiport(list):
 class Contained:
     """The view that a reaction has of a contained reactor: its ports."""
 
-    def __init__(self, ports):
+    def __init__(self, ports: Mapping[str, Any]) -> None:
         vars(self).update(ports)
 
 
@@ -117,7 +140,35 @@ class Action:
         "pending", "physical", "policy", "schedule", "site", "spacing", "targets", "value",
     )  # fmt: skip
 
-    def __init__(self, instance, name, physical=False, delay=0, spacing=None, policy=DEFER, mode=None, site=""):
+    delay: int
+    fire: Callable[..., object]
+    index: int
+    instance: Instance
+    is_present: bool
+    last: tuple[int, int] | None
+    mode: Mode | None
+    modes: tuple[Mode, ...]
+    name: str
+    pending: dict[Any, Any]
+    physical: bool
+    policy: str
+    schedule: Callable[..., Any]
+    site: str
+    spacing: int | None
+    targets: Any
+    value: Any
+
+    def __init__(
+        self,
+        instance: Instance,
+        name: str,
+        physical: bool = False,
+        delay: int = 0,
+        spacing: int | None = None,
+        policy: str = DEFER,
+        mode: Mode | None = None,
+        site: str = "",
+    ) -> None:
         if policy not in POLICIES:
             raise ValueError(f"Action {name} ({site}) has policy {policy!r}: use one of {', '.join(POLICIES)}")
         self.instance, self.name, self.physical, self.mode, self.site = instance, name, physical, mode, site
@@ -126,10 +177,10 @@ class Action:
         self.pending, self.last, self.targets, self.modes, self.index = {}, None, (), (), -1
 
     @property
-    def path(self):
+    def path(self) -> str:
         return f"{self.instance.path}.{self.name}"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Action {self.path}: {self.value if self.is_present else 'absent'}>"
 
 
@@ -137,17 +188,17 @@ class Action:
 class Timer:
     """Fires at `offset`, then each `period`; a period of 0: once."""
 
-    instance: "Instance"
+    instance: Instance
     name: str
     offset: int = 0
     period: int = 0
-    mode: "Mode | None" = None
+    mode: Mode | None = None
     site: str = ""
-    modes: tuple = ()
+    modes: tuple[Mode, ...] = ()
     fire: Callable[[], None] | None = None
 
     @property
-    def path(self):
+    def path(self) -> str:
         return f"{self.instance.path}.{self.name}"
 
 
@@ -156,14 +207,39 @@ class Watchdog:
 
     __slots__ = ("arguments", "deadline", "fire", "handler", "instance", "is_present", "mode", "modes", "name", "site", "start", "stop", "targets", "timeout", "value")  # fmt: skip
 
-    def __init__(self, instance, name, timeout, handler, arguments=(), mode=None, site=""):
+    arguments: tuple[Any, ...]
+    deadline: int | None
+    fire: Callable[..., object]
+    handler: Callable[..., Any]
+    instance: Instance
+    is_present: bool
+    mode: Mode | None
+    modes: tuple[Mode, ...]
+    name: str
+    site: str
+    start: Callable[..., Any]
+    stop: Callable[..., Any]
+    targets: Any
+    timeout: int
+    value: Any
+
+    def __init__(
+        self,
+        instance: Instance,
+        name: str,
+        timeout: int,
+        handler: Callable[..., Any],
+        arguments: tuple[Any, ...] = (),
+        mode: Mode | None = None,
+        site: str = "",
+    ) -> None:
         self.instance, self.name, self.timeout, self.handler = instance, name, timeout, handler
         self.arguments, self.mode, self.site = arguments, mode, site
         self.start = self.stop = _not_running
         self.deadline, self.targets, self.modes, self.is_present, self.value = None, (), (), False, None
 
     @property
-    def path(self):
+    def path(self) -> str:
         return f"{self.instance.path}.{self.name}"
 
 
@@ -172,15 +248,23 @@ class Mode:
 
     __slots__ = ("active", "initial", "instance", "name", "site", "started", "suspended")
 
-    def __init__(self, instance, name, initial=False, site=""):
+    active: bool
+    initial: bool
+    instance: Instance
+    name: str
+    site: str
+    started: bool
+    suspended: list[Any]
+
+    def __init__(self, instance: Instance, name: str, initial: bool = False, site: str = "") -> None:
         self.instance, self.name, self.initial, self.site = instance, name, initial, site
         self.active, self.started, self.suspended = initial, False, []
 
     @property
-    def path(self):
+    def path(self) -> str:
         return f"{self.instance.path}.{self.name}"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Mode {self.path}{', active' if self.active else ''}>"
 
 
@@ -189,12 +273,15 @@ class Transition:
 
     __slots__ = ("history", "mode", "set")
 
-    def __init__(self, mode, history=False):
+    history: bool
+    mode: Mode
+
+    def __init__(self, mode: Mode, history: bool = False) -> None:
         self.mode, self.history = mode, history
         self.set: Callable[..., Any] = _not_running
 
     @property
-    def path(self):
+    def path(self) -> str:
         return self.mode.path
 
 
@@ -220,7 +307,7 @@ class Federate:
         reached: the last tag at which it ran a reaction.
     """
 
-    instance: "Instance | None" = None
+    instance: Instance | None = None
     maxwait: int | None = None
     transient: bool = False
     present: bool = True
@@ -228,7 +315,7 @@ class Federate:
     leaves: tuple[int, int] | None = None
     reached: tuple[int, int] | None = None
     fire: Callable[[Any], None] | None = None
-    modes: tuple = ()
+    modes: tuple[Mode, ...] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -245,24 +332,24 @@ class Reaction:
         tardy_limit: nanoseconds of physical time that its inputs are waited for beyond the federate's own `maxwait`.
     """
 
-    instance: "Instance"
+    instance: Instance
     name: str
     function: Callable[..., Any]
-    triggers: list = field(default_factory=list)
-    sources: list = field(default_factory=list)
-    effects: list = field(default_factory=list)
-    arguments: tuple = ()
-    mode: "Mode | None" = None
+    triggers: list[Any] = field(default_factory=list)
+    sources: list[Any] = field(default_factory=list)
+    effects: list[Any] = field(default_factory=list)
+    arguments: tuple[Any, ...] = ()
+    mode: Mode | None = None
     deadline: Handler | None = None
     tardy: Callable[..., Any] | None = None
     tardy_limit: int = 0
     site: str = ""
-    mutable: tuple = ()
-    modes: tuple = ()
+    mutable: tuple[Port, ...] = ()
+    modes: tuple[Mode, ...] = ()
     index: int = -1
 
     @property
-    def path(self):
+    def path(self) -> str:
         return f"{self.instance.path}.{self.name}"
 
 
@@ -281,14 +368,14 @@ class Connection:
     target: Port
     delay: int | None = None
     physical: bool = False
-    mode: "Mode | None" = None
+    mode: Mode | None = None
     site: str = ""
     convert: Callable[[Any], Any] | None = None
     wait: int = 0
-    modes: tuple = ()
+    modes: tuple[Mode, ...] = ()
 
     @property
-    def federate(self):
+    def federate(self) -> Federate | None:
         """The Federate that it leads to from another one, or None."""
         there = self.target.instance.federate
         return there if there is not self.source.instance.federate else None
@@ -306,44 +393,44 @@ class Instance:
     """
 
     name: str
-    parent: "Instance | None" = None
+    parent: Instance | None = None
     object: Any = None
-    mode: "Mode | None" = None
+    mode: Mode | None = None
     kind: str = ""
     site: str = ""
-    ports: dict = field(default_factory=dict)
-    actions: dict = field(default_factory=dict)
-    timers: dict = field(default_factory=dict)
-    watchdogs: dict = field(default_factory=dict)
-    modes: dict = field(default_factory=dict)
-    reactions: list = field(default_factory=list)
-    connections: list = field(default_factory=list)
-    children: list = field(default_factory=list)
+    ports: dict[str, Any] = field(default_factory=dict)
+    actions: dict[str, Action] = field(default_factory=dict)
+    timers: dict[str, Timer] = field(default_factory=dict)
+    watchdogs: dict[str, Watchdog] = field(default_factory=dict)
+    modes: dict[str, Mode] = field(default_factory=dict)
+    reactions: list[Reaction] = field(default_factory=list)
+    connections: list[Connection] = field(default_factory=list)
+    children: list[Instance] = field(default_factory=list)
     make_state: Callable[[Any], None] | None = None
     reset_state: Callable[[Mode | None], None] | None = None
     federate: Federate | None = None
 
     @property
-    def path(self):
+    def path(self) -> str:
         return f"{self.parent.path}.{self.name}" if self.parent else self.name
 
-    def walk(self):
+    def walk(self) -> Iterator[Instance]:
         """This reactor and all within it, each before what it contains."""
         yield self
         for child in self.children:
             yield from child.walk()
 
-    def enclosing_modes(self):
+    def enclosing_modes(self) -> tuple[Mode, ...]:
         """The modes that must be active for what lies in this reactor, outermost first."""
         if self.parent is None:
             return ()
         return (*self.parent.enclosing_modes(), self.mode) if self.mode else self.parent.enclosing_modes()
 
-    def channels(self):
+    def channels(self) -> Iterator[Port]:
         for port in self.ports.values():
             yield from port if isinstance(port, Multiport) else (port,)
 
 
-def channels(element):
+def channels(element: Port | Multiport) -> list[Port]:
     """The Ports of a Port or Multiport."""
     return list(element) if isinstance(element, Multiport) else [element]

@@ -9,6 +9,8 @@ its own reactor; a delayed connection carries its value to a later tag. Built by
     graph = Graph([source, sink], [Connection("source.out", "sink.in")])
 """
 
+from __future__ import annotations
+
 import itertools
 import os
 import sys
@@ -16,6 +18,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+
+TYPE_CHECKING = False  # like that of typing, without the import
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 EXTERNAL = ("startup", "shutdown", "outside")  # triggers that are no ports; "outside" is LF's physical action
 
@@ -30,7 +36,7 @@ class CausalityError(GraphError):
     `path` is their qualified names, the first one again at the end.
     """
 
-    def __init__(self, message, path):
+    def __init__(self, message: str, path: list[str]) -> None:
         super().__init__(message)
         self.path = path
 
@@ -53,7 +59,7 @@ class Port:
     reactor: str = ""  # set by the Reactor that has it
 
     @property
-    def qualified(self):
+    def qualified(self) -> str:
         return f"{self.reactor}.{self.name}"
 
 
@@ -69,18 +75,18 @@ class Reaction:
     """
 
     name: str
-    triggers: tuple[str, ...] = ()
-    effects: tuple[str, ...] = ()
-    uses: tuple[str, ...] = ()
+    triggers: Sequence[str] = ()
+    effects: Sequence[str] = ()
+    uses: Sequence[str] = ()
     mode: str | None = None
     site: str = field(default_factory=_declared_here)
     reactor: str = ""  # set by the Reactor that has it
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _as_tuples(self, "triggers", "effects", "uses")
 
     @property
-    def qualified(self):
+    def qualified(self) -> str:
         return f"{self.reactor}.{self.name}"
 
 
@@ -89,19 +95,19 @@ class Reactor:
     """State with reactions over it. The order of `reactions` is their order at one tag. `kind` is free text for drawings."""
 
     name: str
-    inputs: tuple[Port, ...] = ()
-    outputs: tuple[Port, ...] = ()
-    reactions: tuple[Reaction, ...] = ()
+    inputs: Sequence[Port] = ()
+    outputs: Sequence[Port] = ()
+    reactions: Sequence[Reaction] = ()
     kind: str = ""
     site: str = field(default_factory=_declared_here)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for part in ("inputs", "outputs", "reactions"):
             owned = tuple(replace(element, reactor=self.name) for element in getattr(self, part))
             object.__setattr__(self, part, owned)
 
     @property
-    def qualified(self):
+    def qualified(self) -> str:
         return self.name
 
 
@@ -121,12 +127,12 @@ class Connection:
     count: int = 1
     site: str = field(default_factory=_declared_here)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for end in ("source", "target"):
             object.__setattr__(self, end, getattr(getattr(self, end), "qualified", getattr(self, end)))
 
     @property
-    def qualified(self):
+    def qualified(self) -> str:
         return f"{self.source} -> {self.target}"
 
 
@@ -147,11 +153,11 @@ class Graph:
     `unit` is the unit of the connections' delays.
     """
 
-    reactors: tuple[Reactor, ...] = ()
-    connections: tuple[Connection, ...] = ()
+    reactors: Sequence[Reactor] = ()
+    connections: Sequence[Connection] = ()
     unit: str = "s"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _as_tuples(self, "reactors", "connections")
         problems = list(_problems(self))
         if problems:
@@ -159,17 +165,17 @@ class Graph:
         _ = self.levels  # raises for a causality cycle
 
     @cached_property
-    def reactions(self):
+    def reactions(self) -> dict[str, Reaction]:
         """{qualified name: Reaction}"""
         return {reaction.qualified: reaction for reactor in self.reactors for reaction in reactor.reactions}
 
     @cached_property
-    def ports(self):
+    def ports(self) -> dict[str, Port]:
         """{qualified name: Port}"""
         return {port.qualified: port for reactor in self.reactors for port in (*reactor.inputs, *reactor.outputs)}
 
     @cached_property
-    def edges(self):
+    def edges(self) -> tuple[Edge, ...]:
         """An Edge per connection, per reaction that writes it, per reaction that reads it."""
         writers, readers = defaultdict(list), defaultdict(list)
         for reaction in self.reactions.values():
@@ -185,7 +191,7 @@ class Graph:
         )
 
     @cached_property
-    def levels(self):
+    def levels(self) -> dict[str, int]:
         """{qualified name of a reaction: its level}: 0, or one more than the highest that it must run after at one tag."""
         before = {name: set() for name in self.reactions}
         for reactor in self.reactors:
@@ -204,14 +210,14 @@ class Graph:
         return {name: levels[name] for name in self.reactions}
 
     @property
-    def depth(self):
+    def depth(self) -> int:
         return 1 + max(self.levels.values(), default=-1)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{len(self.reactors)} reactors, {len(self.reactions)} reactions, {self.depth} levels"
 
 
-def precedences(reactions):
+def precedences(reactions: Iterable[Reaction]) -> Iterator[tuple[Reaction, Reaction]]:
     """Pairs (earlier, later) of one reactor's reactions that may meet at one tag, in declaration order, without those implied."""
     common, moded = None, {}
     for reaction in reactions:

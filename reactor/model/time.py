@@ -1,12 +1,14 @@
 """Time values, in whole nanoseconds, and tags: superdense time as in Lingua Franca."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 FOREVER = (1 << 63) - 1
 NEVER = -(1 << 63)
 
 # Nanoseconds of each unit, by all the names that Lingua Franca gives it.
-UNITS = {
+UNITS: dict[str, int] = {
     name: factor
     for factor, names in (
         (1, "ns nsec nsecs"),
@@ -49,7 +51,7 @@ def minutes(n: float = 1) -> int:
     return round(n * 60 * 10**9)
 
 
-def parse(text):
+def parse(text: str) -> int:
     """Nanoseconds of "10 msec", "2 s", "0", "forever".
 
     Raises:
@@ -65,6 +67,6 @@ def parse(text):
     return round(float(number) * UNITS.get(unit, 1))
 
 
-def delayed(tag, delay):
+def delayed(tag: tuple[int, int], delay: int) -> tuple[int, int]:
     """The tag `delay` nanoseconds later; a delay of 0 is the next microstep."""
     return (tag[0] + delay, 0) if delay else (tag[0], tag[1] + 1)

@@ -1,5 +1,7 @@
 """A program's schedule: the order of its reactions at one tag, their levels, where each runs and what it waits for."""
 
+from __future__ import annotations
+
 import itertools
 from collections import defaultdict
 from dataclasses import dataclass
@@ -43,18 +45,18 @@ class Schedule:
     workers: int
 
     @property
-    def levels(self):
+    def levels(self) -> tuple[tuple[int, ...], ...]:
         """Indices of the reactions of each level."""
         found = defaultdict(list)
         for step in self.steps:
             found[step.level].append(step.index)
         return tuple(tuple(found[level]) for level in range(len(found)))
 
-    def of_worker(self, worker):
+    def of_worker(self, worker: int) -> tuple[int, ...]:
         """Indices of what a worker runs, in its order."""
         return tuple(step.index for step in self.steps if step.worker == worker)
 
-    def __str__(self):
+    def __str__(self) -> str:
         rows = [("#", "level", "worker", "reaction", "triggers", "waits for")]
         for step in self.steps:
             worker = "here" if step.worker == HERE else str(step.worker)

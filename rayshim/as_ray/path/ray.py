@@ -9,8 +9,8 @@ sys.path[:] = [path for path in sys.path if not path or os.path.abspath(path) !=
 del sys.modules["ray"]
 try:
     from rayshim.session import alias
-except ModuleNotFoundError as error:
-    if error.name != "rayshim":
+except ModuleNotFoundError as _error:
+    if _error.name != "rayshim":
         raise
 else:
     import rayshim  # noqa: F401

@@ -10,8 +10,8 @@ class Communicator(ABC):
     """Base class for a program's own communicators. A compiled graph only asks for its actors; the tensors go through shared memory."""
 
     @abstractmethod
-    def get_actor_handles(self) -> None:
+    def get_actor_handles(self) -> list[Any]:
         """The handles of its actors."""
 
-    def get_transport_name(self) -> Any:
+    def get_transport_name(self) -> str:
         return "accelerator"

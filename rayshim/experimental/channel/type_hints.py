@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rayshim.errors.sites import at
 from rayshim.experimental.channel.communicator import Communicator
 from rayshim.experimental.util.types import Device
@@ -12,10 +10,10 @@ from rayshim.experimental.util.types import Device
 class ChannelOutputType:
     """Base class of hints for the transport of a node's result."""
 
-    def requires_accelerator(self) -> Any:
+    def requires_accelerator(self) -> bool:
         return False
 
-    def get_custom_communicator(self) -> Any:
+    def get_custom_communicator(self) -> Communicator | None:
         return None
 
 
@@ -26,13 +24,13 @@ class TorchTensorType(ChannelOutputType):
 
     def __init__(
         self,
-        transport: Any = AUTO,
-        device: Any = Device.DEFAULT,
+        transport: str | Communicator = AUTO,
+        device: Device | str = Device.DEFAULT,
         _static_shape: bool = False,
         _direct_return: bool = False,
     ) -> None:
         self._communicator = transport if isinstance(transport, Communicator) else None
-        self.transport = self.ACCELERATOR if self._communicator is not None else transport
+        self.transport: str = self.ACCELERATOR if self._communicator is not None else transport  # pyright: ignore[reportAttributeAccessIssue]  no Communicator is left
         if self.transport not in (self.AUTO, self.CPU, self.ACCELERATOR):
             raise ValueError(
                 "`transport` must be TorchTensorType.AUTO, TorchTensorType.ACCELERATOR or TorchTensorType.CPU "
@@ -42,23 +40,31 @@ class TorchTensorType(ChannelOutputType):
             raise ValueError(
                 f"accelerator transport is not supported with CPU target device. ({at('TorchTensorType')}: leave one of the two out)"
             )
-        self.device, self.static_shape, self.direct_return = device, _static_shape, _direct_return
+        self.device: Device | str = device
+        self.static_shape: bool = _static_shape
+        self.direct_return: bool = _direct_return
 
-    def requires_accelerator(self) -> Any:
+    def requires_accelerator(self) -> bool:
         return self.transport == self.ACCELERATOR
 
-    def get_custom_communicator(self) -> Any:
+    def get_custom_communicator(self) -> Communicator | None:
         return self._communicator
 
 
 class AutoTransportType(ChannelOutputType):
     """The result of the node contains tensors, whose transport depends on their devices."""
 
-    def __init__(self, device: Any = Device.DEFAULT, _static_shape: bool = False, _direct_return: bool = False) -> None:
-        self.device, self.static_shape, self.direct_return = device, _static_shape, _direct_return
+    def __init__(
+        self, device: Device | str = Device.DEFAULT, _static_shape: bool = False, _direct_return: bool = False
+    ) -> None:
+        self.device: Device | str = device
+        self.static_shape: bool = _static_shape
+        self.direct_return: bool = _direct_return
 
 
-def tensor_hint(transport: Any, device: Any, static_shape: bool, direct_return: bool) -> Any:
+def tensor_hint(
+    transport: str | Communicator, device: str | Device, static_shape: bool, direct_return: bool
+) -> ChannelOutputType:
     """The hint for the arguments of `with_tensor_transport`. Raises ValueError for wrong arguments."""
     try:
         device = Device(device)

@@ -13,7 +13,7 @@ class Device(Enum):
     GPU = "gpu"
     CUDA = "cuda"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.value
 
 
@@ -26,7 +26,7 @@ class ReduceOp(Enum):
     MIN = 3
     AVG = 4
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name.lower()
 
     def of(self, tensors: list[Any]) -> Any:

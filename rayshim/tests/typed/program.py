@@ -7,6 +7,7 @@ from typing_extensions import assert_type
 
 import rayshim as ray
 from rayshim.actor import ActorProxy
+from rayshim.util import as_completed
 
 
 @ray.remote
@@ -68,6 +69,7 @@ def main() -> None:
         ready, rest = ray.wait([ref], num_returns=1)
         assert_type(ready, list[ray.ObjectRef[int]])
         a, b = two.remote()
+        assert_type(list(as_completed([ref])), list[int])
         assert_type([ray.get(r) for r in count.remote(2)], list[int])
         print(ray.get([a, b]), rest)
         counter = Counter.remote(1)

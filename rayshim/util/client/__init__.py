@@ -2,9 +2,9 @@
 
 
 class _Client:
-    def is_connected(self):
+    def is_connected(self) -> bool:
         """Whether this is a driver outside of its cluster: never."""
         return False
 
 
-ray = _Client()
+ray: _Client = _Client()

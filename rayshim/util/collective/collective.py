@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rayshim.errors.sites import at, calling
 from rayshim.session import session
 from rayshim.util.collective import types
 from rayshim.util.collective.collective_group.torch_gloo_collective_group import TorchGLOOGroup
+
+if TYPE_CHECKING:
+    from rayshim.util.collective.collective_group.base_collective_group import BaseGroup
 
 _TIMEOUT_MS = 30000
 _backends = {"GLOO": TorchGLOOGroup}
@@ -16,7 +19,7 @@ _groups = {}  # (identifier of this process's actor and run, name) -> group
 _locks = {}  # the same key -> the lock of who joins or leaves: members that share a process wait for each other
 
 
-def register_collective_backend(name: str, group_cls: Any) -> None:
+def register_collective_backend(name: str, group_cls: type[BaseGroup]) -> None:
     """Registers a class derived from BaseGroup as the backend `name`. Raises ValueError if the name is already registered."""
     from rayshim.util.collective.collective_group.base_collective_group import BaseGroup
 
@@ -37,11 +40,11 @@ def is_backend_available(backend: str) -> bool:
     return known is not None and bool(known.check_backend_availability())
 
 
-def nccl_available() -> Any:
+def nccl_available() -> bool:
     return is_backend_available("NCCL")
 
 
-def gloo_available() -> Any:
+def gloo_available() -> bool:
     return is_backend_available("GLOO")
 
 
@@ -152,7 +155,7 @@ def get_collective_group_size(group_name: str = "default") -> int:
     return -1 if group is None else group.world_size
 
 
-def get_group_handle(group_name: str = "default") -> Any:
+def get_group_handle(group_name: str = "default") -> BaseGroup:
     """The caller's group; joins it if it was declared. Raises RuntimeError if there is no such group."""
     _check_inside()
     with _joining(group_name):
@@ -210,7 +213,7 @@ def _check_inside():
 # ---- operations; results are written into the tensors
 
 
-def allreduce(tensor: Any, group_name: str = "default", op: Any = types.ReduceOp.SUM) -> None:
+def allreduce(tensor: Any, group_name: str = "default", op: types.ReduceOp = types.ReduceOp.SUM) -> None:
     """Sets the tensor of every rank to the reduction of all tensors."""
     _check_tensor(tensor)
     get_group_handle(group_name).allreduce([tensor], types.AllReduceOptions(reduceOp=op))
@@ -221,7 +224,9 @@ def barrier(group_name: str = "default") -> None:
     get_group_handle(group_name).barrier(types.BarrierOptions())
 
 
-def reduce(tensor: Any, dst_rank: int = 0, group_name: str = "default", op: Any = types.ReduceOp.SUM) -> None:
+def reduce(
+    tensor: Any, dst_rank: int = 0, group_name: str = "default", op: types.ReduceOp = types.ReduceOp.SUM
+) -> None:
     """Sets the tensor of rank `dst_rank` to the reduction of all tensors; the others stay unchanged."""
     _check_tensor(tensor)
     group = _with_rank(group_name, dst_rank)
@@ -247,7 +252,7 @@ def allgather(tensor_list: list[Any], tensor: Any, group_name: str = "default") 
 
 
 def reducescatter(
-    tensor: Any, tensor_list: list[Any], group_name: str = "default", op: Any = types.ReduceOp.SUM
+    tensor: Any, tensor_list: list[Any], group_name: str = "default", op: types.ReduceOp = types.ReduceOp.SUM
 ) -> None:
     """Sets `tensor` to the reduction of this rank's entries in the `tensor_list` of all ranks."""
     _check_tensor(tensor)

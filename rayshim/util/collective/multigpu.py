@@ -18,10 +18,10 @@ def _refuse(name: str) -> Callable[..., NoReturn]:
     return call
 
 
-allgather_multigpu = _refuse("allgather_multigpu")
-allreduce_multigpu = _refuse("allreduce_multigpu")
-broadcast_multigpu = _refuse("broadcast_multigpu")
-recv_multigpu = _refuse("recv_multigpu")
-reduce_multigpu = _refuse("reduce_multigpu")
-reducescatter_multigpu = _refuse("reducescatter_multigpu")
-send_multigpu = _refuse("send_multigpu")
+allgather_multigpu: Callable[..., NoReturn] = _refuse("allgather_multigpu")
+allreduce_multigpu: Callable[..., NoReturn] = _refuse("allreduce_multigpu")
+broadcast_multigpu: Callable[..., NoReturn] = _refuse("broadcast_multigpu")
+recv_multigpu: Callable[..., NoReturn] = _refuse("recv_multigpu")
+reduce_multigpu: Callable[..., NoReturn] = _refuse("reduce_multigpu")
+reducescatter_multigpu: Callable[..., NoReturn] = _refuse("reducescatter_multigpu")
+send_multigpu: Callable[..., NoReturn] = _refuse("send_multigpu")

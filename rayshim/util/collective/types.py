@@ -6,7 +6,7 @@ from enum import Enum
 
 from rayshim.errors.sites import calling
 
-unset_timeout_ms = timedelta(milliseconds=-1)
+unset_timeout_ms: timedelta = timedelta(milliseconds=-1)
 
 
 class Backend:
@@ -15,7 +15,7 @@ class Backend:
     NCCL = "NCCL"
     GLOO = "GLOO"
 
-    def __new__(cls, name):
+    def __new__(cls, name: str) -> str:
         known = {"NCCL": cls.NCCL, "GLOO": cls.GLOO, "TORCH_GLOO": cls.GLOO}
         if name.upper() not in known:
             raise ValueError(f"Unrecognized backend: '{name}'. Only NCCL and GLOO are supported (at {calling()})")

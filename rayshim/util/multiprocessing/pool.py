@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rayshim import api
 from rayshim.errors.sites import at, calling
@@ -16,9 +16,14 @@ from rayshim.util.multiprocessing.results import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Mapping
 
     from typing_extensions import Self
+
+    from rayshim.calls.refs import ObjectRef
+
+T = TypeVar("T")
+V = TypeVar("V")
 
 __all__ = [
     "AsyncResult",
@@ -45,7 +50,7 @@ class PoolActor:
     def ping(self) -> None:
         pass
 
-    def run_batch(self, func: Callable[..., Any], batch: Any) -> Any:
+    def run_batch(self, func: Callable[..., Any], batch: Iterable[tuple[Any, Any]]) -> list[Any]:
         results = []
         for args, kwargs in batch:
             try:
@@ -107,7 +112,7 @@ class Pool:
         """The number of actors."""
         return len(self._actors)
 
-    def submit_next(self, func: Callable[..., Any], batch: Any) -> Any:
+    def submit_next(self, func: Callable[..., Any], batch: list[tuple[Any, Any]]) -> ObjectRef[list[Any]]:
         """Sends the batch, a list of (args, kwargs), to the next actor in turn. Returns the ref of the list of results."""
         self._last = (self._last + 1) % self.size
         return self._submit(self._last, func, batch)
@@ -126,15 +131,17 @@ class Pool:
 
     # ---- calls
 
-    def apply(self, func: Callable[..., Any], args: Any = None, kwargs: Any = None) -> Any:
+    def apply(
+        self, func: Callable[..., T], args: Iterable[Any] | None = None, kwargs: Mapping[str, Any] | None = None
+    ) -> T:
         """Runs `func(*args, **kwargs)` in one of the actors and returns its result."""
         return self.apply_async(func, args, kwargs).get()
 
     def apply_async(
         self,
         func: Callable[..., Any],
-        args: Any = None,
-        kwargs: Any = None,
+        args: Iterable[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
         callback: Callable[..., Any] | None = None,
         error_callback: Callable[..., Any] | None = None,
     ) -> AsyncResult:
@@ -143,7 +150,7 @@ class Pool:
         self._check_running()
         return AsyncResult([self.submit_next(func, [(args, kwargs)])], callback, error_callback, single_result=True)
 
-    def map(self, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int | None = None) -> list[Any]:
+    def map(self, func: Callable[[V], T], iterable: Iterable[V], chunksize: int | None = None) -> list[T]:
         """The list of `func(item)` for each item. Items are sent in batches of `chunksize`."""
         return self.map_async(func, iterable, chunksize).get()
 
@@ -159,26 +166,30 @@ class Pool:
         calls = [((item,), {}) for item in iterable]
         return self._run(func, calls, chunksize, callback, error_callback)
 
-    def starmap(self, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int | None = None) -> list[Any]:
+    def starmap(
+        self, func: Callable[..., T], iterable: Iterable[Iterable[Any]], chunksize: int | None = None
+    ) -> list[T]:
         """Like `map`, but each item is the tuple of arguments of one call."""
         return self._run(func, [(args, {}) for args in iterable], chunksize).get()
 
     def starmap_async(
         self,
         func: Callable[..., Any],
-        iterable: Iterable[Any],
+        iterable: Iterable[Iterable[Any]],
         callback: Callable[..., Any] | None = None,
         error_callback: Callable[..., Any] | None = None,
     ) -> AsyncResult:
         """Like `starmap`, but returns an AsyncResult at once."""
         return self._run(func, [(args, {}) for args in iterable], None, callback, error_callback)
 
-    def imap(self, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int = 1) -> Iterator[Any]:
+    def imap(self, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int = 1) -> OrderedIMapIterator:
         """An iterator over the results, in order. Taking a result sends the next batch."""
         self._check_running()
         return OrderedIMapIterator(self, func, iterable, chunksize=chunksize)
 
-    def imap_unordered(self, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int = 1) -> Iterator[Any]:
+    def imap_unordered(
+        self, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int = 1
+    ) -> UnorderedIMapIterator:
         """Like `imap`, in the order in which results become ready."""
         self._check_running()
         return UnorderedIMapIterator(self, func, iterable, chunksize=chunksize)

@@ -15,6 +15,9 @@ from rayshim.errors.sites import at
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from rayshim.calls.refs import ObjectRef
+    from rayshim.util.multiprocessing.pool import Pool
+
 
 class PoolTaskError(Exception):
     """Takes the place of the result of a function that raised; `underlying` is its exception."""
@@ -94,7 +97,7 @@ def _wait(refs, timeout):
     return not refs or not api.wait(refs, num_returns=len(refs), timeout=timeout)[1]
 
 
-def batch_of(ref: Any) -> Any:
+def batch_of(ref: ObjectRef[list[Any]]) -> list[Any]:
     """The list of results of a batch. If its actor died, this error is the only result."""
     try:
         return api.get(ref)
@@ -109,7 +112,7 @@ class IMapIterator:
     """
 
     def __init__(
-        self, pool: Any, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int | None = None
+        self, pool: Pool, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int | None = None
     ) -> None:
         if chunksize is not None and chunksize < 1:
             raise ValueError(f"imap: chunksize must be at least 1, not {chunksize}")

@@ -1,5 +1,7 @@
 """The state API: lists the actors, ended calls, nodes, workers and placement groups of the session. It does not list objects and logs."""
 
+from typing import NoReturn
+
 from rayshim.util.state.api import (
     get_actor,
     get_job,
@@ -35,7 +37,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> NoReturn:
     if name.startswith(("get_", "list_", "summarize_")):
         raise AttributeError(f"rayshim does not provide ray.util.state.{name}: it provides {', '.join(__all__)}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Record:
     """A dataclass whose fields can also be read by key."""
 
-    DETAIL: ClassVar[tuple] = ()
+    DETAIL: ClassVar[tuple[str, ...]] = ()
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: str) -> Any:
         if key not in self.columns():
             raise KeyError(key)
         return getattr(self, key)
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: str, default: Any = None) -> Any:
         return getattr(self, key) if key in self.columns() else default
 
-    def asdict(self) -> Any:
+    def asdict(self) -> dict[str, Any]:
         return asdict(self)  # pyright: ignore[reportArgumentType]
 
     @classmethod
-    def columns(cls) -> Any:
+    def columns(cls) -> set[str]:
         """The names of its fields."""
         return {f.name for f in fields(cls)}  # pyright: ignore[reportArgumentType]
 
-    def brief(self) -> Any:
+    def brief(self) -> Self:
         """This record without its details."""
         return type(self)(**{**{name: getattr(self, name) for name in self.columns()}, **dict.fromkeys(self.DETAIL)})
 
@@ -44,13 +47,19 @@ class ActorState(Record):
     node_id: str
     pid: int
     ray_namespace: str
-    required_resources: dict | None
-    death_cause: dict | None
+    required_resources: dict[str, float] | None
+    death_cause: dict[str, Any] | None
     is_detached: bool | None
     placement_group_id: str | None
     num_restarts: int | None
 
-    DETAIL = ("required_resources", "death_cause", "is_detached", "placement_group_id", "num_restarts")
+    DETAIL: ClassVar[tuple[str, ...]] = (
+        "required_resources",
+        "death_cause",
+        "is_detached",
+        "placement_group_id",
+        "num_restarts",
+    )
 
 
 @dataclass
@@ -70,7 +79,7 @@ class TaskState(Record):
     start_time_ms: float | None
     end_time_ms: float | None
 
-    DETAIL = ("start_time_ms", "end_time_ms")
+    DETAIL: ClassVar[tuple[str, ...]] = ("start_time_ms", "end_time_ms")
 
 
 @dataclass
@@ -81,8 +90,8 @@ class NodeState(Record):
     state: str
     state_message: str | None
     node_name: str
-    resources_total: dict
-    labels: dict
+    resources_total: dict[str, float]
+    labels: dict[str, str]
 
 
 @dataclass
@@ -92,7 +101,7 @@ class JobState(Record):
     submission_id: str | None
     status: str
     entrypoint: str
-    driver_info: dict
+    driver_info: dict[str, str]
 
 
 @dataclass
@@ -112,8 +121,8 @@ class PlacementGroupState(Record):
     name: str
     creator_job_id: str
     state: str
-    bundles: list | None
+    bundles: list[dict[str, Any]] | None
     is_detached: bool | None
-    stats: dict | None
+    stats: dict[str, Any] | None
 
-    DETAIL = ("bundles", "is_detached", "stats")
+    DETAIL: ClassVar[tuple[str, ...]] = ("bundles", "is_detached", "stats")

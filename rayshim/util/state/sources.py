@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from hashlib import sha256
-from typing import Any
 
 from reactor import _core
 
@@ -18,7 +17,7 @@ from rayshim.util.state.exception import RayStateApiException
 from rayshim.util.state.records import ActorState, JobState, NodeState, PlacementGroupState, TaskState, WorkerState
 
 
-def actors() -> Any:
+def actors() -> list[ActorState]:
     return [_actor(f) for f in session.current.placement.state()["actors"]]
 
 
@@ -41,7 +40,7 @@ def _actor(f):
     )
 
 
-def tasks() -> Any:
+def tasks() -> list[TaskState]:
     s = session.current
     if not s.settings["trace"]:
         raise RayStateApiException(
@@ -73,7 +72,7 @@ def tasks() -> Any:
     return found
 
 
-def nodes() -> Any:
+def nodes() -> list[NodeState]:
     return [
         NodeState(
             node_id=_node(),
@@ -88,7 +87,7 @@ def nodes() -> Any:
     ]
 
 
-def jobs() -> Any:
+def jobs() -> list[JobState]:
     driver = session.current.settings["driver"]
     return [
         JobState(
@@ -102,7 +101,7 @@ def jobs() -> Any:
     ]
 
 
-def workers() -> Any:
+def workers() -> list[WorkerState]:
     s = session.current
     found = [("DRIVER", 0, s.settings["driver"])]
     found += [("WORKER", w["slot"], w["pid"]) for w in s.placement.state()["workers"]]
@@ -120,7 +119,7 @@ def workers() -> Any:
     ]
 
 
-def placement_groups() -> Any:
+def placement_groups() -> list[PlacementGroupState]:
     from rayshim.util.placement_group import placement_group_table
 
     return [

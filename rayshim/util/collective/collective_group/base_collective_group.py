@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rayshim.util.collective import types
 
 
 class BaseGroup(ABC):
@@ -17,15 +20,15 @@ class BaseGroup(ABC):
         self._world_size, self._rank, self._group_name = world_size, rank, group_name
 
     @property
-    def rank(self) -> Any:
+    def rank(self) -> int:
         return self._rank
 
     @property
-    def world_size(self) -> Any:
+    def world_size(self) -> int:
         return self._world_size
 
     @property
-    def group_name(self) -> Any:
+    def group_name(self) -> str:
         return self._group_name
 
     def destroy_group(self) -> None:
@@ -38,29 +41,31 @@ class BaseGroup(ABC):
 
     @classmethod
     @abstractmethod
-    def check_backend_availability(cls) -> None:
+    def check_backend_availability(cls) -> bool:
         """Whether the backend can be used in this process."""
 
     @abstractmethod
-    def allreduce(self, tensor: Any, allreduce_options: Any) -> None: ...
+    def allreduce(self, tensor: Any, allreduce_options: types.AllReduceOptions) -> None: ...
 
     @abstractmethod
-    def barrier(self, barrier_options: Any) -> None: ...
+    def barrier(self, barrier_options: types.BarrierOptions) -> None: ...
 
     @abstractmethod
-    def reduce(self, tensor: Any, reduce_options: Any) -> None: ...
+    def reduce(self, tensor: Any, reduce_options: types.ReduceOptions) -> None: ...
 
     @abstractmethod
-    def allgather(self, tensor_list: list[Any], tensor: Any, allgather_options: Any) -> None: ...
+    def allgather(self, tensor_list: list[Any], tensor: Any, allgather_options: types.AllGatherOptions) -> None: ...
 
     @abstractmethod
-    def broadcast(self, tensor: Any, broadcast_options: Any) -> None: ...
+    def broadcast(self, tensor: Any, broadcast_options: types.BroadcastOptions) -> None: ...
 
     @abstractmethod
-    def reducescatter(self, tensor: Any, tensor_list: list[Any], reducescatter_options: Any) -> None: ...
+    def reducescatter(
+        self, tensor: Any, tensor_list: list[Any], reducescatter_options: types.ReduceScatterOptions
+    ) -> None: ...
 
     @abstractmethod
-    def send(self, tensor: Any, send_options: Any) -> None: ...
+    def send(self, tensor: Any, send_options: types.SendOptions) -> None: ...
 
     @abstractmethod
-    def recv(self, tensor: Any, recv_options: Any) -> None: ...
+    def recv(self, tensor: Any, recv_options: types.RecvOptions) -> None: ...

@@ -67,14 +67,14 @@ class TorchGLOOGroup(BaseGroup):
         return types.Backend.GLOO
 
     @classmethod
-    def check_backend_availability(cls) -> Any:
+    def check_backend_availability(cls) -> bool:
         from importlib.util import find_spec
 
         return find_spec("torch") is not None
 
     # ---- operations
 
-    def allreduce(self, tensor: Any, allreduce_options: Any) -> None:
+    def allreduce(self, tensor: Any, allreduce_options: types.AllReduceOptions) -> None:
         self._sum_up(_tensor(tensor[0]), allreduce_options.reduceOp)
 
     def _sum_up(self, tensor, how):
@@ -84,10 +84,10 @@ class TorchGLOOGroup(BaseGroup):
         options.reduceOp = _reduction(how)
         self._group.allreduce([tensor], options).wait()
 
-    def barrier(self, barrier_options: Any) -> None:
+    def barrier(self, barrier_options: types.BarrierOptions) -> None:
         self._group.barrier().wait()
 
-    def reduce(self, tensor: Any, reduce_options: Any) -> None:
+    def reduce(self, tensor: Any, reduce_options: types.ReduceOptions) -> None:
         import torch.distributed as dist
 
         tensor = _tensor(tensor[0])
@@ -97,17 +97,19 @@ class TorchGLOOGroup(BaseGroup):
             tensor = tensor.detach().clone()  # gloo uses it as scratch
         self._group.reduce([tensor], options).wait()
 
-    def broadcast(self, tensor: Any, broadcast_options: Any) -> None:
+    def broadcast(self, tensor: Any, broadcast_options: types.BroadcastOptions) -> None:
         import torch.distributed as dist
 
         options = dist.BroadcastOptions()
         options.rootRank, options.rootTensor = broadcast_options.root_rank, 0
         self._group.broadcast([_tensor(tensor[0], read=self.rank == options.rootRank)], options).wait()
 
-    def allgather(self, tensor_list: list[Any], tensor: Any, allgather_options: Any) -> None:
+    def allgather(self, tensor_list: list[Any], tensor: Any, allgather_options: types.AllGatherOptions) -> None:
         self._group.allgather([[_tensor(t) for t in tensor_list[0]]], [_tensor(tensor[0], read=True)]).wait()
 
-    def reducescatter(self, tensor: Any, tensor_list: list[Any], reducescatter_options: Any) -> None:
+    def reducescatter(
+        self, tensor: Any, tensor_list: list[Any], reducescatter_options: types.ReduceScatterOptions
+    ) -> None:
         output, parts = _tensor(tensor[0]), [_tensor(t, read=True).clone() for t in tensor_list[0]]
         mine = parts[self.rank]
         if output.shape != mine.shape:
@@ -118,10 +120,10 @@ class TorchGLOOGroup(BaseGroup):
             self._sum_up(part, reducescatter_options.reduceOp)
         output.copy_(mine)
 
-    def send(self, tensor: Any, send_options: Any) -> None:
+    def send(self, tensor: Any, send_options: types.SendOptions) -> None:
         self._group.send([_tensor(tensor[0], read=True)], send_options.dst_rank, 0).wait()
 
-    def recv(self, tensor: Any, recv_options: Any) -> None:
+    def recv(self, tensor: Any, recv_options: types.RecvOptions) -> None:
         self._group.recv([_tensor(tensor[0])], recv_options.src_rank, 0).wait()
 
 
