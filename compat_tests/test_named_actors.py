@@ -171,14 +171,16 @@ def test_a_name_is_free_again_when_the_last_handle_is_gone(ray):
     assert ray.get(Counter.options(name="again", get_if_exists=True).remote().count.remote()) == "counted"
 
 
-def test_threads_that_share_a_name_get_an_actor_whoever_makes_it(ray):
+def test_threads_that_share_a_name_get_one_actor_whoever_makes_it(ray):
     @ray.remote(num_cpus=0)
     class Counter:
-        def count(self):
-            return "counted"
+        def __init__(self):
+            self.n = 0
 
-    def ask(_):
-        return ray.get(Counter.options(name="shared", get_if_exists=True).remote().count.remote())
+        def count(self):
+            self.n += 1
+            return self.n
 
     with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(ask, range(40))) == ["counted"] * 40
+        handles = list(threads.map(lambda _: Counter.options(name="shared", get_if_exists=True).remote(), range(40)))
+        assert sorted(threads.map(lambda handle: ray.get(handle.count.remote()), handles)) == list(range(1, 41))

@@ -147,7 +147,9 @@ class Inline(Placement):
     def named(self, name, namespace):
         while True:
             found = self._named.get((namespace, name))
-            thread, made = self._being_made.get((namespace, name), (None, None))  # in this order: who is found is made or being made
+            thread, made = self._being_made.get(
+                (namespace, name), (None, None)
+            )  # in this order: who is found is made or being made
             if made is None or thread == threading.get_ident():
                 break
             made.wait()

@@ -2,7 +2,6 @@
 
 from reactor import _core
 
-
 _MOST = 1 << 58  # the core adds amounts in 64 bits; no machine has as much of anything
 
 

@@ -362,8 +362,16 @@ INTERRUPTED = """
     [
         ("SIGINT", "", "KeyboardInterrupt()"),
         ("SIGTERM", "", "SystemExit(15)"),
-        ("SIGUSR1", "signal.signal(signal.SIGUSR1, lambda *_: sys.exit('by the handler'))", "SystemExit('by the handler')"),
-        ("SIGINT", "signal.signal(signal.SIGINT, lambda *_: sys.exit('by the handler'))", "SystemExit('by the handler')"),
+        (
+            "SIGUSR1",
+            "signal.signal(signal.SIGUSR1, lambda *_: sys.exit('by the handler'))",
+            "SystemExit('by the handler')",
+        ),
+        (
+            "SIGINT",
+            "signal.signal(signal.SIGINT, lambda *_: sys.exit('by the handler'))",
+            "SystemExit('by the handler')",
+        ),
     ],
     ids=["Ctrl-C", "SIGTERM", "handler", "handler of Ctrl-C"],
 )
@@ -375,7 +383,9 @@ def test_a_signal_to_the_driver_interrupts_the_program_and_not_the_call_that_run
     assert driver.stdout == raised + "\n", driver.stderr
 
 
-@pytest.mark.parametrize("how, error", [("raise KeyboardInterrupt", "TaskCancelledError"), ("sys.exit(3)", "WorkerCrashedError")])
+@pytest.mark.parametrize(
+    "how, error", [("raise KeyboardInterrupt", "TaskCancelledError"), ("sys.exit(3)", "WorkerCrashedError")]
+)
 def test_what_a_call_raises_by_itself_stays_the_calls(inline, how, error):
     @ray.remote(max_retries=0)
     def work():

@@ -22,7 +22,7 @@
   HOOK(exit_kind, Run, (PyObject*, ExitReason),                                                                                         \
        "(exception, 0) -> ExitReason or 0: goes on as an error; (None, reason): the process "                                           \
        "ends, so this flushes and does not return")                                                                                     \
-  HOOK(breaks_off, Run, (PyObject*), "(exception) -> whether it is for the driver, in which the call ran; inline placement")              \
+  HOOK(breaks_off, Run, (PyObject*), "(exception) -> whether it is for the driver, in which the call ran; inline placement")            \
   HOOK(cancelled, Run, (uint64_t, bool), "(uid of the result, children too): a call that was handed on is to be interrupted")           \
   HOOK(restart, Run, (uint32_t, ExitReason),                                                                                            \
        "(actor number, reason) -> why its call has no result if the actor was restarted, else None; "                                   \
