@@ -49,6 +49,38 @@ def test_a_program_runs_within_narrow_limits(scripts, limit):
     assert DONE in scripts.finished(in_shell(scripts, f'{limit}; exec "$@"', "script.py"))
 
 
+CROWDED = """
+    import ray
+    INIT
+
+    @ray.remote(num_cpus=0)
+    class Actor:
+        def ping(self):
+            return "pong"
+
+    actors = [Actor.remote() for _ in range(60)]
+    for actor in actors:
+        try:
+            ray.get(actor.ping.remote())
+        except ray.exceptions.ActorDiedError as error:
+            print(error)
+            break
+    ref = ray.remote(lambda: "done").options(num_cpus=0, runtime_env={"working_dir": "."}).remote()
+    print(ray.wait([ref], timeout=1)[0])
+    del actor, actors
+    print(ray.get(ref))
+"""
+
+
+@pytest.mark.needs_own_processes
+def test_what_has_no_process_because_of_a_limit_says_so_and_a_task_gets_one_later(scripts):
+    scripts.write("script.py", CROWDED)
+    driver = in_shell(scripts, 'ulimit -n 64; exec "$@"', "script.py")
+    out = scripts.finished(driver)
+    assert "no process could be started for it: Too many open files" in out and out.endswith("[]\ndone\n")
+    assert driver.err.count("no process could be started for a task: Too many open files. It waits until one can") == 1
+
+
 @pytest.mark.parametrize("closed", ["<&-", "9>&1 >&-", "2>&-", "9>&1 <&- >&- 2>&-"])
 def test_a_program_runs_without_standard_streams(scripts, closed):
     scripts.write("script.py", WORK.format(before=""))

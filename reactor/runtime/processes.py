@@ -41,8 +41,8 @@ class Worker:
 
 
 def fork(slot, facts, gpus, setting, birth, config, plugin):
-    """Forks a worker; see `worker.main` for the arguments. (pid, [descriptors from which its stdout and stderr are read]), or None if the
-    machine has no room for it."""
+    """Forks a worker; see `worker.main` for the arguments. (pid, [descriptors from which its stdout and stderr are read]). OSError if the machine
+    has no room for it, or a limit is reached."""
     pipes = []
     parent = os.getpid()
     try:
@@ -53,7 +53,7 @@ def fork(slot, facts, gpus, setting, birth, config, plugin):
         for pair in pipes:
             for fd in pair:
                 os.close(fd)
-        return None
+        raise
     if pid == 0:
         worker.main(parent, slot, facts, gpus, setting, birth, [write for _, write in pipes], config, plugin)
     try:

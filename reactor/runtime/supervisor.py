@@ -51,6 +51,8 @@ class Supervisor(Requests, Deaths):
         self.tasks_started = 0
         self.stopping = False
         self.retry_spawn = False
+        self.fork_error = "there are as many as there may be"
+        self.told_of_forks = False  # that one could not be started for a task, and none could since
         self.hosting = None
         if config["packed"]:
             from reactor.runtime.hosting import Hosting
@@ -273,9 +275,7 @@ class Supervisor(Requests, Deaths):
         if self.hosting and self.hosting.shares(actor):
             if not self.hosting.put(actor):
                 _core.give_resources(actor.demand)
-                self._kill_unstarted(
-                    actor, "no process could be started for it, because the machine's limit on processes is reached"
-                )
+                self._kill_unstarted(actor, f"no process could be started for it: {self.fork_error}")
             return
         slot = _core.new_proc(ACTOR, _core.inbox_at(actor.offset))
         if slot >= 0:
@@ -287,9 +287,7 @@ class Supervisor(Requests, Deaths):
             actor.pid = actor.worker.pid if actor.worker else 0
         if actor.worker is None:
             _core.give_resources(actor.demand)
-            self._kill_unstarted(
-                actor, "no process could be started for it, because the machine's limit on processes is reached"
-            )
+            self._kill_unstarted(actor, f"no process could be started for it: {self.fork_error}")
 
     def _start_task_worker(self, setting):
         started = None
@@ -302,6 +300,11 @@ class Supervisor(Requests, Deaths):
             slot = _core.new_proc(TASK_WORKER, 0, setting)
             if slot >= 0:
                 started = self._fork(slot, None, "task", setting)
+                if started is None and not self.told_of_forks:
+                    self.relay.tell(
+                        f"no process could be started for a task: {self.fork_error}. It waits until one can"
+                    )
+                self.told_of_forks = started is None
         if started is None:
             self.retry_spawn = True  # at the next death, or a little later
 
@@ -319,11 +322,12 @@ class Supervisor(Requests, Deaths):
         if self.drivers:
             config = self.drivers.config(facts, born_with)
             born_with = born_with and born_with.of
-        made = fork(slot, facts, actor and actor.gpus, born_with, birth, config, self.plugin)
-        if made is None:
+        try:
+            pid, pipes = fork(slot, facts, actor and actor.gpus, born_with, birth, config, self.plugin)
+        except OSError as error:
             _core.free_proc(slot)
+            self.fork_error = error.strerror
             return None
-        pid, pipes = made
         self.tasks_started += facts is None
         w = self.workers[pid] = Worker(
             slot, pid, actor, setting, self.relay.watch(pipes, label, pid, config["settings"].get("scope"))
