@@ -276,8 +276,11 @@ class Inline(Placement):
     # What is known of the session
 
     def state(self, timeout=None):
-        here = {"pid": os.getpid(), "state": "ALIVE", "host": None}
-        return {"actors": [{**made.facts, **here} for made in self._actors.values()], "workers": []}
+        here = {"pid": os.getpid(), "host": None}
+        return {
+            "actors": [{**made.facts, **here, "state": _state(made.facts["offset"])} for made in self._actors.values()],
+            "workers": [],
+        }
 
     def say_once(self, what, text, advice):
         """Every call runs in serial order."""
@@ -296,6 +299,12 @@ class Inline(Placement):
 
     def key_value_part(self, name, part):
         self._key_values.part(name, part)
+
+
+def _state(offset):
+    """Of an actor of which there is a handle."""
+    link = _core.link_at(offset, True)
+    return "DEAD" if link is None or link.state == _core.InboxState.DEAD else "ALIVE"
 
 
 def _demand(amounts):

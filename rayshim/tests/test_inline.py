@@ -393,3 +393,20 @@ def test_what_a_call_raises_by_itself_stays_the_calls(inline, how, error):
 
     with pytest.raises(getattr(ray.exceptions, error)):
         ray.get(work.remote())
+
+
+@pytest.mark.parametrize("end", ["ray.kill", "exit_actor", "sys.exit"])
+def test_an_actor_that_has_ended_is_listed_as_dead_while_a_handle_is_there(inline, end):
+    @ray.remote
+    class Actor:
+        def leave(self):
+            ray.actor.exit_actor() if end == "exit_actor" else sys.exit(1)
+
+    actor = Actor.remote()
+    assert [found.state for found in ray.util.state.list_actors()] == ["ALIVE"]
+    if end == "ray.kill":
+        ray.kill(actor)
+    else:
+        with pytest.raises(ray.exceptions.ActorDiedError):
+            ray.get(actor.leave.remote())
+    assert [found.state for found in ray.util.state.list_actors()] == ["DEAD"]
