@@ -306,9 +306,7 @@ void MessageRun::settle() {
     settle_departure();
   } else if (!handed_on_ && !stream_ && kind_ == MessageKind::Call && was_cancelled(results_.data(), n_)) {
     PyErr_Clear();
-  } else if (!value_) {
-    leave_or_store();
-  } else if (!handed_on_ && !store_value()) {
+  } else if (!value_ || (!handed_on_ && !store_value())) {
     leave_or_store();
   }
   leave_call();
