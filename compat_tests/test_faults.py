@@ -159,7 +159,6 @@ def test_a_task_whose_worker_dies_is_run_again(ray, tmp_path):
 
 
 @pytest.mark.needs_processes
-@pytest.mark.needs_processes
 def test_a_task_whose_argument_ends_the_worker_is_run_again_as_often_as_it_may(ray, tmp_path):
     def unpickled(times):
         if len(list(tmp_path.iterdir())) < times:
@@ -199,6 +198,7 @@ def test_the_error_of_a_wrong_number_of_results_names_the_call(ray):
             ray.get(ref)
 
 
+@pytest.mark.needs_processes
 def test_many_deaths_leave_the_rest_working(ray, mortal):
     @ray.remote
     def square(x):

@@ -18,6 +18,9 @@ from rayshim.placement.interface import Placement
 from rayshim.session import folder, session
 from rayshim.session.facts import public
 
+# The longest wait for the constructor of a named actor that runs in another thread: it may itself wait for the thread that asks for the name.
+_CONSTRUCTOR_SECONDS = 10.0
+
 
 class _Actor:
     """One actor.
@@ -134,9 +137,8 @@ class Inline(Placement):
         key, mine = (namespace, name), (threading.get_ident(), threading.Event())
         while True:
             thread, made = holder = self._being_made.setdefault(key, mine)
-            if thread == threading.get_ident():
+            if thread == threading.get_ident() or not made.wait(_CONSTRUCTOR_SECONDS):
                 break
-            made.wait()
         try:
             yield
         finally:
@@ -145,19 +147,23 @@ class Inline(Placement):
                 made.set()
 
     def named(self, name, namespace):
-        while True:
-            found = self._named.get((namespace, name))
-            thread, made = self._being_made.get(
-                (namespace, name), (None, None)
-            )  # in this order: who is found is made or being made
-            if made is None or thread == threading.get_ident():
-                break
-            made.wait()
+        key = (namespace, name)
+        found = self._found(key)
+        thread, made = self._being_made.get(key, (None, None))  # after the look: who was found is made, or being made
+        if made is None or thread == threading.get_ident():
+            return found
+        made.wait(_CONSTRUCTOR_SECONDS)
+        return self._found(key)
+
+    def _found(self, key):
+        found = self._named.get(key)
         link, info_ref = found() if found else (None, None)
         return (link, info_ref) if link is not None and link.state == _core.InboxState.OPEN else None
 
     def names(self):
-        return [(name, namespace) for namespace, name in self._named if self.named(name, namespace) is not None]
+        return [
+            (name, namespace) for namespace, name in list(self._named) if self._found((namespace, name)) is not None
+        ]
 
     def kill(self, link, why, no_restart):
         made = self._actors.get(link.actor)
@@ -278,7 +284,9 @@ class Inline(Placement):
     def state(self, timeout=None):
         here = {"pid": os.getpid(), "host": None}
         return {
-            "actors": [{**made.facts, **here, "state": _state(made.facts["offset"])} for made in self._actors.values()],
+            "actors": [
+                {**made.facts, **here, "state": _state(made.facts["offset"])} for made in list(self._actors.values())
+            ],
             "workers": [],
         }
 

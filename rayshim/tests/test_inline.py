@@ -333,6 +333,25 @@ INTERRUPTED = """
     def stream():
         yield work()
 
+    def converts():
+        try:
+            work()
+        except BaseException as error:
+            raise error.__class__(*error.args) from error
+
+    def loops():
+        import asyncio
+
+        async def waits():
+            os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+            await asyncio.sleep(20)
+
+        asyncio.run(waits())
+
+    def yields():
+        yield 1
+        yield work()
+
     def nested():
         try:
             ray.get(ray.remote(work).remote())
@@ -344,6 +363,9 @@ INTERRUPTED = """
         "nested": lambda: ray.remote(nested).remote(),
         "plain": lambda: ray.remote(Plain).remote().work.remote(),
         "asynchronous": lambda: ray.remote(Asynchronous).remote().work.remote(),
+        "converts": lambda: ray.remote(converts).remote(),
+        "loops": lambda: ray.remote(loops).remote(),
+        "yields": lambda: ray.remote(yields).options(num_returns=2).remote(),
         "stream": lambda: ray.remote(stream).options(num_returns="streaming").remote(),
     }[sys.argv[1]]
     try:
@@ -356,7 +378,7 @@ INTERRUPTED = """
 """
 
 
-@pytest.mark.parametrize("call", ["task", "nested", "plain", "asynchronous", "stream"])
+@pytest.mark.parametrize("call", ["task", "nested", "plain", "asynchronous", "stream", "converts", "loops", "yields"])
 @pytest.mark.parametrize(
     "number, handler, raised",
     [

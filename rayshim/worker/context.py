@@ -436,7 +436,8 @@ class Worker:
     @property
     def current_task_id(self) -> TaskID:
         """The running task's TaskID; in the driver the one that stands for its own code."""
-        return TaskID.from_hex(RuntimeContext().get_task_id() or RuntimeContext().get_job_id().rjust(48, "f"))
+        of_driver = RuntimeContext().get_job_id().rjust(48, "f") if session.current.driver is not None else ""
+        return TaskID.from_hex(RuntimeContext().get_task_id() or of_driver)
 
     @property
     def actor_id(self) -> ActorID:

@@ -186,7 +186,7 @@ struct Context {
   Message* running_message = nullptr;     // null if it cannot be run again
   bool leave_after = false;               // this worker ends after the running calls
   uint32_t departing = 0;                 // the actor that ends with its running call
-  Owned breaking_off;                     // inline: what a signal has raised in a call, for the caller
+  Owned breaking_off;                     // inline: what a signal has raised in the call whose outcome is being stored, see breaks_off()
   std::vector<std::pair<Object*, uint32_t>> failures;  // to be told, each with the journal's entry of its hold (failures.h)
   std::vector<std::pair<Off, uint64_t>> children;  // (result, uid) of tasks that the running task started
   uint16_t depth = 0;                     // of the running task in other tasks

@@ -17,15 +17,25 @@ bool run_here(Outgoing& out, MessageKind kind, uint32_t actor, uint32_t index, O
   m->retries = retries;
   out.sent = true;
   Encoding::Hidden hidden;
-  run_message(m, nullptr);
+  Owned broken_off;
+  run_message(m, nullptr, kNoEntry, &broken_off);
   release_message(ctx->local, m);
-  if (!ctx->breaking_off || PyThread_get_thread_ident() != ctx->main_thread) return true;
+  if (!broken_off) return true;
   for (uint32_t i = 0; i < out.results.size(); ++i) mark_seen(out.results[i]);  // who has made the call is told by the error
-  set_error(std::exchange(ctx->breaking_off, Owned()).get());
+  set_error(broken_off.get());
   return false;
 }
 
 }  // namespace
+
+bool breaks_off() {
+  if (!hooks.breaks_off || PyThread_get_thread_ident() != ctx->main_thread || !PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_Exception))
+    return false;
+  SavedError error;
+  const bool yes = Owned(hooks.breaks_off(error.exception())).get() == Py_True;
+  if (yes) ctx->breaking_off = Owned::share(error.exception());
+  return yes;
+}
 
 void begin_inline() {
   ctx->local.actor_unheld = inline_actor_unheld;

@@ -52,8 +52,12 @@ inline bool held(Heap* h, TaskQueue* q, bool take = false) {
   const int64_t above = above_cap(h, q->demand, of);
   const bool other = q->held_class.exchange(of, memory_order_relaxed) != of;
   if (other || above < 0) q->let_in.store(0, memory_order_relaxed);
-  if (above < int64_t(q->let_in.load(memory_order_relaxed))) return false;
   const uint64_t now = now_ns(), latest = now + hold_ns(above);
+  const int64_t let_in = q->let_in.load(memory_order_relaxed);
+  if (above < let_in) {  // it takes the place of one that has ended: they get on, and no further one need be let in soon
+    if (take) q->held_until.store(now + hold_ns(let_in), memory_order_release);
+    return false;
+  }
   uint64_t until = q->held_until.load(memory_order_acquire);
   // It is another class's; or that of a task that waited long ago, or beside more tasks than are under way now.
   if (other || now > until + kLongestHoldNs || until > latest) {

@@ -23,7 +23,7 @@ bool queue_holds(Heap* h, uint64_t value) {
   return false;
 }
 
-// The stream of a dead runner's call had come to its end (Stream::close): every value is there, or the exception that was the last. So it completes.
+// The stream of a dead runner's call had come to its end (Stream::close): all values are there, and so is the exception that has ended it. So it completes.
 void complete_if_ended(Message* m, std::unordered_set<Off>& freed) {
   Object* link = ctx->heap->at<Object>(m->more_results()[0]);
   Object* completion = ctx->heap->at<Object>(m->result);

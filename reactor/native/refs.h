@@ -112,8 +112,9 @@ PyObject* new_completion(const Off* results, const uint32_t* notes, uint32_t n, 
                          Message* block, uint32_t note);
 bool make_types(PyObject* module);
 
-// Stores the result of a call that just ran in its objects, or the exception that this raised; steals nothing. Shared by serve and Completion.
-// False, with SystemExit as the current Python error: it was raised meanwhile, and ends the process or the actor; the objects are as they were.
+// Stores the results of a call that has ended in its objects; if storing one raises, the exception is stored in its place. Steals nothing. Shared by
+// serve and Completion. False: storing raised SystemExit, which is the current Python error and ends the process or the actor; those results that
+// come before that one are stored.
 // `note`: what is known of the method's results, or null.
 bool store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note = nullptr,
                    bool given = false);  // given: nobody else has the value
@@ -131,7 +132,8 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
 void close_link(PyLink* link);
 
 // Runs a message here and now (serve.cpp).
-bool run_message(Message* m, Receiver* from, uint32_t task_note = kNoEntry);
+bool run_message(Message* m, Receiver* from, uint32_t task_note = kNoEntry, Owned* broken_off = nullptr);
+bool breaks_off();  // inline: a signal to the driver has raised the current Python error, which is noted for the caller of the running call
 bool was_cancelled(const Off* results, uint32_t n);
 bool take_retry(Message* m);  // counts one down; false: there is none left
 

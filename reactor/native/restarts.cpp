@@ -1,6 +1,6 @@
 // An actor whose process died: what becomes of its calls, and how it is restarted.
 //
-// Every call that the dead process had not finished is in exactly one of these places, or in the first two at once (aside.h):
+// Every call that the dead process had not finished is in exactly one of these places, or in the first two at once (awaiting_arguments.h):
 //
 //   a  in its caller's channel, sent and not yet begun
 //   b  in a block that the journal names (Entry::Call): it may be run again, or waited for its arguments; begun or not

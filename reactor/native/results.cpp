@@ -20,7 +20,7 @@ namespace {
 
 // What could not be stored: its exception is stored in its place, but for one that ends the process, which stays the current Python error.
 bool not_stored(const Off* results, uint32_t n, PyObject* name) {
-  return !PyErr_ExceptionMatches(PyExc_SystemExit) && store_failure(results, n, name);
+  return (breaks_off() || !PyErr_ExceptionMatches(PyExc_SystemExit)) && store_failure(results, n, name);
 }
 
 // A generator's values go into the results as they come; those that it does not reach get the exception that ended it.

@@ -5,6 +5,7 @@
 #include "failures.h"
 #include "functions.h"
 #include "leaving.h"
+#include "supervisor.h"
 #include "packed.h"
 #include "scopes.h"
 #include "stream.h"
@@ -87,6 +88,7 @@ class MessageRun {
   void digest();
   bool finish();  // true: the message is to be run once more
   bool handed_on() const { return handed_on_; }
+  Owned broken_off;  // inline: what a signal has raised in the call, for its caller
 
  private:
   void read_arguments();
@@ -101,6 +103,7 @@ class MessageRun {
   bool store_value();
   bool store_error();
   void leave_or_store();
+  void forget_stored();
   ExitReason exit_wanted();
   void settle_departure();
   void leave_call();
@@ -298,6 +301,7 @@ void MessageRun::construct() {
 
 // Writes what came out into the results, which are completed in finish().
 void MessageRun::settle() {
+  ctx->breaking_off.reset();
   if (in_call_.discarded) {
   } else if (ctx->departing && ctx->departing == actor_ && !handed_on_) {  // whatever the method has made of it
     ctx->departing = 0;
@@ -309,6 +313,7 @@ void MessageRun::settle() {
   } else if (!value_ || (!handed_on_ && !store_value())) {
     leave_or_store();
   }
+  broken_off = std::exchange(ctx->breaking_off, Owned());
   leave_call();
 }
 
@@ -335,11 +340,8 @@ void MessageRun::leave_or_store() {
 // Whether the current Python error says that the actor, or this process, is to end.
 ExitReason MessageRun::exit_wanted() {
   if (!hooks.exit_kind || PyErr_ExceptionMatches(PyExc_Exception)) return ExitReason::Unknown;
+  if (breaks_off()) return ExitReason::Unknown;
   SavedError error;
-  if (hooks.breaks_off && Owned(hooks.breaks_off(error.exception())).get() == Py_True) {
-    ctx->breaking_off = Owned::share(error.exception());
-    return ExitReason::Unknown;
-  }
   Owned kind = hooks.exit_kind(error.exception(), ExitReason::Unknown);
   return kind ? ExitReason(PyLong_AsLong(kind.get())) : ExitReason::Unknown;
 }
@@ -349,6 +351,7 @@ void MessageRun::settle_departure() {
   PyErr_Clear();
   if (!ctx->inline_mode && !ctx->host) return;
   Off reason = 0;
+  forget_stored();
   const bool lives_on = kind_ == MessageKind::Call && restarted(actor_, leaving_, reason);
   again_ = lives_on && take_retry(m_);
   if (!lives_on) reason = note_death(actor_, 0, leaving_);
@@ -359,6 +362,16 @@ void MessageRun::settle_departure() {
     ctx->heap->at<Object>(off)->state.store(State::Died, memory_order_release);
   }
   if (lives_on) drop_hold(ctx->local, ctx->heap->at<Object>(reason));
+}
+
+// The results that were stored before the one whose storing has ended the actor: they are not complete, and nobody has seen them.
+void MessageRun::forget_stored() {
+  std::unordered_set<Off> freed;
+  for (Off off : results_) {
+    auto* o = ctx->heap->at<Object>(off);
+    const State s = o->state.load(memory_order_relaxed);
+    if (s == State::Value || s == State::Error) forget_value(o, freed);
+  }
 }
 
 // The method has returned: the process is as it was before.
@@ -434,7 +447,7 @@ void MessageRun::leave_actor() {
 // Runs one message. From a channel, the record is given back to the caller before the user's code starts, with the results noted
 // in the journal: the record and the note never both miss. `task_note`: the message is a block of its own with this note, which
 // the caller of this function gives back when it returns false; true: the call was handed on, and the block with it.
-bool run_message(Message* m, Receiver* from, uint32_t task_note) {
+bool run_message(Message* m, Receiver* from, uint32_t task_note, Owned* broken_off) {
   for (;; from = nullptr, task_note = kNoEntry) {
     delay();
     MessageRun run(m, from, task_note);
@@ -444,7 +457,9 @@ bool run_message(Message* m, Receiver* from, uint32_t task_note) {
       run.settle();
     }
     run.digest();
-    if (!run.finish()) return run.handed_on();
+    const bool again = run.finish();
+    if (broken_off) *broken_off = std::move(run.broken_off);
+    if (!again) return run.handed_on();
   }
 }
 

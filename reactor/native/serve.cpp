@@ -201,12 +201,12 @@ bool serve_tasks() {
     ctx->local.journal.set(note, task, Entry::Task);
     set_idle(false);
     if (ctx->header->actors_waiting.load(memory_order_relaxed)) send_control(Control::Resources, 0);  // one may have let it go first
+    auto* m = h->at<Message>(task);
+    ctx->proc->running_class.store(class_of(m), memory_order_release);  // before others look how many are under way
     // Claiming makes room for one more worker where tasks are left, in any queue, and resources are free.
     kick_queues();
-    auto* m = h->at<Message>(task);
     ctx->depth = m->method;
     ctx->caller = party_of(0, h->at<Object>(m->function)->uid);
-    ctx->proc->running_class.store(class_of(m), memory_order_relaxed);
     run_message(m, nullptr, note);
     ctx->proc->running_class.store(0, memory_order_relaxed);
     ctx->depth = 0;

@@ -16,6 +16,7 @@ struct DeadActor {
 // With one hold, the caller's. `restarts`: it may be restarted; `physical`: it runs several calls at a time.
 Object* new_actor(Local& l, bool restarts, bool physical);
 void actor_unheld(Local& l, Object* actor);
+void forget_value(Object* o, std::unordered_set<Off>& freed);  // of a result that was stored and is not complete
 uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting);  // slot of a Starting process; kNoProc when all are taken
 // Settles all that a dead process leaves. `unavailable`: its actor may be restarted, and calls that cannot wait for that end with
 // this reason instead. Returns whether there is a new process to be started for it.

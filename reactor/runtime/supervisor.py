@@ -24,6 +24,7 @@ from reactor.runtime.requests import REMEMBERED, Requests
 
 ACTOR, TASK_WORKER = _core.ProcKind.ACTOR, _core.ProcKind.POOL
 _POOL_LIMIT = 1000  # task workers alive at once
+_MANY = "there are as many as there may be"
 _RETRY_SECONDS = 0.2  # before another try to start a task worker where none could be started
 
 
@@ -51,7 +52,7 @@ class Supervisor(Requests, Deaths):
         self.tasks_started = 0
         self.stopping = False
         self.retry_spawn = False
-        self.fork_error = "there are as many as there may be"
+        self.fork_error = _MANY
         self.told_of_forks = False  # that one could not be started for a task, and none could since
         self.hosting = None
         if config["packed"]:
@@ -328,6 +329,7 @@ class Supervisor(Requests, Deaths):
             _core.free_proc(slot)
             self.fork_error = error.strerror
             return None
+        self.fork_error = _MANY  # if there is none next time, this is not the reason
         self.tasks_started += facts is None
         w = self.workers[pid] = Worker(
             slot, pid, actor, setting, self.relay.watch(pipes, label, pid, config["settings"].get("scope"))
