@@ -295,12 +295,11 @@ class _Loop:
             self._interrupted(call) or call.value(value)
 
     def _interrupted(self, call):
-        if call.leaves:
+        if call.leaves or not call.begun:
             return False
-        interrupted = call.begun
-        if call.begun and self._recorded:
+        if self._recorded:
             interrupted = self._loop.was_interrupted(call.tag, lambda: call.completion.cancelled)  # pyright: ignore[reportAttributeAccessIssue]
-        elif call.begun:
+        else:
             interrupted = call.completion.cancelled
         if interrupted:
             call.interrupted()

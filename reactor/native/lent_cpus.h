@@ -52,6 +52,7 @@ inline bool held(Heap* h, TaskQueue* q, bool take = false) {
   const int64_t above = above_cap(h, q->demand, of);
   const bool other = q->held_class.exchange(of, memory_order_relaxed) != of;
   if (other || above < 0) q->let_in.store(0, memory_order_relaxed);
+  if (above < 0) return false;
   const uint64_t now = now_ns(), latest = now + hold_ns(above);
   const int64_t let_in = q->let_in.load(memory_order_relaxed);
   if (above < let_in) {  // it takes the place of one that has ended: they get on, and no further one need be let in soon

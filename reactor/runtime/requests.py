@@ -100,7 +100,7 @@ class Requests:
         return actor is not None
 
     def on_names(self, reply):
-        _core.reply(reply, (True, [(n, ns) for ns, n in list(self.names) if self._is_taken((ns, n))]))
+        _core.reply(reply, (True, [(n, ns) for ns, n in self.names if self._is_taken((ns, n))]))
 
     def on_life(self, offset, reply):
         """Replies with (ordinal, number of restarts) of an actor that has not died, else None."""
