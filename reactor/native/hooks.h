@@ -56,7 +56,7 @@
        "(actor, method, caller, its call's name or None, [(holder, name or None)], Outcome), Party each: see patience.h")               \
   HOOK(switched, Run, (uint32_t, int64_t), "(actor left, actor entered), see ActorStates")                                              \
   HOOK(hosted, Run, (uint32_t, Owned), "(actor number, what the supervisor tells of it): a packed worker is to host it")                \
-  HOOK(left, Run, (uint64_t, ExitReason), "(offset of the actor, reason): a packed worker has let it go")                               \
+  HOOK(left, Run, (uint32_t, uint64_t, ExitReason), "(actor number, offset of it, reason): a packed worker has let it go")              \
   HOOK(thread, Run, (bool), "(False): starts a thread that calls serve_beside(); (True): watch_packed()")
 
 namespace reactor {

@@ -406,7 +406,7 @@ bool Host::remove_those_leaving() {
   forget_instance(s.actor);
   collect_ = true;
   ctx->states->forget(s.actor);
-  hooks.left.tell(ctx->heap->off(h->object), h->why);
+  hooks.left.tell(s.actor, ctx->heap->off(h->object), h->why);
   return true;
 }
 

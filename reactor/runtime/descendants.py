@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from typing import NamedTuple
 
 GRACE_SECONDS = (
     0.2  # between SIGTERM and SIGKILL: time to clean up, and for Python's resource trackers to remove what they track
@@ -10,27 +11,38 @@ GRACE_SECONDS = (
 _GIVE_UP_SECONDS = 5.0  # one that hangs in the kernel cannot be ended
 
 
-def of(root):
-    """Pids of the living descendants of process `root`."""
+class Process(NamedTuple):
+    """A line of /proc/PID/stat."""
+
+    state: str
+    parent: int
+    group: int
+    session: int
+    begun: int  # in clock ticks after the start of the machine: another process with the same number has another
+
+    @property
+    def lives(self):
+        return self.state not in "ZX"
+
+
+def of(*roots):
+    """Pids of the living descendants of the processes `roots`."""
+    processes = table()
     children = {}
-    for pid, (state, parent, _) in _table().items():
-        children.setdefault(parent, []).append((pid, state))
-    found, look = [], [root]
-    while look:
-        for pid, state in children.get(look.pop(), ()):
-            look.append(pid)
-            if state not in "ZX":
+    for pid, process in processes.items():
+        children.setdefault(process.parent, []).append(pid)
+    found, todo = [], list(roots)
+    while todo:
+        for pid in children.get(todo.pop(), ()):
+            todo.append(pid)
+            if processes[pid].lives:
                 found.append(pid)
     return found
 
 
 def in_session(leader):
     """Pids of the living processes of the (POSIX) session that process `leader` has begun, itself aside."""
-    return [
-        pid
-        for pid, (state, _, session) in _table().items()
-        if session == leader and pid != leader and state not in "ZX"
-    ]
+    return [pid for pid, process in table().items() if process.session == leader and pid != leader and process.lives]
 
 
 def end(find, reap=lambda: True):
@@ -50,18 +62,20 @@ def end(find, reap=lambda: True):
         time.sleep(0.005)
 
 
-def _table():
-    """{pid: (state, pid of its parent, its session)}"""
-    table = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat") as file:
-                    fields = file.read().rpartition(")")[2].split()
-            except OSError:
-                continue  # it has ended
-            table[int(name)] = fields[0], int(fields[1]), int(fields[3])
-    return table
+def look(pid):
+    """A Process, or None if it has ended and was waited for."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return Process(fields[0], *(int(fields[k]) for k in (1, 2, 3, 19)))
+
+
+def table():
+    """{pid: Process} of all there are."""
+    found = {int(name): look(name) for name in os.listdir("/proc") if name.isdigit()}
+    return {pid: process for pid, process in found.items() if process}
 
 
 def end_own():

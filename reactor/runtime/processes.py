@@ -95,6 +95,49 @@ class Groups:
                     _signal(group, signal.SIGKILL)
 
 
+class Trees:
+    """Processes that actors have started which have left their packed worker, with their descendants in its process group."""
+
+    def __init__(self):
+        self._ends = []  # (when they are killed, the group, {pid: Process})
+
+    def __bool__(self):
+        return bool(self._ends)
+
+    def terminate(self, roots, group):
+        """The children `roots` of worker `group`, and what has come from them, are asked to end."""
+        tree = _tree([pid for pid in roots if (process := descendants.look(pid)) and process.parent == group], group)
+        for pid in tree:
+            _end(pid, signal.SIGTERM)
+        if tree:
+            self._ends.append((monotonic() + descendants.GRACE_SECONDS, group, tree))
+
+    def kill(self):
+        """Kills those whose time is up, and what has come from them meanwhile."""
+        while self._ends and monotonic() > self._ends[0][0]:
+            _, group, tree = self._ends.pop(0)
+            same = [
+                pid for pid, process in tree.items() if (now := descendants.look(pid)) and now.begun == process.begun
+            ]
+            for pid in _tree(same, group):
+                _end(pid, signal.SIGKILL)
+
+
+def _tree(roots, group):
+    """{pid: Process} of the living processes among `roots` and their descendants that are in the process group."""
+    if not roots:
+        return {}
+    found = {pid: descendants.look(pid) for pid in [*roots, *descendants.of(*roots)]}
+    return {pid: process for pid, process in found.items() if process and process.lives and process.group == group}
+
+
+def _end(pid, number):
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass  # it has ended, or has become another user's
+
+
 def _signal(group, number):
     """Sends a signal to a process group; whether there is one."""
     try:

@@ -18,7 +18,7 @@ from reactor.runtime.demands import Demands
 from reactor.runtime.gpus import GpuShares
 from reactor.runtime.key_values import KeyValues
 from reactor.runtime.preloading import preload
-from reactor.runtime.processes import Actor, Groups, Worker, fork
+from reactor.runtime.processes import Actor, Groups, Trees, Worker, fork
 from reactor.runtime.relay import OPEN_SECONDS, Relay
 from reactor.runtime.requests import REMEMBERED, Requests
 
@@ -61,6 +61,7 @@ class Supervisor(Requests, Deaths):
             self.hosting = Hosting(config["packed"], self._start_packed)
         self.births = Births(self.relay.tell)
         self.groups = Groups()
+        self.trees = Trees()
         self.orphaned = False  # the driver has died
         self.unread = deque()  # control messages, read early because the socket was full
         self.drivers = None
@@ -83,12 +84,13 @@ class Supervisor(Requests, Deaths):
             waits = (
                 (_RETRY_SECONDS, self.retry_spawn),
                 (OPEN_SECONDS, self.relay.open),
-                (descendants.GRACE_SECONDS, self.groups),
+                (descendants.GRACE_SECONDS, self.groups or self.trees),
             )
             events = self.poll.poll(0 if self.unread else min((seconds for seconds, on in waits if on), default=None))
             if self.orphaned:
                 self._end_all(flush=False)
             self.groups.kill()
+            self.trees.kill()
             self.relay.show_open()
             if self.retry_spawn and not events and not self.unread:
                 self._answer_spawn()
@@ -235,11 +237,12 @@ class Supervisor(Requests, Deaths):
             "released": None,
         }
 
-    def on_left(self, offset, exit_reason):
-        """Settles the end of an actor in a packed worker that goes on."""
+    def on_left(self, offset, exit_reason, started):
+        """Settles the end of an actor in a packed worker that goes on; `started`: pids of the processes that the actor has started."""
         actor = self.actors.get(offset)
         if actor is None or actor.worker is None:
             return
+        self.trees.terminate(started, actor.worker.pid)
         _core.kill_inbox(offset, _core.put(self.plugin.died(self._death(actor, actor.worker, exit_reason))))
         self.hosting.left(actor)
         _core.give_resources(actor.demand)

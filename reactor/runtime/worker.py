@@ -169,8 +169,12 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
 
 def _host():
     """Serves the actors of this packed worker, in as many threads as their waits need; never returns."""
+    from reactor.runtime.started import Started
+
     sender = control.Sender(socket.socket(fileno=os.dup(SEND_FD)))
-    _core.set_hook("left", lambda offset, reason: sender.tell("left", offset, reason))
+    started = Started()
+    started.watch()
+    _core.set_hook("left", lambda number, offset, reason: sender.tell("left", offset, reason, started.take(number)))
     time.sleep = _sleep_beside(time.sleep)
     _core.set_hook(
         "thread", lambda watchdog: _thread.start_new_thread(_core.watch_packed if watchdog else _core.serve_beside, ())

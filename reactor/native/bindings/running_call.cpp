@@ -1,6 +1,7 @@
 // What is known of the call that runs here, and cancelling calls.
 #include "bindings.h"
 #include "inline.h"
+#include "packed.h"
 
 namespace reactor {
 namespace {
@@ -83,6 +84,9 @@ void bind_running_call(nb::module_& m) {
   });
   m.def("served_actor", [] { return ctx ? ctx->serves : 0; });  // whose message is read, or run; 0: a task's
   m.def("running", [] { return ctx ? nb::make_tuple(ctx->running_uid, ctx->running_actor) : nb::make_tuple(0, 0); });
+  m.def("actor_of_thread", [] {  // of a packed worker: whose call runs in the calling thread; 0: none does
+    return ctx && ctx->host && own_hand() && ctx->host->turns.holder() == own_hand() ? ctx->running_actor : 0;
+  });
   m.def("running_tag", [] { return steal(ctx && ctx->level ? tag_tuple(ctx->here) : PyTuple_New(0)); });
   m.def("running_name", []() -> nb::object {
     if (!ctx || !ctx->running_callable) return nb::none();
