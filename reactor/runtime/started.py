@@ -9,7 +9,6 @@ import _posixsubprocess
 import functools
 import os
 import sys
-import threading
 
 from reactor import _core
 from reactor.runtime import descendants
@@ -26,14 +25,14 @@ _MANY = 64  # pids that are noted before it is looked which of the processes are
 
 
 class Started:
-    """The processes that the actors of this worker have started."""
+    """The processes that the actors of this worker have started. There is no lock: a thread that is stopped for another's turn would keep it. Each step
+    on a dict or set is one operation of the interpreter."""
 
     def __init__(self):
         self._reset()
         os.register_at_fork(after_in_child=self._reset)
 
     def _reset(self):
-        self._lock = threading.Lock()
         self._owners = {}  # pid -> number of the actor
         self._unwaited = set()  # pids of processes whose actor has left: nobody else waits for them
         self._many = _MANY
@@ -49,13 +48,12 @@ class Started:
 
     def take(self, actor):
         """Pids of the processes of an actor that leaves."""
-        with self._lock:
-            taken = {pid for pid, owner in self._owners.items() if owner == actor}
-            for pid in taken:
-                del self._owners[pid]
-            self._wait()
-            taken = {pid for pid in taken - _helpers() if _is_child(pid)}
-            self._unwaited |= taken
+        taken = {pid for pid, owner in list(self._owners.items()) if owner == actor}
+        for pid in taken:
+            self._owners.pop(pid, None)
+        self._wait()
+        taken = {pid for pid in taken - _helpers() if _is_child(pid)}
+        self._unwaited |= taken
         return sorted(taken)
 
     def _noting(self, function):
@@ -70,15 +68,16 @@ class Started:
         return starting
 
     def _note(self, pid, actor):
-        with self._lock:
-            self._unwaited.discard(pid)
-            self._wait()
-            self._owners.pop(pid, None)
-            if actor:
-                self._owners[pid] = actor
-            if len(self._owners) > self._many:
-                self._owners = {pid: owner for pid, owner in self._owners.items() if _is_child(pid)}
-                self._many = max(_MANY, 2 * len(self._owners))
+        self._unwaited.discard(pid)
+        self._wait()
+        self._owners.pop(pid, None)
+        if actor:
+            self._owners[pid] = actor
+        if len(self._owners) > self._many:
+            for noted in list(self._owners):
+                if not _is_child(noted):
+                    self._owners.pop(noted, None)
+            self._many = max(_MANY, 2 * len(self._owners))
 
     def _wait(self):
         for pid in list(self._unwaited):
