@@ -63,7 +63,10 @@ def read_run(path):
 
 def is_complete(path):
     """Whether the recorded run ended normally."""
-    return os.path.exists(os.path.join(path, _END))
+    end = os.path.join(path, _END)
+    if os.path.exists(end) and not os.path.isfile(end):
+        raise _damaged(end, None, "is not a file")
+    return os.path.exists(end)
 
 
 def lines(path):
@@ -92,7 +95,11 @@ def lines(path):
 
 
 def _files(path):
-    return sorted(name for name in os.listdir(path) if name.endswith(".jsonl"))
+    names = sorted(name for name in os.listdir(path) if name.endswith(".jsonl"))
+    for name in names:
+        if not os.path.isfile(os.path.join(path, name)):
+            raise _damaged(os.path.join(path, name), None, "is not a file")
+    return names
 
 
 def _checked(path, name):

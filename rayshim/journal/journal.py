@@ -87,6 +87,7 @@ class Journal:
         )
         self.outside = lambda function: function()
         self.asked = {}  # caller's tag -> number of questions that it has asked
+        self.made = 0  # in a replay, calls that the driver has made
         self.path, self.complete = path, replay and files.is_complete(path)
         if replay:
             self._read(path)
@@ -187,6 +188,22 @@ class Journal:
             ) from None
         return then["answer"]
 
+    def rest(self):
+        """What the driver did in the recorded run and has not done in this replay, for its user; "" for nothing."""
+        made, asked = self.made, self.asked.get((), -1) + 1
+        for line in files.lines(self.path):
+            if "made" in line and len(line["made"]) == 1 and "actor" not in line:
+                made -= 1
+                what = f"calls {line['name']}" if line["name"] else "creates an actor"
+            elif line.get("asked") == []:
+                asked -= 1
+                what = "does " + line["kind"]
+            else:
+                continue
+            if made < 0 or asked < 0:
+                return f"{what} at {line['site']} ({line['where']})"
+        return ""
+
     def where_it_ends(self, key):
         """For an error: where the journal of the actor `key`, or of the driver and tasks, ends; and why, if the recorded run was killed."""
         where = self.ends.get(key) or self.path
@@ -250,6 +267,8 @@ def begin(settings, others_run):
         hooks = {"made": _made, "began": _began, "executed": _executed}
     else:
         hooks = replaying.hooks(_journal) if _journal.enforces_order else {}
+        if session.current is None or session.current.driver is not None:  # the driver's process
+            hooks["made"] = _repeated
     for name, hook in {"result": _result, **hooks}.items():
         _core.set_hook(name, hook)
 
@@ -259,6 +278,11 @@ def end(settings):
     global _journal
     if settings["journal"] and not settings["journal"][1]:
         files.end(settings["journal"][0])
+    elif _journal is not None and _journal.complete and (rest := _journal.rest()):
+        print(
+            f"rayshim: the program has ended, but its journal goes on: there it {rest}. This replay repeats only the part before that",
+            file=sys.stderr,
+        )
     _journal = None
 
 
@@ -421,6 +445,10 @@ def _began(number, tag, how):
 
 def _made(tag, name):
     _journal.write({"made": tag, "name": name, "site": site(sys._getframe(1)), **(_journal.concurrent_actor or {})})
+
+
+def _repeated(tag, _):
+    _journal.made += len(tag) == 1
 
 
 def _executed(number, method, tag, digest, args, value, cancelled):

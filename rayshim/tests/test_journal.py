@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import re
 import time
 
 import pytest
@@ -274,7 +275,55 @@ def test_diff_of_other_placements_finds_none(tmp_path):
     assert diff.main(tmp_path / "isolated", tmp_path / "inline", out) == 0, out.getvalue()
 
 
-def test_a_program_that_does_less_than_its_record_is_told(tmp_path):
+@pytest.mark.parametrize("placement", ["isolated", "inline"])
+def test_a_program_that_ends_before_its_record_is_told(tmp_path, placement, capsys):
+    def program(ray):
+        @ray.remote
+        def double(k):
+            return 2 * k
+
+        refs = [double.remote(k) for k in range(times)]
+        if waits:
+            ray.wait(refs, num_returns=1, timeout=30)
+        return ray.get(refs[0])
+
+    times, waits = 3, True
+    outcome(program, record=tmp_path / "run", placement=placement)
+    outcome(program, replay=tmp_path / "run", placement=placement)
+    assert "journal goes on" not in capsys.readouterr().err
+    times = 2
+    outcome(program, replay=tmp_path / "run", placement=placement)
+    assert re.search(
+        r"has ended, but its journal goes on: there it calls double at \S+test_journal.py:\d+ \(\S+jsonl:\d+\)",
+        capsys.readouterr().err,
+    )
+
+
+def test_a_program_that_asks_less_than_its_record_is_told(tmp_path, capsys):
+    def program(ray):
+        ref = ray.put(1)
+        for _ in range(times):
+            ray.get(ref, timeout=5)
+
+    times = 2
+    outcome(program, record=tmp_path / "run")
+    outcome(program, replay=tmp_path / "run")
+    assert "journal goes on" not in capsys.readouterr().err
+    times = 1
+    outcome(program, replay=tmp_path / "run")
+    assert re.search(r"its journal goes on: there it does get at \S+test_journal.py:\d+", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("name", ["end.json", "1.jsonl"])
+def test_a_directory_in_place_of_a_journals_file_is_refused(tmp_path, name):
+    outcome(count, record=tmp_path / "run")
+    (tmp_path / "run" / name).unlink(missing_ok=True)
+    (tmp_path / "run" / name).mkdir()
+    with pytest.raises(rayshim.exceptions.ReplayError, match=f"{name}.*is not a file"):
+        rayshim.init(replay=tmp_path / "run")
+
+
+def test_a_program_that_does_more_than_its_record_is_told(tmp_path):
     def program(ray):
         ref = ray.put(1)
         for _ in range(times):
