@@ -358,3 +358,25 @@ def test_a_worker_that_dies_at_the_end_of_its_generator(ray, tmp_path):
     chance = random.Random(1)
     for i in range(100):
         assert [ray.get(value) for value in values.remote(tmp_path / str(i), chance.uniform(0.0003, 0.0006))] == [0]
+
+
+@pytest.mark.needs_processes
+@pytest.mark.rayshim_only  # 100 processes die
+@pytest.mark.parametrize("count", [0, 1])
+def test_an_actor_that_dies_at_the_end_of_its_generator(ray, tmp_path, count):
+    @ray.remote(max_restarts=-1, max_task_retries=-1)
+    class Giver:
+        def values(self, attempted, seconds):
+            if not attempted.exists():
+                attempted.touch()
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.setitimer(signal.ITIMER_REAL, seconds)  # ends the process, whatever it does then
+            yield from range(count)
+            end = time.perf_counter() + 0.0003
+            while time.perf_counter() < end:
+                pass
+
+    chance, giver = random.Random(1), Giver.remote()
+    for i in range(100):
+        values = giver.values.options(num_returns="streaming").remote(tmp_path / str(i), chance.uniform(0.0003, 0.0006))
+        assert [ray.get(value) for value in values] == list(range(count))

@@ -23,17 +23,6 @@ bool queue_holds(Heap* h, uint64_t value) {
   return false;
 }
 
-// The stream of a dead runner's call had come to its end (Stream::close): all values are there, and so is the exception that has ended it. So it completes.
-void complete_if_ended(Message* m, std::unordered_set<Off>& freed) {
-  Object* link = ctx->heap->at<Object>(m->more_results()[0]);
-  Object* completion = ctx->heap->at<Object>(m->result);
-  if (!is_done(link) || link->state.load(memory_order_acquire) != State::Value || is_done(completion)) return;
-  settle_stored(completion, true, freed);
-  Encoding nothing;
-  if (!is_done(completion) && nothing->item(Py_None) && encode_into(*nothing.encoder, completion))
-    complete(ctx->local, completion, State::Value);
-}
-
 // A task whose worker died: run it again if it may be, else fail it.
 void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed) {
   auto* m = ctx->heap->at<Message>(task);

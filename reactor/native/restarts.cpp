@@ -129,6 +129,7 @@ void DeadCalls::settle(bool restart, Off reason, bool unborn, std::unordered_set
       failed.insert(link);
       drop_hold(ctx->local, ctx->heap->at<Object>(link));
     }
+    if ((m->flags & kStreaming) && !cancelled) complete_if_ended(m, freed);
     const bool done = any_done(m);
     bool run = restart && (m->retries > 0 || unborn) && !cancelled && !done;
     for (uint32_t i = 0; i < m->results; ++i) {

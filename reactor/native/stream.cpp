@@ -1,6 +1,7 @@
 #include "stream.h"
 #include "codec_tags.h"
 #include "inline.h"
+#include "restarts.h"
 
 namespace reactor {
 namespace {
@@ -311,6 +312,16 @@ void find_pending_link(Message* m, std::vector<Off>& settled) {
   if (!is_done(link) || link->state.load(memory_order_acquire) != State::Value || !link_value(link)->refs) return;
   settled.push_back(second);
   second = value_refs(link_value(link))[1];
+}
+
+void complete_if_ended(Message* m, std::unordered_set<Off>& freed) {
+  Object* link = object_at(m->more_results()[0]);
+  Object* completion = object_at(m->result);
+  if (!is_done(link) || link->state.load(memory_order_acquire) != State::Value || is_done(completion)) return;
+  settle_stored(completion, true, freed);
+  Encoding nothing;
+  if (!is_done(completion) && nothing->item(Py_None) && encode_into(*nothing.encoder, completion))
+    complete(ctx->local, completion, State::Value);
 }
 
 }  // namespace reactor

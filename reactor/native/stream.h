@@ -26,6 +26,7 @@
 //
 // so a kill between the third and the fourth leaves a block whose link is done: the next one is in it (pending_link).
 #pragma once
+#include <unordered_set>
 #include "calls.h"
 
 namespace reactor {
@@ -86,5 +87,7 @@ class Stream {
 // Supervisor: the pending link of a call whose process died, made the second result of its block; the link before it, if it was
 // done but still there, goes into `settled`.
 void find_pending_link(Message* m, std::vector<Off>& settled);
+// Then: if the stream had come to its end (Stream::close), all values are there, and so is the exception that has ended it. So it completes.
+void complete_if_ended(Message* m, std::unordered_set<Off>& freed);
 
 }  // namespace reactor
