@@ -205,12 +205,13 @@ def wait(
         timeout = seconds(timeout, "wait", least=0)
     if not refs:
         return [], []
-    if num_returns <= 0:
+    if num_returns < 1:
         raise ValueError(f"Invalid number of objects to return {num_returns}. ({at('wait')}: num_returns is 1 or more)")
     if num_returns > len(refs):
         raise ValueError(
             f"num_returns cannot be greater than the number of ray_waitables provided to ray.wait. ({at('wait')}: num_returns={num_returns}, of {len(refs)} refs)"
         )
+    num_returns = int(num_returns)  # as on Ray, `len(refs) / 2` of three refs is 1
     if timeout is not None and session.current is not None:
         _core.count_physical()
     if (

@@ -54,7 +54,7 @@ class ClassInfo:
         self.module: str = cls.__module__
         self.file_module: str = module_of(cls)
         self.qualname: str = cls.__qualname__
-        self.is_async: bool = False
+        self.is_async: bool = is_async(cls.__init__)
         self.methods: dict[str, MethodInfo] = {}
         self.generators: set[str] = set()  # names of the methods that are generators
         for name in dir(cls):

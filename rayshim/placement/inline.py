@@ -114,13 +114,12 @@ class Inline(Placement):
     def construct(self, number, make, is_async, concurrently, surrounded):
         made = self._actors[number]
         around = surrounded(made.facts.get("env"), made.gpus)
-        make = around(make)
         if not is_async:
-            return make(), False, [], around
+            return around(make)(), False, [], around
         from rayshim.placement.inline_loop import ActorLoop
 
         loop = ActorLoop()
-        return loop.make(make), False, [], lambda method: around(loop.plain(method))
+        return around(lambda: loop.make(make))(), False, [], lambda method: around(loop.plain(method))
 
     def show_as(self, number, instance):
         """Its output is the program's own."""

@@ -25,10 +25,11 @@ class ActorLoop:
             asyncio._set_running_loop(outer)
 
     def make(self, constructor):
-        """`constructor()` inside the loop, where it may start tasks."""
+        """`constructor()`, which may give a coroutine, inside the loop, where it may start tasks."""
 
         async def call():
-            return constructor()
+            result = constructor()
+            return await result if inspect.iscoroutine(result) else result
 
         return self.run(call())
 

@@ -55,11 +55,13 @@ class Queue:
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
         """Adds an item. If the queue is full, waits up to `timeout` seconds (None: no limit; `block=False`: no wait), and then raises Full.
         Raises ValueError for a negative timeout."""
-        _get(self._put(item, block, timeout))
+        with _Refusals():
+            _get(self._put(item, block, timeout))
 
     async def put_async(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
         """Like `put`, for coroutines."""
-        await self._put(item, block, timeout)
+        with _Refusals():
+            await self._put(item, block, timeout)
 
     def _put(self, item, block, timeout):
         if not block:
@@ -69,11 +71,13 @@ class Queue:
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         """Removes the oldest item and returns it. If the queue is empty, waits like `put`, and then raises Empty."""
-        return _get(self._take(block, timeout))
+        with _Refusals():
+            return _get(self._take(block, timeout))
 
     async def get_async(self, block: bool = True, timeout: float | None = None) -> Any:
         """Like `get`, for coroutines."""
-        return await self._take(block, timeout)
+        with _Refusals():
+            return await self._take(block, timeout)
 
     def _take(self, block, timeout):
         if not block:
@@ -114,6 +118,23 @@ class Queue:
         self.actor = None
 
 
+class _Refusals:
+    """Within: Full and Empty in place of what the queue's actor raises without a wait. They are no RayTaskError, as on Ray."""
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, error, traceback):
+        if isinstance(error, asyncio.QueueFull):
+            raise Full(_FULL) from None
+        if isinstance(error, asyncio.QueueEmpty):
+            raise Empty(_EMPTY) from None
+
+
+_FULL = "the queue is full: take an item out first, wait longer, or give it a larger maxsize"
+_EMPTY = "the queue is empty: put an item first, or wait longer"
+
+
 def _get(ref):
     return api.get(ref)
 
@@ -140,18 +161,10 @@ class _Held:
         return self.queue.full()
 
     def put_nowait(self, item):
-        try:
-            self.queue.put_nowait(item)
-        except asyncio.QueueFull:
-            raise Full(
-                f"the queue is full, with {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize"
-            ) from None
+        self.queue.put_nowait(item)
 
     def get_nowait(self):
-        try:
-            return self.queue.get_nowait()
-        except asyncio.QueueEmpty:
-            raise Empty("the queue is empty: put an item first, or wait longer") from None
+        return self.queue.get_nowait()
 
     def put_nowait_batch(self, items):
         if self.maxsize > 0 and len(items) + self.qsize() > self.maxsize:
@@ -174,15 +187,13 @@ class _QueueActor(_Held):
         try:
             await asyncio.wait_for(self.queue.put(item), timeout)
         except asyncio.TimeoutError:
-            raise Full(
-                f"the queue is full, with {self.maxsize} items: take one out first, wait longer, or give it a larger maxsize"
-            ) from None
+            raise Full(_FULL) from None
 
     async def get(self, timeout=None):
         try:
             return await asyncio.wait_for(self.queue.get(), timeout)
         except asyncio.TimeoutError:
-            raise Empty("the queue is empty: put an item first, or wait longer") from None
+            raise Empty(_EMPTY) from None
 
 
 class _SerialQueueActor(_Held):
@@ -194,6 +205,8 @@ class _SerialQueueActor(_Held):
                 f"Queue.put: the queue is full, with {self.maxsize} items, and in inline placement nobody can take one out while this "
                 "call waits. Give a timeout, a larger maxsize, or use the isolated placement"
             )
+        if self.full():
+            raise Full(_FULL)
         self.put_nowait(item)
 
     def get(self, timeout=None):
@@ -202,4 +215,6 @@ class _SerialQueueActor(_Held):
                 "Queue.get: the queue is empty, and in inline placement nobody can put an item into it while this call waits. "
                 "Give a timeout, put first, or use the isolated placement"
             )
+        if self.empty():
+            raise Empty(_EMPTY)
         return self.get_nowait()

@@ -246,11 +246,13 @@ class _Loop:
         leave(SystemExit("the actor's event loop was stopped"))
 
     def run(self, function):
-        """Runs `function()` in the loop and returns its result."""
+        """Runs `function()`, which may give a coroutine, in the loop and returns its result."""
         import asyncio
+        import inspect
 
         async def call():
-            return function()
+            result = function()
+            return await result if inspect.iscoroutine(result) else result
 
         return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
 

@@ -1,5 +1,6 @@
 """Creates the instance of an actor in its worker, and loads exported functions."""
 
+import inspect
 import os
 import sys
 
@@ -51,7 +52,7 @@ def create(number, args, kwargs):
         return concurrency.make(info, how, make, side)
 
     instance, handed_on, lanes, around = s.placement.construct(
-        number, lambda: cls(*args, **kwargs), info.is_async, concurrently, _surrounded
+        number, lambda: _instance(cls, args, kwargs), info.is_async, concurrently, _surrounded
     )
     if s.placement.own_process and not {"__ray_shutdown__", "__del__"}.isdisjoint(dir(type(instance))):
         from rayshim.worker.exit import remember
@@ -68,6 +69,19 @@ def create(number, args, kwargs):
         journal.created(facts, handed_on) if s.settings["journal"] else None
     )  # tags of its calls in their recorded order
     return list(made.values()), handed_on, lanes, _name_in_every_run(facts), script
+
+
+def _instance(cls, args, kwargs):
+    """An instance of the class; if its `__init__` is a coroutine function, a coroutine that gives it."""
+    if not inspect.iscoroutinefunction(cls.__init__):
+        return cls(*args, **kwargs)
+
+    async def constructed():
+        instance = cls.__new__(cls, *args, **kwargs)
+        await instance.__init__(*args, **kwargs)
+        return instance
+
+    return constructed()
 
 
 def _surrounded(env, own):

@@ -1,6 +1,8 @@
 """Converts exceptions of calls to their stored form, and stored failures to the exceptions that `get` raises."""
 
+import inspect
 import os
+import sys
 
 from reactor import _core, codec
 
@@ -42,7 +44,8 @@ def failure(error, what, is_argument):
     """Hook of the core: the stored form of an exception that a call raised. `what`: the callable, None for a constructor."""
     from rayshim.worker.context import RuntimeContext
 
-    if isinstance(error, KeyboardInterrupt):  # of the call itself or of its cancellation; Ray does not distinguish them
+    # Of the call itself or of its cancellation; Ray does not distinguish them.
+    if isinstance(error, KeyboardInterrupt) or _leaves_coroutine(error, what):
         error = exceptions.TaskCancelledError(RuntimeContext()._task_id()).with_traceback(error.__traceback__)
     name, actor_repr, actor = _name_of(what, error)
     made = exceptions.make_task_error(
@@ -56,6 +59,20 @@ def failure(error, what, is_argument):
         ip=get_node_ip_address(),
     )
     return made.to_bytes()
+
+
+def _leaves_coroutine(error, what):
+    """Whether it is asyncio's CancelledError, of a coroutine function or another method of an async actor."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or not isinstance(error, asyncio.CancelledError):
+        return False
+    concurrency = sys.modules.get("rayshim.worker.concurrency")
+    function = inspect.unwrap(what) if callable(what) else None
+    return (
+        (concurrency is not None and concurrency.has_loop())
+        or inspect.iscoroutinefunction(function)
+        or inspect.isasyncgenfunction(function)
+    )
 
 
 def _name_of(what, error):

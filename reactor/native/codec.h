@@ -68,7 +68,10 @@ class Encoder {
   uint64_t shown_at_ = 0;
   std::vector<Off> deps_, refs_;
   std::vector<PyObject*> owners_;   // keeps refs and temporary arrays alive until write
-  std::vector<PyObject*> seen_;     // mutable containers met in this item: a second meeting needs pickle's memo
+  // What was met in this item: a second meeting needs pickle's memo. Lists and dicts that no tuple is around are not among them: where one is at
+  // two places, the reader gets two.
+  std::vector<PyObject*> seen_;
+  bool in_tuple_ = false;
 };
 
 // Scope of an encoder; it is also the one that export_ref() in a running pickle finds.
@@ -97,10 +100,10 @@ class Reading;
 class Decoder {
  public:
   Decoder(uint8_t* value, Object* owner, Reading* reading);
-  PyObject* item();                 // null: Python error set
-  PyObject* whole();                // the only item of its value
+  PyObject* item();  // null: Python error set
+  PyObject* whole();  // the only item of its value
   void read_privately() { private_ = true; }  // views are copy-on-write
-  PyObject* ref(uint32_t i);        // new Ref
+  PyObject* ref(uint32_t i);  // new Ref
   Object* dep(uint32_t i);
   static Decoder* current();
 
@@ -119,7 +122,7 @@ class Decoder {
   const uint8_t* p_;
   Object* owner_;
   Reading* reading_;
-  bool whole_ = false;   // the value is one array
+  bool whole_ = false;  // the value is one array
   bool private_ = false;
 };
 
@@ -128,13 +131,13 @@ bool encode_into(Encoder& e, Object* o, bool wide = true);
 // The same in one step, for a value like the last one of its place, which took at most `room` bytes. False, without a Python
 // error: it is not like it, encode it.
 bool place_into(PyObject* value, Object* o, uint32_t room);
-constexpr uint64_t kPlaced = 8128;         // larger values are not placed; a size class of alloc.h
+constexpr uint64_t kPlaced = 8128;  // larger values are not placed; a size class of alloc.h
 // Room for values like one that was encoded: some more, for strings differ.
 inline uint32_t room_for(const Encoder& e) {
   uint64_t n = e.size();
   return e.plain() && align_up(n + 32, 64) <= kPlaced ? uint32_t(align_up(n + 32, 64)) : 0;
 }
-PyObject* decode_object(Object* o);        // value of a completed object
-bool is_pickled(ValueHeader* value);        // to read it runs Python code
+PyObject* decode_object(Object* o);  // value of a completed object
+bool is_pickled(ValueHeader* value);  // to read it runs Python code
 
 }  // namespace reactor

@@ -33,6 +33,9 @@ enum ItemTag : uint8_t {
   BigPickle = 'Q'
 };
 
+// How an array's elements lie. One that is no whole piece of memory is copied, and its reader gets a copy of its own, which it may write to.
+enum class ArrayOrder : uint8_t { C, Fortran, Copied };
+
 constexpr size_t kView = 4096;      // buffers from this size on are read as views of shared memory
 constexpr size_t kInStream = 1024;  // arrays up to this size lie in the stream
 constexpr size_t kBuffered = 4096;  // bytes and pickles from this size on are buffers of their own: copied once

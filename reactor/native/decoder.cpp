@@ -117,7 +117,8 @@ PyObject* Decoder::array(bool in_buffer) {
   if (!load_numpy()) return nullptr;
   int type = get<uint8_t>();
   int ndim = get<uint8_t>();
-  bool fortran = get<uint8_t>();
+  const auto order = ArrayOrder(get<uint8_t>());
+  const bool fortran = order == ArrayOrder::Fortran;
   npy_intp shape[NPY_MAXDIMS];
   for (int i = 0; i < ndim; ++i) shape[i] = npy_intp(get<int64_t>());
   PyArray_Descr* d = PyArray_DescrFromType(type);
@@ -127,7 +128,7 @@ PyObject* Decoder::array(bool in_buffer) {
   if (in_buffer) {
     BufferEntry& b = value_buffers(header_)[get<uint32_t>()];
     data = b.shown() ? nullptr : value_ + b.at;
-    if (!data || (owner_ && owner_->block && b.size >= kView)) {
+    if (!data || (owner_ && owner_->block && b.size >= kView && order != ArrayOrder::Copied)) {
       PyObject* view = data ? reading_->view(const_cast<uint8_t*>(data), b.size, whole_) : shown(b);
       if (view && private_) {
         PyObject* own = private_view(view);
@@ -153,7 +154,7 @@ PyObject* Decoder::array(bool in_buffer) {
   PyObject* a = PyArray_Empty(ndim, shape, d, fortran);
   if (!a) return nullptr;
   memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(a)), data, bytes);
-  PyArray_CLEARFLAGS(reinterpret_cast<PyArrayObject*>(a), NPY_ARRAY_WRITEABLE);
+  if (order != ArrayOrder::Copied) PyArray_CLEARFLAGS(reinterpret_cast<PyArrayObject*>(a), NPY_ARRAY_WRITEABLE);
   return a;
 }
 

@@ -1,4 +1,5 @@
 #define REACTOR_IMPORTS_NUMPY
+#include <algorithm>
 #include "actor_states.h"
 #include "array_memory.h"
 #include "recorder.h"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr int kMaxDepth = 6;
 constexpr Py_ssize_t kMaxItems = 4096;
+constexpr size_t kMostNested = 500;
 constexpr size_t kKeptStream = 1 << 20;
 
 bool numpy_loaded = false;
@@ -26,6 +28,65 @@ struct Within {
   bool& given;
   const bool outer;
 };
+
+// Whether the array is a contiguous one whose axes have been exchanged.
+bool is_permuted(PyArrayObject* a) {
+  std::vector<std::pair<npy_intp, npy_intp>> axes;  // stride, length
+  for (int i = 0; i < PyArray_NDIM(a); ++i)
+    if (PyArray_DIM(a, i) != 1) axes.emplace_back(PyArray_STRIDE(a, i), PyArray_DIM(a, i));
+  std::sort(axes.begin(), axes.end());
+  npy_intp stride = PyArray_ITEMSIZE(a);
+  for (auto [found, length] : axes) {
+    if (found != stride) return false;
+    stride *= length;
+  }
+  return true;
+}
+
+// Whether a list or dict within the value, on a way through lists and dicts alone, may be at other places of it, too. -1: within itself, or too deep.
+int may_be_shared(PyObject* o, std::vector<PyObject*>& around) {
+  const bool list = PyList_CheckExact(o);
+  if (!list && !PyDict_CheckExact(o)) return 0;
+  int shared = Py_REFCNT(o) > 1 && !around.empty();
+  if (around.size() >= kMostNested || (shared && std::find(around.begin(), around.end(), o) != around.end())) return -1;
+  around.push_back(o);
+  auto look = [&](PyObject* element) {
+    int e = may_be_shared(element, around);
+    shared = e < 0 ? e : shared | e;
+    return e >= 0;
+  };
+  if (list) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o) && look(PyList_GET_ITEM(o, i)); ++i) {}
+  } else {
+    Py_ssize_t at = 0;
+    PyObject *k, *v;
+    while (PyDict_Next(o, &at, &k, &v) && look(v)) {}
+  }
+  around.pop_back();
+  return shared;
+}
+
+// The same value with a list or dict of its own at each place.
+Owned unshared(PyObject* o) {
+  if (PyList_CheckExact(o)) {
+    Owned copy(PyList_New(PyList_GET_SIZE(o)));
+    for (Py_ssize_t i = 0; copy && i < PyList_GET_SIZE(copy.get()); ++i) {
+      Owned element(unshared(PyList_GET_ITEM(o, i)));
+      if (!element) return {};
+      PyList_SET_ITEM(copy.get(), i, element.release());
+    }
+    return copy;
+  }
+  if (!PyDict_CheckExact(o)) return Owned::share(o);
+  Owned copy(PyDict_New());
+  Py_ssize_t at = 0;
+  PyObject *k, *v;
+  while (copy && PyDict_Next(o, &at, &k, &v)) {
+    Owned element(unshared(v));
+    if (!element || PyDict_SetItem(copy.get(), k, element.get()) != 0) return {};
+  }
+  return copy;
+}
 
 }  // namespace
 
@@ -127,7 +188,7 @@ bool Encoder::item(PyObject* o) {
     return false;
   }
   if (PyErr_Occurred()) return false;
-  // Not a common type all through: the whole item travels pickled, so that shared identity inside it is kept.
+  // Not a common type all through: the whole item travels pickled.
   p_ = begin_ + begin;
   while (buffers_.size() > buffers) {
     PyBuffer_Release(&buffers_.back());
@@ -136,7 +197,10 @@ bool Encoder::item(PyObject* o) {
   refs_.resize(refs);
   owner_ = nullptr;
   shown_in_ = nullptr;
-  return pickled(o);
+  std::vector<PyObject*> around;
+  if (may_be_shared(o, around) <= 0) return pickled(o);
+  Owned own(unshared(o));
+  return own && pickled(own.get());
 }
 
 bool Encoder::given(PyObject* o) {
@@ -174,15 +238,17 @@ bool Encoder::container(PyObject* o, int depth) {
     Py_ssize_t n = PyTuple_GET_SIZE(o);
     if (n > kMaxItems || (n && seen(o))) return false;
     Within elements(given_, o);
+    const bool outer = std::exchange(in_tuple_, true);
     put<uint8_t>(Tuple);
     put<uint32_t>(uint32_t(n));
-    for (Py_ssize_t i = 0; i < n; ++i)
-      if (!encode(PyTuple_GET_ITEM(o, i), depth + 1)) return false;
-    return true;
+    bool all = true;
+    for (Py_ssize_t i = 0; all && i < n; ++i) all = encode(PyTuple_GET_ITEM(o, i), depth + 1);
+    in_tuple_ = outer;
+    return all;
   }
   if (t == &PyList_Type) {
     Py_ssize_t n = PyList_GET_SIZE(o);
-    if (n > kMaxItems || seen(o)) return false;
+    if (n > kMaxItems || (in_tuple_ && seen(o))) return false;
     Within elements(given_, o);
     put<uint8_t>(List);
     put<uint32_t>(uint32_t(n));
@@ -191,7 +257,7 @@ bool Encoder::container(PyObject* o, int depth) {
     return PyList_GET_SIZE(o) == n;
   }
   Py_ssize_t n = PyDict_GET_SIZE(o);
-  if (n > kMaxItems || seen(o)) return false;
+  if (n > kMaxItems || (in_tuple_ && seen(o))) return false;
   Within elements(given_, o);
   put<uint8_t>(Dict);
   put<uint32_t>(uint32_t(n));
@@ -265,8 +331,10 @@ bool Encoder::array(PyObject* o) {
     if (d->type_num > NPY_CLONGDOUBLE && d->type_num != NPY_HALF) return false;  // strings, objects, dates, records
     if (d->type_num == NPY_OBJECT || PyDataType_ISBYTESWAPPED(d) || seen(o)) return false;
     PyArrayObject* c = a;
-    bool fortran = PyArray_IS_F_CONTIGUOUS(a) && !PyArray_IS_C_CONTIGUOUS(a);
-    if (!fortran && !PyArray_IS_C_CONTIGUOUS(a)) {
+    ArrayOrder order = PyArray_IS_F_CONTIGUOUS(a) && !PyArray_IS_C_CONTIGUOUS(a) ? ArrayOrder::Fortran : ArrayOrder::C;
+    if (order == ArrayOrder::C && !PyArray_IS_C_CONTIGUOUS(a)) {
+      if (is_permuted(a)) return false;  // pickled as a view of its memory
+      order = ArrayOrder::Copied;
       if (place_) return false;  // the copy gives up the GIL, and another thread would take the same place
       c = reinterpret_cast<PyArrayObject*>(PyArray_NewCopy(a, NPY_CORDER));
       if (!c) return false;
@@ -277,13 +345,13 @@ bool Encoder::array(PyObject* o) {
     put<uint8_t>(inside ? SmallArray : Array);
     put<uint8_t>(uint8_t(d->type_num));
     put<uint8_t>(uint8_t(PyArray_NDIM(c)));
-    put<uint8_t>(fortran);
+    put<uint8_t>(uint8_t(order));
     for (int i = 0; i < PyArray_NDIM(c); ++i) put<int64_t>(PyArray_DIM(c, i));
     if (inside) {
       raw(PyArray_DATA(c), bytes);
       return true;
     }
-    if (given_ && bytes >= kLeastArray) {
+    if (given_ && bytes >= kLeastArray && order != ArrayOrder::Copied) {
       owner_ = sole_owner(c);
       if (!shown_in_ && (shown_in_ = arguments_under(c, shown_at_))) shown_ = buffers_.size();
     }
