@@ -1,4 +1,4 @@
-"""Actors whose `__init__` is a coroutine function, and asyncio's CancelledError that leaves a method."""
+"""Actors whose `__init__` is a coroutine function, the name of the constructor's call, and asyncio's CancelledError that leaves a method."""
 
 import asyncio
 
@@ -116,3 +116,16 @@ def test_one_of_a_task_is_an_exception_like_others(ray):
     with pytest.raises(ray.exceptions.RayTaskError) as caught:
         ray.get(cancelled.remote())
     assert not isinstance(caught.value, ray.exceptions.TaskCancelledError)
+
+
+def test_the_call_of_a_constructor_has_the_name_of_the_actor(ray):
+    @ray.remote
+    class Plain:
+        def __init__(self):
+            self.name = ray.get_runtime_context().get_task_name()
+
+        def get(self):
+            return self.name, ray.get_runtime_context().get_task_name()
+
+    assert ray.get(Plain.options(name="compat_constructed").remote().get.remote()) == ("compat_constructed:Plain.__init__", "Plain.get")
+    assert ray.get(Plain.remote().get.remote())[0] == "Plain.__init__"

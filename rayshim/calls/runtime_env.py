@@ -26,7 +26,7 @@ _REFUSED = (
 def checked(env, where, in_use=True):
     """A plain dict of what of `env` has a meaning here; `where` names it in errors; `in_use`: a worker is to be born with it.
 
-    Raises TypeError for a wrong type, ValueError for a field that Ray does not have or a directory that does not exist,
+    Raises TypeError for a wrong type, ValueError for a directory that does not exist,
     RuntimeEnvSetupError for a field that needs an installation (a `pip` or `uv` list whose packages are all installed is accepted).
     """
     if env is None:
@@ -36,7 +36,11 @@ def checked(env, where, in_use=True):
     known = {name: value for name, value in env.items() if value is not None}
     for name, value in known.items():
         if name in _PROFILERS and in_use:
-            _note_profiler(name, where)
+            _note(
+                name,
+                f"{where}: runtime_env={{{name!r}: ...}} is ignored: workers are forks of one process, which no profiler is started around. Run the "
+                "whole program under it, for instance `nsys profile python -m rayshim script.py`",
+            )
         if (
             in_use
             and name in _REFUSED
@@ -47,8 +51,10 @@ def checked(env, where, in_use=True):
                 f"this Python interpreter as it is. Install it yourself and remove this field (at {calling()})"
             )
         if name not in _HONOURED + _IGNORED + _REFUSED:
-            raise ValueError(
-                f"{where}: unknown field {name!r} in runtime_env. The fields are {', '.join(_HONOURED + _IGNORED + _REFUSED)} (at {calling()})"
+            _note(
+                name,
+                f"{where}: runtime_env={{{name!r}: ...}} is ignored: Ray has no such field, unless a plugin gives it. The fields are "
+                f"{', '.join(_HONOURED + _IGNORED + _REFUSED)}",
             )
     if "env_vars" in known:
         known["env_vars"] = _variables(known["env_vars"])
@@ -66,20 +72,16 @@ def checked(env, where, in_use=True):
     return {name: known[name] for name in _HONOURED if name in known}
 
 
-def _note_profiler(name, where):
+def _note(name, text):
+    """Tells the user once about a field that is ignored."""
     import logging
 
     if name not in _noted:
         _noted.add(name)
-        logging.getLogger("rayshim").warning(
-            "%s: runtime_env={%r: ...} is ignored: workers are forks of one process, which no profiler is started around. Run the whole program under "
-            "it, for instance `nsys profile python -m rayshim script.py`",
-            where,
-            name,
-        )
+        logging.getLogger("rayshim").warning(text)
 
 
-_noted = set()  # the profilers that the user has been told of
+_noted = set()  # the fields that the user has been told of
 
 
 def _is_this(command):
@@ -128,12 +130,14 @@ def _directory(field, path, where):
 
 
 def _module_directory(item, where):
-    """The directory for `sys.path`: `item` itself if it is a directory of modules, or the parent of the package or module `item`."""
+    """The directory for `sys.path`: `item` itself if it is a directory of modules, or the parent of the package, module or file `item`."""
     import types
 
     if isinstance(item, types.ModuleType):
         file = item.__path__[0] if hasattr(item, "__path__") else item.__file__
         return os.path.dirname(os.path.abspath(file))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    if isinstance(item, (str, os.PathLike)) and os.path.isfile(item) and os.fspath(item).endswith(".py"):
+        return os.path.dirname(os.path.abspath(item))
     path = _directory("py_modules", item, where)
     return os.path.dirname(path) if os.path.exists(os.path.join(path, "__init__.py")) else path
 

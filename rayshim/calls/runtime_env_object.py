@@ -128,10 +128,6 @@ class RuntimeEnv(dict[str, Any]):
         super().__init__(fields)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        if key not in self.known_fields and not key.startswith("_") and key not in self:
-            raise ValueError(
-                f"unknown field {key!r} in runtime_env. The fields are {', '.join(sorted(self.known_fields))} (at {calling()})"
-            )
         super().__setitem__(
             key, checked({key: value}, "RuntimeEnv", in_use=False).get(key, value) if value is not None else None
         )

@@ -1,5 +1,7 @@
 """The resources and the placement group that a task or actor requests, from its options and its scheduling strategy."""
 
+from reactor import _core
+
 from rayshim.errors.sites import calling
 from rayshim.placement.bundles import capturing, within
 from rayshim.session import session
@@ -29,9 +31,12 @@ def place(options, resources, whose, at_creation=None):
                 f"If placement group is not set, the value of bundle index must be -1. ({whose} at {calling()}: the index is {index})"
             )
         strategy = options.get("scheduling_strategy")
-        if hasattr(strategy, "node_id") and not strategy.soft and strategy.node_id != session.current.settings["node"]:
-            return Place({}, _nowhere(session.current))
-        return Place({**resources, **_labels_wanted(options)})
+        demand = {**resources, **_labels_wanted(options)}
+        if hasattr(strategy, "node_id") and not strategy.soft:
+            here = strategy.node_id == session.current.settings["node"]
+            if not here or not _can_ever_have(demand):
+                return Place({}, _nowhere(session.current))
+        return Place(demand)
     if group.is_empty:
         if index != -1:
             raise ValueError(
@@ -41,6 +46,12 @@ def place(options, resources, whose, at_creation=None):
     _check_bundles(group, index, resources, whose, at_creation or resources)
     key = group.id.hex()
     return Place(within(key, index, resources), key, capture)
+
+
+def _can_ever_have(demand):
+    """Whether this machine has as much in all."""
+    amounts = _core.resources()
+    return all(amount <= amounts.get(kind, (0, 0))[0] / _core.UNIT for kind, amount in demand.items())
 
 
 def _group_of(options):

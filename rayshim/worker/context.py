@@ -85,7 +85,11 @@ class RuntimeContext:
         function = _running_function()
         if function is None:
             return None
-        return getattr(function, "_named_", None) or self._in_class(_name(function))
+        facts = self._facts() if function is object.__init__ else None
+        actor = (
+            f"{facts['name']}:" if facts and facts.get("name") else ""
+        )  # the constructor's call has the options of the actor
+        return getattr(function, "_named_", None) or actor + self._in_class(_name(function))
 
     def get_task_function_name(self) -> str | None:
         """Module (for the main script: name of its file), class and function of the running call. None in the driver."""
