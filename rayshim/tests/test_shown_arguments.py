@@ -138,7 +138,8 @@ def test_what_an_argument_comes_back_as_takes_no_more_room_than_it_needs(running
                 assert ray.get(one) == ray.get(other)
             else:
                 assert np.array_equal(one, other)
-                assert not isinstance(one, np.ndarray) or not one.flags.writeable
+                # Of what is no whole piece of memory, the reader has a copy of its own.
+                assert not isinstance(one, np.ndarray) or one.flags.writeable == (how == "strided")
         del found, one, other
         expected = None
         assert used() - before < 0.1 * array.nbytes
