@@ -64,9 +64,7 @@ def read_run(path):
 def is_complete(path):
     """Whether the recorded run ended normally."""
     end = os.path.join(path, _END)
-    if os.path.exists(end) and not os.path.isfile(end):
-        raise _damaged(end, None, "is not a file")
-    return os.path.exists(end)
+    return os.path.exists(end) and _is_file(end)
 
 
 def lines(path):
@@ -95,11 +93,13 @@ def lines(path):
 
 
 def _files(path):
-    names = sorted(name for name in os.listdir(path) if name.endswith(".jsonl"))
-    for name in names:
-        if not os.path.isfile(os.path.join(path, name)):
-            raise _damaged(os.path.join(path, name), None, "is not a file")
-    return names
+    return sorted(name for name in os.listdir(path) if name.endswith(".jsonl") and _is_file(os.path.join(path, name)))
+
+
+def _is_file(path):
+    if not os.path.isfile(path):
+        raise _damaged(path, None, "is not a file")
+    return True
 
 
 def _checked(path, name):

@@ -34,6 +34,7 @@ import os
 import reprlib
 import signal
 import sys
+from collections import Counter
 from typing import Any
 
 from reactor import _core
@@ -102,11 +103,14 @@ class Journal:
         self.cancelled = set()  # tags of calls that were cancelled
         self.interrupted = set()  # tags of calls of async and threaded actors that were cancelled before they ended
         self.outlived = set()  # tags of methods that were cancelled while they ran, which does not interrupt them
+        self.of_driver = Counter()  # what it did there, by kind
         ran, made = set(), {}
         self.ends = {}  # an actor's (ordinal, life), or None for tasks and the driver -> place of its last line, "file:line"
         for line in files.lines(path):
             key = (line.get("actor"), line.get("life"))
             self.ends[key if key[0] is not None else None] = line["where"]
+            if kind := _kind_of_driver(line):
+                self.of_driver[kind] += 1
             if "asked" in line:
                 self.answers[tuple(line["asked"]), line["n"]] = line
                 if line["kind"] == "cancel" and line["answer"] is not None:
@@ -190,18 +194,15 @@ class Journal:
 
     def rest(self):
         """What the driver did in the recorded run and has not done in this replay, for its user; "" for nothing."""
-        made, asked = self.made, self.asked.get((), -1) + 1
+        done = Counter(made=self.made, asked=self.asked.get((), -1) + 1)
+        if not self.of_driver - done:
+            return ""
         for line in files.lines(self.path):
-            if "made" in line and len(line["made"]) == 1 and "actor" not in line:
-                made -= 1
-                what = f"calls {line['name']}" if line["name"] else "creates an actor"
-            elif line.get("asked") == []:
-                asked -= 1
-                what = "does " + line["kind"]
-            else:
-                continue
-            if made < 0 or asked < 0:
-                return f"{what} at {line['site']} ({line['where']})"
+            if kind := _kind_of_driver(line):
+                done[kind] -= 1
+                if done[kind] < 0:
+                    what = f"calls {line['name']}" if line.get("name") else "creates an actor"
+                    return f"{'does ' + line['kind'] if kind == 'asked' else what} at {line['site']} ({line['where']})"
         return ""
 
     def where_it_ends(self, key):
@@ -210,6 +211,13 @@ class Journal:
         return f". The journal ends at {where}" + (
             "" if self.complete else "; the recorded run was killed before it had ended"
         )
+
+
+def _kind_of_driver(line):
+    """If the driver did what the line tells of: "made" or "asked"; else None."""
+    if "made" in line:
+        return "made" if len(line["made"]) == 1 and "actor" not in line else None
+    return "asked" if line.get("asked") == [] else None
 
 
 def prepare(record, replay, seed, ordering):

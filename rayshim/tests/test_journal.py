@@ -299,18 +299,20 @@ def test_a_program_that_ends_before_its_record_is_told(tmp_path, placement, caps
     )
 
 
-def test_a_program_that_asks_less_than_its_record_is_told(tmp_path, capsys):
+def asks(times):
     def program(ray):
         ref = ray.put(1)
         for _ in range(times):
             ray.get(ref, timeout=5)
 
-    times = 2
-    outcome(program, record=tmp_path / "run")
-    outcome(program, replay=tmp_path / "run")
+    return program
+
+
+def test_a_program_that_asks_less_than_its_record_is_told(tmp_path, capsys):
+    outcome(asks(2), record=tmp_path / "run")
+    outcome(asks(2), replay=tmp_path / "run")
     assert "journal goes on" not in capsys.readouterr().err
-    times = 1
-    outcome(program, replay=tmp_path / "run")
+    outcome(asks(1), replay=tmp_path / "run")
     assert re.search(r"its journal goes on: there it does get at \S+test_journal.py:\d+", capsys.readouterr().err)
 
 
@@ -324,19 +326,12 @@ def test_a_directory_in_place_of_a_journals_file_is_refused(tmp_path, name):
 
 
 def test_a_program_that_does_more_than_its_record_is_told(tmp_path):
-    def program(ray):
-        ref = ray.put(1)
-        for _ in range(times):
-            ray.get(ref, timeout=5)
-
-    times = 1
-    outcome(program, record=tmp_path / "run")
-    times = 2
+    outcome(asks(1), record=tmp_path / "run")
     with pytest.raises(
         rayshim.exceptions.ReplayError,
         match=r"no longer matches its journal: here get at .*test_journal.py:\d+; in the journal this caller has no further operation",
     ):
-        outcome(program, replay=tmp_path / "run")
+        outcome(asks(2), replay=tmp_path / "run")
 
 
 def test_an_actor_whose_recorded_call_never_comes_says_so(tmp_path):

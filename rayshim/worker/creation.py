@@ -1,12 +1,12 @@
 """Creates the instance of an actor in its worker, and loads exported functions."""
 
-import inspect
 import os
 import sys
 
 from reactor import _core
 
 from rayshim.calls.concurrency import has_threads
+from rayshim.calls.signature import is_coroutine
 from rayshim.errors import exceptions
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.placement import bundles, num_threads
@@ -73,7 +73,7 @@ def create(number, args, kwargs):
 
 def _instance(cls, args, kwargs):
     """An instance of the class; if its `__init__` is a coroutine function, a coroutine that gives it."""
-    if not inspect.iscoroutinefunction(cls.__init__):
+    if not is_coroutine(cls.__init__):
         return cls(*args, **kwargs)
 
     async def constructed():

@@ -6,6 +6,7 @@ import sys
 
 from reactor import _core, codec
 
+from rayshim.calls.signature import is_async
 from rayshim.errors import exceptions
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.exceptions import ObjectStoreFullError, OutOfDiskError, RaySystemError
@@ -67,12 +68,7 @@ def _leaves_coroutine(error, what):
     if asyncio is None or not isinstance(error, asyncio.CancelledError):
         return False
     concurrency = sys.modules.get("rayshim.worker.concurrency")
-    function = inspect.unwrap(what) if callable(what) else None
-    return (
-        (concurrency is not None and concurrency.has_loop())
-        or inspect.iscoroutinefunction(function)
-        or inspect.isasyncgenfunction(function)
-    )
+    return concurrency is not None and concurrency.has_loop() or callable(what) and is_async(inspect.unwrap(what))
 
 
 def _name_of(what, error):

@@ -27,7 +27,7 @@ class Process(NamedTuple):
 
 def of(*roots):
     """Pids of the living descendants of the processes `roots`."""
-    processes = table()
+    processes = _table()
     children = {}
     for pid, process in processes.items():
         children.setdefault(process.parent, []).append(pid)
@@ -42,7 +42,7 @@ def of(*roots):
 
 def in_session(leader):
     """Pids of the living processes of the (POSIX) session that process `leader` has begun, itself aside."""
-    return [pid for pid, process in table().items() if process.session == leader and pid != leader and process.lives]
+    return [pid for pid, process in _table().items() if process.session == leader and pid != leader and process.lives]
 
 
 def end(find, reap=lambda: True):
@@ -55,11 +55,16 @@ def end(find, reap=lambda: True):
         for pid in pids:
             if late or pid not in told:
                 told.add(pid)
-                try:
-                    os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
-                except (ProcessLookupError, PermissionError):
-                    pass  # it has ended, or has become another user's
+                send(pid, signal.SIGKILL if late else signal.SIGTERM)
         time.sleep(0.005)
+
+
+def send(pid, number):
+    """Sends the signal, if there is somebody to have it."""
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass  # it has ended, or has become another user's
 
 
 def look(pid):
@@ -72,7 +77,7 @@ def look(pid):
     return Process(fields[0], *(int(fields[k]) for k in (1, 2, 3, 19)))
 
 
-def table():
+def _table():
     """{pid: Process} of all there are."""
     found = {int(name): look(name) for name in os.listdir("/proc") if name.isdigit()}
     return {pid: process for pid, process in found.items() if process}

@@ -108,7 +108,7 @@ class Trees:
         """The children `roots` of worker `group`, and what has come from them, are asked to end."""
         tree = _tree([pid for pid in roots if (process := descendants.look(pid)) and process.parent == group], group)
         for pid in tree:
-            _end(pid, signal.SIGTERM)
+            descendants.send(pid, signal.SIGTERM)
         if tree:
             self._ends.append((monotonic() + descendants.GRACE_SECONDS, group, tree))
 
@@ -120,7 +120,7 @@ class Trees:
                 pid for pid, process in tree.items() if (now := descendants.look(pid)) and now.begun == process.begun
             ]
             for pid in _tree(same, group):
-                _end(pid, signal.SIGKILL)
+                descendants.send(pid, signal.SIGKILL)
 
 
 def _tree(roots, group):
@@ -129,13 +129,6 @@ def _tree(roots, group):
         return {}
     found = {pid: descendants.look(pid) for pid in [*roots, *descendants.of(*roots)]}
     return {pid: process for pid, process in found.items() if process and process.lives and process.group == group}
-
-
-def _end(pid, number):
-    try:
-        os.kill(pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass  # it has ended, or has become another user's
 
 
 def _signal(group, number):
