@@ -254,7 +254,7 @@ class Driver:
         )  # as many as `init` makes unless told otherwise
         while (left := leftover(base, hosts)) and time.monotonic() < deadline:
             time.sleep(0.01)
-        trace.write("let go", left)
+        trace.write("let go", left and {**left, "large values": _core.runs()})
 
 
 def leftover(base, hosts):

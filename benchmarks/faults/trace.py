@@ -3,6 +3,7 @@
 An event is [kind, seconds (time.monotonic, the same clock for all processes), pid, ...]. The oracle says what the kinds mean.
 """
 
+import contextlib
 import json
 import os
 import time
@@ -22,10 +23,15 @@ def begin(path):
 def write(kind, *facts):
     if _fd is None:
         begin(os.environ[PATH])
-    os.write(_fd, json.dumps([kind, time.monotonic(), os.getpid(), *facts]).encode() + b"\n")
+    # A process that is killed in the middle leaves a part of a line: the next one begins with a line of its own.
+    os.write(_fd, b"\n" + json.dumps([kind, time.monotonic(), os.getpid(), *facts]).encode() + b"\n")
 
 
 def read(path):
-    """The events in the order in which they were written."""
+    """The events in the order in which they were written, but for those that their processes were killed in."""
+    events = []
     with open(path) as file:
-        return [json.loads(line) for line in file]
+        for line in file:
+            with contextlib.suppress(json.JSONDecodeError):
+                events.append(json.loads(line))
+    return events

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import inspect
+import weakref
 
 
 class ActorLoop:
@@ -10,9 +11,8 @@ class ActorLoop:
 
     def __init__(self):
         self._loop = asyncio.new_event_loop()
-
-    def __del__(self):
-        self._loop.close()
+        # Not __del__: a loop that is collected in a cycle may find its sockets closed before it, and cannot close.
+        weakref.finalize(self, self._loop.close).atexit = False
 
     def run(self, awaitable):
         """The value of `awaitable`."""

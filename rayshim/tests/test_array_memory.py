@@ -328,7 +328,8 @@ def test_actors_that_share_a_process_each_have_what_was_given_to_all():
             )  # given to several from the start
             before = used()
             found = ray.get([taker.hold_own.remote(array) for taker in takers])
-            assert used() - before < 2 * array.nbytes
+            # Not 20 times: once, and once more if the first taker has read it as its own before the second call is made.
+            assert used() - before < 3 * array.nbytes
             assert [first for first, _ in found] == [float(number)] * 20
             assert 15 <= sum(shared for _, shared in found) <= 17
             assert ray.get([taker.held_total.remote() for taker in takers]) == [SIZE * float(n) for n in range(20)]

@@ -5,8 +5,8 @@
 //   state        meaning                                    next
 //   kCold 0      free, no memory behind it                  kClaim+p
 //   kWarm 1      free, memory kept for reuse                kClaim+p
-//   kClaim+p     process p is filling it                    kRun, kSlab, or free again (p, or the supervisor if p died)
-//   kRun 2       published large value (residence.h)        free (whoever drops the last hold)
+//   kClaim+p     process p is filling or freeing it         kRun, kSlab, or free again (p, or the supervisor if p died)
+//   kRun 2       published large value (residence.h)        kClaim+p (whoever drops the last hold frees it)
 //   kSlab 3      cut into slots of one size                 free (when its owner died and the last slot came back)
 //   kPlain 4     published, not counted as a value          free (queues' memory)
 //
@@ -29,10 +29,11 @@
 // generation wraps after 65536 processes of one slot, all between two instructions of the pusher.)
 //
 // Killed on the way. A publication first says in Proc::counting which run it counts: if the supervisor finds that run still
-// claimed, it takes the count back. Pages whose memory is given back, which takes long, are claimed meanwhile. What is left are
-// moments of a few instructions: between push and count in slab_free the page stays (64 KiB), before free_pages has stored the
-// states of a run its pages stay, between the swaps of claim() and its count of warm_free that total is off by the run, and between
-// the count of a small value and its object store_used is off by it. Each costs memory that is not used again, never memory in use.
+// claimed, it takes the count back. Who frees a run first marks it doomed, by itself (residence.h), says it in Proc::counting, too, and claims it again: until
+// the first page is claimed the supervisor finds the mark, and from then on all of the run is the dead process's. What is left are
+// moments of a few instructions: between push and count in slab_free the page stays (64 KiB), between the swaps of claim() and its count of warm_free that
+// total is off by the run, between the count of a small value and its object, or of a large one and the end of that in Proc::counting, store_used is off by
+// it. Each costs memory that is not used again, never memory in use.
 #pragma once
 #include <new>
 #include <vector>
@@ -52,7 +53,7 @@ constexpr uint32_t kAbandoned = 0xfffffffe;
 constexpr uint32_t kSlabOwner = 0x80000000;  // page_run of a slab page: this and the owner
 constexpr int kSlotBits = 14, kGenerationBits = 16;  // of an owner
 static_assert(kMaxProcs <= 1u << kSlotBits);
-constexpr int kOffBits = 48;                 // of Proc::remote_free; above them the generation
+constexpr int kOffBits = 48;  // of Proc::remote_free; above them the generation
 constexpr Off kOffMask = (Off(1) << kOffBits) - 1;
 inline uint32_t owner_of(const Heap* h, uint32_t slot) {
   return slot | (h->procs[slot].generation & ((1u << kGenerationBits) - 1)) << kSlotBits;
@@ -61,10 +62,10 @@ inline Off empty_list(uint32_t owner) { return Off(owner >> kSlotBits) << kOffBi
 constexpr uint32_t kSlabSizes[kClasses] = {64, 128, 256, 512, 1024, 2048, 4096, 8128, 13056, 16320, 21824, 32704};
 constexpr uint64_t kSlabMax = kSlabSizes[kClasses - 1];
 
-struct SlabPage {           // first 64 bytes of a slab page
-  atomic<uint32_t> owner;   // see owner_of, or kAbandoned
+struct SlabPage {  // first 64 bytes of a slab page
+  atomic<uint32_t> owner;  // see owner_of, or kAbandoned
   uint32_t size_class;
-  atomic<uint32_t> used;    // slots handed out, and 1 for the owner while it lives
+  atomic<uint32_t> used;  // slots handed out, and 1 for the owner while it lives
   uint32_t slots;
 };
 
@@ -110,26 +111,63 @@ inline void count_run(Heap* h, uint32_t pages, int sign) {
   h->header->store_used.fetch_add(sign * int64_t(pages) * int64_t(kPage), memory_order_relaxed);
   h->header->runs_used.fetch_add(sign * int64_t(pages) * int64_t(kPage), memory_order_relaxed);
 }
-// Frees a published value, now or when its mover is through with it.
-inline void free_run(Heap* h, uint32_t slot, uint32_t page) {
-  uint32_t n = h->page_run[page].load(memory_order_relaxed);
-  bool away = false;
-  if (!release_run(h, page, n, away)) return;
+// A run that is its no more, neither in memory nor in the file.
+inline void uncount_run(Heap* h, uint32_t page, uint32_t n) {
+  if (place_of(h->residence[page].word.load(memory_order_acquire)) == Place::Away)
+    count_away(h->header, -gain_of(h->at<ValueHeader>(h->page_at(page)), n));
   count_run(h, n, -1);
-  free_pages(h, slot, page, n, away);
+}
+// Frees a published value, now or when its mover is through with it. Nobody else may free it; from `forget()` on the process `slot` may not
+// either, because what is left is then up to the mover, or to the supervisor if the process is killed.
+template <class Forget>
+void free_run(Heap* h, uint32_t slot, uint32_t page, Forget&& forget) {
+  const uint32_t n = h->page_run[page].load(memory_order_relaxed);
+  atomic<uint64_t>& at = h->residence[page].word;
+  uint64_t word = at.load(memory_order_acquire);
+  while (true) {
+    if (moving(word)) {
+      forget();
+      if (at.compare_exchange_weak(word, word | kDoomed, memory_order_acq_rel, memory_order_acquire)) return;
+    } else if (at.compare_exchange_weak(word, (word & ~kMover) | uint64_t(slot) << kMoverShift | kDoomed, memory_order_acq_rel,
+                                        memory_order_acquire)) {
+      break;
+    }
+  }
+  REACTOR_KILL_POINT();
+  if (word & kFiled) h->punch_file(h->page_at(page), uint64_t(n) * kPage);
+  atomic<uint32_t>& counting = h->procs[slot].counting;
+  counting.store(page + 1, memory_order_release);
+  REACTOR_KILL_POINT();
+  for (uint32_t i = 0; i < n; ++i) {
+    h->page_state[page + i].store(kClaim + slot, memory_order_release);
+    REACTOR_KILL_POINT();
+  }
+  forget();
+  REACTOR_KILL_POINT();
+  uncount_run(h, page, n);
+  counting.store(0, memory_order_release);
+  REACTOR_KILL_POINT();
+  at.store(0, memory_order_relaxed);
+  free_pages(h, slot, page, n, place_of(word) == Place::Away);
 }
 
 // The end of a move, by the mover or for a dead one.
 inline void finish_move(Heap* h, uint32_t slot, uint32_t page, Place to) {
   atomic<uint64_t>& at = h->residence[page].word;
   uint64_t word = at.load(memory_order_acquire);
-  while (!at.compare_exchange_weak(word, placed_at(to, kFiled | (word & kPins)), memory_order_acq_rel, memory_order_acquire)) {}
-  if (word & kDoomed) free_run(h, slot, page);
+  auto ended = [&] { return placed_at(to, kFiled | (word & kPins) | (word & kDoomed ? word & (kDoomed | kMover) : 0)); };
+  while (!at.compare_exchange_weak(word, ended(), memory_order_acq_rel, memory_order_acquire)) {}
+  REACTOR_KILL_POINT();
+  if (word & kDoomed) free_run(h, slot, page, [] {});
 }
-// For a run whose mover may have been the dead process `slot`.
+// For a run which the dead process `slot` may have moved, or have begun to free.
 inline void heal(Heap* h, uint32_t page, uint32_t slot) {
   uint64_t word = h->residence[page].word.load(memory_order_acquire);
-  if (!moving(word) || mover_of(word) != slot) return;
+  if (mover_of(word) != slot) return;
+  if (!moving(word)) {
+    if (word & kDoomed) free_run(h, slot, page, [] {});
+    return;
+  }
   if (place_of(word) == Place::Leaving) return finish_move(h, slot, page, Place::Here);
   drop_memory(h, page, h->page_run[page].load(memory_order_relaxed));
   finish_move(h, slot, page, Place::Away);
@@ -169,8 +207,18 @@ class Allocator {
     uint32_t page = heap_->page_of(off);
     uint32_t state = heap_->page_state[page].load(memory_order_acquire);
     if (state == kSlab) return slab_free(off);
-    if (state == kRun) return free_run(heap_, slot_, page);
+    if (state == kRun) return free_run(heap_, slot_, page, [] {});
     free_pages(heap_, slot_, page, heap_->page_run[page].load(memory_order_relaxed));
+  }
+  // An object's value. `forget` takes its offset out of the object, see free_run. (Claimed pages are those of a dead process that has come so far.)
+  template <class Forget>
+  void free_value(Off off, Forget&& forget) {
+    const uint32_t page = heap_->page_of(off), state = heap_->page_state[page].load(memory_order_acquire);
+    if (state == kRun) return free_run(heap_, slot_, page, forget);
+    forget();
+    if (state != kSlab) return;
+    count_value(off, -1);
+    slab_free(off);
   }
   static uint64_t run_bytes(uint64_t n) { return align_up(n, kPage); }
   // What a block of n bytes takes of the store.
@@ -315,17 +363,20 @@ class Allocator {
 // empty. Supervisor only.
 inline void reap_memory(Heap* h, uint32_t slot) {
   uint32_t counted = h->procs[slot].counting.exchange(0, memory_order_acq_rel);
-  if (counted && h->page_state[counted - 1].load(memory_order_acquire) == kClaim + slot)
-    count_run(h, h->page_run[counted - 1].load(memory_order_relaxed), -1);
-  bool moves = h->header->moves.load(memory_order_acquire) != 0;
+  if (counted && h->page_state[counted - 1].load(memory_order_acquire) == kClaim + slot) {
+    const uint32_t n = h->page_run[counted - 1].load(memory_order_relaxed);
+    for (uint32_t i = 1; i < n; ++i)
+      h->page_state[counted - 1 + i].store(kClaim + slot, memory_order_relaxed);  // those that were to follow
+    uncount_run(h, counted - 1, n);
+  }
   uint32_t high = h->header->high_page.load(memory_order_acquire);
   for (uint32_t i = 0; i < high; ++i) {
     uint32_t s = h->page_state[i].load(memory_order_acquire);
     if (s == kClaim + slot) {
-      if (moves && (h->residence[i].word.exchange(0) & kFiled))
+      if (h->residence[i].word.exchange(0) & kFiled)
         h->punch_file(h->page_at(i), uint64_t(h->page_run[i].load(memory_order_relaxed)) * kPage);
       free_pages(h, slot, i, 1);
-    } else if (s == kRun && moves) {
+    } else if (s == kRun) {
       heal(h, i, slot);
     } else if (s == kSlab) {
       uint32_t owner = kSlabOwner | owner_of(h, slot);

@@ -7,7 +7,7 @@ namespace {
 void die_at_once(Outgoing& out, Inbox* inbox) {
   out.sent = true;
   Off reason = inbox->reason.load(memory_order_acquire);
-  if (out.args_object) drop_hold(ctx->local, out.args_object);
+  if (out.args_object) drop_noted(ctx->local, out.args_object, out.args_note);
   for (Object* o : out.results) {
     complete_died(ctx->local, o, reason);
     drop_hold(ctx->local, o);

@@ -13,8 +13,7 @@ inline ValueHeader* message_value(Heap* h, Message* m) {
 inline void release_message(Local& l, Message* m) {
   auto drop = [&](Off& held, Off gone) {
     if (Off off = held; off && off != kLetGo) {
-      held = gone;
-      drop_hold(l, l.heap->at<Object>(off));
+      drop_noted(l, l.heap->at<Object>(off), [&] { held = gone; });
     }
   };
   if (m->args_object) {

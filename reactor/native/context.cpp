@@ -57,8 +57,7 @@ void give_handle(Object* actor, bool wide) {
 void forget_arguments() {
   Object* last = std::exchange(ctx->last_arguments, nullptr);
   if (!last) return;
-  ctx->local.journal.clear(ctx->last_arguments_note);
-  drop_hold(ctx->local, last);
+  drop_noted(ctx->local, last, ctx->last_arguments_note);
 }
 
 int send_to_supervisor(int fd, const void* data, size_t size) {

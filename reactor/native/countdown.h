@@ -24,10 +24,6 @@
 #pragma once
 #include "heap.h"
 
-#ifndef REACTOR_KILL_POINT
-#define REACTOR_KILL_POINT()  // tests end a completer here
-#endif
-
 namespace reactor {
 
 constexpr int kMarkBit = 17;

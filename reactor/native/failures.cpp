@@ -25,8 +25,7 @@ void tell_failures_now() {
   for (auto [o, note] : std::exchange(ctx->failures, {})) {
     if (hooks.lost) hooks.lost.tell(o->state.load(memory_order_relaxed), Owned(failure_value(o)));
     if (epoch != mine) break;  // the hook has ended the run
-    ctx->local.journal.clear(note);
-    drop_hold(ctx->local, o);
+    drop_noted(ctx->local, o, note);
   }
 }
 

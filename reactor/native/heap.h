@@ -18,6 +18,10 @@
 #endif
 #include "layout.h"
 
+#ifndef REACTOR_KILL_POINT
+#define REACTOR_KILL_POINT()  // tests end a process here
+#endif
+
 namespace reactor {
 
 inline uint64_t now_ns() {

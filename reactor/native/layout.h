@@ -106,8 +106,12 @@ struct alignas(64) Proc {
   atomic<Off> host_notes;      // of a packed worker: list of HostNote, newest first
   atomic<Off> journal;         // first journal chunk (journal.h)
   uint32_t generation;         // processes that had this entry before
-  atomic<uint32_t> counting;   // first page + 1 of the large value that it publishes, 0 for none (alloc.h)
+  atomic<uint32_t> counting;   // first page + 1 of the large value that it publishes or frees, 0 for none (alloc.h)
   atomic<Off> remote_free[kClasses];  // slab slots freed by others, see alloc.h
+  // of objects whose last hold it gives back, see falling.h
+  alignas(64) atomic<Off> dropping;
+  atomic<Off> fallen;          // list through Object::size
+  atomic<Off> apart;
   // counters, shown by the runtime's report
   atomic<uint64_t> bytes_native, bytes_pickled;  // of values written
   atomic<uint64_t> calls, replayed;              // operations issued, and those that followed a recording

@@ -11,9 +11,8 @@ void link_dealloc(PyObject* self) {
   if (l->weakrefs) PyObject_ClearWeakRefs(self);
   if (ctx && l->epoch == epoch && l->object) {
     close_link(l);
-    ctx->local.journal.clear(l->note);
-    if (l->weak) drop_weak(ctx->local, l->object);
-    else drop_hold(ctx->local, l->object);
+    if (l->weak) ctx->local.journal.clear(l->note), drop_weak(ctx->local, l->object);
+    else drop_noted(ctx->local, l->object, l->note);
   }
   free_instance(self);
 }

@@ -66,6 +66,7 @@ struct Local {
   Allocator alloc;
   Journal journal;
   uint64_t uid_next = 0, uid_end = 0;
+  bool falling = false;         // take_fallen_apart is on the stack
   uint32_t holding_back = 0;    // actors of this process that hold a message back, see set_held()
   void (*task_ready)(Local&, Off task) = nullptr;     // a task's last argument came in
   void (*actor_unheld)(Local&, Object*) = nullptr;    // an actor's last handle is gone
@@ -127,59 +128,6 @@ inline bool is_unseen_failure(Object* o) {
   State s = o->state.load(memory_order_acquire);
   if (s != State::Error && s != State::Died) return false;
   return !(kind_bits(o) & kSeen) && (s == State::Error || kind_of(o) == kValueObject);
-}
-void destroy(Local& l, Object* o);
-void complete(Local& l, Object* o, State s);
-inline void drop_hold(Local& l, Object* o) {
-  if (o->holds.fetch_sub(1, memory_order_acq_rel) == 1) destroy(l, o);
-}
-// By who has put the code into the store: nobody makes further calls of it.
-inline void drop_code(Local& l, Object* o) {
-  o->cancellation.store(kRetiredCode, memory_order_relaxed);
-  drop_hold(l, o);
-}
-inline void drop_value_refs(Local& l, ValueHeader* v) {
-  Off* refs = value_refs(v);
-  for (uint32_t i = 0; i < v->deps + v->refs; ++i) drop_hold(l, l.heap->at<Object>(refs[i]));
-}
-// Frees an object that nobody holds, and lets go of the refs in its value. Those that fall with it wait in a list through
-// their `size`: a chain of refs can be longer than the stack is deep.
-inline void destroy(Local& l, Object* first) {
-  Off fallen = 0;
-  auto fall = [&](Object* o) {
-    if (kind_of(o) == kActorObject) {
-      if (l.actor_unheld) l.actor_unheld(l, o);
-      return;
-    }
-    if (l.failure_unseen && is_unseen_failure(o)) return l.failure_unseen(l, o);
-    o->size = fallen;
-    fallen = l.heap->off(o);
-  };
-  auto drop = [&](Off off) {
-    auto* o = l.heap->at<Object>(off);
-    if (o->holds.fetch_sub(1, memory_order_acq_rel) == 1) fall(o);
-  };
-  fall(first);
-  while (fallen) {
-    auto* o = l.heap->at<Object>(fallen);
-    fallen = o->size;
-    State s = o->state.load(memory_order_acquire);
-    if (s == State::Value || s == State::Error) {
-      auto* v = reinterpret_cast<ValueHeader*>(value_of(l.heap, o));
-      if (kind_of(o) == kStreamLink && v->refs == 3) complete(l, l.heap->at<Object>(value_refs(v)[2]), State::Value);  // see stream.h
-      for (uint32_t i = 0; i < v->deps + v->refs; ++i) drop(value_refs(v)[i]);
-    } else if (s == State::Died) {
-      Off reason;
-      memcpy(&reason, o->body, sizeof reason);
-      if (reason) drop(reason);
-    }
-    if (o->block) {
-      l.alloc.count_value(o->block, -1);
-      l.alloc.free(o->block);
-    }
-    std::atomic_ref(o->uid).store(0, memory_order_release);  // who knows where it was sees that it is gone (order.h)
-    l.alloc.free(l.heap->off(o));
-  }
 }
 
 inline void ring_counted(Local& l, Off bell) {

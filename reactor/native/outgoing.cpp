@@ -10,7 +10,7 @@ constexpr uint64_t kInlineArgs = 8192;  // arguments up to this size travel in t
 
 void Outgoing::give_up() {
   SavedError error;
-  if (args_object) drop_hold(ctx->local, args_object);
+  if (args_object) drop_noted(ctx->local, args_object, args_note);
   if (placed) {
     for (Off off : encoding->deps()) drop_hold(ctx->local, ctx->heap->at<Object>(off));
     for (Off off : encoding->refs()) drop_hold(ctx->local, ctx->heap->at<Object>(off));
@@ -91,7 +91,9 @@ bool Outgoing::encode(PyObject* const* a, PyObject* kwnames) {
     if (!given_before()) return false;
     if (args_object) return true;
     Fresh fresh(new_object(ctx->local, 1, kArguments));
+    fresh.note = ctx->local.journal.add(ctx->heap->off(fresh.object), Entry::Hold);
     if (!encode_into(*encoding.encoder, fresh.object, false)) return false;
+    args_note = fresh.note;
     args_object = fresh.keep();
     complete(ctx->local, args_object, State::Value);
     if (may_be_shared()) {
@@ -124,7 +126,9 @@ bool Outgoing::given_before() {
     }
     ctx->arguments_repeat = same;
     if (same) {
+      ctx->local.journal.reserve();
       take_hold(last);
+      args_note = ctx->local.journal.add(ctx->heap->off(last), Entry::Hold);
       args_object = last;
       value_size = 0;
       return true;

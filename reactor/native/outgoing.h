@@ -48,6 +48,7 @@ struct Outgoing {
   Off task = 0;           // a task's block
   bool sent = false;      // others have it
   Object* args_object = nullptr;
+  uint32_t args_note = kNoEntry;  // of the hold that the message will have
   uint64_t value_size = 0;
   uint32_t args = 0, kwargs = 0;
   uint64_t root = 0;      // its tag: root, then that of the running call, then `number` unless it is the driver's (order.h)
@@ -166,6 +167,7 @@ struct Outgoing {
       encoding->write(m->value());
       encoding->take_holds();
     }
+    ctx->local.journal.clear(std::exchange(args_note, kNoEntry));
   }
   // What the caller gets: one ref, a list, a stream, or None.
   PyObject* refs() {

@@ -79,6 +79,7 @@ class DeadProcess {
   void settle_entries();
   void free_waits();
   void free_blocks();
+  void finish_fallen() { reactor::finish_fallen(ctx->local, p_, fallen_); }
   void drop_notes();
   void return_resources();
   void leave_lists();
@@ -94,6 +95,7 @@ class DeadProcess {
   const uint32_t slot_;
   Proc& p_;
   Object* const reason_;
+  const Off fallen_ = note_fallen(h_, p_);     // by it, and perhaps noted still
   Off why_;                                    // what those get who waited for it
   std::vector<uint64_t> entries_;              // of its journal
   std::vector<Off> chunks_;                    // the journal's memory
@@ -318,6 +320,7 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
   dead.settle_entries();
   dead.free_waits();
   dead.free_blocks();
+  dead.finish_fallen();
   dead.drop_notes();
   dead.return_resources();
   dead.leave_lists();

@@ -13,8 +13,7 @@ void ref_dealloc(PyObject* self) {
   if (r->weakrefs) PyObject_ClearWeakRefs(self);
   if (ctx && r->epoch == epoch && r->object) {
     if (r->node) let_go(ctx->local, r->node);
-    ctx->local.journal.clear(r->note);
-    r->exporter ? drop_code(ctx->local, r->object) : drop_hold(ctx->local, r->object);
+    r->exporter ? drop_code(ctx->local, r->object, r->note) : drop_noted(ctx->local, r->object, r->note);
     tell_failures();
   }
   free_instance(self);

@@ -9,12 +9,12 @@
 //
 //   state      complete in     next, and by whom
 //   None       memory          Here (its writer); not to be moved: no published value, or all of it is head
-//   Here       memory          Leaving (any process, only with no pins); None (who frees it)
+//   Here       memory          Leaving (any process, only with no pins); doomed, then None (who frees it)
 //   Leaving    memory          Dropping (its mover, only with no pins and not doomed); else back to Here, or freed (its mover)
 //   Dropping   memory, file    Away, or freed if doomed (its mover)
-//   Away       file            None (who frees it)
+//   Away       file            doomed, then None (who frees it)
 //
-// Word: pins in bits 0..31, the mover's slot in 32..45, state in 48..50, Filed in 51, Doomed in 52. All changes are
+// Word: pins in bits 0..31, the mover's or freer's slot in 32..45, state in 48..50, Filed in 51, Doomed in 52. All changes are
 // read-modify-writes of this one word, so they have one order, and each decision is made by the one that comes first:
 //   - A reader counts itself in (fetch_add, acquire) and looks at what was there before. Here or Leaving: the memory is good
 //     until it counts itself out (release), because Leaving -> Dropping wants no pins. Else it counts itself out at once and
@@ -22,10 +22,11 @@
 //   - Punching the memory comes after Leaving -> Dropping (acquire): after the last byte that a reader read.
 //   - Who frees a run while it is moved only marks it doomed, because its mover reads its memory and writes its place in the
 //     file; the mover frees it when it is through. So a place is never used again while something is written to it.
+//   - Who frees a run that is not moved marks it doomed, with its own slot as the mover's: nobody moves it any more (free_run in alloc.h).
 // Killed on the way: a mover in Leaving leaves the memory complete, in Dropping the file; the supervisor puts the run back to
-// Here or on to Away, and frees it if it is doomed (heal). A reader's pins are in its journal (Entry::View). Filed is set
-// before the first byte is written, so that the place in the file is given back however it ends. Killed between counting and
-// storing, Header's totals are off by that run.
+// Here or on to Away. What the dead process has doomed, or had to free after its move, it frees (heal). A reader's pins are in its journal
+// (Entry::View). Filed is set before the first byte is written, so that the place in the file is given back however it ends. Killed between
+// counting and storing, Header's totals are off by that run.
 #pragma once
 #include "heap.h"
 
@@ -36,8 +37,8 @@ enum class Place : uint64_t { None = 0, Here, Leaving, Dropping, Away };
 constexpr uint64_t kPins = 0xffffffff;
 constexpr int kMoverShift = 32, kPlaceShift = 48;
 constexpr uint64_t kMover = uint64_t(kMaxProcs - 1) << kMoverShift;
-constexpr uint64_t kFiled = uint64_t(1) << 51;   // the file may have bytes in the run's place
-constexpr uint64_t kDoomed = uint64_t(1) << 52;  // to be freed by its mover
+constexpr uint64_t kFiled = uint64_t(1) << 51;  // the file may have bytes in the run's place
+constexpr uint64_t kDoomed = uint64_t(1) << 52;  // to be freed by the process in kMover
 
 inline Place place_of(uint64_t word) { return Place(word >> kPlaceShift & 7); }
 inline uint64_t mover_of(uint64_t word) { return (word & kMover) >> kMoverShift; }
@@ -85,24 +86,6 @@ inline void drop_memory(Heap* h, uint32_t page, uint32_t pages) {
   const uint64_t head = head_bytes(v);
   h->give_back(h->page_at(page) + head, uint64_t(pages) * kPage - head);
   count_away(h->header, gain_of(v, pages));
-}
-
-// Who frees a run asks first. False: it is being moved, its mover frees it. Else it is nobody's now: its place in the file is
-// given back, and `away` tells whether its memory is gone already.
-inline bool release_run(Heap* h, uint32_t page, uint32_t pages, bool& away) {
-  Residence& r = h->residence[page];
-  uint64_t word = r.word.load(memory_order_acquire);
-  do {
-    if (moving(word)) {
-      if (r.word.compare_exchange_weak(word, word | kDoomed, memory_order_acq_rel, memory_order_acquire)) return false;
-    } else if (r.word.compare_exchange_weak(word, 0, memory_order_acq_rel, memory_order_acquire)) {
-      break;
-    }
-  } while (true);
-  away = place_of(word) == Place::Away;
-  if (away) count_away(h->header, -gain_of(h->at<ValueHeader>(h->page_at(page)), pages));
-  if (word & kFiled) h->punch_file(h->page_at(page), uint64_t(pages) * kPage);
-  return true;
 }
 
 }  // namespace reactor

@@ -102,8 +102,7 @@ void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint3
   }
   ctx->local.journal.retag(task_note, Entry::Finished);
   for (uint32_t i = 0; i < n; ++i) {
-    ctx->local.journal.clear(notes[i]);
-    drop_hold(ctx->local, ctx->heap->at<Object>(results[i]));
+    drop_noted(ctx->local, ctx->heap->at<Object>(results[i]), notes[i]);
   }
 }
 

@@ -113,9 +113,9 @@ Reading::~Reading() {
   if (!object_) return;
   if (mapping_) mapping_->drop();
   if (!ctx || epoch != epoch_) return;
-  ctx->local.journal.clear(note_);
+  ctx->local.journal.retag(note_, Entry::Hold);
   if (pinned_) unpin(pinned_);
-  drop_hold(ctx->local, object_);
+  drop_noted(ctx->local, object_, note_);
 }
 
 Room room_for_value(uint64_t size) {

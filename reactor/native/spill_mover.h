@@ -60,7 +60,7 @@ Left leave(Heap* h, uint32_t slot, int file, uint32_t page, Alive&& alive) {
   Header* hdr = h->header;
   Residence& r = h->residence[page];
   uint64_t word = r.word.load(memory_order_acquire);
-  if (place_of(word) != Place::Here || (word & kPins)) return Left::InUse;
+  if (place_of(word) != Place::Here || (word & (kPins | kDoomed))) return Left::InUse;
   uint64_t rest = kFiled | uint64_t(slot) << kMoverShift;
   uint64_t mine = placed_at(Place::Leaving, rest);
   hdr->moves.store(1, memory_order_relaxed);
@@ -103,7 +103,8 @@ inline bool make_room(Heap* h, uint32_t slot, int64_t bytes) {
   for (uint32_t page = 0; page < high; ++page) {
     if (h->page_state[page].load(memory_order_acquire) != kRun) continue;
     uint64_t word = h->residence[page].word.load(memory_order_acquire);
-    if (place_of(word) == Place::Here && !(word & kPins)) found.emplace_back(h->residence[page].used.load(memory_order_relaxed), page);
+    if (place_of(word) == Place::Here && !(word & (kPins | kDoomed)))
+      found.emplace_back(h->residence[page].used.load(memory_order_relaxed), page);
   }
   std::sort(found.begin(), found.end());
   int64_t wanted = std::min(bytes + hdr->store_limit / kSlackShare, hdr->store_limit);

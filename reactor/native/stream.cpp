@@ -109,16 +109,14 @@ bool Stream::publish(PyObject* value) {
     uint32_t mine = epoch;
     if (!e->item(value) || !encode_into(*e.encoder, v)) {
       if (epoch == mine) {
-        ctx->local.journal.clear(v_note);
-        drop_hold(ctx->local, v);
+        drop_noted(ctx->local, v, v_note);
       }
       return false;
     }
     complete(ctx->local, v, State::Value);
   } else {
     if (!store_failure(&v_off, 1, name_)) {
-      ctx->local.journal.clear(v_note);
-      drop_hold(ctx->local, v);
+      drop_noted(ctx->local, v, v_note);
       return false;
     }
     complete(ctx->local, v, State::Error);
@@ -154,8 +152,7 @@ bool Stream::publish(PyObject* value) {
   results_[1] = next_off;
   notes_[1] = next_note;
   drop_hold(ctx->local, link);
-  ctx->local.journal.clear(v_note);
-  drop_hold(ctx->local, v);
+  drop_noted(ctx->local, v, v_note);
   return true;
 }
 

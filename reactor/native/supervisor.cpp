@@ -140,6 +140,9 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
     p.journal.store(0);
     ++p.generation;
     for (auto& list : p.remote_free) list.store(empty_list(owner_of(h, slot)));
+    p.dropping.store(0);
+    p.fallen.store(0);
+    p.apart.store(0);
     p.bytes_native.store(0);
     p.bytes_pickled.store(0);
     p.calls.store(0);

@@ -11,7 +11,7 @@
 // Before its CAS a consumer notes the task in its journal (Trying), after it the note becomes Task. If it is killed
 // between the two, the claimed slot tells the supervisor that the task was its.
 #pragma once
-#include "object.h"
+#include "falling.h"
 
 namespace reactor {
 

@@ -47,9 +47,9 @@ void view_dealloc(PyObject* self) {
       // Pages that stay copied would show the next value there what was written to this one: that place is not used again.
       if (!has_copies(v->data, size) || madvise(v->data, size, MADV_DONTNEED) == 0) ctx->shadowed.erase(v->data);
     }
-    ctx->local.journal.clear(v->note);
+    ctx->local.journal.retag(v->note, Entry::Hold);
     if (v->pinned) unpin(residence_of(v->heap, v->object));
-    drop_hold(ctx->local, v->object);
+    drop_noted(ctx->local, v->object, v->note);
   }
   if (v->mapping) v->mapping->drop();
   if (--v->heap->users == 0) delete v->heap;

@@ -7,7 +7,7 @@ from pathlib import Path
 from reactor import _core
 
 STUB = ast.parse((Path(__file__).parents[1] / "_core.pyi").read_text())
-ONLY_FOR_TESTS = {"futex_ping_pong", "roundtrip"}  # where the core is built with REACTOR_TESTING
+ONLY_FOR_TESTS = {"futex_ping_pong", "roundtrip", "runs"}  # where the core is built with REACTOR_TESTING
 
 
 def stubbed(kind):

@@ -50,11 +50,60 @@ double futex_ping_pong(int rounds) {
   return seconds;
 }
 
+// Calls `found` with the place of each word of the heap's used pages that says `off`, whatever mark lies in its low bits.
+template <class Found> void each_mention(Heap* h, Off off, Found found) {
+  for (uint32_t page = 0, high = h->header->high_page.load(); page < high; ++page) {
+    const uint32_t state = h->page_state[page].load();
+    if (state != kSlab && state != kPlain) continue;
+    const auto* word = h->at<atomic<uint64_t>>(h->page_at(page));
+    for (uint64_t i = state == kSlab ? sizeof(SlabPage) / 8 : 0; i < kPage / 8; ++i)
+      if ((word[i].load(memory_order_relaxed) & ~uint64_t(63)) == off) found(page, Off(h->page_at(page) + 8 * i));
+  }
+}
+
+// The large values of the store: for each the pages, the word of its residence, and the objects whose it is, as dicts with what they say and
+// the places that mention them: (size of the slot, number of the word in it, its low bits, the slot's first words). For who looks for values that nobody has let go of.
+nb::list runs() {
+  need_ctx();
+  Heap* h = ctx->heap;
+  nb::list found;
+  for (uint32_t page = 0, high = h->header->high_page.load(); page < high; ++page) {
+    if (h->page_state[page].load() != kRun) continue;
+    const uint32_t pages = h->page_run[page].load();
+    nb::list objects;
+    each_mention(h, h->page_at(page), [&](uint32_t in, Off place) {
+      auto* o = h->at<Object>(place - offsetof(Object, block));
+      if (h->page_state[in].load() != kSlab || h->off(o) % alignof(Object) != 0) return;
+      nb::list mentions;
+      each_mention(h, h->off(o), [&](uint32_t other, Off where) {
+        const bool slab = h->page_state[other].load() == kSlab;
+        const Off first = h->page_at(other) + (slab ? sizeof(SlabPage) : 0);
+        const uint64_t slot = slab ? kSlabSizes[h->at<SlabPage>(h->page_at(other))->size_class] : kPage;
+        nb::list begin;  // of the slot
+        for (uint64_t i = 0; i < 12; ++i) begin.append(h->at<uint64_t>(first + (where - first) / slot * slot)[i]);
+        mentions.append(nb::make_tuple(slot, (where - first) % slot / 8, *h->at<uint64_t>(where) & 63, begin));
+      });
+      nb::dict d;
+      d["holds"] = o->holds.load();
+      d["state"] = int(o->state.load());
+      d["kind"] = kind_of(o);
+      d["uid"] = o->uid;
+      d["runner"] = o->runner.load();
+      d["mentions"] = mentions;
+      objects.append(d);
+    });
+    found.append(nb::make_tuple(pages, h->residence[page].word.load(), objects));
+    page += pages - 1;
+  }
+  return found;
+}
+
 }  // namespace
 
 void bind_testing(nb::module_& m) {
   m.def("roundtrip", &roundtrip, nb::arg("value").none());
   m.def("futex_ping_pong", &futex_ping_pong, nb::arg("rounds"));
+  m.def("runs", &runs, nb::call_guard<Using>());
 }
 
 }  // namespace reactor

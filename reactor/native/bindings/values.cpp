@@ -53,8 +53,7 @@ nb::object promise() {
 void fulfil(uint64_t off, uint32_t note, nb::object value) {
   auto* o = ctx->heap->at<Object>(off);
   give(o, value, false);
-  ctx->local.journal.clear(note);
-  drop_hold(ctx->local, o);
+  drop_noted(ctx->local, o, note);
 }
 
 // The actor at an offset. `take`: a hold of its own, else that of the message that it came by is handed over; `weak`: the link will
@@ -69,7 +68,7 @@ nb::object link_at(uint64_t off, bool take, bool weak) {
   if (take) {
     int32_t holds = o->holds.load();
     do
-      if (holds == 0) return nb::none();
+      if (holds <= 0) return nb::none();
     while (!o->holds.compare_exchange_weak(holds, holds + 1));
   }
   return steal(new_link(o, false));

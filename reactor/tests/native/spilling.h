@@ -46,14 +46,19 @@ inline void read_value(Heap* h, int file, Off off, uint64_t seed, Random& r, std
   if (here) unpin(where);
 }
 
-inline void spilling() {
-  World world(64);
-  Heap* h = world.heap.get();
+inline int spill_file(Heap* h) {
   FILE* named = tmpfile();
   CHECK(named);
   int file = dup(fileno(named));
   fclose(named);
   h->take_spill_file(file);
+  return file;
+}
+
+inline void spilling() {
+  World world(64);
+  Heap* h = world.heap.get();
+  const int file = spill_file(h);
   constexpr int kValues = 48, kThreads = 4;
   std::vector<Shared> values(kValues);
   atomic<uint32_t> dead[kThreads] = {};

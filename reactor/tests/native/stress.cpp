@@ -4,6 +4,7 @@
 #include "boards.h"
 #include "channels.h"
 #include "completers.h"
+#include "fallers.h"
 #include "memory.h"
 #include "objects.h"
 #include "queues.h"
@@ -27,6 +28,8 @@ constexpr stress::Test kTests[] = {
     {"task_arguments", stress::task_arguments},
     {"dead_completer", stress::dead_completer},
     {"completers_die", stress::completers_die},
+    {"dead_faller", stress::dead_faller},
+    {"dead_mover", stress::dead_mover},
     {"long_chain", stress::long_chain},
     {"queue_order", stress::queue_order},
     {"queue_once", stress::queue_once},
