@@ -183,7 +183,9 @@ bool serve_tasks() {
     auto* q = h->at<TaskQueue>(off);
     off = q->next.load(memory_order_acquire);
     uint32_t demand = q->demand;
-    if (!mine(demand) || !has_task(h, q) || !can_take(ctx->header, demand) || held(h, q, true)) continue;
+    if (!mine(demand) || !has_task(h, q) || !can_take(ctx->header, demand)) continue;
+    const TaskAt next = startable(h, q, true);
+    if (!next.task) continue;
     bool disturbed = false;
     if (!take_resources(ctx->header, demand, &disturbed)) {
       if (disturbed && ctx->header->actors_waiting.load(memory_order_seq_cst)) send_control(Control::Resources, 0);
@@ -191,8 +193,8 @@ bool serve_tasks() {
     }
     ctx->proc->demand.store(demand + 1, memory_order_release);  // at once: a kill before it loses them
     uint32_t note = kNoEntry;
-    Off task = claim_task(
-        h, ctx->slot, q, [&](Off t) { note = ctx->local.journal.add(t, Entry::Trying); }, [&] { ctx->local.journal.clear(note); });
+    Off task =
+        claim(ctx->slot, next, [&](Off t) { note = ctx->local.journal.add(t, Entry::Trying); }, [&] { ctx->local.journal.clear(note); });
     if (!task) {
       ctx->proc->demand.store(0, memory_order_release);
       give_back(demand);
@@ -227,7 +229,7 @@ bool runnable_task() {
   Heap* h = ctx->heap;
   for (Off off = ctx->header->queues.load(memory_order_acquire); off;) {
     auto* q = h->at<TaskQueue>(off);
-    if (mine(q->demand) && has_task(h, q) && may_start(h, q)) return true;
+    if (mine(q->demand) && may_start(h, q)) return true;
     off = q->next.load(memory_order_acquire);
   }
   return false;

@@ -208,10 +208,9 @@ bool task_before(Heap* h, uint64_t uid) {
   for (Off off = h->header->queues.load(memory_order_acquire); off;) {
     auto* q = h->at<TaskQueue>(off);
     off = q->next.load(memory_order_acquire);
-    if (!has_task(h, q) || !may_start(h, q)) continue;
-    TaskRing* r = live_ring(h, q);
-    Off task = r->slot[r->head.load(memory_order_acquire) % r->capacity].load(memory_order_acquire);
-    if (!task || (task & 1)) continue;
+    if (!has_task(h, q) || !can_take(h->header, q->demand)) continue;
+    const Off task = startable(h, q).task;
+    if (!task) continue;
     Off result = h->at<Message>(task)->result;
     if (result && result < h->capacity && h->at<Object>(result)->uid < uid) return true;
   }

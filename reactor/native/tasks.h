@@ -8,6 +8,7 @@
 // touches a task that another one has run and freed; if the slot was reused meanwhile it claims the task that lies there now.
 // Full ring: the producer links one of twice the size; old rings live as long as the heap (in sum no more than the
 // last), because a slow consumer may still look at one.
+// A consumer may also claim a task behind the oldest one, where that may not start yet (lent_cpus.h): heads pass over claimed slots.
 // Before its CAS a consumer notes the task in its journal (Trying), after it the note becomes Task. If it is killed
 // between the two, the claimed slot tells the supervisor that the task was its.
 #pragma once
@@ -20,6 +21,7 @@ struct TaskRing {
   atomic<Off> next;
   uint64_t capacity;
   alignas(64) atomic<uint64_t> head;
+  atomic<uint64_t> looked;  // up to which all tasks are of one class, and that one (lent_cpus.h)
   alignas(64) atomic<Off> slot[];
 };
 
@@ -45,6 +47,7 @@ inline Off new_ring(Local& l, uint64_t capacity) {
   auto* r = l.heap->at<TaskRing>(off);
   r->tail.store(0, memory_order_relaxed);
   r->head.store(0, memory_order_relaxed);
+  r->looked.store(0, memory_order_relaxed);
   r->next.store(0, memory_order_relaxed);
   r->capacity = capacity;
   for (uint64_t i = 0; i < capacity; ++i) r->slot[i].store(0, memory_order_relaxed);
@@ -134,32 +137,49 @@ inline TaskRing* live_ring(Heap* h, TaskQueue* q) {
   }
 }
 
-inline bool has_task(Heap* h, TaskQueue* q) {
-  TaskRing* r = live_ring(h, q);
-  uint64_t head = r->head.load(memory_order_acquire);
-  uint64_t tail = r->tail.load(memory_order_acquire);
-  return head < tail;
-}
+// A task in a queue, and where it lies. `task` 0: there is none.
+struct TaskAt {
+  TaskRing* ring = nullptr;
+  uint64_t at = 0;
+  Off task = 0;
+};
 
-// Takes the oldest task, or returns 0. `note` is called with a task before it is claimed and `strike` if another was quicker.
-template <class Note, class Strike>
-Off claim_task(Heap* h, uint32_t me, TaskQueue* q, Note note, Strike strike) {
+// The oldest task that nobody has claimed.
+inline TaskAt oldest(Heap* h, TaskQueue* q) {
   for (;;) {
     TaskRing* r = live_ring(h, q);
     uint64_t head = r->head.load(memory_order_acquire);
-    if (head >= r->tail.load(memory_order_acquire)) return 0;
-    atomic<Off>& slot = r->slot[head % r->capacity];
-    Off task = slot.load(memory_order_acquire);
-    if ((task & 1) == 0) {
-      note(task);
-      if (slot.compare_exchange_strong(task, claimed(me, task), memory_order_acq_rel)) {
-        r->head.compare_exchange_strong(head, head + 1, memory_order_acq_rel);
-        return task;
-      }
-      strike();
-    }
+    if (head >= r->tail.load(memory_order_acquire)) return {};
+    const Off task = r->slot[head % r->capacity].load(memory_order_acquire);
+    if ((task & 1) == 0) return {r, head, task};
     // Claimed by another: help the head on. The head may have moved since it was read; then the CAS fails, rightly.
     r->head.compare_exchange_strong(head, head + 1, memory_order_acq_rel);
+  }
+}
+
+inline bool has_task(Heap* h, TaskQueue* q) { return oldest(h, q).task != 0; }
+
+// Takes a task that was found, or, if another was quicker, returns 0. `note` is called with it before it is claimed, and `strike` if it was not.
+template <class Note, class Strike>
+Off claim(uint32_t me, const TaskAt& found, Note note, Strike strike) {
+  Off task = found.task;
+  note(task);
+  if (!found.ring->slot[found.at % found.ring->capacity].compare_exchange_strong(task, claimed(me, task), memory_order_acq_rel)) {
+    strike();
+    return 0;
+  }
+  uint64_t head = found.at;
+  found.ring->head.compare_exchange_strong(head, head + 1, memory_order_acq_rel);
+  return task;
+}
+
+// Takes the oldest task, or returns 0.
+template <class Note, class Strike>
+Off claim_task(Heap* h, uint32_t me, TaskQueue* q, Note note, Strike strike) {
+  for (;;) {
+    const TaskAt found = oldest(h, q);
+    if (!found.task) return 0;
+    if (Off task = claim(me, found, note, strike)) return task;
   }
 }
 

@@ -152,7 +152,7 @@ void kick_queues() {
   Heap* h = ctx->heap;
   for (Off off = ctx->header->queues.load(memory_order_acquire); off;) {
     auto* q = h->at<TaskQueue>(off);
-    if (has_task(h, q) && may_start(h, q)) {
+    if (may_start(h, q)) {
       kick_pool(q->demand);
       if (!ctx->header->settings.load(memory_order_relaxed)) return;  // else the others may be for another kind of worker
     }

@@ -12,6 +12,14 @@ struct QueuedTask {
 inline Off take(Heap* h, uint32_t me, TaskQueue* q, uint64_t& notes) {
   return claim_task(h, me, q, [&](Off) { ++notes; }, [] {});
 }
+// One behind the oldest, if there is.
+inline Off take_behind(Heap* h, uint32_t me, TaskQueue* q, uint64_t& notes, Random& r) {
+  const TaskAt first = oldest(h, q);
+  if (!first.task) return 0;
+  const uint64_t at = first.at + r.below(first.ring->tail.load() - first.at);
+  const Off task = first.ring->slot[at % first.ring->capacity].load();
+  return task & 1 ? 0 : claim(me, {first.ring, at, task}, [&](Off) { ++notes; }, [] {});
+}
 
 // One producer, in bursts that make the ring grow, and several consumers; tasks are freed as soon as they ran, so that their
 // memory comes back as other tasks. `consumers` 1: in the order of the calls.
@@ -45,7 +53,7 @@ inline void run_queue(int consumers, uint64_t burst) {
     auto l = world.process();
     uint64_t notes = 0, previous = 0;
     while (taken.load() < sent.load()) {
-      Off off = take(h, l->slot, q, notes);
+      Off off = consumers > 1 && r.below(4) == 0 ? take_behind(h, l->slot, q, notes, r) : take(h, l->slot, q, notes);
       if (!off) {
         std::this_thread::yield();
         continue;
