@@ -90,9 +90,11 @@ Reading::Reading(Object* o) : object_(o), value_(value_of(ctx->heap, o)) {
   Residence* r = in_run(o) ? residence_of(ctx->heap, o) : nullptr;
   ctx->local.journal.reserve();
   take_hold(o);
-  if (r && pin(ctx->heap, r)) pinned_ = r;
-  note_ = ctx->local.journal.add(ctx->heap->off(o),
-                                 pinned_ ? Entry::View : Entry::Hold);  // decoding runs code of the program's: it may end here
+  note_ = ctx->local.journal.add(ctx->heap->off(o), Entry::Hold);  // decoding runs code of the program's: it may end here
+  if (r && pin(ctx->heap, r)) {
+    ctx->local.journal.retag(note_, Entry::View);
+    pinned_ = r;
+  }
   if (!r || pinned_) return;
   mapping_ = Mapping::open(ctx->heap, o->block);
   value_ = mapping_ ? mapping_->base() : nullptr;

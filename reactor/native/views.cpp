@@ -110,13 +110,16 @@ PyObject* new_view(Object* o, uint8_t* data, uint64_t size, Mapping* mapping, bo
   ctx->local.journal.reserve();
   PyView* v = bare_view(o, data, size);
   if (!v) return nullptr;
-  take_hold(o);
   v->writable = writable;
   v->mapping = mapping;
   v->pinned = !mapping && in_run(o);
   if (mapping) mapping->take();
-  if (v->pinned) pin_again(residence_of(ctx->heap, o));
-  v->note = ctx->local.journal.add(ctx->heap->off(o), v->pinned ? Entry::View : Entry::SmallView);
+  take_hold(o);
+  v->note = ctx->local.journal.add(ctx->heap->off(o), Entry::SmallView);
+  if (v->pinned) {
+    pin_again(residence_of(ctx->heap, o));
+    ctx->local.journal.retag(v->note, Entry::View);
+  }
   return reinterpret_cast<PyObject*>(v);
 }
 
