@@ -5,7 +5,7 @@
 // only as many are under way as there are CPUs for. Since what they wait for may be just one more of them, one more is let in
 // after 50 ms, the next after 100, 200, up to ten seconds. When one that was let in ends, another takes its place at once: this
 // makes no process more. Tasks of another function or one level deeper, as those of a recursion are, start at once, also where they lie
-// behind such a task in its queue. (Ray has a queue for each class.)
+// behind such a task in its queue.
 //
 // Whoever lets one more in moves TaskQueue::held_until with a compare-and-swap, so that it is one. The look at a queued
 // task may meet memory that was freed meanwhile: the answer is then that for another class, one look late.
