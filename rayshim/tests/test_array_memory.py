@@ -285,6 +285,10 @@ class Taker:
         taker.total.remote(np.full(SIZE, value))
 
 
+# 16 views of one value and the last argument; ThreadSanitizer leaves less room for mappings of the heap.
+LEAST_VIEWS = 8 if "libtsan" in os.environ.get("LD_PRELOAD", "") else 15
+
+
 @contextlib.contextmanager
 def held_back(takers, directory):
     """What is sent to the takers inside is read when all is sent: one that read its arguments before the next call would have them to itself."""
@@ -347,7 +351,7 @@ def test_actors_that_share_a_process_each_have_what_was_given_to_all(tmp_path):
             found = ray.get(refs)
             assert used() - before < 2 * array.nbytes
             assert [first for first, _ in found] == [float(number)] * 20
-            assert 15 <= sum(shared for _, shared in found) <= 17
+            assert LEAST_VIEWS <= sum(shared for _, shared in found) <= 17
             assert ray.get([taker.held_total.remote() for taker in takers]) == [SIZE * float(n) for n in range(20)]
             ray.get([taker.hold.remote(None) for taker in takers])
 
