@@ -345,6 +345,9 @@ def test_actors_that_share_a_process_each_have_what_was_given_to_all(tmp_path):
         array = np.ones(SIZE)
         for number in range(3):
             array[:] = float(number)
+            assert (
+                ray.get([taker.total.remote(array) for taker in takers[:2]]) == [SIZE * float(number)] * 2
+            )  # given to several from the start
             before = used()
             with held_back(takers[:1], tmp_path):  # and so all of them
                 refs = [taker.hold_own.remote(array) for taker in takers]

@@ -29,11 +29,11 @@
 // generation wraps after 65536 processes of one slot, all between two instructions of the pusher.)
 //
 // Killed on the way. A publication first says in Proc::counting which run it counts: if the supervisor finds that run still
-// claimed, it takes the count back. Who frees a run first marks it doomed, by itself (residence.h), says it in Proc::counting, too, and claims it again: until
-// the first page is claimed the supervisor finds the mark, and from then on all of the run is the dead process's. What is left are
-// moments of a few instructions: between push and count in slab_free the page stays (64 KiB), between the swaps of claim() and its count of warm_free that
-// total is off by the run, between the count of a small value and its object, or of a large one and the end of that in Proc::counting, store_used is off by
-// it. Each costs memory that is not used again, never memory in use.
+// claimed, it takes the count back. Who frees a run marks it doomed, by itself (residence.h), says it in Proc::counting, too, and claims
+// it again: until the first page is claimed the supervisor finds the mark, and from then on all of the run is the dead process's. What is
+// left are moments of a few instructions: between push and count in slab_free the page stays (64 KiB), between the swaps of claim() and
+// its count of warm_free that total is off by the run, between the count of a small value and its object, or of a large one and the end
+// of that in Proc::counting, store_used is off by it. Each costs memory that is not used again, never memory in use.
 #pragma once
 #include <new>
 #include <vector>
@@ -111,14 +111,14 @@ inline void count_run(Heap* h, uint32_t pages, int sign) {
   h->header->store_used.fetch_add(sign * int64_t(pages) * int64_t(kPage), memory_order_relaxed);
   h->header->runs_used.fetch_add(sign * int64_t(pages) * int64_t(kPage), memory_order_relaxed);
 }
-// A run that is its no more, neither in memory nor in the file.
+// The store's totals without the run, which is about to be freed.
 inline void uncount_run(Heap* h, uint32_t page, uint32_t n) {
   if (place_of(h->residence[page].word.load(memory_order_acquire)) == Place::Away)
     count_away(h->header, -gain_of(h->at<ValueHeader>(h->page_at(page)), n));
   count_run(h, n, -1);
 }
-// Frees a published value, now or when its mover is through with it. Nobody else may free it; from `forget()` on the process `slot` may not
-// either, because what is left is then up to the mover, or to the supervisor if the process is killed.
+// Frees a published value, now or when its mover is through with it. Who calls this is the only one to free it, and calls `forget` when it
+// must not begin to free it once more: what is left to do is then the mover's, or the supervisor's if the process is killed.
 template <class Forget>
 void free_run(Heap* h, uint32_t slot, uint32_t page, Forget&& forget) {
   const uint32_t n = h->page_run[page].load(memory_order_relaxed);
@@ -210,7 +210,7 @@ class Allocator {
     if (state == kRun) return free_run(heap_, slot_, page, [] {});
     free_pages(heap_, slot_, page, heap_->page_run[page].load(memory_order_relaxed));
   }
-  // An object's value. `forget` takes its offset out of the object, see free_run. (Claimed pages are those of a dead process that has come so far.)
+  // An object's value. `forget` takes its offset out of the object, see free_run. (Claimed pages: a dead process has come so far.)
   template <class Forget>
   void free_value(Off off, Forget&& forget) {
     const uint32_t page = heap_->page_of(off), state = heap_->page_state[page].load(memory_order_acquire);

@@ -1,8 +1,8 @@
 // Giving back holds. Who gives back an object's last one takes the object apart, and what falls with it.
 //
-// A hold is noted somewhere: in its process's journal, in a message, in the value that contains the ref. Where others hold the object, too, the note is
-// forgotten first: killed before the next instruction, the process leaves a hold that nobody has, and the object stays. The last hold
-// falls so that nothing stays, wherever the process is killed:
+// A hold is noted somewhere: in its process's journal, in a message, in the value that contains the ref. Where others hold the object,
+// too, the note is forgotten first: killed before the next instruction, the process leaves a hold that nobody has, and the object stays.
+// The last hold falls so that nothing stays, wherever the process is killed:
 //
 //   Proc::dropping = o
 //   o.holds: 1 -> 0 [CAS]         nobody else has a hold: until here the note stands, and the supervisor gives it back
@@ -17,12 +17,17 @@
 //   Proc::apart = 0
 //   o's own memory is freed       killed just before, these 128 bytes stay
 //
-// The supervisor goes on with what it finds in these words of a dead process: note_fallen() before it gives back what the process had noted, finish_fallen()
-// after that.
+// The supervisor goes on with what it finds in these words of a dead process: note_fallen() before it gives back what the process had
+// noted, finish_fallen() after that.
 #pragma once
 #include "object.h"
 
 namespace reactor {
+
+inline void list_fallen(Local& l, Object* o) {
+  o->size = l.proc->fallen.load(memory_order_relaxed);
+  l.proc->fallen.store(l.heap->off(o), memory_order_release);
+}
 
 // Nobody holds the object any more.
 inline void fall(Local& l, Object* o) {
@@ -31,8 +36,7 @@ inline void fall(Local& l, Object* o) {
     return;
   }
   if (l.failure_unseen && is_unseen_failure(o)) return l.failure_unseen(l, o);
-  o->size = l.proc->fallen.load(memory_order_relaxed);
-  l.proc->fallen.store(l.heap->off(o), memory_order_release);
+  list_fallen(l, o);
 }
 
 // Gives back a hold, whose note `forget` takes out; what falls is not taken apart yet.
@@ -130,12 +134,8 @@ inline Off note_fallen(Heap* h, Proc& p) {
 inline void finish_fallen(Local& l, Proc& p, Off noted) {
   Off fallen = p.fallen.exchange(0, memory_order_acq_rel);
   const Off apart = p.apart.exchange(0, memory_order_acq_rel);
-  auto push = [&](Object* o) {
-    o->size = l.proc->fallen.load(memory_order_relaxed);
-    l.proc->fallen.store(l.heap->off(o), memory_order_release);
-  };
   if (apart && apart != fallen) {  // it has left the list
-    push(l.heap->at<Object>(apart));
+    list_fallen(l, l.heap->at<Object>(apart));
     take_fallen_apart(l);
   }
   bool listed = false;
@@ -143,7 +143,7 @@ inline void finish_fallen(Local& l, Proc& p, Off noted) {
     auto* o = l.heap->at<Object>(fallen);
     listed = listed || fallen == noted;
     fallen = o->size;
-    push(o);
+    list_fallen(l, o);
   }
   if (noted) {
     auto* o = l.heap->at<Object>(noted);

@@ -191,7 +191,6 @@ struct Header {
   atomic<int64_t> warm_free;               // bytes free but resident
   atomic<uint64_t> large_puts;             // large values ever stored: the clock by which those read longest ago are found
   atomic<int64_t> away;                    // bytes of large values that are in the spill file instead
-  atomic<uint32_t> moves;                  // to the spill file that were begun; 0: there never was one
   atomic<int64_t> spilled;                 // bytes that were ever moved there
   atomic<int64_t> spilled_values;          // values, likewise
   atomic<int64_t> spilled_ns;              // time that took

@@ -90,14 +90,15 @@ inline TaskAt behind(Heap* h, TaskQueue* q, const TaskAt& first, uint64_t of) {
   return {};
 }
 
-// The task of the queue that may start next, or none; its CPUs must be free. `take`: the caller starts it.
+// The task of the queue that may start now, or none. `take`: the caller starts it.
 inline TaskAt startable(Heap* h, TaskQueue* q, bool take = false) {
   const TaskAt first = oldest(h, q);
-  if (!first.task || h->header->lenders.load(memory_order_relaxed) <= 0) return first;
+  if (!first.task || !can_take(h->header, q->demand)) return {};
+  if (h->header->lenders.load(memory_order_relaxed) <= 0) return first;
   const uint64_t of = class_of(h->at<Message>(first.task));
   return held(h, q, of, take) ? behind(h, q, first, of) : first;
 }
 
-inline bool may_start(Heap* h, TaskQueue* q) { return has_task(h, q) && can_take(h->header, q->demand) && startable(h, q).task; }
+inline bool may_start(Heap* h, TaskQueue* q) { return startable(h, q).task != 0; }
 
 }  // namespace reactor

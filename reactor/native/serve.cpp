@@ -183,7 +183,7 @@ bool serve_tasks() {
     auto* q = h->at<TaskQueue>(off);
     off = q->next.load(memory_order_acquire);
     uint32_t demand = q->demand;
-    if (!mine(demand) || !has_task(h, q) || !can_take(ctx->header, demand)) continue;
+    if (!mine(demand)) continue;
     const TaskAt next = startable(h, q, true);
     if (!next.task) continue;
     bool disturbed = false;

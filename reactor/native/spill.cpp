@@ -17,7 +17,6 @@ Room room_in_file(uint64_t size) {
   Off block = ctx->local.alloc.alloc(size);
   if (!block) return {};
   uint32_t page = h->page_of(block);
-  h->header->moves.store(1, memory_order_relaxed);
   h->residence[page].word.store(kFiled, memory_order_release);  // a kill from here on gives its place in the file back
   if (posix_fallocate(file, off_t(block), off_t(size)) == 0) {
     void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, off_t(block));

@@ -63,7 +63,6 @@ Left leave(Heap* h, uint32_t slot, int file, uint32_t page, Alive&& alive) {
   if (place_of(word) != Place::Here || (word & (kPins | kDoomed))) return Left::InUse;
   uint64_t rest = kFiled | uint64_t(slot) << kMoverShift;
   uint64_t mine = placed_at(Place::Leaving, rest);
-  hdr->moves.store(1, memory_order_relaxed);
   if (!r.word.compare_exchange_strong(word, mine, memory_order_acq_rel)) return Left::InUse;
   if (!alive()) return Left::InUse;  // the run cannot be freed by others from here on
   uint64_t began = now_ns();

@@ -16,10 +16,7 @@ void fail_results(Message* m, Off reason, std::unordered_set<Off>* failed) {
 // Frees what a dead runner had stored in a result that it did not complete. Its size is set when all of it was written.
 void forget_value(Object* o, std::unordered_set<Off>& freed) {
   if (o->size) drop_value_refs(ctx->local, reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o)));
-  if (o->block && freed.insert(o->block).second) {
-    ctx->local.alloc.count_value(o->block, -1);
-    ctx->local.alloc.free(o->block);
-  }
+  if (o->block && freed.insert(o->block).second) ctx->local.alloc.free_value(o->block, [] {});
   o->block = 0;
   o->size = 0;
 }
@@ -208,7 +205,6 @@ bool task_before(Heap* h, uint64_t uid) {
   for (Off off = h->header->queues.load(memory_order_acquire); off;) {
     auto* q = h->at<TaskQueue>(off);
     off = q->next.load(memory_order_acquire);
-    if (!has_task(h, q) || !can_take(h->header, q->demand)) continue;
     const Off task = startable(h, q).task;
     if (!task) continue;
     Off result = h->at<Message>(task)->result;

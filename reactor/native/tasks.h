@@ -159,7 +159,7 @@ inline TaskAt oldest(Heap* h, TaskQueue* q) {
 
 inline bool has_task(Heap* h, TaskQueue* q) { return oldest(h, q).task != 0; }
 
-// Takes a task that was found, or, if another was quicker, returns 0. `note` is called with it before it is claimed, and `strike` if it was not.
+// Takes a task that was found, or, if another was quicker, returns 0. `note` is called before the claim, `strike` if that fails.
 template <class Note, class Strike>
 Off claim(uint32_t me, const TaskAt& found, Note note, Strike strike) {
   Off task = found.task;
