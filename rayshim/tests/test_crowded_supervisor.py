@@ -25,13 +25,15 @@ class Keeper:
 
 
 def test_an_actor_that_keeps_a_thousand_others_dies():
-    rayshim.init(num_cpus=1)
-    pids = rayshim.get(Keeper.remote(1000).pids.remote())
-    keeper = Keeper.remote(1000)
-    os.kill(pids[0], signal.SIGKILL)
-    processes.wait_until(lambda: not any(processes.alive(pid) for pid in pids), because="nobody can call it any more")
-    pids = rayshim.get(keeper.pids.remote(), timeout=30)
-    rayshim.kill(keeper)
-    processes.wait_until(lambda: not any(processes.alive(pid) for pid in pids), because="its keeper was killed")
-    assert isinstance(rayshim.get(Kept.remote().pid.remote(), timeout=30), int)
-    rayshim.shutdown()
+    with rayshim.init(num_cpus=1):
+        first = Keeper.remote(1000)  # held: without a handle it would end by itself, perhaps before it is killed
+        pids = rayshim.get(first.pids.remote())
+        keeper = Keeper.remote(1000)
+        os.kill(pids[0], signal.SIGKILL)
+        processes.wait_until(
+            lambda: not any(processes.alive(pid) for pid in pids), because="nobody can call it any more"
+        )
+        pids = rayshim.get(keeper.pids.remote(), timeout=30)
+        rayshim.kill(keeper)
+        processes.wait_until(lambda: not any(processes.alive(pid) for pid in pids), because="its keeper was killed")
+        assert isinstance(rayshim.get(Kept.remote().pid.remote(), timeout=30), int)
