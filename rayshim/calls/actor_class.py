@@ -229,6 +229,9 @@ class ActorClass(Generic[T]):
             ) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
+        code = session.current and session.current.exported_as(self._cls)
+        if code is not None:
+            return _exported, (code, self._options)
         return ActorClass, (self._cls, self._options)
 
     def __repr__(self) -> str:
@@ -247,6 +250,13 @@ class _Optioned(Generic[T]):
 
     def bind(self, *args: Any, **kwargs: Any) -> ClassNode:
         return self._actor_class._bind(args, kwargs, opts.merge(self._actor_class._options, self._options))
+
+
+def _exported(code, options):
+    """The actor class that was exported as `code`, in the process to which it was passed."""
+    cls = _core.get_one(code, None)
+    session.current.imported(cls, code)
+    return ActorClass(cls, options)
 
 
 def _taken(name, namespace):

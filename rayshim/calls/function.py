@@ -120,7 +120,10 @@ class RemoteFunction(Generic[P, R]):
             env = environments.merged(env, environments.checked(o["runtime_env"], self.__name__))
         flags = _flags(o, resources, place, s.placement.env_of_call(env), num_threads.chosen(resources, env))
         function = self._function
-        ref = s.export(function, lambda: (function, dict(flags)), flags)
+        ref = s.export(function, lambda: (function, {}))
+        if flags:  # the function itself stays what it was at its first call
+            code = ref
+            ref = s.export(function, lambda: (code, dict(flags)), flags)
         signature = Signature(function)
         s.exported.add(self)
         return _core.Function(
@@ -141,10 +144,20 @@ class RemoteFunction(Generic[P, R]):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
+        code = session.current and session.current.exported_as(self._function)
+        if code is not None:
+            return _exported, (code, self._options)
         return RemoteFunction, (self._function, self._options)
 
     def __repr__(self) -> str:
         return f"RemoteFunction({self.__qualname__})"
+
+
+def _exported(code, options):
+    """The remote function that was exported as `code`, in the process to which it was passed."""
+    function, _ = _core.get_one(code, None)
+    session.current.imported(function, code)
+    return RemoteFunction(function, options)
 
 
 if TYPE_CHECKING:

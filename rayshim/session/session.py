@@ -147,6 +147,14 @@ class Session:
         """Registers that the function or class `what` came from `ref`, so that calls from this process need no export."""
         self.exports.setdefault(what, {}).setdefault(key, ref)
 
+    def exported_as(self, what):
+        """The ref of the export of the function or class `what`, or None.
+
+        As on Ray, what has been called stays what it was then, also where it is passed on: a value that is sent has this ref in its place. What
+        the program pickles itself has not, as it may be read in another session.
+        """
+        return self.exports.get(what, {}).get(()) if _core.inside() else None
+
     def demand(self, resources, within=None, setting=None, whose="a task"):
         """The number of the resource demand {name: amount}, for tasks whose workers have this `setting`. `within`: key of the placement group that
         offers the resources, or None; `whose`: name of the task, for the warning about missing resources."""
@@ -163,9 +171,10 @@ class Session:
 
 
 def _keep(exports, key, ref):
-    """Stores an export, and drops the oldest one if there are too many, because a program may give each call another name."""
+    """Stores an export, and drops the oldest one if there are too many, because a program may give each call another name. What the code itself
+    was exported as, key (), stays."""
     if len(exports) >= _EXPORTS:
-        del exports[next(iter(exports))]
+        del exports[next(key for key in exports if key != ())]
     exports[key] = ref
 
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import weakref
 
 from reactor import _core
 
@@ -151,12 +152,19 @@ def load_function(ref):
         from rayshim.worker.builtin_methods import Configured
 
         return lambda method: Configured(method, flags)
-    session.current.imported(function, ref, tuple(sorted(flags.items())))
     if not flags:
+        session.current.imported(function, ref)
+        _functions[_core.epoch(), ref.uid] = function
         return function
     from rayshim.worker.task_options import wrap
 
-    return wrap(function, flags)
+    plain = _functions.get((_core.epoch(), function.uid))  # `function`: the ref of its export without options
+    return wrap(load_function(function) if plain is None else plain, flags)
+
+
+_functions = (
+    weakref.WeakValueDictionary()
+)  # (session, uid of the export) -> the function: a process has each once, whatever the options of a call
 
 
 def _imported(ref, what):
