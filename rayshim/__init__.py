@@ -168,7 +168,6 @@ _MODULES = (
     "remote_function",
     "types",
 )
-_OVER = ("autoscaler", "data")  # with the libraries of Ray's package: see rayshim.session.libraries
 
 
 def __getattr__(name: str) -> "Any":
@@ -176,12 +175,12 @@ def __getattr__(name: str) -> "Any":
 
     if name in _MODULES:
         return import_module(f"rayshim.{name}")
-    if name in _OVER and import_module("rayshim.session.alias").is_installed():
-        return import_module(f"ray.{name}")
     if name in _MODULE_OF:
         value = globals()[name] = getattr(import_module(f"rayshim.{_MODULE_OF[name]}"), name)
         return value
-    raise AttributeError(f"module 'rayshim' has no attribute '{name}': rayshim does not provide ray.{name}")
+    from rayshim.session.alias import submodule
+
+    return submodule(__name__, name)
 
 
 binding.load = lambda: __getattr__("dag")

@@ -30,19 +30,24 @@ def _mode():
     return global_worker.mode
 
 
-def _run_hooks():
+def _has_begun():
+    global _global_node
+    _global_node = Worker.node
     if global_worker.mode == SCRIPT_MODE:
         for hook in _post_init_hooks:
             hook()
 
 
-session.after_begin.append(_run_hooks)
+def _ends():
+    global _global_node
+    _global_node = None
 
 
-def __getattr__(name):
-    if name == "_global_node":  # of a session that this process has started, as in Ray
-        return Worker.node if session.current is not None else None
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+_global_node = (
+    Worker.node if session.current is not None else None
+)  # of a session that this process has started, as in Ray
+session.after_begin.append(_has_begun)
+session.before_end.append(_ends)
 
 
 def print_worker_logs(data, print_file, ignore_prefix=False):

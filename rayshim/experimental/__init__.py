@@ -38,7 +38,9 @@ _DIRECT = {
 
 def __getattr__(name: str) -> Any:
     if name not in _DIRECT:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from rayshim.session.alias import submodule
+
+        return submodule(__name__, name)
     import importlib
 
     return getattr(importlib.import_module("rayshim.experimental.rdt"), name)

@@ -1,11 +1,17 @@
 """Makes `import ray` give rayshim: the same module objects under both names, whether real Ray is installed or not."""
 
+from __future__ import annotations
+
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from rayshim.session import libraries
 from rayshim.session.libraries import OVER
 from rayshim.session.version import RAY_VERSION
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 OURS, THEIRS = "rayshim", "ray"
 
@@ -37,6 +43,30 @@ def install() -> None:
 def is_installed() -> bool:
     """Whether `import ray` gives rayshim in this process."""
     return any(type(finder) is _Finder for finder in sys.meta_path)
+
+
+def submodule(package: str, name: str) -> ModuleType:
+    """The module `name` of the package, "rayshim._private" for instance, for a program that uses it as an attribute without having imported it:
+    Ray's own start imports most modules. Where `ray` means this package, also what `ray` has beside it, such as modules of Ray's libraries.
+
+    Raises AttributeError if there is none.
+    """
+    from importlib import import_module
+
+    here = sys.modules[OURS]
+    names = [f"{THEIRS}{package[len(OURS) :]}.{name}"] if is_installed() or sys.modules.get(THEIRS) is here else []
+    if package != OURS:
+        names.insert(0, f"{package}.{name}")
+    elif name in _NOT_RAYS:
+        names = []
+    for full in names if not name.startswith("__") else ():
+        try:
+            return import_module(full)
+        except ModuleNotFoundError as error:
+            if error.name != full:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}: {error}") from None
+    told = f"{THEIRS}{package[len(OURS) :]}.{name}"
+    raise AttributeError(f"module {package!r} has no attribute {name!r}: rayshim does not provide {told}")
 
 
 def install_when_driver_does():

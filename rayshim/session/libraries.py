@@ -13,7 +13,7 @@ from rayshim.session.version import RAY_VERSION
 
 OVER = "rayshim.over"
 _LIBRARIES = ("rllib", "tune", "air", "train", "data")
-_WHOLE = "widgets _common experimental.state core.generated"
+_WHOLE = "widgets _common experimental.state experimental.shuffle core.generated"
 _PRIVATE = "ray_constants utils dict log accelerators thirdparty event client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils"
 _UTIL = "debug tpu common spark dask serialization_addons"
 _OTHERS = (

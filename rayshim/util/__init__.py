@@ -98,11 +98,12 @@ def __getattr__(name: str) -> "Any":
         return value
     if name not in _MODULES:
         from rayshim.errors.sites import calling
+        from rayshim.session.alias import submodule
 
-        raise AttributeError(
-            f"module 'rayshim.util' has no attribute '{name}': rayshim does not provide ray.util.{name}. "
-            f"It provides {', '.join(__all__)}. (at {calling()})"
-        )
+        try:
+            return submodule(__name__, name)
+        except AttributeError as error:
+            raise AttributeError(f"{error}. It provides {', '.join(__all__)}. (at {calling()})") from None
     from importlib import import_module
 
     value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
