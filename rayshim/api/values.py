@@ -170,7 +170,7 @@ def put(value: T, *, _owner: ActorHandle[Any] | None = None, _tensor_transport: 
             raise
         from rayshim.errors.unpicklable import told
 
-        raise told(error, f"the put value {value!r} ({at('put')})") from error
+        raise told(error, f"the put value {value!r}", at("put")) from error
 
 
 def wait(

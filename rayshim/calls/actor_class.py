@@ -225,7 +225,8 @@ class ActorClass(Generic[T]):
 
             raise told(
                 error,
-                f"the argument {error.value!r} for a task or actor {self._signature.of} (at {calling()})",  # pyright: ignore[reportAttributeAccessIssue]
+                f"the argument {error.value!r} for a task or actor {self._signature.of}",  # pyright: ignore[reportAttributeAccessIssue]
+                f"at {calling()}",
             ) from error
 
     def __reduce__(self) -> tuple[Any, ...]:

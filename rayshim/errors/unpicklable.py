@@ -48,14 +48,15 @@ def inspect_serializability(
     return good, search.failures
 
 
-def told(error, what):
-    """Ray's TypeError for `what` (a str) that could not be pickled. Its text shows the search for the cause, which is `error.value`."""
+def told(error, what, where):
+    """Ray's TypeError for `what` (a str) that could not be pickled, `where` in the program. Its text shows the search for the cause, which is
+    `error.value`."""
     import io
 
     text = io.StringIO()
     inspect_serializability(error.value, print_file=text)
     lines = text.getvalue().splitlines()
-    lines.insert(-1, str(error))
+    lines.insert(-1, f"{error} ({where})")
     return TypeError(f"Could not serialize {what}:\n" + "\n".join(lines))
 
 

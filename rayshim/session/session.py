@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from reactor import _core
 
 from rayshim.errors.exceptions import RaySystemError
-from rayshim.errors.sites import qualified
+from rayshim.errors.sites import calling, qualified
 from rayshim.session import ids
 from rayshim.session.amounts import units
 from rayshim.session.gpus import visible
@@ -43,7 +43,9 @@ def _unpicklable(what, error):
     from rayshim.errors.unpicklable import told
 
     error.value = what
-    return told(error, f"the {'actor class' if isinstance(what, type) else 'function'} {qualified(what)}")
+    return told(
+        error, f"the {'actor class' if isinstance(what, type) else 'function'} {qualified(what)}", f"at {calling()}"
+    )
 
 
 def _too_large(what, size):

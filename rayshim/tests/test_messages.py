@@ -106,7 +106,9 @@ def test_an_argument_that_cannot_be_pickled(ray):
     import threading
 
     for call in (render.remote, Env.remote(1).step.remote):
-        with pytest.raises(TypeError, match=rf"Could not serialize the argument .* \(at {re.escape(__file__)}:\d+\)"):
+        with pytest.raises(
+            TypeError, match=rf"(?s)Could not serialize the argument .* \(at {re.escape(__file__)}:\d+\)"
+        ):
             call(threading.Lock())
 
 

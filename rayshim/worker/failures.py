@@ -35,7 +35,7 @@ def unpicklable(error, check, name):
 
     whom = getattr(getattr(check, "__self__", None), "of", None) or name
     return (
-        told(error, f"the argument {error.value!r} for a task or actor {whom} (at {calling()})")
+        told(error, f"the argument {error.value!r} for a task or actor {whom}", f"at {calling()}")
         if hasattr(error, "value")
         else error
     )
