@@ -4,6 +4,7 @@ It uses pickle protocol 5 with out-of-band buffers, so that arrays and tensors i
 there without a copy. Classes and functions of `__main__` are pickled by value (cloudpickle), also if the main module has another name.
 """
 
+import copyreg
 import io
 import pickle
 import sys
@@ -24,9 +25,24 @@ def pickler_class():
         import cloudpickle
 
         reducers.setdefault(types.CodeType, _reduce_code)
-        table = ChainMap(reducers, cloudpickle.Pickler.dispatch_table)  # pyright: ignore[reportArgumentType]
-        _pickler = type("Pickler", (cloudpickle.Pickler,), {"dispatch_table": table})
+        plain = cloudpickle.Pickler.reducer_override
+
+        class Pickler(cloudpickle.Pickler):
+            dispatch_table = ChainMap(reducers, cloudpickle.Pickler.dispatch_table)  # pyright: ignore[reportArgumentType]
+
+            def reducer_override(self, obj):
+                if isinstance(obj, type) and type(obj) in copyreg.dispatch_table and _is_replaced(obj):
+                    return NotImplemented  # the metaclass tells how it is made
+                return plain(self, obj)
+
+        _pickler = Pickler
     return _pickler
+
+
+def _is_replaced(cls):
+    """Whether the module of the class has another class of its kind under its name by now, as when unpickling has made the class anew there."""
+    there = getattr(sys.modules.get(cls.__module__), cls.__name__, cls)
+    return there is not cls and type(there) is type(cls)
 
 
 _REFUSALS = (TypeError, AttributeError, RecursionError, pickle.PicklingError)  # by which pickle says that it cannot
