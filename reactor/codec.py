@@ -28,13 +28,12 @@ def pickler_class():
         plain = cloudpickle.Pickler.reducer_override
 
         class Pickler(cloudpickle.Pickler):
-            dispatch_table = ChainMap(reducers, cloudpickle.Pickler.dispatch_table)  # pyright: ignore[reportArgumentType]
-
             def reducer_override(self, obj):
                 if isinstance(obj, type) and type(obj) in copyreg.dispatch_table and _is_replaced(obj):
                     return NotImplemented  # the metaclass tells how it is made
                 return plain(self, obj)
 
+        Pickler.dispatch_table = ChainMap(reducers, cloudpickle.Pickler.dispatch_table)  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue]
         _pickler = Pickler
     return _pickler
 
