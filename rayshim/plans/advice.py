@@ -157,7 +157,7 @@ def _divergences(recording):
     often = sorted(recording.divergences, key=lambda d: -d.count)[:1]
     if share > 0.2 and total > 1000 and often:
         yield (
-            f"{share:.0%} of the calls were not replayed, because the program left the recorded pattern. The most frequent place: {often[0]}. "
+            f"{share:.0%} of the calls did not follow a learned pattern. The place where the program left one most often: {often[0]}. "
             "Make the same calls in the same order each round, where you can."
         )
 
