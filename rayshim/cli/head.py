@@ -134,7 +134,9 @@ def _started(options):
 
 
 def _show(stream, label, pid, line):
-    print(f"({label} pid={pid}) {line}", file=sys.stdout if stream == 1 else sys.stderr, flush=True)
+    from reactor.runtime.output import STDOUT
+
+    print(f"({label} pid={pid}) {line}", file=sys.stdout if stream == STDOUT else sys.stderr, flush=True)
 
 
 def main():
