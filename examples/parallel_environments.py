@@ -46,7 +46,7 @@ def main(environments=4, steps=500):
     seconds = time.perf_counter() - begun
     print(f"{environments * steps} steps, {ended} episodes ended")
     print(f"{environments * steps / seconds:,.0f} steps/s", file=sys.stderr)
-    print(ray.report(), file=sys.stderr)  # how many of the calls were replayed
+    print(ray.report(), file=sys.stderr)  # how many of the calls followed a learned pattern
     ray.shutdown()
 
 

@@ -2,6 +2,8 @@
 
 # ruff: noqa: F401
 
+from reactor import _core
+
 from rayshim.calls.generators import DynamicObjectRefGenerator, ObjectRefGenerator, StreamingGeneratorStats  # noqa: F401
 from rayshim.calls.refs import ObjectRef  # noqa: F401
 from rayshim.experimental import internal_kv
@@ -19,7 +21,7 @@ from rayshim.session.ids import (
     WorkerID,
 )
 
-RESOURCE_UNIT_SCALING = 10000
+RESOURCE_UNIT_SCALING = _core.UNIT
 RAY_NODE_ID_KEY = "ray.io/node-id"
 RAY_INTERNAL_NAMESPACE_PREFIX = "_ray_internal_"
 GRPC_STATUS_CODE_RESOURCE_EXHAUSTED = 8

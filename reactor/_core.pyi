@@ -7,6 +7,8 @@ TIMED_OUT: object
 HEADER_BYTES: int
 MAX_HOSTED: int
 UNIT: int  # parts of a resource in which it is counted
+OWN_PAGES: int  # bytes; a buffer from this size on lies on memory pages of its own
+GATE_SECONDS: float  # a producer of a stream that waits for its reader looks so often whether it was cancelled
 OLDER: int  # of an argument's source in a recording: so far back that it is not told
 LATER: int  # of a result in a recording: it was taken so many segments later, or more
 FOREVER: int  # of retries: without end
@@ -134,6 +136,16 @@ class _Cancelled(NamedTuple):
     RUNNING: int
 
 Cancelled: _Cancelled
+
+class _Span(NamedTuple):
+    """of the timeline"""
+
+    ORDINARY: int
+    REPLAYED: int
+    WAIT: int
+    COPY: int
+
+Span: _Span
 
 class _Control(NamedTuple):
     """first byte of a message of the core to the supervisor"""
@@ -279,10 +291,10 @@ def create(
     store_limit: int,
     cores: int,
     inline_mode: bool,
+    patience: tuple[float, float],
     spill: int = -1,
     spill_note: int = 0,
     ordering: int = 0,
-    patience: tuple[float, float] = (0.1, 0.1),
     digesting: int = 0,
     keeping: bool = False,
     head: bool = False,
@@ -347,6 +359,7 @@ def tell_host(slot: int, actor: int, place: int, facts: Ref | None) -> None: ...
 def set_death_reason(actor: int, reason: Ref) -> None: ...
 def served_actor() -> int: ...
 def running() -> tuple[int, int]: ...
+def slot_of(runner: int) -> int: ...  # of a runner that `waits` gives, not -1
 def waits(from_: int = -1) -> dict[int, tuple[int, int, list[tuple[int, int, int]], int]]: ...
 def all_sleep() -> bool: ...
 def actor_of_thread() -> int: ...
@@ -418,6 +431,7 @@ def put_recorded(value: Any) -> Ref: ...
 def recordings(timeout: float) -> list[tuple[int, dict[str, Any]]]: ...
 def counters() -> dict[str, int]: ...
 def count_physical() -> None: ...
+def limit_streams(most: int, by: str) -> None: ...
 def fail_tasks(reason: Ref, demand: int = -1, setting: int = 0) -> None: ...
 def set_own_directory(path: str) -> None: ...
 def set_ready() -> None: ...

@@ -21,8 +21,8 @@ def digest(seconds: float = 60.0) -> str:
 
     Two runs that make the same calls with the same arguments and results have the same digest, in every placement.
 
-    Not part of the hash: calls of threaded and async actors, values that a generator yields, and the text of errors. A set of strings has
-    another order in each interpreter, and so another hash, unless PYTHONHASHSEED is set.
+    Not part of the digest: calls of threaded and async actors, values that a generator yields, and the text of errors. A set of strings has
+    another order in each interpreter, and so another digest, unless PYTHONHASHSEED is set.
 
     Arguments:
         seconds: how long to wait at most until the calls made so far have ended.
@@ -62,8 +62,8 @@ def get_gpu_ids() -> list[int] | list[str]:
 
 
 def report() -> Report:
-    """A Report of this run so far, over all processes: recorded segments, calls made and replayed, divergences, physical answers, and calls
-    served in arrival order. `print` shows it as a table; `to_dict()` returns its values.
+    """A Report of this run so far, over all processes: learned patterns (segments), calls made and calls that followed a pattern, places where
+    the program left one (divergences), physical answers, and calls served in arrival order. `print` shows it as a table; `to_dict()` returns its values.
 
     Raises RuntimeError without a session."""
     from rayshim.plans import recorder
@@ -72,9 +72,9 @@ def report() -> Report:
 
 
 def graph() -> RecordedGraph:
-    """The graph of the calls recorded so far, a RecordedGraph with `text()`, `mermaid()`, `dot()`, `html(path)`, `advice()` and `save(path)`.
+    """The graph of the patterns of calls learned so far, a RecordedGraph with `text()`, `mermaid()`, `dot()`, `html(path)`, `advice()` and `save(path)`.
 
-    Raises RuntimeError without a session, or after `init(replay_plans=False)`, which records no calls."""
+    Raises RuntimeError without a session, or after `init(replay_plans=False)`, which learns no patterns."""
     from rayshim.plans import recorder
 
     return recorder.graph(_session())

@@ -70,7 +70,7 @@ def init(
     Arguments:
         address: which session. "local": a new one of this program's own. "auto", or the address that `rayshim start --head` has printed: the
             program becomes a driver of that session; arguments that belong to the session (num_cpus, resources, ordering, ...) cannot be
-            given then. None: the session that the environment variable RAY_ADDRESS names, or the one that `rayshim start --head` has
+            given then. The address of a real Ray cluster: the program runs on that cluster, on real Ray, if that is installed. None: the session that the environment variable RAY_ADDRESS names, or the one that `rayshim start --head` has
             started on this machine, or a new one.
         num_cpus: whole number; how many CPUs tasks and actors may use at the same time. Default: all CPUs of this machine.
         num_gpus: the same for GPUs.
@@ -103,9 +103,9 @@ def init(
         ordering: the order in which an actor runs the calls of several callers, and in which `wait` returns refs. Default: the environment
             variable RAYSHIM_ORDERING, or "logical".
 
-            - "logical": the order of the serial run, in which each call runs to its end inside `.remote()`. Results are then the same in
-              every run. If this order blocks callers for longer than `patience` allows (for example behind a call that never ends), these
-              calls are served in arrival order from then on, and one line on stderr names them.
+            - "logical": the order of the serial run, in which each call runs to its end inside `.remote()`. Results are the same in every
+              run, as long as this order blocks callers for no longer than `patience` allows. Calls that it would block longer (for example
+              behind a call that never ends) are served in arrival order from then on, and one line on stderr names them.
             - "strict": always the order of the serial run. A call that cannot be ordered gets an OrderingError.
             - "arrival": first come, first served, as on Ray.
 
@@ -119,19 +119,20 @@ def init(
             - A string such as "25%": the budget is 0.1 s plus this share of the time since the pair or place first occurred.
             - math.inf: no limit. Arrival order is then used only if otherwise nothing in the program could continue.
 
-        digest: how `rayshim.digest()` hashes values. True: arrays over 64 KiB are sampled (one cache line in 64), which costs almost nothing.
-            "full": every byte is hashed, which costs about as much as copying the value. False: no digest.
+        digest: what `rayshim.digest()` reads of each value. True: one cache line in 64 of arrays over 64 KiB, which costs almost nothing.
+            "full": every byte, which costs about as much as copying the value. False: there is no digest.
         record: path of a new directory, into which the run writes its journal: each call with its place in the code and its values
             (shortened), and each event that depends on timing (timeouts, deaths, calls in arrival order). Default: the environment variable
             RAYSHIM_RECORD, or no journal.
         replay: path of a journal. The run repeats the run of the journal: the same seed, the same order of calls in each actor, the same
             timeouts and results of `wait`, and the same kills and cancellations at the same place between two calls. Coroutines of an async
             actor and threads of a threaded actor continue in the same order. (For this, only one thread of an actor runs at a time, also while
-            a journal is written.) Data that the program reads from sockets, pipes, clocks and other programs is not in the journal. If the
+            a journal is written.) Data that the program reads from sockets, pipes, clocks or other programs is not in the journal. If the
             program no longer matches its journal, a ReplayError names the place. Default: the environment variable RAYSHIM_REPLAY, or no replay.
         seed: int. Each actor and task gets its own seed for `random`, `numpy.random` and `torch`, made from this number and the place of its
             creation or call in the program. So it draws the same numbers in every run and placement. Default: a random seed.
-        replay_plans: whether repeated patterns of calls are recorded and replayed, which makes calls faster. With False, results are the same.
+        replay_plans: whether rayshim learns the patterns of calls that the program repeats, and follows them. Results are the same without, and
+            calls are about as fast. `graph` and placement="auto" need the patterns.
         trace: whether to record the times of calls and waits for `timeline`.
         **accepted: other arguments that Ray has, such as include_dashboard. They have no meaning on one machine and are ignored. An
             argument that Ray does not have raises RuntimeError.
@@ -139,8 +140,8 @@ def init(
     These environment variables of Ray apply, too: RAY_OVERRIDE_RESOURCES, RAY_OVERRIDE_LABELS, RAY_RUNTIME_ENV_HOOK,
     RAY_LOG_TO_DRIVER, RAY_DEDUP_LOGS and related ones.
 
-    Returns a RayContext. Raises RuntimeError if a session is already running, ConnectionError for the address of a cluster, ValueError for
-    an invalid number.
+    Returns a RayContext. Raises RuntimeError if a session is already running, ConnectionError if nothing answers at `address`, ValueError
+    for an invalid number.
     """
     given = SimpleNamespace(**locals())  # all arguments, for the steps below
     if "rayshim.api.on_ray" in sys.modules and sys.modules["rayshim.api.on_ray"].active:

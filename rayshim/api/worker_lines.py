@@ -5,12 +5,14 @@ import re
 import sys
 import time
 
+from reactor.runtime.output import STDOUT
+
 _VARIES = re.compile(r"\d")  # words with a number in them tend to differ from worker to worker
 _HINT = " (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log deduplication.)"
 
 
 class Screen:
-    """Prints the lines that `reactor.runtime.driver` passes: stream (1 or 2), label, pid, text. `plain`: without "(label pid=...)" at the
+    """Prints the lines that `reactor.runtime.driver` passes: stream (STDOUT or STDERR), label, pid, text. `plain`: without "(label pid=...)" at the
     beginning, as structured logs need."""
 
     def __init__(self, plain=False):
@@ -22,7 +24,7 @@ class Screen:
         self._merger = Merger() if os.environ.get("RAY_DEDUP_LOGS", "1") != "0" else None
 
     def show(self, stream, label, pid, line):
-        if stream == 1 and self._bars.take_line(line):
+        if stream == STDOUT and self._bars.take_line(line):
             return
         if self._merger is None:
             return self._print(stream, label, pid, line)
@@ -39,7 +41,7 @@ class Screen:
 
         origin = "" if self._plain else f"({label} pid={pid}) "
         # In one write: to an unbuffered stream `print` writes the end of a line by itself, and the program's own threads write there too.
-        safe_print(f"{origin}{line}\n", end="", file=sys.stdout if stream == 1 else sys.stderr, flush=True)
+        safe_print(f"{origin}{line}\n", end="", file=sys.stdout if stream == STDOUT else sys.stderr, flush=True)
 
 
 class _Seen:

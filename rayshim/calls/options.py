@@ -11,7 +11,7 @@ from rayshim.placement import labels
 from rayshim.session import accelerators
 
 _NONE = type(None)
-_SMALLEST_QUANTITY = 0.0001
+_SMALLEST_QUANTITY = 1 / _core.UNIT
 # Amounts above one of these devices must be whole numbers, as in Ray.
 _WHOLE_ABOVE_ONE = ("GPU",)
 

@@ -190,7 +190,7 @@ def stop(argv):
 
     parser = argparse.ArgumentParser(
         prog="rayshim stop",
-        description="Ends the sessions that `rayshim start --head` has started, with all workers, actors and jobs in them.",
+        description="Ends all your sessions that `rayshim start --head` has started, with all workers, actors and jobs in them.",
     )
     parser.add_argument("-f", "--force", action="store_true", help="kill the sessions at once")
     parser.add_argument(
@@ -303,8 +303,8 @@ def _start_parser():
         "--temp-dir",
         help="directory for temporary files; `init()` finds only sessions with its own RAY_TMPDIR (default: RAY_TMPDIR)",
     )
-    parser.add_argument("--ordering", help="the same as init(ordering=)")
-    parser.add_argument("--patience", help="the same as init(patience=)")
+    parser.add_argument("--ordering", metavar="ORDER", help="the same as init(ordering=)")
+    parser.add_argument("--patience", metavar="BUDGET", help="the same as init(patience=)")
     parser.add_argument("--node-ip-address", help="host in the address of the session")
     parser.add_argument(
         "--include-dashboard",

@@ -136,9 +136,9 @@ def _diff(argv):
         epilog="example:\n  rayshim run --record run1 train.py; rayshim run --record run2 train.py; rayshim diff run1 run2",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    for name in ("one", "two"):
+    for name, metavar, which in (("one", "RUN1", "one"), ("two", "RUN2", "the other")):
         parser.add_argument(
-            name, metavar="RUN", help="journal of a run: the directory given to --record or init(record=)"
+            name, metavar=metavar, help=f"journal of {which} run: the directory given to --record or init(record=)"
         )
     wanted = parser.parse_args(argv)
     for path in (wanted.one, wanted.two):
@@ -159,7 +159,7 @@ def _compare(argv):
     try:
         from rich.console import Console
     except ModuleNotFoundError:
-        print("rayshim compare: the package rich is missing: pip install rayshim[compare]", file=sys.stderr)
+        print("rayshim compare: the package rich is missing: pip install 'rayshim[compare]'", file=sys.stderr)
         return 2
     from rayshim.cli.compare.compare import compare
 
@@ -207,7 +207,7 @@ def _parser():
     parser = argparse.ArgumentParser(
         prog="rayshim",
         description="Runs programs written for Ray on one machine, without Ray.",
-        usage="rayshim [-h] [--version] [run] [OPTIONS] (SCRIPT | -m MODULE) [ARGS...]",
+        usage="rayshim [-h] [--version] [run] [OPTIONS] (SCRIPT | - | -c TEXT | -m MODULE) [ARGS...]",
         epilog=(
             "commands:\n"
             "  run        run a script or module in which `import ray` means rayshim (may be left out)\n"
@@ -215,11 +215,11 @@ def _parser():
             "  diff       show the first call that differs between the journals of two runs\n"
             "  profile    show or delete what --placement auto has measured of programs\n"
             "  start      start a session that several programs can use, one after the other or at the same time\n"
-            "  stop       end this session\n"
-            "  job        run programs as jobs in this session\n"
-            "  status     show the running sessions of this machine, and the actor or task of each worker\n"
-            "  stack      show the Python stack of each worker\n"
-            "  memory     show the memory of each session and process\n\n"
+            "  stop       end all your sessions that `start` has started\n"
+            "  job        run programs as jobs in a session that `start` has started\n"
+            "  status     show your running sessions, and the actor or task of each worker\n"
+            "  stack      show the Python stack of each worker in your running sessions\n"
+            "  memory     show the memory of each of your running sessions, and of its processes\n\n"
             "example:\n  python -m rayshim train.py --iterations 10\n\n"
             "`rayshim COMMAND --help` describes the options of a command."
         ),
@@ -278,19 +278,22 @@ def _run_parser():
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="print at the end how many calls were recorded and replayed, what bounds the program, and what would make it faster",
+        help="print at the end how many calls followed a learned pattern, what bounds the program, and what would make it faster",
     )
     parser.add_argument(
-        "--graph", metavar="PATH", help="write the graph of the recorded calls to PATH at the end (HTML)"
+        "--graph", metavar="PATH", help="write the graph of the learned patterns of calls to PATH at the end (HTML)"
     )
     parser.add_argument(
         "--trace", metavar="PATH", help="write a timeline for Perfetto or chrome://tracing to PATH at the end"
     )
     parser.add_argument(
-        "--ordering", help="logical, strict or arrival, if the program does not pass ordering= to `init`"
+        "--ordering",
+        metavar="ORDER",
+        help="logical, strict or arrival, if the program does not pass ordering= to `init`",
     )
     parser.add_argument(
         "--patience",
+        metavar="BUDGET",
         help="how long logical order may block callers, if the program does not pass patience= to `init`: seconds, inf, or a share such as 25%%",
     )
     again = parser.add_mutually_exclusive_group()
@@ -315,7 +318,7 @@ def _compare_parser():
         description=(
             "Runs an unmodified Ray program first on real Ray, if that is installed, and then on rayshim. Shows for both the "
             "wall time, start-up time (until `init` has returned), processor time, peak memory and calls per second, the share of calls "
-            "that rayshim replayed, and whether both printed the same. The exit status is 1 if the output differs or a run failed."
+            "that followed a learned pattern on rayshim, and whether both printed the same. The exit status is 1 if the output differs or a run failed."
         ),
         epilog="example:\n  python -m rayshim compare train.py --iterations 10",
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -8,6 +8,7 @@ import time
 from rayshim.session import heads
 
 OPTIONS = "RAYSHIM_HEAD"
+_PLACEMENT = "isolated"  # of every session that stays
 
 
 def run(options, ready):
@@ -64,7 +65,7 @@ def _started(options):
     directory = options["temp_dir"]
     accepted = {"_temp_dir": directory, "_system_config": options["system_config"]}
     given = (options["num_cpus"], options["num_gpus"], options["object_store_memory"])
-    arguments.check(*given, options["resources"], options["labels"], None, "isolated", {})
+    arguments.check(*given, options["resources"], options["labels"], None, _PLACEMENT, {})
     amounts, store = arguments.amounts(
         options["num_cpus"], options["num_gpus"], options["resources"], options["object_store_memory"]
     )
@@ -80,7 +81,7 @@ def _started(options):
         "pid": os.getpid(),
         "started": time.time(),
         "ordering": order,
-        "placement": "isolated",
+        "placement": _PLACEMENT,
         "version": VERSION,
         "ray_version": RAY_VERSION,
         "python": list(sys.version_info[:3]),
@@ -92,7 +93,7 @@ def _started(options):
         "session_pid": os.getpid(),
         "temp_dir": arguments.temp_dir(accepted),
         "lifetime": "non_detached",
-        "placement": "isolated",
+        "placement": _PLACEMENT,
         "seed": None,
         "ordering": order,
         "digest": True,
@@ -133,7 +134,9 @@ def _started(options):
 
 
 def _show(stream, label, pid, line):
-    print(f"({label} pid={pid}) {line}", file=sys.stdout if stream == 1 else sys.stderr, flush=True)
+    from reactor.runtime.output import STDOUT
+
+    print(f"({label} pid={pid}) {line}", file=sys.stdout if stream == STDOUT else sys.stderr, flush=True)
 
 
 def main():

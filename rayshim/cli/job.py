@@ -186,7 +186,7 @@ def _parser():
         if name == "logs":
             command.add_argument("-f", "--follow", action="store_true", help="show new output until the job ends")
         if name not in ("submit", "list"):
-            command.add_argument("job", metavar="ID")
+            command.add_argument("job", metavar="ID", help="the job's id, which `job submit` has printed")
     submit = commands.choices["submit"]
     submit.add_argument("--submission-id", "--job-id", help="the job's id; default: a random one")
     submit.add_argument("--runtime-env", metavar="PATH", help="YAML file with the runtime environment of the job")

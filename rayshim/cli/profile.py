@@ -16,7 +16,11 @@ def main(argv):
         epilog="example:\n  rayshim run --placement auto train.py; rayshim profile show train.py",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("action", choices=("show", "clear"))
+    parser.add_argument(
+        "action",
+        choices=("show", "clear"),
+        help="show: print the measurements and the choice; clear: delete them, so that the next run measures again",
+    )
     parser.add_argument(
         "scripts", nargs="*", metavar="SCRIPT", help="main scripts of the programs; default: all that have a profile"
     )

@@ -3,12 +3,14 @@
 import os
 import signal
 
+from reactor import _core
+
 from rayshim.errors import exceptions
 from rayshim.errors.actor_death import ActorDeath
 from rayshim.errors.address import get_node_ip_address
 
 NOWHERE = "a node that is not there"  # the key of a reservation that was never made
-_INTENDED, _CREATION_FAILED, _OUT_OF_SCOPE, _IDLE, _SYSTEM_EXIT, _DRAINED, _FINISHED = range(1, 8)
+_Reason = _core.ExitReason
 
 
 def exception(facts):
@@ -59,24 +61,24 @@ def _function(facts):
 def _why(facts):
     if facts["killed"]:
         return facts["killed"]
-    if facts["exit_reason"] == _INTENDED:
+    if facts["exit_reason"] == _Reason.INTENDED:
         return (
             "its worker process has died. Worker exit type: INTENDED_USER_EXIT Worker exit detail: Worker exits by an user request. "
             "Worker exits with an exit code 0. exit_actor() is called."
         )
-    if facts["exit_reason"] == _FINISHED:
+    if facts["exit_reason"] == _Reason.FINISHED:
         return (
             "its worker process has died. Worker exit type: INTENDED_USER_EXIT Worker exit detail: Worker exits by an user request. "
             "Worker exits with an exit code 0. A method called sys.exit()."
         )
-    if facts["exit_reason"] == _SYSTEM_EXIT:
+    if facts["exit_reason"] == _Reason.SYSTEM_EXIT:
         return (
             "its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker exits unexpectedly. A method called "
             "sys.exit() with another code than 0."
         )
-    if facts["exit_reason"] == _DRAINED:
+    if facts["exit_reason"] == _Reason.DRAINED:
         return "its worker process received SIGTERM and ended."
-    if facts["exit_reason"] == _OUT_OF_SCOPE:
+    if facts["exit_reason"] == _Reason.OUT_OF_SCOPE:
         return "all references to the actor were removed."
     return f"its worker process has died: {_how(facts['status'])}. Worker exit type: SYSTEM_ERROR."
 

@@ -143,7 +143,7 @@ def _halted_call(waits, me, halted):
     open_, seen = [me], {me}
     while open_:
         for _, runner, actor in waits.get(open_.pop(), (0, 0, ()))[2]:
-            if what := halted.get(actor or -1 - (runner & 0xFFFF)) if actor or runner >= 0 else None:
+            if what := halted.get(actor or -1 - _core.slot_of(runner)) if actor or runner >= 0 else None:
                 return what
             to = runner if runner >= 0 else serving.get(actor)
             if to is not None and to not in seen:

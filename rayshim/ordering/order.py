@@ -167,9 +167,10 @@ def relaxed(actor, method, caller, caller_name, holders, outcome):
         actor, method: numbers of the actor and of the called method.
         caller, caller_name: party that made the call, and the name of the caller's own call (None: unknown).
         holders: [(party, name of its call or None)], the unfinished calls that it was held for; empty if it waited for an argument.
-        outcome: 0: the call is served in arrival order from now on. 1: it fails (strict order). 2: it is not the recorded call.
+        outcome: a `_core.Outcome`. RELAXED: the call is served in arrival order from now on. REFUSED: it fails (strict order).
+            NOT_AS_RECORDED: it is not the recorded call.
 
-    Returns the exception with which the call fails for outcomes 1 and 2.
+    Returns the exception with which the call fails, None for RELAXED.
     """
     s = session.current
     called = f"{_party(actor, _core.method_name(actor, method) or '__init__')}"

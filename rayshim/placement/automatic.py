@@ -1,7 +1,7 @@
 """`placement="auto"`: the placement that was faster in earlier runs of the program. What is decided is a pure function of its profile.
 
 The first run is isolated, the second packed if many actors can share; later runs have the placement whose segments took the driver less time.
-Results do not depend on the placement, so the choice is free.
+Results do not depend on it, because actors that others in their process could notice stay alone (habits.py).
 """
 
 import os

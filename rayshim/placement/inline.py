@@ -201,7 +201,7 @@ class Inline(Placement):
         reason = {
             "pid": pid,
             "status": 0,
-            "exit_reason": 0,
+            "exit_reason": worker.UNKNOWN,
             "killed": why,
             "actor": public(facts),
             "released": released,

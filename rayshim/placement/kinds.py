@@ -5,7 +5,7 @@ AUTO = "auto"  # isolated or packed, see automatic.py
 
 
 def kind(given):
-    """The class for what `init(placement=)` got: a name, or `packed(n)`."""
+    """The class for what `init(placement=)` got: a name, or `packed(n)`. `rayshim.api.arguments.check` has refused anything else."""
     if given == "isolated":
         from rayshim.placement.isolated import Isolated
 

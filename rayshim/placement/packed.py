@@ -29,10 +29,11 @@ class packed:
             goes to the group of the k-th actor in the recording. Without a recording, and for actors that are not in it, an actor goes to the
             worker that has the fewest actors at that moment. Actors never move to another worker.
 
-    Results are the same as in other placements. The actors of one worker share its process: module globals, environment variables, the working
-    directory and the process id. When a worker dies, all its actors die, and their errors name all of them. Processes that an actor's methods
-    have started by `subprocess`, `multiprocessing` or `os.fork` end with the actor, those of its threads and of pools with the worker. The random
-    states of `random`, `numpy.random` and `torch` are separate for each actor, except in threads that an actor starts itself.
+    Results are the same as in other placements, unless actors share state through globals. The actors of one worker share its process: module
+    globals, environment variables, the working directory and the process id. When a worker dies, all its actors die, and their errors name all
+    of them. Processes that an actor's methods have started by `subprocess`, `multiprocessing` or `os.fork` end with the actor, those of its
+    threads and of pools with the worker. The random states of `random`, `numpy.random` and `torch` are separate for each actor, except in
+    threads that an actor starts itself.
 
     One method runs at a time in a worker. Another actor can run while a method waits for results or in `time.sleep`, after a method has been
     blocked in a system call for about 2 ms, and after a method has run for about 10 ms. (One exception to the separate random states: if an
@@ -40,9 +41,9 @@ class packed:
     state of the actor that runs at that time.) A method may run in any thread of the worker. So do not pack an actor that uses an object bound
     to one thread, such as a connection of sqlite3.
 
-    These actors still get their own process, as in isolated placement: threaded and async actors; actors with concurrency groups, GPUs, two or
-    more CPUs, their own runtime environment, or a placement group; actors that may be restarted; actors with a method that cannot return
-    (`while True` without `return`), or with a method that was called in the recorded run and did not return.
+    These actors still get their own process, as in isolated placement: threaded and async actors; actors with concurrency groups, GPUs or other
+    accelerators, two or more CPUs, their own runtime environment, or a placement group; actors that may be restarted; actors with a method that
+    cannot return (`while True` without `return`), or with a method that was called in the run of `recording` and did not return.
     """
 
     workers: int | None = None

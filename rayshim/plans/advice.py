@@ -4,13 +4,14 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
+from reactor import _core
 from reactor.draw.timings import size
 from reactor.record import CREATION
 
 _SHARE = 0.05  # segments with less of the driver's time are not looked at
 _RUNS = 3  # nor those that ran less often: they are the program's start
 _SHORT = 100e-6  # seconds; a method that takes less is short beside a wake-up
-_LARGE = 64 << 10  # bytes; a value from this size on is stored on memory pages of its own
+_LARGE = _core.OWN_PAGES  # bytes
 _MOST = 3  # segments told of
 
 
@@ -157,7 +158,7 @@ def _divergences(recording):
     often = sorted(recording.divergences, key=lambda d: -d.count)[:1]
     if share > 0.2 and total > 1000 and often:
         yield (
-            f"{share:.0%} of the calls were not replayed, because the program left the recorded pattern. The most frequent place: {often[0]}. "
+            f"{share:.0%} of the calls did not follow a learned pattern. The place where the program left one most often: {often[0]}. "
             "Make the same calls in the same order each round, where you can."
         )
 

@@ -303,5 +303,7 @@ def graph(session):
     from rayshim.plans.reporting import RecordedGraph
 
     if not session.settings["recording"]:
-        raise RuntimeError("graph(): this session records no calls, because of init(replay_plans=False). Leave it out")
+        raise RuntimeError(
+            "graph(): this session learns no patterns of calls, because of init(replay_plans=False). Leave it out"
+        )
     return RecordedGraph(recording(session))

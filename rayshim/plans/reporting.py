@@ -34,13 +34,14 @@ class Report:
     """Counts of a run. `print` shows them as a short table; `to_dict()` returns them.
 
     Keys of `to_dict()`:
-        segments, segment_runs: recorded segments (the calls of one caller between two waits), and how often they ran.
-        calls_total, calls_replayed: calls that were made, and those of them that followed a recording.
+        segments, segment_runs: learned patterns (the calls of one caller between two waits), and how often they ran.
+        calls_total, calls_replayed: calls that were made, and those of them that followed a pattern.
         bytes_typed, bytes_pickled: bytes of arguments and results that were copied as raw data, and that were pickled.
         wakes, sleeps: how often a process woke another one, and how often one went to sleep.
-        physical_answers: timeouts, kills, cancellations, deaths and calls in arrival order, which time decided and not the program.
-        divergences: the places where the program left a recorded segment, as Divergence objects. Each is counted once: the new branch is
-            recorded, and replayed when the program takes it again.
+        physical_answers: what time decided and not the program: calls of `get` whose time was up, calls of `wait` with a timeout, `kill`,
+            `cancel`; in logical order each change of calls to arrival order, and each `wait` that returned in arrival order.
+        divergences: the places where the program left a pattern, as Divergence objects. Each is counted once: the new branch is
+            learned, and followed when the program takes it again.
         placement: the session's placement, and with `init(placement="auto")` why it was chosen; "" if not known.
         arrivals: calls and places of `wait` served in arrival order although logical order was asked for, [{"what": str, "times": int}].
 
@@ -76,7 +77,7 @@ class Report:
 
     @property
     def replayed_share(self) -> float:
-        """Share of the calls that were replayed, a float from 0 to 1; 0 if no call was made."""
+        """Share of the calls that followed a pattern, a float from 0 to 1; 0 if no call was made."""
         return self._counts["calls_replayed"] / (self._counts["calls_total"] or 1)
 
     def __str__(self) -> str:
@@ -84,9 +85,9 @@ class Report:
 
         c = self._counts
         rows = [
-            ("segments recorded", f"{c['segments']:,}, run {c['segment_runs']:,} times"),
+            ("segments learned", f"{c['segments']:,}, run {c['segment_runs']:,} times"),
             ("calls", f"{c['calls_total']:,}"),
-            ("  replayed", f"{c['calls_replayed']:,} ({self.replayed_share:.1%})"),
+            ("  followed a segment", f"{c['calls_replayed']:,} ({self.replayed_share:.1%})"),
             ("bytes copied raw", size(c["bytes_typed"]) or "0 B"),
             ("bytes pickled", size(c["bytes_pickled"]) or "0 B"),
             (
@@ -134,7 +135,7 @@ def _counted(recording):
 
 
 class RecordedGraph:
-    """The graph of the recorded calls.
+    """The graph of the learned patterns of calls.
 
     Arguments:
         recording: a `reactor.record.Recording`.
@@ -173,7 +174,7 @@ class RecordedGraph:
         return render(self.graph, self.timings, **fold)
 
     def html(self, path: str | os.PathLike[str] | None = None, title: str = "rayshim graph", **fold: int | None) -> str:
-        """An HTML page (str) that needs no network, also written to `path` if given. Needs `pip install rayshim[graph]`."""
+        """An HTML page (str) that needs no network, also written to `path` if given. Needs `pip install "rayshim[graph]"`."""
         from reactor.draw.html import render
 
         page = render(self.graph, self.timings, title=title, **fold)
@@ -188,7 +189,7 @@ class RecordedGraph:
         return advise(self.recording, cores or os.cpu_count() or 1, "packed" if self.recording.workers else "isolated")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the recording to `path` as JSON. `rayshim.packed(recording=path)` uses it to place the actors of a later run."""
+        """Writes the patterns, with their measurements, to `path` as JSON. `rayshim.packed(recording=path)` uses it to place the actors of a later run."""
         Path(path).write_text(json.dumps(self.recording.to_dict()), encoding="utf-8")
 
     def __str__(self) -> str:

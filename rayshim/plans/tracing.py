@@ -7,12 +7,12 @@ from reactor import _core
 
 from rayshim.errors.sites import at
 
-_KINDS = (
-    ("ordinary call", "bad"),
-    ("replayed call", "good"),
-    ("wait", "grey"),
-    ("copy", "yellow"),
-)  # (category, colour)
+_KINDS = {  # (category, colour)
+    _core.Span.ORDINARY: ("ordinary call", "bad"),
+    _core.Span.REPLAYED: ("replayed call", "good"),
+    _core.Span.WAIT: ("wait", "grey"),
+    _core.Span.COPY: ("copy", "yellow"),
+}
 _PATIENCE = 1.0  # seconds to wait for the events of a busy worker
 
 

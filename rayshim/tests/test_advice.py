@@ -114,7 +114,7 @@ def test_frequent_divergences_are_named():
     ]
     counters = {"calls_total": 10_000, "calls_replayed": 6_000}
     text = said(segment([step(0)], 1e-3, 3e-3), divergences=left, counters=counters)
-    assert "40% of the calls were not replayed" in text and "t.py:5" in text
+    assert "40% of the calls did not follow a learned pattern" in text and "t.py:5" in text
 
 
 def test_explain_tells_it_of_a_program(tmp_path):

@@ -79,7 +79,13 @@ def test_both_are_run_and_print_the_same(script, with_stand_in):
     done = with_stand_in(script("import ray, sys\nray.init()\nprint(sys.argv[1:], __name__)"), "--timeout", "3")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "both printed the same 1 lines" in done.stdout
-    for row in ("wall time", "start-up", "processor time", "peak proportional set size", "share of calls replayed"):
+    for row in (
+        "wall time",
+        "start-up",
+        "processor time",
+        "peak proportional set size",
+        "share of calls that followed a pattern",
+    ):
         assert row in done.stdout
 
 

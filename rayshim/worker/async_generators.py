@@ -3,10 +3,12 @@
 import asyncio
 import time
 
+from reactor import _core
+
 from rayshim.calls.generators import StreamingGeneratorStats
 from rayshim.session.futures import any_done
 
-_CANCEL_SECONDS = 0.1  # interval at which a producer that waits for its consumer checks whether it was cancelled
+_CANCEL_SECONDS = _core.GATE_SECONDS
 
 
 async def stream(values, completion, physically=None):

@@ -133,6 +133,7 @@ def begin(settings, record, own_gpus, setting):
         num_threads.begin_worker(settings, creation.cpus(record), lambda: environment.enter(env))
     except Exception as error:
         s.broken = error
+    limit_generators()
     os.environ["PYTHONBREAKPOINT"] = (
         "rayshim.util.rpdb.set_trace"  # breakpoint() waits for a connection; a worker has no terminal
     )
@@ -141,6 +142,14 @@ def begin(settings, record, own_gpus, setting):
     s.gpus_told = gpus.visible()
     if s.gpus or "GPU" in settings["resources"]:
         gpus.show(gpus.names(s.gpus, s.gpus_told))
+
+
+def limit_generators():
+    """Applies Ray's limit on the values of one generator to this process."""
+    variable, most = "RAY_max_num_generator_returns", 100_000_000
+    with contextlib.suppress(ValueError):
+        most = int(os.environ.get(variable) or most)
+    _core.limit_streams(max(most, 0), variable)
 
 
 def _take_place_among_processes(variables):
@@ -167,6 +176,7 @@ def begin_driver(s):
         environment.run_hook(s.runtime_env)
 
     s.placement.enter_driver(enter)
+    limit_generators()  # inline, they run here
 
 
 def died(facts):

@@ -8,7 +8,7 @@ from reactor import _core
 from rayshim.journal.threads import Slot
 from rayshim.worker.threads import Threads
 
-_CANCEL_SECONDS = 0.1  # interval at which a generator that waits for its reader checks whether it was cancelled
+_CANCEL_SECONDS = _core.GATE_SECONDS
 
 
 class RecordedThreads(Threads):

@@ -37,7 +37,7 @@ def _svg(text):
         import pygraphviz
     except ImportError as error:
         raise ImportError(
-            "The HTML page of a graph is laid out by pygraphviz, which is not installed: pip install rayshim[graph]. "
+            "The HTML page of a graph is laid out by pygraphviz, which is not installed: pip install 'rayshim[graph]'. "
             "text(), mermaid() and dot() do not need it",
             name="pygraphviz",
         ) from error

@@ -29,7 +29,7 @@ from reactor.execution.part import (
     Part,
     elements,
 )
-from reactor.runtime import plugin
+from reactor.runtime import output, plugin
 from reactor.runtime.driver import Driver
 from reactor.schedule.placing import HERE
 
@@ -221,8 +221,9 @@ class _Worker:
         _core.hold(info.offset)
         driver.control.tell("actor", link.offset, facts)
         self._created = link.create((Part, *arguments), {})
+        results, least, most, check = 1, 0, -1, None  # any number of arguments, unchecked
         for index, name in enumerate(_METHODS):
-            setattr(self, name, _core.Method(link, index, name, 1, 0, -1, None, 0, 1, 0).remote)
+            setattr(self, name, _core.Method(link, index, name, results, least, most, check).remote)
 
 
 def _made(ref):
@@ -244,4 +245,4 @@ def _reads(wiring, reaction, ports, actions):
 
 
 def _show(stream, label, pid, line):
-    print(line, file=sys.stderr if stream == 2 else sys.stdout)
+    print(line, file=sys.stderr if stream == output.STDERR else sys.stdout)

@@ -85,8 +85,8 @@ PyObject* completion_drain(PyObject* self, PyObject* generator) {
 PyObject* completion_streaming(PyObject* self, void*) { return PyBool_FromLong(reinterpret_cast<PyCompletion*>(self)->stream != nullptr); }
 PyObject* completion_cancelled(PyObject* self, void*) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
-  return completion_open(c) ? PyBool_FromLong(ctx->heap->at<Object>((*c->results)[0])->cancellation.load(memory_order_seq_cst) == 1)
-                            : nullptr;
+  if (!completion_open(c)) return nullptr;
+  return PyBool_FromLong(ctx->heap->at<Object>((*c->results)[0])->cancellation.load(memory_order_seq_cst) == kCancelledRunning);
 }
 PyObject* completion_take_retry(PyObject* self, PyObject*) {
   auto* c = reinterpret_cast<PyCompletion*>(self);

@@ -11,6 +11,8 @@ constexpr uint64_t kSampleNs = 1000000;     // between two charges for messages 
 constexpr uint64_t kQuietNs = 400000000;    // everybody but an event loop has slept so long: nothing else can move
 constexpr uint64_t kPolled = 3;             // calls that ran while a message waited: the actor is polled
 constexpr size_t kLooked = 64;              // candidates whose wait is charged at one look, those that come first
+// Calls behind a candidate of which it is looked up whether somebody waits for them, at most: so a look at a long queue is short.
+constexpr size_t kParkedAsked = 8, kSentAsked = 512;
 
 bool priced(const InboxServer& s) { return has_budget(ctx->header) && !s.by_arrival && s.played == s.script.size(); }
 
@@ -48,13 +50,13 @@ bool wanted(const InboxServer& s, const Candidate& c, uint64_t& since) {
   if (waits(c.message)) return true;
   if (c.next.parked) {
     const Batch& batch = s.parked.find(*c.next.parked)->second;
-    for (size_t i = batch.calls.size(), n = 0; i-- > batch.first && n < 8; ++n)
+    for (size_t i = batch.calls.size(), n = 0; i-- > batch.first && n < kParkedAsked; ++n)
       if (waits(batch.calls[i].message())) return true;
     return false;
   }
   bool any = false;
   size_t n = 0;
-  each_record(ctx->heap, c.next.head->receiver.channel(), [&](Message* m) { any = any || (++n < 512 && waits(m)); });
+  each_record(ctx->heap, c.next.head->receiver.channel(), [&](Message* m) { any = any || (++n < kSentAsked && waits(m)); });
   return any;
 }
 

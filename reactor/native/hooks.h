@@ -42,9 +42,7 @@
   HOOK(makes, Run, (), "() -> its tag, or None: as usual; a call is about to be made here, which what this raises prevents")            \
   HOOK(made, Run, (Owned, PyObject*), "(tag, name): a call was made here")                                                              \
   HOOK(result, Run, (uint64_t, Owned), "(uid, tag): of the first result of a call that was made here")                                  \
-  HOOK(began, Run, (uint32_t, Owned, int),                                                                                              \
-       "(actor, tag, 0; 1: handed on; 2: only to fail): a call begins here, and raises what this "                                      \
-       "raises")                                                                                                                        \
+  HOOK(began, Run, (uint32_t, Owned, int), "(actor, tag, Beginning): a call begins here, and raises what this raises")                  \
   HOOK(executed, Run, (uint32_t, PyObject*, Owned, uint64_t, PyObject*, PyObject*, bool),                                               \
        "(actor, name, tag, its digest, args, value or None, cancelled while it ran): a call has run here")                              \
   HOOK(ended, Run, (uint32_t, Owned, int), "(actor, tag, 0): and its results are there")                                                \

@@ -40,7 +40,7 @@ constexpr int kCounters = 8;
 constexpr uint32_t kProcRotation = 1024;    // an entry is used again only after so many others, if there are as many
 constexpr uint64_t kEndedBytes = 16 << 20;  // of recordings of workers that have ended; more are not kept
 constexpr int kCpu = 0;           // index of the resource CPU
-constexpr int kPool = 1024;       // task workers alive at once
+constexpr int kPool = 1024;       // entries of task workers; more than the supervisor has alive at once (supervisor.py, _POOL_LIMIT)
 constexpr int kWaitedBuckets = 256;
 constexpr uint64_t kForeverNs = UINT64_MAX;
 constexpr int64_t kUnit = 10000;  // resources are counted in 1/10000
@@ -249,8 +249,7 @@ struct alignas(64) Object {
   atomic<int32_t> holds;     // refs, array views, messages and values that contain it
   uint64_t uid;
   uint16_t kind;             // one of those below
-  atomic<uint16_t> cancellation; // 1: cancel() found it running; 2: a stream that came to its end, and cannot be cancelled any more;
-                             // of large arguments: ArgumentsUse; of code: kRetiredCode
+  atomic<uint16_t> cancellation; // of a call's first result: CallCancellation; of large arguments: ArgumentsUse; of code: kRetiredCode
   atomic<uint32_t> runner;   // who runs the call that makes it: proc slot, and from bit 16 on the actor's place in that process
   Off block;                 // 0: the value is in `body`
   uint64_t size;
@@ -273,6 +272,9 @@ constexpr uint16_t kArguments = 5;     // a call's large arguments
 constexpr uint16_t kRetiredCode = 1;   // Object::cancellation: who has put it there has let it go
 constexpr uint16_t kOpenCall = 0x8000; // on top of those: the first result of a call that is on a board (order.h)
 constexpr uint16_t kSeen = 0x4000;     // and: somebody has seen how the call ended, or nobody is to be told (failures.h)
+
+// kCancelledRunning: cancel() has found the call running. kStreamOver: a stream has come to its end first, and cannot be cancelled any more.
+enum CallCancellation : uint16_t { kNotCancelled = 0, kCancelledRunning, kStreamOver };
 
 // Large arguments that several calls share are read copy-on-write, because a program can write to read-only arrays, for example through
 // torch.from_numpy. The first reader changes Fresh to ReadAsTheyLie, and a caller that shares the arguments with a second call changes Fresh

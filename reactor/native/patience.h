@@ -30,6 +30,8 @@ struct alignas(64) Waited {
 // What becomes of a message that order has held back for too long; given to the hook `relaxed`.
 enum class Outcome : uint32_t { Relaxed = 0, Refused, NotAsRecorded };
 
+// Nobody is known to pay for this wait, so it may be long beside the budget of one that somebody pays for (0.1 s by default). But it has to end:
+// a message that nobody waits for would else be held for as long as a loop runs.
 constexpr uint64_t kUnwantedNs = 2000000000;
 
 inline bool has_budget(const Header* h) { return h->ordering == Ordering::Logical && h->patience_ns != kForeverNs; }

@@ -114,7 +114,7 @@ bool take_retry(Message* m) {
 
 // Whether the call was cancelled while it ran; then its results are settled as that.
 bool was_cancelled(const Off* results, uint32_t n) {
-  if (ctx->heap->at<Object>(results[0])->cancellation.load(memory_order_acquire) != 1) return false;
+  if (ctx->heap->at<Object>(results[0])->cancellation.load(memory_order_acquire) != kCancelledRunning) return false;
   for (uint32_t i = 0; i < n; ++i) ctx->heap->at<Object>(results[i])->state.store(State::Cancelled, memory_order_relaxed);
   return true;
 }

@@ -406,7 +406,7 @@ void MessageRun::digest() {
 
 void MessageRun::tell_executed() {
   ArgsAndKwargs given(args_, has_arguments_ ? nargs_ : 0);
-  const bool interrupted = first_->cancellation.load(memory_order_acquire) == 1;
+  const bool interrupted = first_->cancellation.load(memory_order_acquire) == kCancelledRunning;
   hooks.executed.tell(actor_, callable_.get(), Owned(tag_tuple(ctx->here)), digest_, given.args.get(), value_.get(), interrupted);
 }
 

@@ -19,17 +19,18 @@ Object* new_ticket() {
   return o;
 }
 
-// The limit on the values of one generator.
-uint64_t most_values() {
-  const char* given = getenv("RAY_max_num_generator_returns");
-  return given ? strtoull(given, nullptr, 10) : 100000000;
-}
-
-constexpr uint64_t kGateSliceNs = 100000000;  // a producer that waits looks so often whether it was cancelled
+// See limit_streams.
+uint64_t most_values = UINT64_MAX;
+std::string limited_by;
 
 Object* object_at(Off off) { return ctx->heap->at<Object>(off); }
 
 }  // namespace
+
+void limit_streams(uint64_t most, std::string by) {
+  most_values = most;
+  limited_by = std::move(by);
+}
 
 Object* new_stream_link(const LinkBody& body, int32_t holds) {
   Object* o = new_object(ctx->local, holds, kStreamLink);
@@ -39,7 +40,8 @@ Object* new_stream_link(const LinkBody& body, int32_t holds) {
 
 StreamState stream_state(Object* link, Object* completion) {
   bool over = is_done(completion);
-  if (over ? completion->state.load(memory_order_acquire) == State::Cancelled : completion->cancellation.load(memory_order_acquire) == 1)
+  if (over ? completion->state.load(memory_order_acquire) == State::Cancelled
+           : completion->cancellation.load(memory_order_acquire) == kCancelledRunning)
     return StreamState::Failed;
   if (is_done(link)) {
     bool value = link->state.load(memory_order_acquire) == State::Value;
@@ -79,8 +81,7 @@ PyObject* next_item(PyRef* link, PyRef* completion, uint64_t deadline, PyObject*
 }
 
 Stream::Stream(Off* results, uint32_t* notes, Message* block, PyObject* name)
-    : results_(results), notes_(notes), block_(block), name_(name), at_(*link_body(object_at(results[1]))), skip_(at_.index),
-      most_(most_values()) {
+    : results_(results), notes_(notes), block_(block), name_(name), at_(*link_body(object_at(results[1]))), skip_(at_.index) {
   at_.index = 0;
   if (ctx->inline_mode) at_.window = 0;  // nobody can read while the generator runs
 }
@@ -89,16 +90,16 @@ Stream::~Stream() {
   if (making_ && ctx) --ctx->streams_making;
 }
 
-bool Stream::was_cancelled() const { return object_at(results_[0])->cancellation.load(memory_order_acquire) == 1; }
+bool Stream::was_cancelled() const { return object_at(results_[0])->cancellation.load(memory_order_acquire) == kCancelledRunning; }
 
 bool Stream::publish(PyObject* value) {
   if (value && at_.index < skip_) {
     ++at_.index;
     return true;
   }
-  if (value && at_.index >= most_) {
-    PyErr_Format(PyExc_ValueError, "a generator can give %llu values at most (RAY_max_num_generator_returns)",
-                 static_cast<unsigned long long>(most_));
+  if (value && at_.index >= most_values) {
+    PyErr_Format(PyExc_ValueError, "a generator can give %llu values at most (%s)", static_cast<unsigned long long>(most_values),
+                 limited_by.c_str());
     return false;
   }
   Object* v = new_object(ctx->local, 1);
@@ -292,7 +293,8 @@ void Stream::close() {
 void Stream::end() {
   close();
   Object* completion = object_at(results_[0]);
-  if (completion->cancellation.exchange(2, memory_order_acq_rel) == 1) completion->state.store(State::Cancelled, memory_order_relaxed);
+  if (completion->cancellation.exchange(kStreamOver, memory_order_acq_rel) == kCancelledRunning)
+    completion->state.store(State::Cancelled, memory_order_relaxed);
   else store_results(results_, 1, Py_None, name_);
 }
 

@@ -26,6 +26,7 @@
 //
 // so a kill between the third and the fourth leaves a block whose link is done: the next one is in it (pending_link).
 #pragma once
+#include <string>
 #include <unordered_set>
 #include "calls.h"
 
@@ -40,6 +41,11 @@ struct LinkBody {
 constexpr size_t kLinkBodyAt = sizeof(Object::body) - sizeof(LinkBody);
 
 Object* new_stream_link(const LinkBody& body, int32_t holds);
+
+constexpr uint64_t kGateSliceNs = 100000000;  // a producer that waits looks so often whether it was cancelled
+
+// From now on, each generator of this process may give so many values. `by`: for the error, the setting that says so.
+void limit_streams(uint64_t most, std::string by);
 
 // What the consumer at `link` would get now. Closing: there are no more values, but the completion is not done yet. Failed: the
 // completion's error is what is left.
@@ -78,7 +84,6 @@ class Stream {
   PyObject* name_;
   LinkBody at_;
   uint64_t skip_;  // values that an earlier run has given
-  uint64_t most_;  // values that there may be
   bool wait_to_be_let_on();  // false: Python error set
   std::vector<Owned> tickets_;
   bool making_ = false;  // counted in Context::streams_making

@@ -147,7 +147,7 @@ class Deaths:
         facts = {
             "pid": 0,
             "status": 0,
-            "exit_reason": 0,
+            "exit_reason": worker.UNKNOWN,
             "actor": None,
             "killed": None,
             "released": self.reservations.retired(demand),
@@ -191,7 +191,7 @@ class Deaths:
         facts = {
             "pid": 0,
             "status": 0,
-            "exit_reason": 0,
+            "exit_reason": worker.UNKNOWN,
             "actor": actor.facts,
             "killed": why,
             "released": actor.released,

@@ -20,10 +20,10 @@ from typing import NamedTuple
 from reactor import _core
 from reactor.runtime import descriptors, output
 from reactor.runtime.preloading import preload
+from reactor.runtime.relay import KEPT_BYTES
 
 _SIZE = struct.Struct("<I")
 _LARGEST = 64 << 20  # bytes of what a driver tells of itself
-_SHOWN_LIMIT = 8 << 20  # bytes of output kept for a driver that does not read; beyond it lines are dropped
 KEEPS = b"k"  # a driver that leaves still has arrays over the heap
 
 
@@ -314,7 +314,7 @@ class Drivers:
 
     def _send(self, guest, frames):
         for frame in frames:
-            if len(guest.outgoing) > _SHOWN_LIMIT:
+            if len(guest.outgoing) > KEPT_BYTES:  # lines beyond it are dropped
                 guest.dropped += 1
                 continue
             if guest.dropped:
@@ -350,7 +350,14 @@ def _belongs(facts, scope):
 
 
 def _death(pid):
-    return {"pid": pid, "status": 0, "exit_reason": 0, "actor": None, "killed": None, "released": None}
+    return {
+        "pid": pid,
+        "status": 0,
+        "exit_reason": _core.ExitReason.UNKNOWN,
+        "actor": None,
+        "killed": None,
+        "released": None,
+    }
 
 
 def credentials(connection):

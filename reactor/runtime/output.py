@@ -5,7 +5,8 @@ Each worker's stdout and stderr are pipes to the zygote, which cuts them into li
 
 import struct
 
-_FRAME = struct.Struct("<BIHI")  # stream (1, 2 or LOST), pid, length of label, length of line
+STDOUT, STDERR = 1, 2
+_FRAME = struct.Struct("<BIHI")  # stream (STDOUT, STDERR or LOST), pid, length of label, length of line
 LOST = 3  # in place of the stream number: the line reports a failed call whose result nobody asked for
 LONGEST = 1 << 20  # bytes of a line
 LABEL = b"\x1e:label:"  # a worker's line with this start renames it; see reactor.runtime.worker

@@ -9,7 +9,7 @@ from typing import Any
 from reactor.runtime import output
 
 OPEN_SECONDS = 0.3  # that a line without an end, as of a progress bar, is waited for before it is shown
-_LIMIT = 8 << 20  # bytes of output kept for a driver that does not read; beyond it the workers' pipes fill
+KEPT_BYTES = 8 << 20  # of output, for a driver that does not read; beyond it the workers' pipes fill
 
 
 class Relay:
@@ -40,10 +40,10 @@ class Relay:
         cutter, living = self._pipes.get(fd, (None, None))
         if cutter is None:
             return False
-        if self._size >= _LIMIT and fd not in self._full:
+        if self._size >= KEPT_BYTES and fd not in self._full:
             self.poll.unregister(fd)
             self._full.append(fd)
-        while self._size < _LIMIT:
+        while self._size < KEPT_BYTES:
             try:
                 data = os.read(fd, 1 << 16)
             except BlockingIOError:
@@ -97,7 +97,7 @@ class Relay:
             pass
         except OSError:
             self._outgoing.clear()
-        if self._full and self._size < _LIMIT // 2:
+        if self._full and self._size < KEPT_BYTES // 2:
             for fd in self._full:
                 self.poll.register(fd, select.EPOLLIN)
             self._full = []

@@ -23,7 +23,9 @@ from reactor.runtime.relay import OPEN_SECONDS, Relay
 from reactor.runtime.requests import REMEMBERED, Requests
 
 ACTOR, TASK_WORKER = _core.ProcKind.ACTOR, _core.ProcKind.POOL
-_POOL_LIMIT = 1000  # task workers alive at once
+_POOL_LIMIT = (
+    1000  # task workers alive at once; less than kPool in native/layout.h, where dead ones have their entry for a while
+)
 _MANY = "there are as many as there may be"
 _RETRY_SECONDS = 0.2  # before another try to start a task worker where none could be started
 
@@ -227,7 +229,7 @@ class Supervisor(Requests, Deaths):
         else:
             self.hosting.remove(actor, _core.put(self.plugin.died(self._death(actor, actor.worker))))
 
-    def _death(self, actor, w, exit_reason=0, status=0):
+    def _death(self, actor, w, exit_reason=worker.UNKNOWN, status=0):
         return {
             "pid": w.pid,
             "status": status,

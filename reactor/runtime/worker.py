@@ -16,7 +16,7 @@ from reactor.runtime.descriptors import FIRST_OTHER_FD, SEND_FD
 from reactor.runtime.seeding import reseed
 
 # ExitReason in the core
-_, INTENDED, CREATION_FAILED, OUT_OF_SCOPE, IDLE, SYSTEM_EXIT, DRAINED, FINISHED = _core.ExitReason
+UNKNOWN, INTENDED, CREATION_FAILED, OUT_OF_SCOPE, IDLE, SYSTEM_EXIT, DRAINED, FINISHED = _core.ExitReason
 HOST = {}  # the facts of a worker that hosts many actors
 LASTING = (
     INTENDED,
@@ -109,13 +109,11 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
     global has_one_actor
     status = 1
     try:
-        os.setpgid(0, 0)  # processes that it starts belong to its group, and end with it
+        # Processes that it starts belong to its group, and end with it. A signal that the program sends to its process group does not reach other workers.
+        os.setpgid(0, 0)
         _core.die_with_parent()
         if os.getppid() != parent:
             os._exit(0)  # the parent ended before the line above; an orphan's new parent need not be process 1
-        os.setpgid(
-            0, 0
-        )  # a signal that the program sends to its process group is for what it has started, not for other workers
         for target, pipe in enumerate(pipes, 1):
             os.dup2(pipe, target)
         os.closerange(FIRST_OTHER_FD, 1 << 20)
@@ -228,15 +226,15 @@ def _die_of(number):
 
 
 def exit_kind(error, reason):
-    """Hook of the core. With `reason` 0: returns the ExitReason if the exception `error` ends the process, else 0. With another `reason`: ends the
-    process now."""
-    if reason:
+    """Hook of the core. With the `reason` UNKNOWN: returns the ExitReason if the exception `error` ends the process, else UNKNOWN. With another `reason`:
+    ends the process now."""
+    if reason != UNKNOWN:
         leave(reason)
     if getattr(error, "signal", None) and isinstance(error, SystemExit):
         _end_by(error.signal)  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(error, SystemExit):
         return INTENDED if getattr(error, "intended", False) else FINISHED if error.code == 0 else SYSTEM_EXIT
-    return 0
+    return UNKNOWN
 
 
 def _end_processes_of_multiprocessing():

@@ -12,7 +12,6 @@ WORDS = re.compile(
 )
 ALLOWED = {
     # The names by which users set or install something that lies here.
-    ("native/stream.cpp", "RAY_max_num_generator_returns"),
     ("draw/html.py", "rayshim"),  # the distribution that has both packages
     ("tests/test_draw.py", "rayshim"),
     ("tests/apart.sh", "rayshim"),  # runs tests of both packages

@@ -25,7 +25,7 @@ _LAUNCH = Path(__file__).with_name("launch.py")
 _TITLES = {"ray": "Ray", "rayshim": "rayshim"}
 _CALLS = [
     ("calls a second after start-up", "calls_per_second", lambda value: f"{value:,.0f}", True),
-    ("share of calls replayed", "replayed", lambda value: f"{value:.1%}", True),
+    ("share of calls that followed a pattern", "replayed", lambda value: f"{value:.1%}", True),
 ]
 
 

@@ -69,6 +69,9 @@ void bind_constants(nb::module_& m) {
               {number("HERE", Beginning::Here), number("HANDED_ON", Beginning::HandedOn), number("FAILS", Beginning::Fails)});
   add_numbers(m, "reactor._core.Cancelled", "what became of a call that was to be cancelled (cancel)",
               {number("DONE", Cancelled::Done), number("UNBEGUN", Cancelled::Unbegun), number("RUNNING", Cancelled::Running)});
+  add_numbers(
+      m, "reactor._core.Span", "of the timeline",
+      {number("ORDINARY", Span::Ordinary), number("REPLAYED", Span::Replayed), number("WAIT", Span::Wait), number("COPY", Span::Copy)});
   m.attr("OLDER") = kOlder;
   m.attr("LATER") = kLater;
   m.attr("UNIT") = kUnit;
@@ -81,6 +84,8 @@ void bind_constants(nb::module_& m) {
   m.attr("TASKS") = ActorStates::kTasks;
   m.attr("MAX_HOSTED") = kMaxHosted;
   m.attr("HEADER_BYTES") = kHeaderPages * kPage;
+  m.attr("OWN_PAGES") = kOwnPages;
+  m.attr("GATE_SECONDS") = double(kGateSliceNs) / 1e9;
 }
 
 }  // namespace reactor

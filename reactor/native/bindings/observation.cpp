@@ -46,6 +46,7 @@ void bind_observation(nb::module_& m) {
     ctx->proc->physical.fetch_add(1);
   });
   m.def("stats", &stats, nb::call_guard<Using>());
+  m.def("slot_of", &slot_of, nb::arg("runner"));
   m.def("waits", &waits, nb::arg("from_") = -1, nb::call_guard<Using>());
   m.def("digest", &digest, nb::call_guard<Using>());
   m.def("memory_page", &memory_page, "bytes of the pages that values are aligned for");

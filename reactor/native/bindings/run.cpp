@@ -33,8 +33,8 @@ void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int 
 }
 
 // `patience`: (seconds, share), see patience.h; infinite seconds: order may cost anything. `head`: this process makes no calls; drivers come later.
-int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, int spill, int64_t spill_note, int ordering,
-           std::pair<double, double> patience, int digesting, bool keeping, bool head) {
+int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, std::pair<double, double> patience, int spill,
+           int64_t spill_note, int ordering, int digesting, bool keeping, bool head) {
   Heap* h = Heap::create(capacity, store_limit, cores);
   if (!h->give_back(h->page_at(0), kPage) &&
       PyErr_WarnFormat(
@@ -191,9 +191,9 @@ void abort_run() {
 }  // namespace
 
 void bind_run(nb::module_& m) {
-  m.def("create", &create, nb::arg("capacity"), nb::arg("store_limit"), nb::arg("cores"), nb::arg("inline_mode"), nb::arg("spill") = -1,
-        nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("patience") = std::pair(0.1, 0.1), nb::arg("digesting") = 0,
-        nb::arg("keeping") = false, nb::arg("head") = false);
+  m.def("create", &create, nb::arg("capacity"), nb::arg("store_limit"), nb::arg("cores"), nb::arg("inline_mode"), nb::arg("patience"),
+        nb::arg("spill") = -1, nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("digesting") = 0, nb::arg("keeping") = false,
+        nb::arg("head") = false);
   m.def("close", &close_context);
   m.def("detach", &leave_to_parent);
   m.def("attached", [] { return ctx != nullptr; });

@@ -1,5 +1,6 @@
 // What is known of the call that runs here, and cancelling calls.
 #include "bindings.h"
+#include <nanobind/stl/string.h>
 #include "inline.h"
 #include "packed.h"
 
@@ -15,8 +16,8 @@ Cancelled cancel_object(Object* o, bool children) {
     return Cancelled::Unbegun;
   }
   if (pending != State::Running) return Cancelled::Done;
-  uint16_t wanted = 0;
-  if (!o->cancellation.compare_exchange_strong(wanted, 1) && wanted != 1) return Cancelled::Done;
+  uint16_t before = kNotCancelled;
+  if (!o->cancellation.compare_exchange_strong(before, kCancelledRunning) && before == kStreamOver) return Cancelled::Done;
   uint32_t runner = slot_of(o->runner.load(memory_order_seq_cst));
   if (runner != kNoProc && kind_of(o) == kMethodResult) {
     // Its process hears of it when its main thread is free, as that of an async or threaded actor is.
@@ -67,10 +68,12 @@ nb::object method_name(uint32_t actor, uint32_t index) {
 
 void bind_running_call(nb::module_& m) {
   m.def("cancel", &cancel, nb::arg("ref"), nb::arg("children"), nb::call_guard<Using>());
+  m.def("limit_streams", &limit_streams, nb::arg("most"), nb::arg("by"));
   m.def("cancel_children", &cancel_children, nb::call_guard<Using>());
   m.def("cancel_wanted", [] { return ctx && ctx->running_uid && ctx->proc->cancel.load() == ctx->running_uid; });
   m.def("take_retry", [] { return ctx && take_retry(ctx->running_message); });
-  m.def("is_cancelled", [] { return ctx && ctx->running && ctx->heap->at<Object>(ctx->running)->cancellation.load() == 1; });
+  m.def("is_cancelled",
+        [] { return ctx && ctx->running && ctx->heap->at<Object>(ctx->running)->cancellation.load() == kCancelledRunning; });
   m.def("leave_after_task", [] {  // by any thread: the main thread may be asleep
     if (!ctx) return;
     std::atomic_ref(ctx->leave_after).store(true);

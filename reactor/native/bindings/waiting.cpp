@@ -51,6 +51,7 @@ struct RefList {
   throw nb::python_error();
 }
 
+// See wait_in_order. Longer than calls take that run beside each other, and short for a user who waits to see why the program fails.
 constexpr uint64_t kPatienceNs = 2000000000;
 
 bool failed(PyRef* r) { return is_done(r->object) && r->object->state.load(memory_order_acquire) != State::Value; }
