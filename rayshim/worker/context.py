@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING, Any
 from reactor import _core
 
 from rayshim.calls.handle import _handle_from
-from rayshim.calls.refs import _id_bytes
 from rayshim.calls.runtime_env_object import RuntimeEnv
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.sites import at, calling, is_users, module_of
 from rayshim.placement import bundles
 from rayshim.session import accelerators, folder, gpus, session
-from rayshim.session.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID, WorkerID, actor_id, job_id
+from rayshim.session.ids import (
+    ActorID,
+    JobID,
+    NodeID,
+    PlacementGroupID,
+    TaskID,
+    WorkerID,
+    actor_id,
+    job_id,
+    object_bytes,
+)
 
 #: The resources of the kinds of accelerators that Ray knows.
 ACCELERATORS = ("GPU", "TPU", "neuron_cores", "HPU", "NPU", "RBLN", "FURIOSA", "MBLT", "TTNPU")
@@ -78,7 +87,7 @@ class RuntimeContext:
         uid = call.uid if call else _core.running()[0]
         if not uid:
             return None
-        return TaskID(_id_bytes(uid)[:24])
+        return TaskID(object_bytes(uid)[:24])
 
     def get_task_name(self) -> str | None:
         """The name of the running call: `options(name=)` if given, else `function` or `Class.method`. None in the driver."""
