@@ -178,6 +178,15 @@ def test_ended_calls_are_counted_without_a_trace(ray, state):
     assert told["summary"]["work"]["state_counts"] == {"FINISHED": 3}
 
 
+def test_calls_of_workers_that_have_ended_are_counted(ray, state):
+    @ray.remote(max_calls=1)
+    def works_once():
+        return 1
+
+    ray.get([works_once.remote() for _ in range(2)])
+    wait_until(lambda: _states(state.list_tasks()) == [("works_once", "FINISHED")] * 2)
+
+
 @pytest.mark.needs_concurrency
 def test_running_and_queued_tasks_are_listed_without_a_trace(ray, state, gate):
     @ray.remote(num_cpus=3)
