@@ -35,7 +35,7 @@ def test_actors_are_listed(ray, state, counter):
     assert record.required_resources is None
     assert state.list_actors(detail=True)[0].required_resources == {"CPU": 1.0}
     assert state.get_actor(record.actor_id).asdict() == state.list_actors(detail=True)[0].asdict()
-    assert state.get_actor("00") is None
+    assert state.get_actor("f" * 32) is None
 
 
 @pytest.mark.needs_processes
@@ -44,7 +44,7 @@ def test_dead_actors_are_listed(ray, state, counter):
     ray.get(actor.pid.remote())
     ray.kill(actor)
     wait_until(lambda: [a.state for a in state.list_actors()] == ["DEAD"])
-    assert "ray.kill" in state.list_actors(detail=True)[0].death_cause["error_message"]
+    assert "ray.kill" in state.list_actors(detail=True)[0].death_cause["actor_died_error_context"]["error_message"]
     actors = [counter.remote() for _ in range(5)]
     ray.get([a.pid.remote() for a in actors[:4]])
     assert state.summarize_actors()["cluster"]["summary"]["Counter"]["state_counts"] == {"DEAD": 1, "ALIVE": 4, "PENDING_CREATION": 1}
@@ -58,8 +58,85 @@ def test_filters_and_limit(ray, state, counter):
     assert len(state.list_actors(limit=1)) == 1
     with pytest.raises(ValueError, match="predicate"):
         state.list_actors(filters=[("name", "<", "a")])
-    with pytest.raises(ValueError, match="filter key"):
-        state.list_actors(filters=[("colour", "=", "a")])
+    refused = importlib.import_module(f"{ray.__name__}.util.state.exception").RayStateApiException
+    for key in ("colour", "num_restarts"):
+        with pytest.raises(refused, match=f"filter column {key} is not supported"):
+            state.list_actors(filters=[(key, "=", "a")])
+    with pytest.raises(refused, match="Failed to convert"):
+        state.list_actors(filters=[("pid", "=", "a")])
+    assert state.list_actors(filters=[("pid", "=", "0")]) == []
+    assert [w.worker_type for w in state.list_workers(filters=[("is_alive", "=", "true"), ("pid", "=", os.getpid())])] == ["DRIVER"]
+    with pytest.warns(UserWarning, match="multiple '=' filters"):
+        assert state.list_actors(filters=[("name", "=", "a"), ("name", "=", "b")]) == []
+    for wrong in ("name=a", [("name", "=")], [("name", "=", None)]):
+        with pytest.raises(ValueError):
+            state.list_actors(filters=wrong)
+    for limit in (None, "many"):
+        with pytest.raises(ValueError):
+            state.list_actors(limit=limit)
+    for limit in (-1, 10_001):
+        with pytest.raises(refused):
+            state.list_actors(limit=limit)
+
+
+def test_ids_that_cannot_be_are_refused(ray, state):
+    refused = importlib.import_module(f"{ray.__name__}.util.state.exception").RayStateApiException
+    for get, size in ((state.get_actor, 16), (state.get_node, 28), (state.get_task, 24)):
+        with pytest.raises(refused, match=f"needs to have length {size}, got 1"):
+            get("00")
+        with pytest.raises(refused, match="Non-hexadecimal"):
+            get("no")
+    assert state.get_actor("f" * 32) is None and state.get_worker("no") is None and state.get_placement_group("00") is None
+    with pytest.raises(refused):
+        state.get_actor(None)
+
+
+def test_records_have_all_fields_and_details_only_when_asked(ray, state, counter):
+    common = importlib.import_module(f"{ray.__name__}.util.state.common")
+    actor = counter.remote()
+    ray.get(actor.pid.remote())
+    [brief], [full] = state.list_actors(), state.list_actors(detail=True)
+    assert {name for name in common.ActorState.detail_columns() if brief[name] is None} >= {"num_restarts", "required_resources", "is_detached"}
+    assert common.ActorState.base_columns() == {"actor_id", "class_name", "state", "job_id", "name", "node_id", "pid", "ray_namespace"}
+    assert full.num_restarts == 0 and full.is_detached is False and "repr_name" in common.ActorState.filterable_columns()
+    assert set(full.asdict()) == common.ActorState.columns()
+    [node] = state.list_nodes(detail=True)
+    assert node.start_time_ms > 1.5e12 and node.end_time_ms == 0 and state.list_nodes()[0].start_time_ms is None
+    assert state.list_jobs()[0].status.is_terminal() is False and state.list_jobs()[0].type.value == "DRIVER"
+
+
+def test_the_client_lists_gets_and_summarizes(ray, state, counter):
+    common = importlib.import_module(f"{ray.__name__}.util.state.common")
+    actors = [counter.remote() for _ in range(2)]
+    ray.get([actor.pid.remote() for actor in actors])
+    client = state.StateApiClient()
+    wanted = common.ListApiOptions(filters=[("class_name", "=", "counter")], limit=1)
+    assert len(client.list(common.StateResource.ACTORS, wanted, True)) == 1
+    assert client.get(common.StateResource.NODES, ray.nodes()[0]["NodeID"], common.GetApiOptions()).is_head_node
+    told = client.summary(common.SummaryResource.ACTORS, options=common.SummaryApiOptions(), raise_on_missing_output=True)
+    assert told["cluster"]["total_actors"] == 2
+
+
+def test_what_is_not_kept_is_told(ray, state):
+    refused = importlib.import_module(f"{ray.__name__}.util.state.exception").RayStateApiException
+    node = ray.nodes()[0]["NodeID"]
+    for ask in (state.list_objects, state.summarize_objects, lambda: state.get_objects("00"), state.list_runtime_envs):
+        with pytest.raises(refused, match="keeps no list"):
+            ask()
+    with pytest.raises(refused, match="writes no log files"):
+        next(state.get_log(node_id=node, filename="raylet.out"))
+    with pytest.raises(ValueError, match="None of actor_id"):
+        next(state.get_log(node_id=node))
+    with pytest.raises(AssertionError, match="node id is required"):
+        state.list_logs()
+    assert state.list_logs(node_id=node) == {} and state.list_cluster_events() == []
+
+
+def test_nothing_is_listed_without_a_session(bare_ray):
+    state = importlib.import_module(f"{bare_ray.__name__}.util.state")
+    with pytest.raises(ConnectionError, match="Could not find any running Ray instance"):
+        state.list_actors()
+    assert not bare_ray.is_initialized()
 
 
 def test_the_rest_is_listed(ray, state):
@@ -75,19 +152,80 @@ def test_the_rest_is_listed(ray, state):
     assert [g.name for g in state.list_placement_groups()] == ["listed"]
 
 
-def test_calls_are_listed_where_times_are_kept(bare_ray, backend):
-    state = importlib.import_module(f"{bare_ray.__name__}.util.state")
-    backend.init(num_cpus=2, log_to_driver=False)
-    with pytest.raises(importlib.import_module(f"{bare_ray.__name__}.util.state.exception").RayStateApiException, match="trace"):
-        state.list_tasks()
-    bare_ray.shutdown()
-    backend.init(num_cpus=2, log_to_driver=False, trace=True)
+def _states(found):
+    return sorted((task.name.rpartition(".")[2], task.state) for task in found)
 
-    @bare_ray.remote
+
+def test_ended_calls_are_counted_without_a_trace(ray, state):
+    @ray.remote
     def work():
         return 1
 
-    bare_ray.get([work.remote() for _ in range(3)])
-    found = state.list_tasks(detail=True)
-    assert [t.name for t in found if "work" in t.name] and all(t.end_time_ms >= t.start_time_ms for t in found)
-    assert state.summarize_tasks()["cluster"]["total_tasks"] == 3
+    @ray.remote
+    class Worker:
+        def fails(self):
+            raise ValueError
+
+    worker = Worker.remote()
+    ray.get([work.remote() for _ in range(3)])
+    with pytest.raises(ValueError):
+        ray.get(worker.fails.remote())
+    wait_until(lambda: _states(state.list_tasks()) == [("fails", "FAILED"), *[("work", "FINISHED")] * 3])
+    assert len(state.list_tasks(filters=[("state", "=", "FINISHED")], limit=2)) == 2
+    assert [t.error_type for t in state.list_tasks(filters=[("type", "=", "ACTOR_TASK")])] == ["TASK_EXECUTION_EXCEPTION"]
+    told = state.summarize_tasks()["cluster"]
+    assert told["total_tasks"] == 3 and told["total_actor_tasks"] == 1
+    assert told["summary"]["work"]["state_counts"] == {"FINISHED": 3}
+
+
+def test_calls_of_workers_that_have_ended_are_counted(ray, state):
+    @ray.remote(max_calls=1)
+    def works_once():
+        return 1
+
+    ray.get([works_once.remote() for _ in range(2)])
+    wait_until(lambda: _states(state.list_tasks()) == [("works_once", "FINISHED")] * 2)
+
+
+@pytest.mark.needs_concurrency
+def test_running_and_queued_tasks_are_listed_without_a_trace(ray, state, gate):
+    @ray.remote(num_cpus=3)
+    def waits():
+        gate.enter()
+
+    @ray.remote
+    class Worker:
+        def waits_too(self):
+            gate.enter()
+
+    refs = [waits.remote() for _ in range(3)]
+    worker = Worker.remote()
+    last = worker.waits_too.remote()
+    expected = [("waits", "PENDING_NODE_ASSIGNMENT")] * 2 + [("waits", "RUNNING"), ("waits_too", "RUNNING")]
+    wait_until(lambda: _states(state.list_tasks()) == expected)
+    waiting = {t.task_id for t in state.list_tasks(filters=[("state", "!=", "RUNNING")])}
+    assert waiting < {ref.task_id().hex() for ref in refs}
+    assert state.get_task(waiting.pop()).name == "waits"
+    gate.open()
+    ray.get([*refs, last])
+
+
+def test_calls_have_ids_and_times_with_a_trace(bare_ray, backend):
+    state = importlib.import_module(f"{bare_ray.__name__}.util.state")
+    backend.init(num_cpus=2, log_to_driver=False, trace=True)
+
+    @bare_ray.remote(max_retries=0)
+    def work(fails):
+        if fails:
+            raise ValueError
+        return 1
+
+    refs = [work.remote(fails) for fails in (False, True)]
+    bare_ray.wait(refs, num_returns=2)
+    with pytest.raises(ValueError):
+        bare_ray.get(refs[1])
+    wait_until(lambda: _states(state.list_tasks()) == [("work", "FAILED"), ("work", "FINISHED")])
+    assert [state.get_task(ref).state for ref in refs] == ["FINISHED", "FAILED"]
+    assert state.get_task(refs[0].task_id().hex()).end_time_ms >= state.get_task(refs[0]).start_time_ms > 1.5e12
+    assert state.get_task("f" * 48) is None
+    assert state.summarize_tasks()["cluster"]["total_tasks"] == 2

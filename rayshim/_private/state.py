@@ -3,13 +3,15 @@
 from rayshim.api.cluster import available_resources, cluster_resources, nodes
 from rayshim.api.observe import timeline
 from rayshim.errors.address import get_node_ip_address
+from rayshim.session import session
 from rayshim.util.placement_group import PlacementGroup, placement_group_table
-from rayshim.util.state import api
+from rayshim.util.state import sources
 
 
 def actors(actor_id=None, job_id=None, actor_state_name=None):
     """{hex id: dict} of the actors, the last dead ones included; with `actor_id` that one's dict, {} of an unknown one."""
-    found = {record.actor_id: _actor(record) for record in api.list_actors(limit=None, detail=True)}
+    session.ensure()
+    found = {record.actor_id: _actor(record) for record in sources.actors()}
     if actor_id is not None:
         return found.get(actor_id, {})
     return {key: facts for key, facts in found.items() if actor_state_name in (None, facts["State"])}

@@ -114,7 +114,7 @@ def _add_context(record):
         return True
     context = RuntimeContext()
     known = {"job_id": context.get_job_id(), "worker_id": context.get_worker_id(), "node_id": context.get_node_id()}
-    if session.current.driver is None or context.get_task_id():
+    if session.current.driver is None or context._task_id():
         known.update(
             actor_id=context.get_actor_id(),  # pyright: ignore[reportArgumentType]
             task_id=context.get_task_id(),  # pyright: ignore[reportArgumentType]

@@ -96,6 +96,13 @@ def _lifetime(name, value):
         return "actor `lifetime` argument must be one of 'detached', 'non_detached' and 'None'."
 
 
+def _runtime_env(name, value):
+    if value:
+        from rayshim.calls import runtime_env_rules
+
+        runtime_env_rules.check(value)
+
+
 def _strategy(name, value):
     if isinstance(value, str) and value not in ("DEFAULT", "SPREAD"):
         return (
@@ -132,7 +139,7 @@ _COMMON = {
     "placement_group_bundle_index": ((int,), _no_rule, -1),
     "placement_group_capture_child_tasks": (_FLAG, _no_rule, None),
     "resources": (_DICT, _quantities, None),
-    "runtime_env": (_DICT, _no_rule, None),
+    "runtime_env": (_DICT, _runtime_env, None),
     "scheduling_strategy": (_STRATEGIES, _strategy, None),
     "enable_task_events": ((bool,), _no_rule, True),
     "_labels": (_DICT, _no_rule, None),

@@ -10,7 +10,7 @@ from reactor.codec import import_ref
 
 from rayshim.errors.sites import calling
 from rayshim.session import session
-from rayshim.session.ids import TaskID
+from rayshim.session.ids import TaskID, object_bytes
 
 if TYPE_CHECKING:
     import asyncio
@@ -48,7 +48,7 @@ class ObjectRef(_core.Ref, Generic[T_co]):
 
     def binary(self) -> bytes:
         """The id, 28 bytes."""
-        return _id_bytes(self.uid)
+        return object_bytes(self.uid)
 
     def hex(self) -> str:
         return self.binary().hex()
@@ -165,10 +165,6 @@ def _restore(offset, uid, run):
 def _run():
     """An identifier of the running session; None without one."""
     return session.current and session.current.settings["node"]
-
-
-def _id_bytes(uid):
-    return uid.to_bytes(16, "little") + b"\xff" * 4 + b"\x01\x00\x00\x00" + b"\x01\x00\x00\x00"
 
 
 _core.set_ref_class(ObjectRef)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 
+from rayshim.calls import archives
+from rayshim.calls import runtime_env_rules as rules
 from rayshim.errors.exceptions import RuntimeEnvSetupError
 from rayshim.errors.sites import calling
 
 _HONOURED = ("env_vars", "working_dir", "py_modules", "worker_process_setup_hook")
 _PROFILERS = ("nsight", "_nsight", "rocprof_sys", "_rocprof_sys")  # they would change no result
 _IGNORED = ("config", "excludes", "_ray_release", "_ray_commit", "_inject_current_ray", *_PROFILERS)
+_REMOTE = ("http", "https", "s3", "gs", "azure", "abfss", "hdfs", "gcs")
 # Fields that need an installation, a download or a container.
 _REFUSED = (
     "pip",
@@ -27,13 +30,14 @@ def checked(env, where, in_use=True):
     """A plain dict of what of `env` has a meaning here; `where` names it in errors; `in_use`: a worker is to be born with it.
 
     Raises TypeError for a wrong type, ValueError for a directory that does not exist,
-    RuntimeEnvSetupError for a field that needs an installation (a `pip` or `uv` list whose packages are all installed is accepted).
+    RuntimeEnvSetupError for a field that needs an installation or a download (a `pip` or `uv` list whose packages are all installed is accepted).
     """
     if env is None:
         return {}
     if not isinstance(env, dict):
         raise TypeError(f"{where}: runtime_env must be a dict or a RuntimeEnv, got {type(env)} (at {calling()})")
     known = {name: value for name, value in env.items() if value is not None}
+    rules.check(known)
     for name, value in known.items():
         if name in _PROFILERS and in_use:
             _note(
@@ -57,15 +61,13 @@ def checked(env, where, in_use=True):
                 f"{', '.join(_HONOURED + _IGNORED + _REFUSED)}",
             )
     if "env_vars" in known:
-        known["env_vars"] = _variables(known["env_vars"])
+        known["env_vars"] = dict(known["env_vars"])
     if "working_dir" in known:
-        known["working_dir"] = _directory("working_dir", known["working_dir"], where)
+        directory = _working_directory(known["working_dir"], where, in_use)
+        known["working_dir"] = directory if in_use else os.fspath(known["working_dir"])
     if "py_modules" in known:
-        if not isinstance(known["py_modules"], list):
-            raise TypeError(
-                f"{where}: `py_modules` must be a list of strings or modules, got {type(known['py_modules'])} (at {calling()})"
-            )
-        known["py_modules"] = [_module_directory(item, where) for item in known["py_modules"]]
+        directories = [_module_directory(item, where, in_use) for item in known["py_modules"]]
+        known["py_modules"] = directories if in_use else known["py_modules"]
     hook = known.get("worker_process_setup_hook")
     if hook is not None and not isinstance(hook, (str, bytes)):
         known["worker_process_setup_hook"] = _pickled_hook(hook)
@@ -101,52 +103,64 @@ def merged(outer, inner):
     return both
 
 
-def _variables(given):
-    if not isinstance(given, dict):
-        raise TypeError(f"runtime_env['env_vars'] must be of type Dict[str, str], got {type(given)} (at {calling()})")
-    for name, value in given.items():
-        if not isinstance(name, str):
-            raise TypeError(
-                f"runtime_env['env_vars'] must be of type Dict[str, str], but the key {name} is of type {type(name)} (at {calling()})"
-            )
-        if not isinstance(value, str):
-            raise TypeError(
-                f"runtime_env['env_vars'] must be of type Dict[str, str], but the value {value} for key {name} is of type {type(value)} (at {calling()})"
-            )
-    return dict(given)
-
-
-def _directory(field, path, where):
-    path = os.fspath(path) if isinstance(path, os.PathLike) else path
-    if not isinstance(path, str):
-        raise TypeError(
-            f"{where}: `{field}` must be a string (a directory on this machine), got {type(path)} (at {calling()})"
-        )
+def _working_directory(path, where, in_use):
+    path = os.fspath(path)
+    local = path.removeprefix("file://")
+    if archives.is_archive(local):
+        return archives.unpacked(local, inner=local != path) if in_use else path
     if not os.path.isdir(path):
+        if _is_remote(path) and not in_use:
+            return path
+        _refuse_remote(path, where, "working_dir", archives.ENDINGS)
         raise ValueError(
-            f"{where}: runtime_env={{{field!r}: {path!r}}}: must be a directory on this machine (at {calling()}; the current directory is {os.getcwd()})"
+            f"directory {path} must be an existing directory or a supported archive ({', '.join(archives.ENDINGS)}) "
+            f"({where} at {calling()}; the current directory is {os.getcwd()})"
         )
     return os.path.abspath(path)
 
 
-def _module_directory(item, where):
-    """The directory for `sys.path`: `item` itself if it is a directory of modules, or the parent of the package, module or file `item`."""
+def _is_remote(path):
+    return path.partition("://")[0] in _REMOTE
+
+
+def _refuse_remote(path, where, field, endings):
+    if not _is_remote(path):
+        return
+    if not path.partition("?")[0].endswith(endings):
+        raise ValueError(
+            f"Only {', '.join(endings)} files are supported for {field} URIs; got {path}. ({where} at {calling()})"
+        )
+    raise RuntimeEnvSetupError(
+        f"{where}: runtime_env={{{field!r}: {path!r}}} needs a download. rayshim downloads nothing: download the file yourself, and give its path (at "
+        f"{calling()})"
+    )
+
+
+def _module_directory(item, where, in_use):
+    """The directory for `sys.path`: `item` itself if it is a directory of modules, the parent of the package, module or file `item`, or where the wheel
+    `item` is unpacked."""
     import types
 
     if isinstance(item, types.ModuleType):
         file = item.__path__[0] if hasattr(item, "__path__") else item.__file__
         return os.path.dirname(os.path.abspath(file))  # pyright: ignore[reportArgumentType, reportCallIssue]
-    if isinstance(item, (str, os.PathLike)) and os.path.isfile(item) and os.fspath(item).endswith(".py"):
-        return os.path.dirname(os.path.abspath(item))
-    path = _directory("py_modules", item, where)
+    path = os.fspath(item)
+    if path.endswith(".whl") and os.path.isfile(path):
+        return archives.unpacked(path) if in_use else path
+    if path.endswith(".py") and os.path.isfile(path):
+        return os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(path):
+        if _is_remote(path) and not in_use:
+            return path
+        _refuse_remote(path, where, "py_modules", (*archives.ENDINGS, ".whl"))
+        raise ValueError(
+            f"py_modules entry must be a .py file, a directory, or a .whl file; got {path} ({where} at {calling()})"
+        )
+    path = os.path.abspath(path)
     return os.path.dirname(path) if os.path.exists(os.path.join(path, "__init__.py")) else path
 
 
 def _pickled_hook(hook):
-    if not callable(hook):
-        raise TypeError(
-            f"worker_process_setup_hook must be a function or the name of one, got {type(hook)} (at {calling()})"
-        )
     try:
         from reactor import codec
 
@@ -166,11 +180,15 @@ def imported(path):
 
 
 def _installed(wanted):
-    """Whether all these packages (a list, or a dict with `packages`) are installed, in matching versions."""
+    """Whether all these packages (a list, the path of a requirements file, or a dict with `packages`) are installed, in matching versions."""
     import re
     from importlib.metadata import PackageNotFoundError, version
 
     packages = wanted.get("packages") if isinstance(wanted, dict) else wanted
+    if isinstance(packages, str):
+        with open(packages) as file:
+            lines = [line.partition("#")[0].strip() for line in file]
+        packages = [line for line in lines if line]
     if not isinstance(packages, (list, tuple)):
         return False
     for package in packages:

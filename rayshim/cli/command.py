@@ -7,7 +7,12 @@ from rayshim.session import session
 from rayshim.session.version import VERSION
 
 _LOOKING = ("status", "stack", "memory")
-_RAYS = ("start", "stop", "job", *_LOOKING)
+_STATE = ("list", "get", "summary", "health-check")
+_RAYS = ("start", "stop", "job", *_LOOKING, *_STATE)
+_INSTEAD = {  # commands of Ray's that have nothing to show here
+    "logs": "rayshim writes no log files: workers print to the program's own stdout and stderr. Of a job, `rayshim job logs ID` shows the output",
+    "timeline": "times are kept only where they are asked for: `python -m rayshim --trace out.json script.py`, or init(trace=True) and ray.timeline()",
+}
 _WITH_VALUE = ("--ordering", "--patience", "--record", "--replay", "--graph", "--trace", "--placement", "--timeout")
 
 
@@ -35,6 +40,10 @@ def main(argv=None):
         from rayshim.cli import job
 
         return _told_in_part(job.main, argv[1:])
+    if argv[0] in _STATE:
+        from rayshim.cli import state
+
+        return _told_in_part(state.main, argv[0], argv[1:])
     if argv[0] == "compare":
         return _told_in_part(_compare, argv[1:])
     if argv[0] == "profile":
@@ -55,6 +64,9 @@ def _as_ray(argv):
         return 0
     if argv[:1] and argv[0] in _RAYS:
         return main(argv[:1] if argv[0] in _LOOKING else argv)
+    if argv[:1] and argv[0] in _INSTEAD:
+        print(f"ray {argv[0]}: {_INSTEAD[argv[0]]}", file=sys.stderr)
+        return 1
     print(
         f"ray {' '.join(argv[:1])}: under `python -m rayshim` the command `ray` is rayshim, which has only these commands: {', '.join(_RAYS)}. "
         "In a shell outside it, `ray` is real Ray",
@@ -218,6 +230,10 @@ def _parser():
             "  stop       end all your sessions that `start` has started\n"
             "  job        run programs as jobs in a session that `start` has started\n"
             "  status     show your running sessions, and the actor or task of each worker\n"
+            "  list       list the actors, tasks, nodes, workers, jobs or placement groups of a session that `start` has started\n"
+            "  get        show one of them\n"
+            "  summary    count the actors or tasks in each state\n"
+            "  health-check  tell whether such a session is running\n"
             "  stack      show the Python stack of each worker in your running sessions\n"
             "  memory     show the memory of each of your running sessions, and of its processes\n\n"
             "example:\n  python -m rayshim train.py --iterations 10\n\n"

@@ -50,7 +50,7 @@ def _ran(recordings):
     """{(actor number, 0 for a task; name): _Method}, over all processes, because tasks of one function run in many."""
     found = {}
     for data in recordings:
-        for actor, name, calls, seconds, layout, size in data.get("ran", ()):
+        for actor, name, calls, seconds, layout, size, _failed in data.get("ran", ()):
             before = found.get((actor, name))
             if before:
                 calls, seconds = calls + before.calls, seconds + before.seconds

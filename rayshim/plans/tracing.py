@@ -6,6 +6,7 @@ import sys
 from reactor import _core
 
 from rayshim.errors.sites import at
+from rayshim.session.ids import task_id
 
 _KINDS = {  # (category, colour)
     _core.Span.ORDINARY: ("ordinary call", "bad"),
@@ -32,7 +33,7 @@ def timeline(session, filename=None):
     for slot, data in _core.recordings(_PATIENCE) if session.settings["trace"] else ():
         pid = data["pid"]
         rows = set()
-        for start, end, kind, actor, size, name in data.get("events", ()):
+        for start, end, kind, actor, size, name, uid, failed in data.get("events", ()):
             kind, colour = _KINDS[kind]
             rows.add(actor)
             events.append(
@@ -44,7 +45,12 @@ def timeline(session, filename=None):
                     "dur": (end - start) / 1000,
                     "pid": pid,
                     "tid": actor,
-                    "args": {"kind": kind, "bytes": size} if size else {"kind": kind},
+                    "args": {
+                        "kind": kind,
+                        **({"bytes": size} if size else {}),
+                        **({"task_id": task_id(uid)} if uid else {}),
+                        **({"failed": True} if failed else {}),
+                    },
                     "cname": colour,
                 }
             )

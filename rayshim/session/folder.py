@@ -7,7 +7,16 @@ from rayshim.session import session
 
 def path():
     """The folder of the running session, the same in each of its processes."""
-    made = _name(session.current.settings["session_pid"])
+    return _made(session.current.settings["session_pid"])
+
+
+def of_this_process():
+    """The folder of the running session; before `init`, of the one that this process is about to start."""
+    return path() if session.current is not None else _made(os.getpid())
+
+
+def _made(pid):
+    made = _name(pid)
     if not os.path.isdir(made):
         _remove_stale()
         os.makedirs(os.path.join(made, "logs"), mode=0o700, exist_ok=True)

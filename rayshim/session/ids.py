@@ -259,6 +259,16 @@ def actor_id(number: int) -> ActorID:
     return ActorID(number.to_bytes(12, "little") + b"\x01\x00\x00\x00")
 
 
+def object_bytes(uid: int) -> bytes:
+    """The 28 bytes of the id of the ref whose object has this number."""
+    return uid.to_bytes(16, "little") + b"\xff" * 4 + b"\x01\x00\x00\x00" + b"\x01\x00\x00\x00"
+
+
+def task_id(uid: int) -> str:
+    """The hex TaskID of the call whose first result has this number."""
+    return object_bytes(uid)[:24].hex()
+
+
 _job = 1
 
 

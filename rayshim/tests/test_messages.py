@@ -300,13 +300,13 @@ AROUND = {
     "environment, variables": (
         lambda ray: render.options(runtime_env={"env_vars": {"A": 1}}).remote(1),
         TypeError,
-        "runtime_env['env_vars'] must be of type Dict[str, str], but the value 1 for key A is of type <class 'int'>",
+        "runtime_env['env_vars'] must be of type Dict[str, str], but the value 1 is of type <class 'int'>",
         "at",
     ),
     "environment, directory": (
         lambda ray: render.options(runtime_env={"working_dir": "/no/such"}).remote(1),
         ValueError,
-        "must be a directory on this machine",
+        "must be an existing directory or a supported archive",
         "the current directory is",
     ),
     "environment, packages": (

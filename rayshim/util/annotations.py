@@ -9,6 +9,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Literal, TypeVar, overload
 
+from rayshim.errors.deprecation import RayDeprecationWarning
 from rayshim.errors.sites import at, calling
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,10 +22,6 @@ class AnnotationType(Enum):
     DEVELOPER_API = "DeveloperAPI"
     DEPRECATED = "Deprecated"
     UNKNOWN = "Unknown"
-
-
-class RayDeprecationWarning(DeprecationWarning):
-    """The warning when a deprecated function or class is used."""
 
 
 @overload

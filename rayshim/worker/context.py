@@ -9,13 +9,25 @@ from typing import TYPE_CHECKING, Any
 from reactor import _core
 
 from rayshim.calls.handle import _handle_from
-from rayshim.calls.refs import _id_bytes
 from rayshim.calls.runtime_env_object import RuntimeEnv
+from rayshim.errors import deprecation
 from rayshim.errors.address import get_node_ip_address
-from rayshim.errors.sites import at, calling, is_users, module_of
+from rayshim.errors.logs import logger
+from rayshim.errors.sites import at, calling, module_of
 from rayshim.placement import bundles
 from rayshim.session import accelerators, folder, gpus, session
-from rayshim.session.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID, WorkerID, actor_id, job_id
+from rayshim.session.ids import (
+    ActorID,
+    JobID,
+    NodeID,
+    PlacementGroupID,
+    TaskID,
+    WorkerID,
+    actor_id,
+    job_id,
+    object_bytes,
+)
+from rayshim.worker import running
 
 #: The resources of the kinds of accelerators that Ray knows.
 ACCELERATORS = ("GPU", "TPU", "neuron_cores", "HPU", "NPU", "RBLN", "FURIOSA", "MBLT", "TTNPU")
@@ -46,60 +58,70 @@ class RuntimeContext:
         return sha256(f"{session.current.settings['node']}/{_core.slot()}/{os.getpid()}".encode()).hexdigest()[:56]
 
     def get_task_id(self) -> str | None:
-        """The id of the running task; None in the driver."""
+        """The id of the running task; None, and a warning in the log, in the driver."""
+        _told_in_worker("get_task_id()")
         task = self._task_id()
         return task and task.hex()
 
     @property
     def job_id(self) -> JobID:
         """The JobID."""
+        deprecation.warn("Use get_job_id() instead")
         return job_id()
 
     @property
     def node_id(self) -> NodeID:
         """The NodeID of this machine."""
+        deprecation.warn("Use get_node_id() instead")
         return NodeID.from_hex(self.get_node_id())
 
     @property
     def task_id(self) -> TaskID | None:
         """The TaskID of the running task. AssertionError in the driver."""
+        deprecation.warn("Use get_task_id() instead")
         _in_worker("task_id")
         return self._task_id()
 
     @property
     def actor_id(self) -> ActorID | None:
         """The ActorID of the actor that asks, None outside of actors. AssertionError in the driver."""
+        deprecation.warn("Use get_actor_id() instead")
         _in_worker("actor_id")
+        return self._actor_id()
+
+    def _actor_id(self):
         number = self._number()
         return actor_id(number) if number else None
 
     def _task_id(self) -> TaskID | None:
-        call = _handed_on()
+        call = running.handed_on()
         uid = call.uid if call else _core.running()[0]
         if not uid:
             return None
-        return TaskID(_id_bytes(uid)[:24])
+        return TaskID(object_bytes(uid)[:24])
 
     def get_task_name(self) -> str | None:
         """The name of the running call: `options(name=)` if given, else `function` or `Class.method`. None in the driver."""
-        function = _running_function()
+        _told_in_worker("get_task_name()")
+        function = running.running_function()
         if function is None:
             return None
         facts = self._facts() if function is object.__init__ else None
         actor = (
             f"{facts['name']}:" if facts and facts.get("name") else ""
         )  # the constructor's call has the options of the actor
-        return getattr(function, "_named_", None) or actor + self._in_class(_name(function))
+        return getattr(function, "_named_", None) or actor + self._in_class(running.name_of(function))
 
     def get_task_function_name(self) -> str | None:
         """Module (for the main script: name of its file), class and function of the running call. None in the driver."""
-        function = _running_function()
+        _told_in_worker("get_task_function_name()")
+        function = running.running_function()
         if function is None:
             return None
-        function = _plain(function)
+        function = running.plain(function)
         facts = self._facts()
         module = _core.get_one(_core.ref_at(facts["info"]), None).file_module if facts else module_of(function)
-        return f"{module}.{self._in_class(_name(function))}"
+        return f"{module}.{self._in_class(running.name_of(function))}"
 
     def _in_class(self, name):
         facts = self._facts()
@@ -113,6 +135,7 @@ class RuntimeContext:
         return actor_id(number).hex()
 
     def get_actor_name(self) -> str | None:
+        _told_in_worker("get_actor_name()")
         facts = self._facts()
         return facts["name"] if facts else None
 
@@ -148,8 +171,9 @@ class RuntimeContext:
             raise RuntimeError(
                 f"This method is only available when the process is a worker. Current mode: 0 ({at('is_canceled')}: the driver runs no call)"
             )
-        call = _handed_on()
-        if call is not None and call.task is not None:
+        call = running.handed_on()
+        in_loop = "asyncio" in sys.modules and sys.modules["asyncio"]._get_running_loop() is not None  # inline
+        if call is not None and call.task is not None or in_loop and self._facts():
             raise RuntimeError(
                 f"This method is not supported in an async actor. ({at('is_canceled')}: its calls get an asyncio.CancelledError)"
             )
@@ -170,7 +194,10 @@ class RuntimeContext:
         others = accelerators.numbers(facts.get("taken") if facts else session.current.shares)
         return {**{name: [] for name in ACCELERATORS}, **others, "GPU": [str(i) for i in gpu_ids()]}
 
-    get_resource_ids = get_accelerator_ids
+    def get_resource_ids(self) -> dict[str, list[str]]:
+        """The former name of `get_accelerator_ids`."""
+        deprecation.warn("Use get_accelerator_ids() instead")
+        return self.get_accelerator_ids()
 
     def get_placement_group_id(self) -> str | None:
         """The hex id of the caller's placement group, or None."""
@@ -179,6 +206,7 @@ class RuntimeContext:
 
     @property
     def current_placement_group_id(self) -> PlacementGroupID:
+        deprecation.warn("Use get_placement_group_id() instead")
         here = bundles.current()
         return PlacementGroupID.from_hex(here[0]) if here else PlacementGroupID.nil()
 
@@ -227,18 +255,23 @@ class RuntimeContext:
 
     def get(self) -> dict[str, Any]:
         """The ids as a dict of JobID, NodeID and, in a task, TaskID and ActorID, and the namespace."""
-        found: dict[str, Any] = {"job_id": self.job_id, "node_id": self.node_id, "namespace": self.namespace}
+        deprecation.warn("Use get_xxx_id() methods to get relevant ids instead")
+        found: dict[str, Any] = {
+            "job_id": job_id(),
+            "node_id": NodeID.from_hex(self.get_node_id()),
+            "namespace": self.namespace,
+        }
         if _works():
             found["task_id"] = self._task_id()
-            if self.actor_id is not None:
-                found["actor_id"] = self.actor_id
+            if (actor := self._actor_id()) is not None:
+                found["actor_id"] = actor
         return found
 
 
 def _works():
     """Whether the caller is a task or an actor, not the driver."""
     s = session.current
-    return s.driver is None or _handed_on() is not None or bool(_core.running()[0])
+    return s.driver is None or running.handed_on() is not None or bool(_core.running()[0])
 
 
 def _in_worker(what):
@@ -248,37 +281,12 @@ def _in_worker(what):
         )
 
 
-def _running_function():
-    """The function or method of the running call; object.__init__ while an actor is constructed; None where no call runs."""
-    call = _handed_on()
-    if call:
-        return call.function
-    if not _core.running()[0]:
-        return None
-    return _core.running_callable() or object.__init__
-
-
-def _plain(function):
-    """The user's function, without what its options put around it."""
-    while hasattr(function, "_unnamed_") or hasattr(function, "__wrapped__") and not is_users(_file(function)):
-        function = function._unnamed_ if hasattr(function, "_unnamed_") else function.__wrapped__
-    return function
-
-
-def _file(function):
-    code = getattr(function, "__code__", None)
-    return code.co_filename if code else ""
-
-
-def _name(function):
-    return getattr(function, "__name__", type(function).__name__)
-
-
-def _handed_on():
-    """The _Call that runs in this thread or coroutine of a threaded or async actor; otherwise None."""
-    from rayshim.worker.threads import running
-
-    return running.get(None)
+def _told_in_worker(what):
+    """Says in the log, as Ray does, that the driver asks for a fact of a task."""
+    if not _works():
+        logger.warning(
+            "This method is only available when the process is a worker. Current mode: 0 (%s at %s)", what, calling()
+        )
 
 
 def gpu_ids() -> list[int] | list[str]:
@@ -431,17 +439,17 @@ class Worker:
 
     @property
     def current_job_id(self) -> JobID:
-        return RuntimeContext().job_id
+        return job_id()
 
     @property
     def current_node_id(self) -> NodeID:
-        return RuntimeContext().node_id
+        return NodeID.from_hex(RuntimeContext().get_node_id())
 
     @property
     def current_task_id(self) -> TaskID:
         """The running task's TaskID; in the driver the one that stands for its own code."""
         of_driver = RuntimeContext().get_job_id().rjust(48, "f") if session.current.driver is not None else ""
-        return TaskID.from_hex(RuntimeContext().get_task_id() or of_driver)
+        return RuntimeContext()._task_id() or TaskID.from_hex(of_driver)
 
     @property
     def actor_id(self) -> ActorID:

@@ -102,6 +102,8 @@ def _load_hook(hook):
 
 
 def _expand(value, variables):
+    """As Ray: what does not exist is left out if it is written as `${NAME}`, in capitals, and stays otherwise."""
     import re
 
-    return re.sub(r"\$(\w+|\{[^}]*\})", lambda m: variables.get(m.group(1).strip("{}"), m.group(0)), value)
+    known = re.sub(r"\$(\w+|\{[^}]*\})", lambda m: variables.get(m.group(1).strip("{}"), m.group(0)), value)
+    return re.sub(r"\$\{[A-Z0-9_]+\}", "", known)

@@ -10,6 +10,9 @@ PyTypeObject* CompletionType;
 namespace {
 
 void completion_finish(PyCompletion* c) {
+  // Its results may be gone when they are complete.
+  ctx->trace(c->started, c->replayed ? Span::Replayed : Span::Ordinary, c->actor, 0, c->name,
+             c->results->empty() ? nullptr : ctx->heap->at<Object>(c->results->front()));
   finish_results(c->results->data(), c->notes->data(), uint32_t(c->results->size()), c->note);
   delete c->stream;
   c->stream = nullptr;
@@ -17,7 +20,6 @@ void completion_finish(PyCompletion* c) {
   c->message = nullptr;
   c->results->clear();
   c->notes->clear();
-  ctx->trace(c->started, c->replayed ? Span::Replayed : Span::Ordinary, c->actor, 0, c->name);
   ctx->proc->deferred.fetch_sub(1, memory_order_relaxed);
   if (ctx->deferred_open.fetch_sub(1) == 1) ring(ctx->heap, &ctx->proc->bell);  // it may have been told to end
   tell_failures();

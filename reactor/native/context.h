@@ -32,6 +32,8 @@ struct Event {
   uint32_t actor;
   uint64_t bytes;
   Owned name;          // a str; of a call
+  uint64_t uid;        // of its first result; 0 for what is no call
+  bool failed;         // it ended with an error
 };
 
 // The channel to one actor, shared by all handles of it in this process: its calls have one order.
@@ -53,6 +55,7 @@ struct MethodNote {
   Titles::Known title;
   uint64_t calls = 0;
   uint64_t timed = 0, ticks = 0;  // how many of the calls were timed, and their time (timestamp())
+  uint64_t failed = 0;            // how many of the calls ended with an error
   uint64_t bytes = 0;             // of its first result, and that one's layout
   std::string layout;
   // The first calls are timed, and then all that take some microseconds, of shorter ones one in 16: reading the clock costs
@@ -175,12 +178,14 @@ struct Context {
   bool unflushed = false;                 // see Hooks::flush
   std::vector<Event> events;
   // `callable`: of a call; null is the constructor's.
-  void trace(uint64_t start_ns, Span kind, uint32_t actor, uint64_t bytes = 0, PyObject* callable = nullptr) {
+  void trace(uint64_t start_ns, Span kind, uint32_t actor, uint64_t bytes = 0, PyObject* callable = nullptr,
+             const Object* result = nullptr) {
     if (!start_ns || events.size() >= kMaxEvents) return;
     uint64_t end_ns = now_ns();
     Owned name(callable ? PyObject_GetAttrString(callable, "__name__") : kind < Span::Wait ? PyUnicode_FromString("__init__") : nullptr);
-    if (!name) PyErr_Clear();
-    events.push_back({start_ns, end_ns, kind, actor, bytes, std::move(name)});
+    if (callable && !name) PyErr_Clear();  // of a wait the error is the caller's
+    const bool failed = result && result->state.load(memory_order_relaxed) == State::Error;
+    events.push_back({start_ns, end_ns, kind, actor, bytes, std::move(name), result ? result->uid : 0, failed});
   }
   PyObject* running_callable = nullptr;
   Message* running_message = nullptr;     // null if it cannot be run again

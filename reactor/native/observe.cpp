@@ -16,7 +16,7 @@ PyObject* collected() {
   auto add = [&](const MethodNote& m) {
     if (!ran || !m.timed) return;  // no call has ended
     double seconds = double(m.ticks) * ctx->tick() / double(m.timed) * double(m.calls);
-    Owned t(Py_BuildValue("(IOKdsK)", m.actor, m.name.get(), m.calls, seconds, m.layout.c_str(), m.bytes));
+    Owned t(Py_BuildValue("(IOKdsKK)", m.actor, m.name.get(), m.calls, seconds, m.layout.c_str(), m.bytes, m.failed));
     if (t) PyList_Append(ran.get(), t.get());
   };
   for (auto& noted : ctx->method_notes)
@@ -25,7 +25,8 @@ PyObject* collected() {
   if (ran) PyDict_SetItemString(data.get(), "ran", ran.get());
   Owned events(PyList_New(0));
   for (auto& e : ctx->events) {
-    Owned t(Py_BuildValue("(KKIIKO)", e.start_ns, e.end_ns, unsigned(e.kind), e.actor, e.bytes, e.name ? e.name.get() : Py_None));
+    Owned t(Py_BuildValue("(KKIIKOKO)", e.start_ns, e.end_ns, unsigned(e.kind), e.actor, e.bytes, e.name ? e.name.get() : Py_None, e.uid,
+                          e.failed ? Py_True : Py_False));
     if (t && events) PyList_Append(events.get(), t.get());
   }
   if (events) PyDict_SetItemString(data.get(), "events", events.get());
@@ -338,6 +339,38 @@ nb::dict stats() {
   d["slab_slots_used"] = used;
   d["high_page"] = h->high_page.load();
   return d;
+}
+
+// A task that its producer may hand to a worker at any moment is read whole and counts only if it still lies in the queue afterwards.
+nb::list queued_tasks() {
+  need_ctx();
+  nb::list out;
+  Heap* h = ctx->heap;
+  auto lies_in_heap = [h](Off off) {
+    return off >= kHeaderPages * kPage && off + sizeof(Object) <= h->header->capacity && off % kLine == 0;
+  };
+  for (Off off = ctx->header->queues.load(memory_order_acquire); off; off = h->at<TaskQueue>(off)->next.load(memory_order_acquire)) {
+    auto* q = h->at<TaskQueue>(off);
+    for (auto* r = h->at<TaskRing>(q->current.load(memory_order_acquire)); r;) {
+      const uint64_t tail = r->tail.load(memory_order_acquire);
+      for (uint64_t at = r->head.load(memory_order_acquire); at < tail; ++at) {
+        atomic<Off>& slot = r->slot[at % r->capacity];
+        const Off task = slot.load(memory_order_acquire);
+        if (!task || task & 1) continue;
+        auto* m = h->at<Message>(task);
+        const Off result = std::atomic_ref(m->result).load(memory_order_relaxed);
+        const Off function = std::atomic_ref(m->function).load(memory_order_relaxed);
+        if (!lies_in_heap(result) || !lies_in_heap(function)) continue;
+        const uint64_t uid = std::atomic_ref(h->at<Object>(result)->uid).load(memory_order_relaxed);
+        const uint64_t of = std::atomic_ref(h->at<Object>(function)->uid).load(memory_order_relaxed);
+        std::atomic_thread_fence(memory_order_acquire);
+        if (slot.load(memory_order_relaxed) == task) out.append(nb::make_tuple(uid, of, q->demand));
+      }
+      const Off next = r->next.load(memory_order_acquire);
+      r = next ? h->at<TaskRing>(next) : nullptr;
+    }
+  }
+  return out;
 }
 
 nb::dict proc_info(uint32_t slot) {

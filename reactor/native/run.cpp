@@ -325,7 +325,10 @@ bool MessageRun::store_value() {
   return store_results(results_.data(), n_, value_.get(), callable_.get(), note_, Py_REFCNT(value_.get()) == 1 && !ctx->keeping);
 }
 
-bool MessageRun::store_error() { return stream_ ? stream_->fail() : store_failure(results_.data(), n_, callable_.get(), of_argument_); }
+bool MessageRun::store_error() {
+  if (note_ && note_->calls) ++note_->failed;
+  return stream_ ? stream_->fail() : store_failure(results_.data(), n_, callable_.get(), of_argument_);
+}
 
 // What the current Python error asks for: the end of the actor or the process, or a result that raises it. Storing it may raise the next one.
 void MessageRun::leave_or_store() {
@@ -386,7 +389,8 @@ void MessageRun::leave_call() {
     SavedError error;
     hooks.flush();
   }
-  if (!handed_on_ && ctx->tracing) ctx->trace(started_, flags_ & kReplayed ? Span::Replayed : Span::Ordinary, actor_, 0, callable_.get());
+  if (!handed_on_ && ctx->tracing)
+    ctx->trace(started_, flags_ & kReplayed ? Span::Replayed : Span::Ordinary, actor_, 0, callable_.get(), first_);
   running_.end();
   stream_.reset();
 }

@@ -348,7 +348,10 @@ int serve(double idle_seconds) {
     signalled.store(false, memory_order_relaxed);
     if (PyErr_CheckSignals() != 0) return -1;
     answer();
-    if (ctx->leave_after && ctx->deferred_open == 0) return int(ExitReason::Drained);
+    if (ctx->leave_after && ctx->deferred_open == 0) {
+      leave_recording();
+      return int(ExitReason::Drained);
+    }
     if (!ctx->leave_after && (in ? serve_inbox(*inbox_server) : serve_tasks())) continue;
     if (in && is_over(*inbox_server)) {
       leave_recording();

@@ -196,6 +196,8 @@ class Pool:
 
     def _run(self, func, calls, chunksize, callback=None, error_callback=None):
         self._check_running()
+        if calls and chunksize is not None and chunksize < 1:
+            raise AssertionError(f"chunksize must be 1 or more, not {chunksize} (map() at {calling()})")
         size = chunksize or self.chunksize_for(len(calls)) or 1
         chunks = [calls[i : i + size] for i in range(0, len(calls), size)]
         refs = [self._submit(i % self.size, func, chunk) for i, chunk in enumerate(chunks)]

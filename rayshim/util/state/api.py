@@ -3,23 +3,34 @@ effect."""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rayshim.errors.sites import calling
-from rayshim.session import session
-from rayshim.util.state import sources
+from rayshim.util.state.client import StateApiClient
+from rayshim.util.state.exception import RayStateApiException
+from rayshim.util.state.options import (
+    DEFAULT_LIMIT,
+    DEFAULT_RPC_TIMEOUT,
+    GetApiOptions,
+    ListApiOptions,
+    StateResource,
+    SummaryApiOptions,
+    SummaryResource,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
     from typing import Protocol
 
+    from rayshim.calls.refs import ObjectRef
     from rayshim.util.state.records import (
         ActorState,
+        ClusterEventState,
         JobState,
         NodeState,
+        ObjectState,
         PlacementGroupState,
-        Record,
+        RuntimeEnvState,
         TaskState,
         WorkerState,
     )
@@ -31,8 +42,8 @@ if TYPE_CHECKING:
             self,
             address: str | None = None,
             filters: list[tuple[str, str, Any]] | None = None,
-            limit: int | None = 100,
-            timeout: float | None = 30,
+            limit: int = DEFAULT_LIMIT,
+            timeout: int = DEFAULT_RPC_TIMEOUT,
             detail: bool = False,
             raise_on_missing_output: bool = True,
             _explain: bool = False,
@@ -40,130 +51,188 @@ if TYPE_CHECKING:
 
     class _Getting(Protocol[R_co]):
         def __call__(
-            self, id: str, address: str | None = None, timeout: float | None = 30, _explain: bool = False
+            self, id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
         ) -> R_co | None: ...
 
 
-R = TypeVar("R", bound="Record")
-
-
-def _listing(source: Callable[[], list[R]], doc: str) -> _Listing[R]:
+def _listing(resource: StateResource, doc: str) -> _Listing[Any]:
     def listing(
         address: str | None = None,
         filters: list[tuple[str, str, Any]] | None = None,
-        limit: int | None = 100,
-        timeout: float | None = 30,
+        limit: int = DEFAULT_LIMIT,
+        timeout: int = DEFAULT_RPC_TIMEOUT,
         detail: bool = False,
         raise_on_missing_output: bool = True,
         _explain: bool = False,
-    ) -> list[R]:
-        return _select(source, filters, limit, detail)
+    ) -> list[Any]:
+        options = ListApiOptions(limit=limit, timeout=timeout, filters=filters, detail=detail)
+        return StateApiClient(address).list(resource, options, raise_on_missing_output, _explain)
 
+    listing.__name__ = listing.__qualname__ = f"list_{resource.value}"
     listing.__doc__ = (
         f"{doc}\n\n    Arguments:\n        filters: list of (field, '=' or '!=', value); a record must match all of them.\n"
-        "        limit: most records in the list.\n        detail: whether to fill in all fields.\n\n"
-        "    Raises ValueError for another comparison or an unknown field.\n    "
+        "        limit: most records in the list, at most 10000.\n        detail: whether to fill in all fields.\n\n"
+        "    Raises ValueError for another comparison or a wrong type, RayStateApiException for an unknown field, ConnectionError without a "
+        "session.\n    "
     )
     return listing
 
 
-def _select(
-    source: Callable[[], list[R]], filters: list[tuple[str, str, Any]] | None, limit: int | None, detail: bool
-) -> list[R]:
-    session.ensure()
-    found = source()
-    for key, predicate, value in filters or ():
-        if predicate not in ("=", "!="):
-            raise ValueError(
-                f"Unsupported filter predicate {predicate} is given. Available predicates: =, !=. (at {calling()})"
-            )
-        if found and key not in found[0].columns():
-            raise ValueError(
-                f"Invalid filter key {key}. Available filter keys: {', '.join(sorted(found[0].columns()))}. (at {calling()})"
-            )
-        found = [record for record in found if _same(record[key], value) == (predicate == "=")]
-    found = found[:limit]
-    return found if detail else [record.brief() for record in found]
-
-
-def _same(have, wanted):
-    return str(have).lower() == str(wanted).lower()
-
-
 list_actors: _Listing[ActorState] = _listing(
-    sources.actors, "A list with the ActorState of each actor, including recently ended ones."
+    StateResource.ACTORS, "A list with the ActorState of each actor, including recently ended ones."
 )
 list_tasks: _Listing[TaskState] = _listing(
-    sources.tasks,
-    "A list with the TaskState of each ended call. Raises RayStateApiException unless the session has `trace=True`.",
+    StateResource.TASKS,
+    "A list with the TaskState of each call that runs, waits for a worker or has ended. Only with `init(trace=True)` do calls that have ended have "
+    "ids and times. A worker that is busy when it is asked does not tell which calls it has ended.",
 )
-list_nodes: _Listing[NodeState] = _listing(sources.nodes, "A list with the NodeState of this machine.")
-list_jobs: _Listing[JobState] = _listing(sources.jobs, "A list with the JobState of this program.")
+list_nodes: _Listing[NodeState] = _listing(StateResource.NODES, "A list with the NodeState of this machine.")
+list_jobs: _Listing[JobState] = _listing(StateResource.JOBS, "A list with the JobState of this program.")
 list_workers: _Listing[WorkerState] = _listing(
-    sources.workers, "A list with the WorkerState of the driver and of each living worker."
+    StateResource.WORKERS, "A list with the WorkerState of the driver and of each living worker."
 )
 list_placement_groups: _Listing[PlacementGroupState] = _listing(
-    sources.placement_groups, "A list with the PlacementGroupState of each placement group, including removed ones."
+    StateResource.PLACEMENT_GROUPS,
+    "A list with the PlacementGroupState of each placement group, including removed ones.",
+)
+list_objects: _Listing[ObjectState] = _listing(
+    StateResource.OBJECTS, "Raises RayStateApiException: rayshim keeps no list of objects."
+)
+list_runtime_envs: _Listing[RuntimeEnvState] = _listing(
+    StateResource.RUNTIME_ENVS, "Raises RayStateApiException: rayshim keeps no list of runtime environments."
+)
+list_cluster_events: _Listing[ClusterEventState] = _listing(
+    StateResource.CLUSTER_EVENTS, "An empty list: the cluster is this machine, and does not change."
 )
 
 
-def _getting(source: Callable[[], list[R]], key: str, doc: str) -> _Getting[R]:
-    def getting(id: str, address: str | None = None, timeout: float | None = 30, _explain: bool = False) -> R | None:
-        session.ensure()
-        return next((record for record in source() if record[key] == id), None)
+def _getting(resource: StateResource, name: str, doc: str) -> _Getting[Any]:
+    def getting(
+        id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
+    ) -> Any | None:
+        return StateApiClient(address).get(resource, id, GetApiOptions(timeout=timeout), _explain)
 
-    getting.__doc__ = doc
+    getting.__name__ = getting.__qualname__ = name
+    getting.__doc__ = doc + " Raises RayStateApiException for what cannot be such an id."
     return getting
 
 
 get_actor: _Getting[ActorState] = _getting(
-    sources.actors,
-    "actor_id",
-    "The ActorState of the actor with this hex id, with details; None if there is no such actor.",
+    StateResource.ACTORS,
+    "get_actor",
+    "The ActorState of the actor with this hex id, with details; None if there is none.",
 )
-get_node: _Getting[NodeState] = _getting(sources.nodes, "node_id", "The NodeState with this hex id, or None.")
-get_job: _Getting[JobState] = _getting(sources.jobs, "job_id", "The JobState with this hex id, or None.")
-get_worker: _Getting[WorkerState] = _getting(sources.workers, "worker_id", "The WorkerState with this hex id, or None.")
-get_task: _Getting[TaskState] = _getting(
-    sources.tasks, "task_id", "The TaskState of the ended call with this hex id, or None; else as `list_tasks`."
+get_node: _Getting[NodeState] = _getting(StateResource.NODES, "get_node", "The NodeState with this hex id, or None.")
+get_job: _Getting[JobState] = _getting(StateResource.JOBS, "get_job", "The JobState with this hex id, or None.")
+get_worker: _Getting[WorkerState] = _getting(
+    StateResource.WORKERS, "get_worker", "The WorkerState with this hex id, or None."
 )
 get_placement_group: _Getting[PlacementGroupState] = _getting(
-    sources.placement_groups, "placement_group_id", "The PlacementGroupState with this hex id, with details, or None."
+    StateResource.PLACEMENT_GROUPS,
+    "get_placement_group",
+    "The PlacementGroupState with this hex id, with details, or None.",
 )
+get_objects: _Getting[list[ObjectState]] = _getting(
+    StateResource.OBJECTS, "get_objects", "Raises RayStateApiException: rayshim keeps no list of objects."
+)
+
+
+def get_task(
+    id: str | ObjectRef[Any], address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
+) -> TaskState | list[TaskState] | None:
+    """The TaskState of the call with this hex id, or whose result this ref is; a list if it has run several times; None if there is none.
+
+    Raises RayStateApiException for what cannot be an id; and without `init(trace=True)` for a call that does not wait for a worker.
+    """
+    found = id if isinstance(id, str) else id.task_id().hex()
+    return StateApiClient(address).get(StateResource.TASKS, found, GetApiOptions(timeout=timeout), _explain)
+
+
+def _summary(resource, address, timeout, raise_on_missing_output, _explain):
+    options = SummaryApiOptions(timeout=timeout)
+    return StateApiClient(address).summary(
+        resource, options=options, raise_on_missing_output=raise_on_missing_output, _explain=_explain
+    )
 
 
 def summarize_actors(
-    address: str | None = None, timeout: float | None = 30, raise_on_missing_output: bool = True, _explain: bool = False
+    address: str | None = None,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
 ) -> dict[str, Any]:
     """The number of actors in each state, by class, as a dict."""
-    return {"cluster": _summary(list_actors(limit=None), "class_name", "total_actors")}
+    return _summary(SummaryResource.ACTORS, address, timeout, raise_on_missing_output, _explain)
 
 
 def summarize_tasks(
-    address: str | None = None, timeout: float | None = 30, raise_on_missing_output: bool = True, _explain: bool = False
+    address: str | None = None,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
 ) -> dict[str, Any]:
-    """The number of ended calls, by function, as a dict; see `list_tasks`."""
-    found = list_tasks(limit=None)
-    actor_tasks = sum(task.type == "ACTOR_TASK" for task in found)
-    return {
-        "cluster": {
-            **_summary(found, "func_or_class_name", "total_tasks"),
-            "total_tasks": len(found) - actor_tasks,
-            "total_actor_tasks": actor_tasks,
-            "total_actor_scheduled": 0,
-        }
-    }
+    """The number of calls in each state, by function, as a dict; see `list_tasks`."""
+    return _summary(SummaryResource.TASKS, address, timeout, raise_on_missing_output, _explain)
 
 
-def _summary(records, by, total):
-    groups = {}
-    for record in records:
-        groups.setdefault(record[by], []).append(record)
-    return {
-        "summary": {
-            name: {by: name, "state_counts": dict(Counter(record.state for record in found))}
-            for name, found in groups.items()
-        },
-        total: len(records),
-        "summary_by": "class" if by == "class_name" else "func_name",
-    }
+def summarize_objects(
+    address: str | None = None,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    raise_on_missing_output: bool = True,
+    _explain: bool = False,
+) -> dict[str, Any]:
+    """Raises RayStateApiException: rayshim keeps no list of objects."""
+    return _summary(SummaryResource.OBJECTS, address, timeout, raise_on_missing_output, _explain)
+
+
+def list_logs(
+    address: str | None = None,
+    node_id: str | None = None,
+    node_ip: str | None = None,
+    glob_filter: str | None = None,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+) -> dict[str, list[str]]:
+    """An empty dict: rayshim writes no log files. AssertionError without `node_id` and `node_ip`."""
+    if node_ip is None and node_id is None:
+        raise AssertionError(f"At least one of node ip and node id is required (list_logs at {calling()})")
+    StateApiClient(address)
+    return {}
+
+
+def get_log(
+    address: str | None = None,
+    node_id: str | None = None,
+    node_ip: str | None = None,
+    filename: str | None = None,
+    actor_id: str | None = None,
+    task_id: str | None = None,
+    pid: int | None = None,
+    follow: bool = False,
+    tail: int = -1,
+    timeout: int = DEFAULT_RPC_TIMEOUT,
+    suffix: str = "out",
+    encoding: str | None = "utf-8",
+    errors: str | None = "strict",
+    submission_id: str | None = None,
+    attempt_number: int = 0,
+    _interval: float | None = None,
+    filter_ansi_code: bool = False,
+) -> Iterator[str]:
+    """Raises RayStateApiException when it is read: rayshim writes no log files. ValueError for wrong arguments."""
+    StateApiClient(address)
+    wrong = None
+    if not (node_id or node_ip or actor_id or task_id):
+        wrong = "node_id or node_ip must be provided as constructor arguments when no actor or task_id is supplied as arguments."
+    elif node_id and node_ip:
+        wrong = f"Both node_id and node_ip are given. Only one of them can be provided. Given node id: {node_id}, given node ip: {node_ip}"
+    elif not (actor_id or task_id or pid or filename or submission_id):
+        wrong = "None of actor_id, task_id, pid, submission_id or filename is provided. At least one of them is required to fetch logs."
+    elif suffix not in ("out", "err"):
+        wrong = f"Invalid suffix: {suffix}. Must be one of 'out' or 'err'."
+    if wrong:
+        raise ValueError(f"{wrong} (get_log at {calling()})")
+    raise RayStateApiException(
+        f"rayshim writes no log files: what workers print goes to the driver's stdout and stderr, unless init(log_to_driver=False) is given. "
+        f"For a job, use `rayshim job logs` (get_log at {calling()})"
+    )
+    yield ""

@@ -1,7 +1,8 @@
-"""Collects the records of the state API from the supervisor and the recordings."""
+"""Collects the records of the state API from the supervisor and /proc. Calls are in `calls`."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from hashlib import sha256
@@ -10,11 +11,20 @@ from reactor import _core
 
 from rayshim.api.cluster import cluster_resources
 from rayshim.errors.address import get_node_ip_address
+from rayshim.errors.sites import calling
+from rayshim.jobs.types import JobStatus, JobType
 from rayshim.placement import bundles
 from rayshim.session import session
 from rayshim.session.ids import actor_id, job_id
 from rayshim.util.state.exception import RayStateApiException
-from rayshim.util.state.records import ActorState, JobState, NodeState, PlacementGroupState, TaskState, WorkerState
+from rayshim.util.state.records import (
+    ActorState,
+    JobState,
+    NodeState,
+    PlacementGroupState,
+    StateSchema,
+    WorkerState,
+)
 
 
 def actors() -> list[ActorState]:
@@ -23,59 +33,44 @@ def actors() -> list[ActorState]:
 
 def _actor(f):
     demand = bundles.plain({k: v / _core.UNIT for k, v in f["demand"].items()})
+    hex_id = actor_id(f["number"]).hex()
     return ActorState(
-        actor_id=actor_id(f["number"]).hex(),
+        actor_id=hex_id,
         class_name=f["class_name"],
         state=f["state"],
-        job_id=_job(),
+        job_id=job(),
         name=f["name"],
-        node_id=_node(),
+        node_id=node(),
         pid=f["pid"],
         ray_namespace=f["namespace"],
         required_resources=demand,
-        death_cause={"error_message": f["killed"]} if f.get("killed") else None,
+        death_cause=_cause(f, hex_id) if f.get("killed") else None,
         is_detached=f.get("detached", False),
         placement_group_id=f.get("within"),
         num_restarts=f.get("restarts", 0),
+        num_restarts_due_to_lineage_reconstruction=0,
+        num_restarts_due_to_node_preemption=0,
+        label_selector={},
     )
 
 
-def tasks() -> list[TaskState]:
-    s = session.current
-    if not s.settings["trace"]:
-        raise RayStateApiException(
-            "list_tasks: this session does not keep ended calls. Start it with init(trace=True), or use rayshim.report()"
-        )
-    from rayshim.plans.tracing import timeline
-
-    found = []
-    for event in timeline(s):
-        if event["ph"] != "X" or event["cat"] == "wait":
-            continue
-        number = event["tid"]
-        found.append(
-            TaskState(
-                task_id=sha256(repr((event["pid"], number, event["ts"], event["name"])).encode()).hexdigest()[:48],
-                attempt_number=0,
-                name=event["name"],
-                state="FINISHED",
-                job_id=_job(),
-                actor_id=actor_id(number).hex() if number else None,
-                type="ACTOR_TASK" if number else "NORMAL_TASK",
-                func_or_class_name=event["name"],
-                node_id=_node(),
-                worker_pid=event["pid"],
-                start_time_ms=event["ts"] / 1000,
-                end_time_ms=(event["ts"] + event["dur"]) / 1000,
-            )
-        )
-    return found
+def _cause(f, hex_id):
+    facts = {
+        "error_message": f"The actor is dead because {f['killed']}",
+        "actor_id": hex_id,
+        "class_name": f["class_name"],
+        "name": f["name"],
+        "ray_namespace": f["namespace"],
+        "pid": f["pid"],
+        "node_ip_address": get_node_ip_address(),
+    }
+    return {"actor_died_error_context": facts}
 
 
 def nodes() -> list[NodeState]:
     return [
         NodeState(
-            node_id=_node(),
+            node_id=node(),
             node_ip=get_node_ip_address(),
             is_head_node=True,
             state="ALIVE",
@@ -83,6 +78,8 @@ def nodes() -> list[NodeState]:
             node_name=get_node_ip_address(),
             resources_total=cluster_resources(),
             labels=session.current.settings["labels"],
+            start_time_ms=_session_start(),
+            end_time_ms=0,
         )
     ]
 
@@ -91,31 +88,40 @@ def jobs() -> list[JobState]:
     driver = session.current.settings["driver"]
     return [
         JobState(
-            type="DRIVER",
-            job_id=_job(),
+            type=JobType.DRIVER,
+            job_id=job(),
             submission_id=None,
-            status="RUNNING",
+            driver_info={"id": job(), "node_ip_address": get_node_ip_address(), "pid": str(driver)},
+            status=JobStatus.RUNNING,
             entrypoint=" ".join(sys.orig_argv) if driver == os.getpid() else "",
-            driver_info={"id": _job(), "node_ip_address": get_node_ip_address(), "pid": str(driver)},
+            message=None,
+            error_type=None,
+            start_time=_process_start(driver),
+            end_time=0,
+            metadata={},
+            runtime_env=json.loads(_runtime_env_text()),
         )
     ]
 
 
 def workers() -> list[WorkerState]:
-    s = session.current
-    found = [("DRIVER", 0, s.settings["driver"])]
-    found += [("WORKER", w["slot"], w["pid"]) for w in s.placement.state()["workers"]]
+    found = [("DRIVER", job().ljust(56, "f"), session.current.settings["driver"])]
+    found += [("WORKER", worker(w["slot"], w["pid"]), w["pid"]) for w in session.current.placement.state()["workers"]]
     return [
         WorkerState(
-            worker_id=sha256(f"{_node()}/{slot}/{pid}".encode()).hexdigest()[:56],  # as RuntimeContext.get_worker_id
+            worker_id=number,
             is_alive=True,
             worker_type=kind,
             exit_type=None,
-            node_id=_node(),
+            node_id=node(),
             ip=get_node_ip_address(),
             pid=pid,
+            worker_launch_time_ms=_process_start(pid),
+            worker_launched_time_ms=_process_start(pid),
+            start_time_ms=_process_start(pid),
+            end_time_ms=0,
         )
-        for kind, slot, pid in found
+        for kind, number, pid in found
     ]
 
 
@@ -126,22 +132,79 @@ def placement_groups() -> list[PlacementGroupState]:
         PlacementGroupState(
             placement_group_id=key,
             name=entry["name"],
-            creator_job_id=_job(),
+            creator_job_id=job(),
             state=entry["state"],
             bundles=[
-                {"bundle_id": f"{{{key}, {i}}}", "unit_resources": bundle, "node_id": entry["bundles_to_node_id"][i]}
+                {
+                    "bundle_id": {"placement_group_id": key, "bundle_index": i},
+                    "unit_resources": bundle,
+                    "node_id": entry["bundles_to_node_id"][i],
+                    "label_selector": {},
+                }
                 for i, bundle in entry["bundles"].items()
             ],
             is_detached=False,
             stats=entry["stats"],
+            topology_strategy={},
+            topology_assignments={},
         )
         for key, entry in placement_group_table().items()
     ]
 
 
-def _node():
+def objects() -> list[StateSchema]:
+    raise RayStateApiException(
+        "rayshim keeps no list of objects and their refs, because a list would make each call slower. The command `rayshim memory`, "
+        f"and ray._private.internal_api.memory_summary(), show how much memory they take in all. (at {calling()})"
+    )
+
+
+def runtime_envs() -> list[StateSchema]:
+    raise RayStateApiException(
+        "rayshim keeps no list of runtime environments: workers are started with them, and nothing is installed. "
+        f"get_runtime_context().runtime_env tells a task, an actor or the driver its own. (at {calling()})"
+    )
+
+
+def cluster_events() -> list[StateSchema]:
+    """Ray's events are about nodes that are added and removed; here is one."""
+    return []
+
+
+def node() -> str:
     return session.current.settings["node"]
 
 
-def _job():
+def job() -> str:
     return job_id().hex()
+
+
+def worker(slot: int, pid: int) -> str:
+    """As RuntimeContext.get_worker_id."""
+    return sha256(f"{node()}/{slot}/{pid}".encode()).hexdigest()[:56]
+
+
+def _runtime_env_text():
+    from rayshim.worker.context import RuntimeContext
+
+    return RuntimeContext().get_runtime_env_string()
+
+
+def _session_start():
+    """ms since 1970. The name of a session, "session_<date>_<time>_<microseconds>_<pid>", tells when it began."""
+    import time
+
+    _, day, clock, micros, _ = session.current.settings["session_name"].split("_")
+    return int(time.mktime(time.strptime(f"{day} {clock}", "%Y-%m-%d %H-%M-%S"))) * 1000 + int(micros) // 1000
+
+
+def _process_start(pid):
+    """ms since 1970; None if it has just ended."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        with open("/proc/stat") as file:
+            boot = next(int(line.split()[1]) for line in file if line.startswith("btime"))
+    except (OSError, StopIteration, ValueError):
+        return None
+    return boot * 1000 + ticks * 1000 // os.sysconf("SC_CLK_TCK")

@@ -48,6 +48,7 @@ void bind_observation(nb::module_& m) {
   m.def("stats", &stats, nb::call_guard<Using>());
   m.def("slot_of", &slot_of, nb::arg("runner"));
   m.def("waits", &waits, nb::arg("from_") = -1, nb::call_guard<Using>());
+  m.def("queued_tasks", &queued_tasks, nb::call_guard<Using>());
   m.def("digest", &digest, nb::call_guard<Using>());
   m.def("memory_page", &memory_page, "bytes of the pages that values are aligned for");
   m.def("store_used", [] {

@@ -1,0 +1,183 @@
+"""`rayshim list`, `get`, `summary` and `health-check`: the state API in a shell, of the session that `rayshim start --head` has started."""
+
+import json
+import sys
+from datetime import datetime
+from enum import Enum
+
+from rayshim.session import heads
+
+
+def main(command, argv):
+    """Prints what the command asks for and returns the exit status: 1 if no session is running or it cannot tell, 2 for a wrong argument."""
+    wanted = _parser(command).parse_args(argv)
+    if command == "health-check":
+        return 0 if any(heads.running()) else 1
+    if not any(heads.running()):
+        print(
+            f"rayshim {command}: no session of `rayshim start --head` is running. Of a single program, `rayshim status` shows the actors and tasks, "
+            "and the program itself can call the functions of ray.util.state",
+            file=sys.stderr,
+        )
+        return 1
+    from rayshim import api
+    from rayshim.util.state.exception import RayStateApiException
+
+    api.init("auto", log_to_driver=False, configure_logging=False, logging_level="ERROR")
+    try:
+        return {"list": _list, "get": _get, "summary": _summary}[command](wanted)
+    except (RayStateApiException, ValueError) as error:
+        print(f"rayshim {command}: {error}", file=sys.stderr)
+        return 1
+    finally:
+        api.shutdown()
+
+
+def _names(without=()):
+    from rayshim.util.state.options import StateResource
+
+    return [name for r in StateResource if (name := r.value.replace("_", "-")) not in without]
+
+
+def _resource(wanted):
+    from rayshim.util.state.options import StateResource
+
+    return StateResource(wanted.resource.replace("-", "_"))
+
+
+def _list(wanted):
+    from rayshim.util.state.client import StateApiClient
+    from rayshim.util.state.options import ListApiOptions
+
+    options = ListApiOptions(
+        limit=wanted.limit, filters=[_filter(text) for text in wanted.filter], detail=wanted.detail
+    )
+    found = StateApiClient().list(_resource(wanted), options, True)
+    rows = [_plain(record, wanted.detail) for record in found]
+    if wanted.format == "json":
+        print(json.dumps(rows))
+    elif wanted.format == "yaml" or wanted.detail and wanted.format == "default":
+        print(_yaml(rows))
+    elif rows:
+        print(_headline(len(rows)) + _table(rows))
+    else:
+        print("No resource in the cluster")
+    return 0
+
+
+def _get(wanted):
+    from rayshim.util.state.client import StateApiClient
+
+    found = StateApiClient().get(_resource(wanted), wanted.id, None)
+    if found is None:
+        print(f"Resource with id={wanted.id} not found in the cluster.")
+        return 0
+    print(_yaml([_plain(record, True) for record in (found if isinstance(found, list) else [found])]))
+    return 0
+
+
+def _summary(wanted):
+    from rayshim.util.state.client import StateApiClient
+    from rayshim.util.state.options import SummaryApiOptions, SummaryResource
+
+    told = StateApiClient().summary(
+        SummaryResource(wanted.resource), options=SummaryApiOptions(), raise_on_missing_output=True
+    )["cluster"]
+    rows = list(told.pop("summary").values())
+    for row in rows:
+        row["state_counts"] = ", ".join(f"{state}: {count}" for state, count in row["state_counts"].items())
+    told.pop("summary_by")
+    print(f"\n======== {wanted.resource.title()} Summary: {datetime.now()} ========\nStats:\n{'-' * 36}")
+    for name, count in told.items():
+        print(f"{name}: {count}")
+    print(
+        f"\n\nTable (group by {'class' if wanted.resource == 'actors' else 'func_name'}):\n{'-' * 36}\n{_table(rows)}"
+    )
+    return 0
+
+
+def _filter(text):
+    for predicate in ("!=", "="):
+        key, found, value = text.partition(predicate)
+        if found:
+            return key.strip(), predicate, value.strip()
+    raise ValueError(f"The given filter {text!r} is no key=value or key!=value")
+
+
+def _plain(record, detail):
+    """The record's fields as values that JSON has."""
+    made = {name: record[name] for name in record.list_columns(detail=detail)}
+    return {name: value.value if isinstance(value, Enum) else value for name, value in made.items()}
+
+
+def _headline(count):
+    line = "-" * 30
+    return f"\n======== List: {datetime.now()} ========\nStats:\n{line}\nTotal: {count}\n\nTable:\n{line}\n"
+
+
+def _table(rows):
+    """Columns of equal width, with the names in capitals, and a number before each row."""
+    names = list(rows[0]) if rows else []
+    cells = [["", *(name.upper() for name in names)]]
+    cells += [[str(i), *(_cell(row[name]) for name in names)] for i, row in enumerate(rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    return "\n".join(
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells
+    )
+
+
+def _cell(value):
+    if isinstance(value, (dict, list)):
+        return json.dumps(value)
+    return "" if value is None else str(value)
+
+
+def _yaml(rows):
+    """YAML with one document, a list of mappings. Their values are written as JSON, which YAML contains."""
+    lines = ["---"]
+    for row in rows:
+        for i, (name, value) in enumerate(row.items()):
+            lines.append(f"{'-   ' if i == 0 else '    '}{name}: {value if _is_word(value) else json.dumps(value)}")
+    return "\n".join([*lines, "..."] if rows else ["--- []", "..."])
+
+
+def _is_word(value):
+    """Whether YAML reads the bare text as the same string."""
+    return (
+        isinstance(value, str)
+        and value.replace("_", "").isalpha()
+        and value.lower() not in ("true", "false", "null", "yes", "no", "on", "off")
+    )
+
+
+def _parser(command):
+    import argparse
+
+    about = {
+        "list": "Lists the actors, tasks, nodes, workers, jobs or placement groups of the session.",
+        "get": "Shows all fields of one actor, task, node, worker or placement group.",
+        "summary": "Counts the actors, or the tasks, in each state.",
+        "health-check": "Its exit status is 0 if a session of `rayshim start --head` is running, else 1.",
+    }[command]
+    parser = argparse.ArgumentParser(prog=f"rayshim {command}", description=about)
+    if command == "list":
+        parser.add_argument("resource", choices=_names())
+        parser.add_argument("--format", choices=["default", "json", "yaml", "table"], default="default")
+        parser.add_argument(
+            "-f",
+            "--filter",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help="or KEY!=VALUE; several must all match",
+        )
+        parser.add_argument("--limit", type=int, default=100, help="most entries to show (default: %(default)s)")
+        parser.add_argument("--detail", action="store_true", help="show all fields, as YAML")
+    elif command == "get":
+        parser.add_argument("resource", choices=_names(without=("jobs", "runtime-envs", "cluster-events")))
+        parser.add_argument("id")
+    elif command == "summary":
+        parser.add_argument("resource", choices=["actors", "tasks", "objects"])
+    for name in ("--address", "--timeout"):
+        parser.add_argument(name, help=argparse.SUPPRESS)
+    return parser

@@ -1,0 +1,155 @@
+"""The calls of the session, as the state API lists them.
+
+Without `init(trace=True)` nothing is kept of a single call. What is known then: which calls run, from the titles of the workers; which tasks wait for a
+worker, from their queues; and how many calls of each function and method have ended, which each process counts for the recording.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from reactor import _core
+
+from rayshim.session import session
+from rayshim.session.ids import actor_id, task_id
+from rayshim.util.state.records import TaskState
+from rayshim.util.state.sources import job, node, worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PATIENCE = 0.2  # seconds that a busy worker is given to hand over its counts
+_IDLE = ("IDLE", "packed")  # the titles of workers between calls
+_told = None  # the session whose user has been told
+
+
+def found() -> list[tuple[TaskState, int]]:
+    """[(record, how many equal ones)]"""
+    s = session.current
+    state = s.placement.state()
+    classes = {**s.made, **{a["number"]: a["class_name"] for a in state["actors"]}}
+    recordings = _core.recordings(_PATIENCE)
+    running = list(_running(state))
+    if s.settings["trace"]:
+        ended = _traced(recordings, classes)
+    else:
+        ended = _counted(recordings, classes, {(t.worker_pid, t.name) for t in running})
+    return [*((t, 1) for t in running), *((t, 1) for t in _queued(recordings)), *ended]
+
+
+def tell() -> None:
+    """Says once in a session what a list of calls lacks."""
+    global _told
+    s = session.current
+    if _told is s or s.settings["trace"]:
+        return
+    _told = s
+    print(
+        "rayshim: the list of tasks has no ids and no times of calls that run or have ended, no calls that wait for their arguments or in an "
+        "actor's queue, and no calls of async and threaded actors; start the session with init(trace=True) for the ids and times",
+        file=sys.stderr,
+    )
+
+
+def _task(number: int, name: str, state: str, pid: int | None, **more: Any) -> TaskState:
+    creates = name.endswith(".__init__")
+    slot = more.pop("slot", None)
+    return TaskState(
+        **{
+            "task_id": "",
+            "attempt_number": 0,
+            "name": name,
+            "state": state,
+            "job_id": job(),
+            "actor_id": actor_id(number).hex() if number else None,
+            "type": "ACTOR_CREATION_TASK" if number and creates else "ACTOR_TASK" if number else "NORMAL_TASK",
+            "func_or_class_name": name,
+            "parent_task_id": "",
+            "node_id": node() if pid else None,
+            "worker_id": worker(slot, pid) if pid and slot is not None else None,
+            "worker_pid": pid,
+            "error_type": "TASK_EXECUTION_EXCEPTION" if state == "FAILED" else None,
+            "language": "PYTHON",
+            **more,
+        }
+    )
+
+
+def _running(state) -> Iterator[TaskState]:
+    actors = {}
+    for a in state["actors"]:
+        actors.setdefault(a["pid"], []).append(a)
+    for w in state["workers"]:
+        if not w["actor"]:
+            title = str(_core.proc_info(w["slot"])["running"])
+            if title:
+                yield _task(0, title.removeprefix("ray::"), "RUNNING", w["pid"], slot=w["slot"])
+            continue
+        if record := _of_actor(actors.get(w["pid"], ()), _title(w["pid"]).removeprefix("ray::"), w):
+            yield record
+
+
+def _of_actor(here, name, w):
+    """The call that runs in a worker of actors. The title of a worker that several actors can share names the method, but not whose it is."""
+    shared = any(a["host"] is not None for a in here)
+    if shared and name and name not in _IDLE:
+        one = here[0] if len(here) == 1 else None
+        whole = f"{one['class_name']}.{name}" if one else name
+        made = _task(one["number"] if one else 0, whole, "RUNNING", w["pid"], slot=w["slot"])
+        made.type = "ACTOR_TASK"
+        return made
+    for a in here:
+        if not shared and name.startswith(f"{a['class_name']}."):
+            return _task(a["number"], name, "RUNNING", w["pid"], slot=w["slot"])
+    return None
+
+
+def _title(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline") as file:
+            return file.read().split("\0")[0].strip()
+    except OSError:  # it has ended
+        return ""
+
+
+def _queued(recordings) -> Iterator[TaskState]:
+    names = {}
+    for _, data in recordings:
+        for operation in data.get("operations", ()):
+            if operation["kind"] == _core.OpKind.TASK:
+                names[operation["target"]] = operation["name"]
+    for uid, function, _demand in _core.queued_tasks():
+        yield _task(0, names.get(function, ""), "PENDING_NODE_ASSIGNMENT", None, task_id=task_id(uid))
+
+
+def _named(number, name, classes):
+    return f"{classes.get(number, 'actor')}.{name}" if number else name
+
+
+def _counted(recordings, classes, running) -> Iterator[tuple[TaskState, int]]:
+    for slot, data in recordings:
+        pid = data["pid"]
+        for number, name, calls, *_, failed in data.get("ran", ()):
+            name = _named(number, name, classes)
+            place = {"slot": slot if slot >= 0 else None}
+            if good := calls - failed - ((pid, name) in running):
+                yield _task(number, name, "FINISHED", pid, **place), good
+            if failed:
+                yield _task(number, name, "FAILED", pid, **place), failed
+
+
+def _traced(recordings, classes) -> Iterator[tuple[TaskState, int]]:
+    since_1970 = time.time() * 1e3 - time.monotonic() * 1e3
+    for slot, data in recordings:
+        for start, end, _kind, number, _size, name, uid, failed in data.get("events", ()):
+            if uid:
+                times = {
+                    "creation_time_ms": None,
+                    "start_time_ms": int(start / 1e6 + since_1970),
+                    "end_time_ms": int(end / 1e6 + since_1970),
+                }
+                state = "FAILED" if failed else "FINISHED"
+                place = {"slot": slot if slot >= 0 else None, "task_id": task_id(uid)}
+                yield _task(number, _named(number, name or "?", classes), state, data["pid"], **place, **times), 1

@@ -1,0 +1,38 @@
+"""The call that runs here, and its function."""
+
+from reactor import _core
+
+from rayshim.errors.sites import is_users
+
+
+def running_function():
+    """The function or method of the running call; object.__init__ while an actor is constructed; None where no call runs."""
+    call = handed_on()
+    if call:
+        return call.function
+    if not _core.running()[0]:
+        return None
+    return _core.running_callable() or object.__init__
+
+
+def plain(function):
+    """The user's function, without what its options put around it."""
+    while hasattr(function, "_unnamed_") or hasattr(function, "__wrapped__") and not is_users(file_of(function)):
+        function = function._unnamed_ if hasattr(function, "_unnamed_") else function.__wrapped__
+    return function
+
+
+def file_of(function):
+    code = getattr(function, "__code__", None)
+    return code.co_filename if code else ""
+
+
+def name_of(function):
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def handed_on():
+    """The _Call that runs in this thread or coroutine of a threaded or async actor; otherwise None."""
+    from rayshim.worker.threads import running
+
+    return running.get(None)
