@@ -228,3 +228,13 @@ def test_what_can_be_pickled():
     printed = io.StringIO()
     assert util.inspect_serializability(3, print_file=printed) == (True, set())
     assert printed.getvalue().splitlines() == ["=" * 29, "Checking Serializability of 3", "=" * 29]
+
+
+def test_what_comes_from_rays_own_module_leaves_this_one_in_its_place():
+    import importlib.util
+    import sys
+
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("real Ray is not installed")
+    assert debug.Suspect.__name__ == "Suspect"
+    assert sys.modules["rayshim.util.debug"] is debug
