@@ -80,21 +80,32 @@ def _name_of(what, error):
         return method, None, None
     facts = s.placement.facts(number)
     if instance is None:
-        who = _half_made(error, facts["class_name"])
+        who = _half_made(error, facts)
     else:
-        who = object.__repr__(instance) if type(instance).__repr__ is object.__repr__ else repr(instance)
+        who = _plain_repr(instance, facts) if type(instance).__repr__ is object.__repr__ else repr(instance)
     return f"{facts['class_name']}.{method}", who, actor_id(number).hex()
 
 
-def _half_made(error, class_name):
+def _plain_repr(instance, facts):
+    """As object.__repr__, but a class of the main script has the name of its file as its module, as on Ray."""
+    text = object.__repr__(instance)
+    main = "<__main__."
+    return f"<{_class_info(facts).file_module}.{text.removeprefix(main)}" if text.startswith(main) else text
+
+
+def _class_info(facts):
+    return _core.get_one(_core.ref_at(facts["info"]), None)
+
+
+def _half_made(error, facts):
     """The plain repr of the instance whose constructor raised, found in the traceback; None if the constructor had not begun."""
     step = error.__traceback__
     while step is not None:
         code = step.tb_frame.f_code
         if code.co_name == "__init__" and code.co_argcount:
             instance = step.tb_frame.f_locals.get(code.co_varnames[0])
-            if type(instance).__name__ == class_name:
-                return object.__repr__(instance)
+            if type(instance).__name__ == facts["class_name"]:
+                return _plain_repr(instance, facts)
         step = step.tb_next
     return None
 
