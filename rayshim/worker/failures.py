@@ -43,13 +43,35 @@ def unpicklable(error, check, name):
 
 def failure(error, what, is_argument):
     """Hook of the core: the stored form of an exception that a call raised. `what`: the callable, None for a constructor."""
+    return _task_error(error, what, is_argument).to_bytes()
+
+
+def left_over(error, what, wanted):
+    """Hook of the core: a generator whose number of results is fixed has raised after its last value, or (None) has one more."""
+    if error is None:
+        print(
+            f"{getattr(what, '__qualname__', what)} yields more values than num_returns={wanted}. The others are lost, and the generator was "
+            "closed: give num_returns the number of all values, or leave it out",
+            file=sys.stderr,
+            flush=True,
+        )
+    else:
+        print(
+            f"Unhandled error of a generator that had yielded all of its num_returns={wanted} values, so no ref has it: "
+            f"{_task_error(error, what, False)}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _task_error(error, what, is_argument):
     from rayshim.worker.context import RuntimeContext
 
     # Of the call itself or of its cancellation; Ray does not distinguish them.
     if isinstance(error, KeyboardInterrupt) or _leaves_coroutine(error, what):
         error = exceptions.TaskCancelledError(RuntimeContext()._task_id()).with_traceback(error.__traceback__)
     name, actor_repr, actor = _name_of(what, error)
-    made = exceptions.make_task_error(
+    return exceptions.make_task_error(
         name,
         error,
         os.getpid(),
@@ -59,7 +81,6 @@ def failure(error, what, is_argument):
         dependency=is_argument,
         ip=get_node_ip_address(),
     )
-    return made.to_bytes()
 
 
 def _leaves_coroutine(error, what):
