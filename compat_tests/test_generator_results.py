@@ -25,8 +25,49 @@ def test_a_fixed_number_of_results(ray, count):  # noqa: F811
     assert ray.get(count.options(num_returns=1).remote(3)) == 0
 
 
-def test_a_generator_is_taken_no_further_than_its_results(ray, fails):
+def test_a_generator_that_raises_after_its_results_has_good_results(ray, fails):
     assert outcomes(ray, fails.options(num_returns=2).remote(2)) == [0, 1]
+
+
+def test_a_generator_goes_on_after_its_last_result(ray):
+    @ray.remote
+    class Writer:
+        def __init__(self):
+            self.log = []
+
+        def pairs(self, n):
+            try:
+                for i in range(n):
+                    self.log.append(i)
+                    yield i
+                self.log.append("end")
+            finally:
+                self.log.append("finally")
+
+        def take(self):
+            log, self.log = self.log, []
+            return log
+
+    writer = Writer.remote()
+    for yielded, log in ((2, [0, 1, "end", "finally"]), (5, [0, 1, 2, "finally"])):  # to its end, or to a value too many
+        assert ray.get(writer.pairs.options(num_returns=2).remote(yielded)) == [0, 1]
+        assert ray.get(writer.take.remote()) == log
+    assert ray.get(writer.pairs.options(num_returns=1).remote(1)) == 0
+    assert ray.get(writer.take.remote()) == [0, "end", "finally"]
+
+
+def test_a_task_is_not_retried_for_an_error_after_its_last_result(ray, tmp_path):
+    @ray.remote(num_returns=2, max_retries=2, retry_exceptions=True)
+    def two(path):
+        with path.open("a") as file:
+            file.write("begun ")
+        yield 1
+        yield 2
+        raise ValueError("late")
+
+    begun = tmp_path / "begun"
+    assert ray.get(two.remote(begun)) == [1, 2]
+    assert begun.read_text() == "begun "
 
 
 def test_results_that_are_missing_raise_and_the_others_are_good(ray, count, fails):  # noqa: F811

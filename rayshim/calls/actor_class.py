@@ -16,7 +16,7 @@ from rayshim.calls.class_info import SYSTEM_GROUP, ClassInfo, check_groups
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.signature import Signature
 from rayshim.errors.exceptions import ActorAlreadyExistsError
-from rayshim.errors.sites import calling
+from rayshim.errors.sites import calling, module_of
 from rayshim.placement import demands, num_threads
 from rayshim.session import accelerators, session
 from rayshim.session.amounts import units
@@ -65,9 +65,11 @@ class ActorClass(Generic[T]):
 
     __module__ = "rayshim.actor"
 
-    def __init__(self, cls: type[T], options: dict[str, Any]) -> None:
+    def __init__(self, cls: type[T], options: dict[str, Any], file_module: str | None = None) -> None:
         self._cls = cls
         self._options = options
+        # Of the process that made it: a worker has another main script.
+        self._file_module = file_module or module_of(cls)
         self._info = None
         self._signature = None
         self.__name__: str = cls.__name__
@@ -154,7 +156,7 @@ class ActorClass(Generic[T]):
                 return found
         groups = _groups(options.get("concurrency_groups"))
         if self._info is None:
-            self._info = ClassInfo(self._cls)
+            self._info = ClassInfo(self._cls, self._file_module)
             check_groups(self._info, groups)
         how = {
             "concurrency": options.get("max_concurrency"),
@@ -232,8 +234,8 @@ class ActorClass(Generic[T]):
     def __reduce__(self) -> tuple[Any, ...]:
         code = session.current and session.current.exported_as(self._cls)
         if code is not None:
-            return _exported, (code, self._options)
-        return ActorClass, (self._cls, self._options)
+            return _exported, (code, self._options, self._file_module)
+        return ActorClass, (self._cls, self._options, self._file_module)
 
     def __repr__(self) -> str:
         return f"ActorClass({self.__name__})"
@@ -253,11 +255,11 @@ class _Optioned(Generic[T]):
         return self._actor_class._bind(args, kwargs, opts.merge(self._actor_class._options, self._options))
 
 
-def _exported(code, options):
+def _exported(code, options, file_module):
     """The actor class that was exported as `code`, in the process to which it was passed."""
     cls = _core.get_one(code, None)
     session.current.imported(cls, code)
-    return ActorClass(cls, options)
+    return ActorClass(cls, options, file_module)
 
 
 def _taken(name, namespace):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from rayshim.calls import options as opts
 from rayshim.calls.generators import num_returns_code
 from rayshim.calls.signature import Signature, is_async, is_generator
-from rayshim.errors.sites import calling, module_of
+from rayshim.errors.sites import calling
 
 SYSTEM_GROUP = "_ray_system"  # every actor has it: a call put there goes past what the actor is busy with
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ class MethodInfo:
 class ClassInfo:
     """The description of an actor class for its callers: its methods in a fixed order, with signatures and numbers of results."""
 
-    def __init__(self, cls: type) -> None:
+    def __init__(self, cls: type, file_module: str) -> None:
         self.name: str = cls.__name__
         self.module: str = cls.__module__
-        self.file_module: str = module_of(cls)
+        self.file_module = file_module  # see `module_of`
         self.qualname: str = cls.__qualname__
         self.is_async: bool = is_async(cls.__init__)
         self.methods: dict[str, MethodInfo] = {}

@@ -43,13 +43,35 @@ def unpicklable(error, check, name):
 
 def failure(error, what, is_argument):
     """Hook of the core: the stored form of an exception that a call raised. `what`: the callable, None for a constructor."""
+    return _task_error(error, what, is_argument).to_bytes()
+
+
+def left_over(error, what, wanted):
+    """Hook of the core: a generator whose number of results is fixed has raised after its last value, or (None) has one more."""
+    if error is None:
+        print(
+            f"{getattr(what, '__qualname__', what)} yields more values than num_returns={wanted}. The others are lost, and the generator was "
+            "closed: give num_returns the number of all values, or leave it out",
+            file=sys.stderr,
+            flush=True,
+        )
+    else:
+        print(
+            f"Unhandled error of a generator that had yielded all of its num_returns={wanted} values, so no ref has it: "
+            f"{_task_error(error, what, False)}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _task_error(error, what, is_argument):
     from rayshim.worker.context import RuntimeContext
 
     # Of the call itself or of its cancellation; Ray does not distinguish them.
     if isinstance(error, KeyboardInterrupt) or _leaves_coroutine(error, what):
         error = exceptions.TaskCancelledError(RuntimeContext()._task_id()).with_traceback(error.__traceback__)
     name, actor_repr, actor = _name_of(what, error)
-    made = exceptions.make_task_error(
+    return exceptions.make_task_error(
         name,
         error,
         os.getpid(),
@@ -59,7 +81,6 @@ def failure(error, what, is_argument):
         dependency=is_argument,
         ip=get_node_ip_address(),
     )
-    return made.to_bytes()
 
 
 def _leaves_coroutine(error, what):
@@ -80,21 +101,32 @@ def _name_of(what, error):
         return method, None, None
     facts = s.placement.facts(number)
     if instance is None:
-        who = _half_made(error, facts["class_name"])
+        who = _half_made(error, facts)
     else:
-        who = object.__repr__(instance) if type(instance).__repr__ is object.__repr__ else repr(instance)
+        who = _plain_repr(instance, facts) if type(instance).__repr__ is object.__repr__ else repr(instance)
     return f"{facts['class_name']}.{method}", who, actor_id(number).hex()
 
 
-def _half_made(error, class_name):
+def _plain_repr(instance, facts):
+    """As object.__repr__, but a class of the main script has the name of its file as its module, as on Ray."""
+    text = object.__repr__(instance)
+    main = "<__main__."
+    return f"<{_class_info(facts).file_module}.{text.removeprefix(main)}" if text.startswith(main) else text
+
+
+def _class_info(facts):
+    return _core.get_one(_core.ref_at(facts["info"]), None)
+
+
+def _half_made(error, facts):
     """The plain repr of the instance whose constructor raised, found in the traceback; None if the constructor had not begun."""
     step = error.__traceback__
     while step is not None:
         code = step.tb_frame.f_code
         if code.co_name == "__init__" and code.co_argcount:
             instance = step.tb_frame.f_locals.get(code.co_varnames[0])
-            if type(instance).__name__ == class_name:
-                return object.__repr__(instance)
+            if type(instance).__name__ == facts["class_name"]:
+                return _plain_repr(instance, facts)
         step = step.tb_next
     return None
 

@@ -47,6 +47,7 @@ def install(settings, role):
         ("loads", failures.loads),
         ("store_full", failures.store_full),
         ("wrong_results", failures.wrong_results),
+        ("left_over", failures.left_over),
         ("deferred", deferred),
         ("generator", ObjectRefGenerator),
         ("yielded", lambda nanoseconds: StreamingGeneratorStats(nanoseconds / 1e9)),

@@ -30,6 +30,9 @@
   HOOK(store_full, Run, (int64_t, int64_t, int64_t, bool), "(bytes wanted, bytes used, limit, the disk is full too) -> exception")      \
   HOOK(wrong_results, Run, (int64_t, int64_t, PyObject*),                                                                               \
        "(values that a call returned, how many it should, -1: a generator, what it returned) -> exception")                             \
+  HOOK(left_over, Run, (PyObject*, PyObject*, uint32_t),                                                                                \
+       "(exception or None: a value too many, callable, number of results): "                                                           \
+       "a generator's call has gone on after its last result")                                                                          \
   HOOK(deferred, Run, (uint32_t, uint32_t, PyObject*, PyObject*, PyObject*, PyObject*),                                                 \
        "(actor, method index, callable, args, kwargs, Completion): a call of a threaded or async actor begins")                         \
   HOOK(generator, Run, (Owned, Owned), "(completion's ref, first link's ref) -> what the caller of a streaming call gets")              \

@@ -2,6 +2,8 @@
 #include "hooks.h"
 #include "refs.h"
 
+#include <utility>
+
 namespace reactor {
 
 void refuse_results(int64_t found, int64_t wanted, PyObject* value) {
@@ -23,6 +25,22 @@ bool not_stored(const Off* results, uint32_t n, PyObject* name) {
   return (breaks_off() || !PyErr_ExceptionMatches(PyExc_SystemExit)) && store_failure(results, n, name);
 }
 
+thread_local Message* running_out = nullptr;  // a call is not retried for what happens after its last result
+
+// A generator goes on after the last of its `n` values, to its end or to a value too many. The results are there already, so what it raises
+// there can only be reported. False: it ends the process.
+bool run_out(uint32_t n, PyObject* generator, PyObject* name) {
+  Message* outer = std::exchange(running_out, ctx->running_message);
+  Owned more(PyIter_Next(generator));
+  running_out = outer;
+  if (!more && !PyErr_Occurred()) return true;
+  bool interrupted = !more && (breaks_off() || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt));
+  if (!more && !interrupted && PyErr_ExceptionMatches(PyExc_SystemExit)) return false;
+  Owned raised = more ? Owned() : take_error();
+  if (!interrupted && hooks.left_over && !Owned(hooks.left_over(raised.get(), name, n))) PyErr_WriteUnraisable(name);
+  return true;
+}
+
 // A generator's values go into the results as they come; those that it does not reach get the exception that ended it.
 bool store_yielded(const Off* results, uint32_t n, PyObject* generator, PyObject* name) {
   for (uint32_t i = 0; i < n; ++i) {
@@ -33,7 +51,7 @@ bool store_yielded(const Off* results, uint32_t n, PyObject* generator, PyObject
     }
     if (!store_results(results + i, 1, value.get(), name)) return false;
   }
-  return true;
+  return run_out(n, generator, name);
 }
 
 }  // namespace
@@ -107,7 +125,7 @@ void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint3
 }
 
 bool take_retry(Message* m) {
-  if (!m || m->retries == 0) return false;
+  if (!m || m->retries == 0 || m == running_out) return false;
   if (m->retries != kForever) --m->retries;
   return true;
 }
