@@ -44,23 +44,46 @@ def _is_replaced(cls):
     return there is not cls and type(there) is type(cls)
 
 
+_DEEP = 1500  # so that lists and dicts may be nested about 1000 deep
 _REFUSALS = (TypeError, AttributeError, RecursionError, pickle.PicklingError)  # by which pickle says that it cannot
 
 
 def dumps(value):
-    """Pickles `value`; returns (bytes, list of buffers). Raises TypeError with the name of the part that cannot be pickled."""
+    """Pickles `value`; returns (bytes, list of buffers). Raises TypeError with the name of the part that cannot be pickled, PicklingError if the
+    value is nested too deep."""
     _register_libraries()
-    file = io.BytesIO()
-    buffers = []
     try:
-        pickler_class()(file, protocol=5, buffer_callback=buffers.append).dump(value)
+        return _dumped(value)
     except Exception as error:
         if not isinstance(error, _REFUSALS):
             raise  # of the value's own __reduce__, say
+        if _is_too_deep(error):
+            return _dumped_deep(value)
         from reactor.picklability import explain
 
         raise explain(value, error) from error
+
+
+def _dumped(value):
+    file = io.BytesIO()
+    buffers = []
+    pickler_class()(file, protocol=5, buffer_callback=buffers.append).dump(value)
     return file.getvalue(), buffers
+
+
+def _is_too_deep(error):
+    """Whether this is cloudpickle's error for a value nested deeper than the limit of recursion allows."""
+    return isinstance(error, pickle.PicklingError) and isinstance(error.__cause__, RecursionError)
+
+
+def _dumped_deep(value):
+    """`_dumped` with room for `_DEEP` more levels of recursion. In Python 3.10 and 3.11 the limit counts C frames, too: two for each list or dict."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + _DEEP)
+    try:
+        return _dumped(value)
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def pickled(value):

@@ -40,6 +40,7 @@ class Encoder {
   bool container(PyObject* o, int depth);  // a tuple, list or dict
   bool array(PyObject* o);
   bool pickled(PyObject* o);
+  bool bytes(PyObject* o, const char* data, size_t n);  // of a bytes object or bytearray
   bool buffer(PyObject* bytes);
   bool seen(PyObject* o);
   void write_head(uint8_t* to);     // the holds come when all is written: who is killed before has taken none

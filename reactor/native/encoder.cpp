@@ -43,16 +43,19 @@ bool is_permuted(PyArrayObject* a) {
   return true;
 }
 
-// Whether a list or dict within the value, on a way through lists and dicts alone, may be at other places of it, too. -1: within itself, or too deep.
-int may_be_shared(PyObject* o, std::vector<PyObject*>& around) {
+// Whether the value differs from `by_places` of it: a list or dict within it, on a way through lists and dicts alone, may be at other places of it,
+// too, or there is a bytearray on such a way. -1: a list or dict is within itself, or too deep.
+int differs_by_places(PyObject* o, std::vector<PyObject*>& around) {
+  if (PyByteArray_CheckExact(o)) return 1;
   const bool list = PyList_CheckExact(o);
   if (!list && !PyDict_CheckExact(o)) return 0;
-  int shared = Py_REFCNT(o) > 1 && !around.empty();
+  const bool shared = Py_REFCNT(o) > 1 && !around.empty();
   if (around.size() >= kMostNested || (shared && std::find(around.begin(), around.end(), o) != around.end())) return -1;
   around.push_back(o);
+  int differs = shared;
   auto look = [&](PyObject* element) {
-    int e = may_be_shared(element, around);
-    shared = e < 0 ? e : shared | e;
+    int e = differs_by_places(element, around);
+    differs = e < 0 ? e : differs | e;
     return e >= 0;
   };
   if (list) {
@@ -63,15 +66,16 @@ int may_be_shared(PyObject* o, std::vector<PyObject*>& around) {
     while (PyDict_Next(o, &at, &k, &v) && look(v)) {}
   }
   around.pop_back();
-  return shared;
+  return differs;
 }
 
-// The same value with a list or dict of its own at each place.
-Owned unshared(PyObject* o) {
+// The same value with a list or dict of its own at each place, and bytes for each bytearray.
+Owned by_places(PyObject* o) {
+  if (PyByteArray_CheckExact(o)) return Owned(PyBytes_FromStringAndSize(PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o)));
   if (PyList_CheckExact(o)) {
     Owned copy(PyList_New(PyList_GET_SIZE(o)));
     for (Py_ssize_t i = 0; copy && i < PyList_GET_SIZE(copy.get()); ++i) {
-      Owned element(unshared(PyList_GET_ITEM(o, i)));
+      Owned element(by_places(PyList_GET_ITEM(o, i)));
       if (!element) return {};
       PyList_SET_ITEM(copy.get(), i, element.release());
     }
@@ -82,7 +86,7 @@ Owned unshared(PyObject* o) {
   Py_ssize_t at = 0;
   PyObject *k, *v;
   while (copy && PyDict_Next(o, &at, &k, &v)) {
-    Owned element(unshared(v));
+    Owned element(by_places(v));
     if (!element || PyDict_SetItem(copy.get(), k, element.get()) != 0) return {};
   }
   return copy;
@@ -198,8 +202,8 @@ bool Encoder::item(PyObject* o) {
   owner_ = nullptr;
   shown_in_ = nullptr;
   std::vector<PyObject*> around;
-  if (may_be_shared(o, around) <= 0) return pickled(o);
-  Owned own(unshared(o));
+  if (differs_by_places(o, around) <= 0) return pickled(o);
+  Owned own(by_places(o));
   return own && pickled(own.get());
 }
 
@@ -299,18 +303,11 @@ bool Encoder::encode(PyObject* o, int depth) {
     raw(s, size_t(n));
     return true;
   }
-  if (t == &PyBytes_Type) {
-    Py_ssize_t n = PyBytes_GET_SIZE(o);
-    if (size_t(n) >= kShared && seen(o)) return false;
-    if (size_t(n) >= kBuffered) {
-      put<uint8_t>(BigBytes);
-      return buffer(o);
-    }
-    put<uint8_t>(Bytes);
-    put<uint32_t>(uint32_t(n));
-    raw(PyBytes_AS_STRING(o), size_t(n));
-    return true;
+  if (t == &PyBytes_Type || (depth == 0 && PyBytes_Check(o))) {
+    if (size_t(PyBytes_GET_SIZE(o)) >= kShared && seen(o)) return false;
+    return bytes(o, PyBytes_AS_STRING(o), size_t(PyBytes_GET_SIZE(o)));
   }
+  if (t == &PyByteArray_Type && !in_tuple_) return bytes(o, PyByteArray_AS_STRING(o), size_t(PyByteArray_GET_SIZE(o)));
   if (depth >= kMaxDepth) return false;
   if (t == &PyTuple_Type || t == &PyList_Type || t == &PyDict_Type) return container(o, depth);
   if (is_ref(o)) {
@@ -381,7 +378,18 @@ bool Encoder::array(PyObject* o) {
   return false;
 }
 
-// A bytes object as an out-of-band buffer; its number goes into the stream.
+bool Encoder::bytes(PyObject* o, const char* data, size_t n) {
+  if (n >= kBuffered) {
+    put<uint8_t>(BigBytes);
+    return buffer(o);
+  }
+  put<uint8_t>(Bytes);
+  put<uint32_t>(uint32_t(n));
+  raw(data, n);
+  return true;
+}
+
+// A bytes object or bytearray as an out-of-band buffer; its number goes into the stream.
 bool Encoder::buffer(PyObject* bytes) {
   Py_buffer b;
   if (PyObject_GetBuffer(bytes, &b, PyBUF_SIMPLE) != 0) return false;
