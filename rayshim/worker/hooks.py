@@ -60,6 +60,7 @@ def install(settings, role):
         ("find_deadlock", deadlock.find),
     ):
         _core.set_hook(name, hook)
+    _core.let_bytearrays_arrive_as_bytes()  # as on Ray
     if role == "zygote":
         sys.argv[0] = sys.modules["__main__"].__file__ = os.path.join(os.path.dirname(__file__), "default_worker.py")
         global _recorded, _session_pid

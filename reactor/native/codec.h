@@ -8,6 +8,9 @@ struct tagPyArrayObject;
 
 namespace reactor {
 
+// Whether a bytearray that is no part of a pickle arrives as bytes, and a value of a subclass of bytes, too; set before the first value.
+inline bool arrives_as_bytes = false;
+
 // Collects one value (or a call's arguments), then writes it wherever there is room. Used as a stack, because pickling runs
 // user code that may make calls itself: take one with Encoding.
 //

@@ -44,9 +44,9 @@ bool is_permuted(PyArrayObject* a) {
 }
 
 // Whether the value differs from `by_places` of it: a list or dict within it, on a way through lists and dicts alone, may be at other places of it,
-// too, or there is a bytearray on such a way. -1: a list or dict is within itself, or too deep.
+// too, or there is a bytearray on such a way that arrives as bytes. -1: a list or dict is within itself, or too deep.
 int differs_by_places(PyObject* o, std::vector<PyObject*>& around) {
-  if (PyByteArray_CheckExact(o)) return 1;
+  if (PyByteArray_CheckExact(o)) return arrives_as_bytes;
   const bool list = PyList_CheckExact(o);
   if (!list && !PyDict_CheckExact(o)) return 0;
   const bool shared = Py_REFCNT(o) > 1 && !around.empty();
@@ -71,7 +71,8 @@ int differs_by_places(PyObject* o, std::vector<PyObject*>& around) {
 
 // The same value with a list or dict of its own at each place, and bytes for each bytearray.
 Owned by_places(PyObject* o) {
-  if (PyByteArray_CheckExact(o)) return Owned(PyBytes_FromStringAndSize(PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o)));
+  if (arrives_as_bytes && PyByteArray_CheckExact(o))
+    return Owned(PyBytes_FromStringAndSize(PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o)));
   if (PyList_CheckExact(o)) {
     Owned copy(PyList_New(PyList_GET_SIZE(o)));
     for (Py_ssize_t i = 0; copy && i < PyList_GET_SIZE(copy.get()); ++i) {
@@ -303,11 +304,11 @@ bool Encoder::encode(PyObject* o, int depth) {
     raw(s, size_t(n));
     return true;
   }
-  if (t == &PyBytes_Type || (depth == 0 && PyBytes_Check(o))) {
+  if (t == &PyBytes_Type || (arrives_as_bytes && depth == 0 && PyBytes_Check(o))) {
     if (size_t(PyBytes_GET_SIZE(o)) >= kShared && seen(o)) return false;
     return bytes(o, PyBytes_AS_STRING(o), size_t(PyBytes_GET_SIZE(o)));
   }
-  if (t == &PyByteArray_Type && !in_tuple_) return bytes(o, PyByteArray_AS_STRING(o), size_t(PyByteArray_GET_SIZE(o)));
+  if (arrives_as_bytes && t == &PyByteArray_Type && !in_tuple_) return bytes(o, PyByteArray_AS_STRING(o), size_t(PyByteArray_GET_SIZE(o)));
   if (depth >= kMaxDepth) return false;
   if (t == &PyTuple_Type || t == &PyList_Type || t == &PyDict_Type) return container(o, depth);
   if (is_ref(o)) {

@@ -141,6 +141,7 @@ bool is_held(uint64_t off, uint64_t uid) {
 
 void bind_values(nb::module_& m) {
   m.def("set_ref_class", &set_ref_class);
+  m.def("let_bytearrays_arrive_as_bytes", [] { arrives_as_bytes = true; });
   m.def("put", &put, nb::arg("value").none());
   m.def("put_code", &put_code, nb::arg("value").none());
   m.def("put_recorded", &put_recorded, nb::arg("value").none());
