@@ -1,5 +1,7 @@
 """What `init` returns is a mapping of facts about the node, with facts about the driver as attributes."""
 
+import dataclasses
+import pprint
 from collections.abc import Mapping
 
 import pytest
@@ -30,3 +32,10 @@ def test_it_equals_the_one_of_another_session_and_has_no_hash(bare_ray, backend)
     assert first != first.address_info
     with pytest.raises(TypeError, match="unhashable type: 'RayContext'"):
         hash(first)
+
+
+def test_it_is_a_dataclass_that_pprint_breaks_into_lines(bare_ray, backend):
+    context = backend.init(num_cpus=1)
+    facts = {name: getattr(context, name) for name in ("dashboard_url", "python_version", "ray_version", "ray_commit")}
+    assert dataclasses.asdict(context) == facts and list(facts) == [field.name for field in dataclasses.fields(context)]
+    assert pprint.pformat(context) == "RayContext(" + ",\n           ".join(f"{name}={value!r}" for name, value in facts.items()) + ")"

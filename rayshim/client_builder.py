@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rayshim.api.start import RayContext
+    from rayshim.api.ray_context import RayContext
 
 
 class ClientBuilder:

@@ -4,11 +4,10 @@ from rayshim.api.cluster import available_resources, cluster_resources, nodes
 from rayshim.api.control import cancel, get_actor, kill, list_named_actors
 from rayshim.api.decorator import remote
 from rayshim.api.observe import digest, get_gpu_ids, get_runtime_context, graph, report, timeline
-from rayshim.api.start import RayContext, init, is_initialized, shutdown
+from rayshim.api.start import init, is_initialized, shutdown
 from rayshim.api.values import get, put, wait
 
 __all__ = [
-    "RayContext",
     "available_resources",
     "cancel",
     "cluster_resources",

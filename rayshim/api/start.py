@@ -5,26 +5,20 @@ from __future__ import annotations
 import os
 import selectors  # noqa: F401  imported early, like all that `init` needs: later, a module "select" of the program would be found instead
 import sys
-from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 
 from rayshim.calls.actor_class import slow_imports
-from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.sites import at, calling
 from rayshim.ordering import order as orders
 from rayshim.placement import kinds, num_threads
 from rayshim.session import session
-from rayshim.session.version import RAY_COMMIT, RAY_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from typing_extensions import Self
-
     from rayshim.api.job_config import JobConfig, LoggingConfig
+    from rayshim.api.ray_context import RayContext
     from rayshim.calls.runtime_env_object import RuntimeEnv
     from rayshim.placement.packed import packed
 
@@ -144,6 +138,8 @@ def init(
     for an invalid number.
     """
     given = SimpleNamespace(**locals())  # all arguments, for the steps below
+    from rayshim.api.ray_context import RayContext
+
     if "rayshim.api.on_ray" in sys.modules and sys.modules["rayshim.api.on_ray"].active:
         return sys.modules["ray"].init(address, ignore_reinit_error=ignore_reinit_error)
     if session.current is not None:
@@ -361,65 +357,6 @@ def _let_finish() -> None:
 def is_initialized() -> bool:
     """Whether a session is running."""
     return session.current is not None
-
-
-class RayContext(Mapping[str, Any]):
-    """The result of `init`: facts about the session, as attributes; those of its node as keys, too. As a context manager it ends the session at
-    the end of the block."""
-
-    __hash__ = None  # type: ignore[assignment]  # as for Ray's, which is a dataclass
-
-    def __init__(self, s: Any) -> None:  # a Session, which is no public class
-        self.dashboard_url: str = s.settings.get("dashboard", "")
-        self.python_version: str = "{}.{}.{}".format(*sys.version_info[:3])
-        self.ray_version: str = RAY_VERSION
-        self.ray_commit: str = RAY_COMMIT
-        self.address_info: dict[str, Any] = {
-            "node_ip_address": get_node_ip_address(),
-            "redis_address": None,
-            "object_store_address": "",
-            "raylet_socket_name": "",
-            "webui_url": "",
-            "session_dir": "",
-            "metrics_export_port": 0,
-            "gcs_address": s.settings.get("address", "local"),
-            "address": s.settings.get("address", "local"),
-            "dashboard_agent_listen_port": 0,
-            "node_id": s.settings["node"],
-        }
-
-    def __getitem__(self, key: str) -> Any:
-        return self.address_info[key]
-
-    def __len__(self) -> int:
-        return len(self.address_info)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.address_info)
-
-    def _facts(self) -> tuple[str, ...]:
-        return self.dashboard_url, self.python_version, self.ray_version, self.ray_commit
-
-    def __eq__(self, other: object) -> bool:
-        return self._facts() == other._facts() if isinstance(other, RayContext) else NotImplemented
-
-    def __repr__(self) -> str:
-        url, python, ray, commit = self._facts()
-        return (
-            f"RayContext(dashboard_url={url!r}, python_version={python!r}, ray_version={ray!r}, ray_commit={commit!r})"
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.disconnect()
-
-    def disconnect(self) -> None:
-        shutdown()
-
-    def _repr_html_(self) -> str:
-        return f"<table><tr><th>Python</th><td>{self.python_version}</td></tr><tr><th>Ray</th><td>{self.ray_version}</td></tr></table>"
 
 
 session.start, session.stop = init, shutdown
