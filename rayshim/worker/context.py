@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 from reactor import _core
@@ -76,15 +77,16 @@ class RuntimeContext:
     def _task_id(self) -> TaskID | None:
         call = _handed_on()
         uid = call.uid if call else _core.running()[0]
-        if not uid:
-            return None
-        return TaskID(_id_bytes(uid)[:24])
+        if uid:
+            return TaskID(_id_bytes(uid)[:24])
+        return _id_of_thread() if _in_own_thread() else None
 
     def get_task_name(self) -> str | None:
-        """The name of the running call: `options(name=)` if given, else `function` or `Class.method`. None in the driver."""
+        """The name of the running call: `options(name=)` if given, else `function` or `Class.method`. None in the driver, empty in a thread that
+        an actor has started."""
         function = _running_function()
         if function is None:
-            return None
+            return "" if _in_own_thread() else None
         facts = self._facts() if function is object.__init__ else None
         actor = (
             f"{facts['name']}:" if facts and facts.get("name") else ""
@@ -92,10 +94,11 @@ class RuntimeContext:
         return getattr(function, "_named_", None) or actor + self._in_class(_name(function))
 
     def get_task_function_name(self) -> str | None:
-        """Module (for the main script: name of its file), class and function of the running call. None in the driver."""
+        """Module (for the main script: name of its file), class and function of the running call. None in the driver, empty in a
+        thread that an actor has started."""
         function = _running_function()
         if function is None:
-            return None
+            return "" if _in_own_thread() else None
         function = _plain(function)
         facts = self._facts()
         module = _core.get_one(_core.ref_at(facts["info"]), None).file_module if facts else module_of(function)
@@ -256,6 +259,20 @@ def _running_function():
     if not _core.running()[0]:
         return None
     return _core.running_callable() or object.__init__
+
+
+def _in_own_thread():
+    """For a thread or coroutine in which no call runs: whether it is one that a threaded or async actor has started."""
+    return session.current is not None and session.current.driver is None
+
+
+def _id_of_thread():
+    """The TaskID that stands for such a thread: no call's, and the same in the whole thread."""
+    from hashlib import sha256
+
+    return TaskID(
+        sha256(f"{session.current.settings['node']}/{os.getpid()}/{threading.get_ident()}".encode()).digest()[:24]
+    )
 
 
 def _plain(function):
