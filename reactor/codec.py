@@ -2,6 +2,9 @@
 
 It uses pickle protocol 5 with out-of-band buffers, so that arrays and tensors inside any value are copied once into shared memory and read
 there without a copy. Classes and functions of `__main__` are pickled by value (cloudpickle), also if the main module has another name.
+
+Where the program asks for it (`let_bytearrays_arrive_as_bytes`), a bytearray that is the whole value, or a part of it on a way through lists and dicts
+alone, is read as bytes.
 """
 
 import copyreg

@@ -33,6 +33,26 @@ ACCEPTED = frozenset(
     ]
 )
 
+#: Those that Ray does not document.
+_PRIVATE = frozenset(
+    [
+        "_enable_object_reconstruction",
+        "_plasma_directory",
+        "_object_spilling_directory",
+        "_node_ip_address",
+        "_driver_object_store_memory",
+        "_memory",
+        "_redis_username",
+        "_redis_password",
+        "_temp_dir",
+        "_metrics_export_port",
+        "_system_config",
+        "_tracing_startup_hook",
+        "_node_name",
+        "_skip_env_hook",
+    ]
+)
+
 
 def check_order(ordering):
     """The ordering of the session. Raises ValueError for an unknown one."""
@@ -69,6 +89,14 @@ def budget(patience):
     return seconds, share
 
 
+_DEFAULT_RESOURCES = {  # resource -> the argument of `init` for its amount
+    "CPU": "num_cpus",
+    "GPU": "num_gpus",
+    "memory": "_memory",
+    "object_store_memory": "object_store_memory",
+}
+
+
 def check(num_cpus, num_gpus, store, resources, labels, namespace, placement, accepted):
     """Raises the exceptions of `init` for wrong arguments."""
     check_names(accepted)
@@ -78,10 +106,10 @@ def check(num_cpus, num_gpus, store, resources, labels, namespace, placement, ac
         raise TypeError(f"namespace must be None or a string. ({at('init')}: it is {namespace!r})")
     if accepted.get("_temp_dir") and not os.path.isabs(accepted["_temp_dir"]):
         raise ValueError(f"temp_dir must be absolute path or None. ({at('init')}: it is {accepted['_temp_dir']!r})")
-    for name in ("CPU", "GPU"):
+    for name, argument in _DEFAULT_RESOURCES.items():
         if name in (resources or {}):
             raise AssertionError(
-                f"`{name}` cannot be a custom resource because it is one of the default resources. Use `num_{name.lower()}s` instead. ({at('init')})"
+                f"`{name}` cannot be a custom resource because it is one of the default resources. Use `{argument}` instead. ({at('init')})"
             )
     _check_quantities({"CPU": num_cpus, "GPU": num_gpus, "object_store_memory": store, **(resources or {})})
     for name in ("cgroup_path", "system_reserved_cpu", "system_reserved_memory"):
@@ -129,7 +157,7 @@ def _check_quantities(amounts):
 
 def check_names(accepted):
     """RuntimeError for arguments of `init` that Ray does not have."""
-    unknown = [name for name in accepted if name not in ACCEPTED and not name.startswith("_")]
+    unknown = [name for name in accepted if name not in ACCEPTED and name not in _PRIVATE]
     if unknown:
         raise RuntimeError(
             f"Unknown keyword argument(s): {', '.join(unknown)} ({at('init')}: help(rayshim.init) lists the arguments)"
@@ -153,7 +181,7 @@ def amounts(num_cpus, num_gpus, resources, store, memory=None):
     made = {
         "CPU": float(len(os.sched_getaffinity(0)) if num_cpus is None else num_cpus),
         **({"GPU": count} if count else {}),
-        **(resources or {}),
+        **{str(name): amount for name, amount in (resources or {}).items()},
         **override,
     }
     made.setdefault("memory", float(int(memory or machine * _MEMORY_SHARE)))

@@ -66,6 +66,10 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
             if object_refs.stale:
                 raise _unknown([object_refs]) from None
             raise
+        except RuntimeError:
+            if _begins_again():
+                raise _unknown([object_refs]) from None
+            raise
         if value is _core.TIMED_OUT:
             _time_out(timeout, 1)
         return value
@@ -94,6 +98,8 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
                 raise TypeError(
                     f"Attempting to call `get` on the value {ref!r}, which is not an ray.ObjectRef. ({at('get')}: pass refs from `.remote()` or `put`)"
                 ) from None
+        if isinstance(error, RuntimeError) and _begins_again():
+            raise _unknown(object_refs) from None
         unknown = [ref for ref in object_refs if ref.stale] if isinstance(error, ValueError) else None
         if unknown:
             raise _unknown(unknown) from None
@@ -125,6 +131,14 @@ def _get_compiled(refs, timeout):
     if timeout is None:
         return [ref.get() for ref in refs]
     return _in_time(lambda refs, limit: [ref.get(limit) for ref in refs], refs, timeout, _core.TIMED_OUT)
+
+
+def _begins_again():
+    """Whether there was no session, so that the refs are of an earlier one. As on Ray, one is begun."""
+    if session.current is not None:
+        return False
+    session.ensure()
+    return True
 
 
 def _unknown(refs):
@@ -211,14 +225,12 @@ def wait(
         raise ValueError(
             f"num_returns cannot be greater than the number of ray_waitables provided to ray.wait. ({at('wait')}: num_returns={num_returns}, of {len(refs)} refs)"
         )
+    if session.current is None:
+        session.ensure()
     num_returns = int(num_returns)  # as on Ray, `len(refs) / 2` of three refs is 1
-    if timeout is not None and session.current is not None:
+    if timeout is not None:
         _core.count_physical()
-    if (
-        session.current is not None
-        and session.current.settings["journal"]
-        and all(isinstance(ref, ObjectRef) for ref in refs)
-    ):
+    if session.current.settings["journal"] and all(isinstance(ref, ObjectRef) for ref in refs):
         return orders.journaled_wait(refs, num_returns, timeout, sys._getframe(1))
     try:
         if timeout is None and _core.logical() and session.current.settings["ordering"] != "arrival":

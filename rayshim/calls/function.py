@@ -143,6 +143,18 @@ class RemoteFunction(Generic[P, R]):
             *window(o),
         )
 
+    @property
+    def _default_options(self) -> dict[str, Any]:
+        """The options that were given with the function."""
+        return dict(self._options)
+
+    def __getattr__(self, name: str) -> Any:
+        """As on Ray, `_num_cpus` and so on are the options that were given, or their defaults."""
+        option = name[1:]
+        if not name.startswith("_") or option not in opts.TASK_DEFAULTS:
+            raise AttributeError(f"'RemoteFunction' object has no attribute '{name}'")
+        return self._options.get(option, None if option in opts.QUANTITIES else opts.TASK_DEFAULTS[option])
+
     def __reduce__(self) -> tuple[Any, ...]:
         code = session.current and session.current.exported_as(self._function)
         if code is not None:

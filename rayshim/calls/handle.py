@@ -57,6 +57,24 @@ class ActorMethod(_core.Method):
         """A node of a graph that calls the method; see `ray.dag`."""
         return _bind(self, args, kwargs, {})
 
+    @property
+    def _method_name(self) -> str:
+        return self.name
+
+    @property
+    def _num_returns(self) -> int | str:
+        """How many refs a call gives; "streaming" for a generator."""
+        return "streaming" if self.is_generator else self.results
+
+    @property
+    def _is_generator(self) -> bool:
+        return self.is_generator
+
+    @property
+    def _actor(self) -> ActorHandle[Any]:
+        """The handle of the actor."""
+        return _handle_from(self.link, _facts[self.link][1])
+
     def __dir__(self) -> list[str]:
         return [*dir(object), "options", "remote", "bind"]
 

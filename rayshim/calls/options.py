@@ -45,6 +45,8 @@ def _quantities(name, value):
     if "CPU" in value or "GPU" in value:
         return "Use the 'num_cpus' and 'num_gpus' keyword instead of 'CPU' and 'GPU' in 'resources' keyword"
     for resource, amount in value.items():
+        if not isinstance(resource, str) or not resource:
+            return f"The name of a resource must be a string that is not empty, and not {resource!r}"
         message = _quantity(resource, amount)
         if message:
             return message
@@ -184,6 +186,7 @@ _CALL = {**_METHOD, "name": (_TEXT, _no_rule, ""), "_labels": (_DICT, _no_rule, 
 #: Default options of a task, an actor and a method.
 TASK_DEFAULTS = {name: default for name, (_, _, default) in _TASK.items()}
 ACTOR_DEFAULTS = {name: default for name, (_, _, default) in _ACTOR.items()}
+QUANTITIES = ("num_cpus", "num_gpus", "memory", "object_store_memory")
 METHOD_DEFAULTS = {name: default for name, (_, _, default) in _METHOD.items()}
 
 #: The text of the AssertionError that Ray raises for `@remote(3)` and `@remote()`, and for `@method(3)`.

@@ -31,7 +31,8 @@ def exception(facts):
     if facts.get("released") and (actor is None or facts["pid"] == 0):
         return refusal(facts["released"], of_actor=actor is not None)
     if actor is None:
-        return exceptions.WorkerCrashedError(f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}")
+        why = ", because the task called sys.exit()" if facts["exit_reason"] in (_FINISHED, _SYSTEM_EXIT) else ""
+        return exceptions.WorkerCrashedError(f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}{why}")
     if facts.get("restarting"):
         return exceptions.ActorUnavailableError(
             f"The actor is temporarily unavailable: {_why(facts)} The actor is being restarted, and this call has no retries left "
@@ -73,8 +74,8 @@ def _why(facts):
         )
     if facts["exit_reason"] == _Reason.SYSTEM_EXIT:
         return (
-            "its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker exits unexpectedly. A method called "
-            "sys.exit() with another code than 0."
+            "its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker exits unexpectedly. Worker exits with an "
+            f"exit code {os.WEXITSTATUS(facts['status']) or None}. A method called sys.exit()."
         )
     if facts["exit_reason"] == _Reason.DRAINED:
         return "its worker process received SIGTERM and ended."

@@ -13,11 +13,12 @@ def dual(task_error: RayTaskError, base: type[RayTaskError]) -> Any:
     """An exception that is an instance of `base` (RayTaskError) and of the class of `task_error.cause`.
 
     It has the attributes and methods of the cause, the text of the task error, and `args == (cause,)`. If the class of the cause refuses
-    to be subclassed, its exception is raised.
+    to be subclassed, or has an attribute `cause` that cannot be set, its exception is raised.
     """
     cause = task_error.cause
     made = _new(_dual_class(type(cause), base), cause)
-    made.__dict__.update(cause=cause, _ray_task_error=task_error, _ray_task_error_args=(cause,))  # pyright: ignore[reportAttributeAccessIssue]
+    made.__dict__.update(_ray_task_error=task_error, _ray_task_error_args=(cause,))  # pyright: ignore[reportAttributeAccessIssue]
+    made.cause = cause  # pyright: ignore[reportAttributeAccessIssue]
     _copy_slots(cause, made)
     return made
 
@@ -49,7 +50,7 @@ def _copy_slots(cause, made):
     """Copies the attributes that are not in the cause's `__dict__`: OSError's errno, for example, or those of a class with `__slots__`."""
     for klass in type(cause).__mro__:
         for name, slot in vars(klass).items():
-            if name.startswith("__") or name == "args":
+            if name.startswith("__") or name in ("args", "cause"):
                 continue
             if isinstance(slot, (MemberDescriptorType, GetSetDescriptorType)):
                 try:
@@ -72,10 +73,10 @@ def _set_args(self, value):
 
 def _getattr(self, name):
     attributes = self.__dict__
-    if "cause" not in attributes:
+    if "_ray_task_error" not in attributes:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
     try:
-        return getattr(attributes["cause"], name)
+        return getattr(attributes["_ray_task_error"].cause, name)
     except AttributeError:
         if name in attributes["_ray_task_error"].__dict__:
             return attributes["_ray_task_error"].__dict__[name]

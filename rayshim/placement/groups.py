@@ -216,7 +216,7 @@ def _entry(key, facts, state):
     return {
         "placement_group_id": key,
         "name": facts["name"],
-        "bundles": dict(enumerate(facts["bundles"])),
+        "bundles": {i: {k: v for k, v in bundle.items() if v} for i, bundle in enumerate(facts["bundles"])},
         "bundles_to_node_id": {i: node for i in range(len(facts["bundles"]))},
         "strategy": facts["strategy"],
         "state": _STATES[state],

@@ -184,7 +184,7 @@ class Inline(Placement):
             return None
         facts = {
             "pid": os.getpid(),
-            "status": 0,
+            "status": worker.status_of(exit_reason) << 8,
             "exit_reason": exit_reason,
             "killed": None,
             "restarting": True,

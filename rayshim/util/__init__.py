@@ -87,7 +87,12 @@ _SUBMODULES = {
     )
 } | {"pdb": "rpdb", "ray_debugpy": "debugpy"}
 
-__all__ = [*_MODULES, placement_group.__name__]  # noqa: PLE0604
+_NOT_PUBLIC = ("Deprecated", "DeveloperAPI", "PublicAPI")
+__all__ = [  # noqa: PLE0604
+    *(name for name in _MODULES if name not in _NOT_PUBLIC),
+    *("accelerators", "collective", "iter", "pdb", "ray_debugpy"),
+    placement_group.__name__,
+]
 
 
 def __getattr__(name: str) -> "Any":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 from reactor import _core
@@ -96,16 +97,17 @@ class RuntimeContext:
     def _task_id(self) -> TaskID | None:
         call = running.handed_on()
         uid = call.uid if call else _core.running()[0]
-        if not uid:
-            return None
-        return TaskID(object_bytes(uid)[:24])
+        if uid:
+            return TaskID(object_bytes(uid)[:24])
+        return _id_of_thread() if _in_own_thread() else None
 
     def get_task_name(self) -> str | None:
-        """The name of the running call: `options(name=)` if given, else `function` or `Class.method`. None in the driver."""
+        """The name of the running call: `options(name=)` if given, else `function` or `Class.method`. None in the driver, empty in a thread that
+        an actor has started."""
         _told_in_worker("get_task_name()")
         function = running.running_function()
         if function is None:
-            return None
+            return "" if _in_own_thread() else None
         facts = self._facts() if function is object.__init__ else None
         actor = (
             f"{facts['name']}:" if facts and facts.get("name") else ""
@@ -113,11 +115,12 @@ class RuntimeContext:
         return getattr(function, "_named_", None) or actor + self._in_class(running.name_of(function))
 
     def get_task_function_name(self) -> str | None:
-        """Module (for the main script: name of its file), class and function of the running call. None in the driver."""
+        """Module (for the main script: name of its file), class and function of the running call. None in the driver, empty in a
+        thread that an actor has started."""
         _told_in_worker("get_task_function_name()")
         function = running.running_function()
         if function is None:
-            return None
+            return "" if _in_own_thread() else None
         function = running.plain(function)
         facts = self._facts()
         module = _core.get_one(_core.ref_at(facts["info"]), None).file_module if facts else module_of(function)
@@ -287,6 +290,20 @@ def _told_in_worker(what):
         logger.warning(
             "This method is only available when the process is a worker. Current mode: 0 (%s at %s)", what, calling()
         )
+
+
+def _in_own_thread():
+    """For a thread or coroutine in which no call runs: whether it is one that a threaded or async actor has started."""
+    return session.current is not None and session.current.driver is None
+
+
+def _id_of_thread():
+    """The TaskID that stands for such a thread: no call's, and the same in the whole thread."""
+    from hashlib import sha256
+
+    return TaskID(
+        sha256(f"{session.current.settings['node']}/{os.getpid()}/{threading.get_ident()}".encode()).digest()[:24]
+    )
 
 
 def gpu_ids() -> list[int] | list[str]:

@@ -5,6 +5,7 @@ import sys
 import weakref
 
 from reactor import _core
+from reactor.runtime import worker
 
 from rayshim.calls.concurrency import has_threads
 from rayshim.calls.signature import is_coroutine
@@ -134,7 +135,7 @@ def create_failed(number, error_bytes, reason):
         print(f"Exception raised in creation task: {exceptions.ActorDiedError(cause)}", file=sys.stderr, flush=True)
     return {
         "pid": os.getpid(),
-        "status": 0,
+        "status": worker.status_of(reason) << 8,
         "exit_reason": reason,
         "killed": None,
         "creation_error": error_bytes,

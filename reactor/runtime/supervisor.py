@@ -239,13 +239,15 @@ class Supervisor(Requests, Deaths):
             "released": None,
         }
 
-    def on_left(self, offset, exit_reason, started):
-        """Settles the end of an actor in a packed worker that goes on; `started`: pids of the processes that the actor has started."""
+    def on_left(self, offset, exit_reason, started, status):
+        """Settles the end of an actor in a packed worker that goes on; `started`: pids of the processes that the actor has started; `status`: that with
+        which a process of its own would have ended."""
         actor = self.actors.get(offset)
         if actor is None or actor.worker is None:
             return
         self.trees.terminate(started, actor.worker.pid)
-        _core.kill_inbox(offset, _core.put(self.plugin.died(self._death(actor, actor.worker, exit_reason))))
+        death = self._death(actor, actor.worker, exit_reason, status << 8)
+        _core.kill_inbox(offset, _core.put(self.plugin.died(death)))
         self.hosting.left(actor)
         _core.give_resources(actor.demand)
         if exit_reason != worker.OUT_OF_SCOPE or actor.killed:

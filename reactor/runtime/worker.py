@@ -30,6 +30,7 @@ _IDLE_SECONDS = 10.0  # an idle task worker ends after this time if there are mo
 before_exit = []  # called when the process ends in an orderly way, before its exit functions
 after_exit = []  # called after them
 has_one_actor = False  # this process is an actor's own
+exit_status = 0  # of the last SystemExit that ended this process or, where it has several, an actor
 drained_as = DRAINED  # the reason of the end after `_core.leave_after_task()`
 
 
@@ -172,12 +173,21 @@ def _host():
     sender = control.Sender(socket.socket(fileno=os.dup(SEND_FD)))
     started = Started()
     started.watch()
-    _core.set_hook("left", lambda number, offset, reason: sender.tell("left", offset, reason, started.take(number)))
+    _core.set_hook("left", _left(sender, started))
     time.sleep = _sleep_beside(time.sleep)
     _core.set_hook(
         "thread", lambda watchdog: _thread.start_new_thread(_core.watch_packed if watchdog else _core.serve_beside, ())
     )
     _core.serve_packed()
+
+
+def _left(sender, started):
+    """The hook that tells the supervisor that an actor has left this worker."""
+
+    def tell(number, offset, reason):
+        sender.tell("left", offset, reason, started.take(number), status_of(reason))
+
+    return tell
 
 
 def _sleep_beside(sleep):
@@ -233,8 +243,22 @@ def exit_kind(error, reason):
     if getattr(error, "signal", None) and isinstance(error, SystemExit):
         _end_by(error.signal)  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(error, SystemExit):
+        global exit_status
+        exit_status = _status(error.code)
         return INTENDED if getattr(error, "intended", False) else FINISHED if error.code == 0 else SYSTEM_EXIT
     return UNKNOWN
+
+
+def status_of(reason):
+    """The status with which a process ends for this ExitReason that `exit_kind` has just given."""
+    return exit_status if reason in (SYSTEM_EXIT, FINISHED) else 0
+
+
+def _status(code):
+    """The status with which Python ends for this code of a SystemExit."""
+    if code is None:
+        return 0
+    return code & 0xFF if isinstance(code, int) else 1
 
 
 def _end_processes_of_multiprocessing():
@@ -260,7 +284,7 @@ def leave(reason):
         _run_exit_functions()
         _tell(after_exit)
     flush()
-    os._exit(0)
+    os._exit(status_of(reason))
 
 
 def _tell(functions):

@@ -1,0 +1,23 @@
+"""`get` and `wait` for refs of a session that has ended, when no new one has begun."""
+
+import pytest
+
+
+@pytest.fixture
+def stale(backend, bare_ray):
+    backend.init(num_cpus=1)
+    refs = [bare_ray.remote(lambda: 1).remote(), bare_ray.put(2)]
+    assert bare_ray.get(refs) == [1, 2]
+    bare_ray.shutdown()
+    return refs
+
+
+@pytest.mark.parametrize("ask", [
+    lambda ray, refs: ray.get(refs[0]),
+    lambda ray, refs: ray.get(refs),
+    lambda ray, refs: ray.wait(refs),
+], ids=["get", "get a list", "wait"])
+def test_an_old_ref_begins_a_session_that_does_not_know_it(bare_ray, stale, ask):
+    with pytest.raises(ValueError, match="whose owner is unknown"):
+        ask(bare_ray, stale)
+    assert bare_ray.is_initialized()
