@@ -31,7 +31,11 @@ def exception(facts):
     if facts.get("released") and (actor is None or facts["pid"] == 0):
         return refusal(facts["released"], of_actor=actor is not None)
     if actor is None:
-        why = ", because the task called sys.exit()" if facts["exit_reason"] in (_FINISHED, _SYSTEM_EXIT) else ""
+        why = (
+            ", because the task called sys.exit()"
+            if facts["exit_reason"] in (_Reason.FINISHED, _Reason.SYSTEM_EXIT)
+            else ""
+        )
         return exceptions.WorkerCrashedError(f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}{why}")
     if facts.get("restarting"):
         return exceptions.ActorUnavailableError(
