@@ -8,9 +8,12 @@ import pytest
 
 
 def pytest_configure(config):
-    """What a shell starts in the background ignores SIGINT, and so would each process of the tests: on real Ray no running task could be cancelled."""
+    """What a shell starts in the background ignores SIGINT, and so would each process of the tests: on real Ray no running task could be cancelled.
+    What `nohup` starts ignores SIGHUP."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     sys.meta_path.insert(0, LaidAside())
 
 
