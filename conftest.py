@@ -1,10 +1,13 @@
 """What holds for all tests."""
 
 import importlib.machinery
+import os
 import signal
 import sys
 
 import pytest
+
+_breakpoint = os.environ.get("PYTHONBREAKPOINT")
 
 
 def pytest_configure(config):
@@ -13,7 +16,9 @@ def pytest_configure(config):
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        signal.signal(
+            signal.SIGHUP, lambda *_: None
+        )  # what the tests start has the default, and they go on when the terminal closes
     sys.meta_path.insert(0, LaidAside())
 
 
@@ -48,6 +53,10 @@ def pytest_runtest_protocol():
         return (yield)
     finally:
         LaidAside.lay_aside("torch")
+        if _breakpoint is None:
+            os.environ.pop(
+                "PYTHONBREAKPOINT", None
+            )  # real Ray sets it for its driver, and programs of later tests would inherit it
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ struct tagPyArrayObject;
 
 namespace reactor {
 
-// Whether a bytearray that is no part of a pickle arrives as bytes, and a value of a subclass of bytes, too; set before the first value.
+// Whether a bytearray that is no part of a pickle arrives as bytes, and a value of a subclass of bytes, too; set before the first value, and
+// until the run ends.
 inline bool arrives_as_bytes = false;
 
 // Collects one value (or a call's arguments), then writes it wherever there is room. Used as a stack, because pickling runs

@@ -128,7 +128,7 @@ def test_the_page_puts_each_level_right_of_the_one_before():
 
 def test_without_the_layout_library_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pygraphviz", None)
-    with pytest.raises(ImportError, match=r"pip install rayshim\[graph\]"):
+    with pytest.raises(ImportError, match=r"pip install 'rayshim\[graph\]'"):
         html.render(drawn_training()[0])
 
 

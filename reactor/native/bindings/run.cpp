@@ -98,6 +98,7 @@ bool close_context() {
   if (ctx->inline_mode) end_inline();
   Context* old = ctx;
   ctx = nullptr;
+  arrives_as_bytes = false;
   ++epoch;
   for (auto& [id, entry] : old->actors) entry.methods.reset();
   std::exchange(old->functions, {}).clear();
