@@ -16,9 +16,8 @@ def pytest_configure(config):
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        signal.signal(
-            signal.SIGHUP, lambda *_: None
-        )  # what the tests start has the default, and they go on when the terminal closes
+        # What the tests start has the default, and they go on when the terminal closes.
+        signal.signal(signal.SIGHUP, lambda *_: None)
     sys.meta_path.insert(0, LaidAside())
 
 
@@ -54,9 +53,8 @@ def pytest_runtest_protocol():
     finally:
         LaidAside.lay_aside("torch")
         if _breakpoint is None:
-            os.environ.pop(
-                "PYTHONBREAKPOINT", None
-            )  # real Ray sets it for its driver, and programs of later tests would inherit it
+            # Real Ray sets it for its driver, and programs of later tests would inherit it.
+            os.environ.pop("PYTHONBREAKPOINT", None)
 
 
 @pytest.fixture(scope="module")

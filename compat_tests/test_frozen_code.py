@@ -75,6 +75,20 @@ def test_a_worker_has_a_function_once_whatever_the_options_of_a_call(bare_ray, b
     assert ray.get(counted.remote()) == 4
 
 
+def test_a_worker_has_a_function_once_also_if_its_first_call_has_options(bare_ray, backend):
+    ray = bare_ray
+    backend.init(num_cpus=1)
+    count = [0]
+
+    @ray.remote
+    def counted():
+        count[0] += 1
+        return count[0]
+
+    named = counted.options(name="other")
+    assert ray.get([named.remote(), counted.remote(), named.remote(), counted.remote()]) == [1, 2, 3, 4]
+
+
 def test_a_called_function_that_is_captured_later_is_as_it_was(ray, made):
     box, function, Actor = made
     ray.get([function.remote(), Actor.remote().value.remote()])

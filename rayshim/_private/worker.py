@@ -43,9 +43,8 @@ def _ends():
     _global_node = None
 
 
-_global_node = (
-    Worker.node if session.current is not None else None
-)  # of a session that this process has started, as in Ray
+# Of a session that this process has started, as in Ray.
+_global_node = Worker.node if session.current is not None else None
 session.after_begin.append(_has_begun)
 session.before_end.append(_ends)
 

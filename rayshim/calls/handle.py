@@ -298,6 +298,11 @@ def _handle_at(offset, info_ref, run):
 _infos = {}  # uid of the info's object -> ClassInfo; ids are unique within a session
 
 
+def info_of(facts: dict[str, Any]) -> ClassInfo:
+    """The ClassInfo of the actor of which these facts are told."""
+    return _info_of(_core.ref_at(facts["info"]))
+
+
 def _info_of(ref):
     key = (_core.epoch(), ref.uid)
     info = _infos.get(key)

@@ -7,8 +7,10 @@ import os
 from rayshim.calls.runtime_env_config import RuntimeEnvConfig
 from rayshim.errors.sites import calling
 
-_PIP = ("packages", "pip_check", "pip_install_options", "pip_version")
-_UV = ("packages", "uv_check", "uv_version", "uv_pip_install_options")
+# The fields of `pip` and `uv` beside `packages`: the type, and Ray's words for it.
+_CHECK, _VERSION, _OPTIONS = (bool, "bool"), (str, "str"), (list, "list[str]")
+_PIP = {"pip_check": _CHECK, "pip_install_options": _OPTIONS, "pip_version": _VERSION}
+_UV = {"uv_check": _CHECK, "uv_version": _VERSION, "uv_pip_install_options": _OPTIONS}
 
 
 def check(env: dict) -> None:
@@ -91,61 +93,50 @@ def _conda(given):
 
 
 def _pip(given):
-    if isinstance(given, str):
-        return _requirements(given)
-    if isinstance(given, list):
-        return None
-    if not isinstance(given, dict):
+    if isinstance(given, dict):
+        _fields("pip", given, _PIP)
+        given = given["packages"]
+        if not isinstance(given, (str, list)):
+            raise ValueError(
+                f"runtime_env['pip']['packages'] must be of type str of list, got: {type(given)} (at {calling()})"
+            )
+    elif not isinstance(given, (str, list)):
         raise TypeError(f"runtime_env['pip'] must be of type str or List[str], got {type(given)} (at {calling()})")
-    _known("pip", given, _PIP)
-    _typed("pip", given, "pip_check", bool, "bool")
-    _typed("pip", given, "pip_version", str, "str")
-    _typed("pip", given, "pip_install_options", list, "list[str]")
-    packages = given["packages"]
-    if isinstance(packages, str):
-        return _requirements(packages)
-    if not isinstance(packages, list):
-        raise ValueError(
-            f"runtime_env['pip']['packages'] must be of type str of list, got: {type(packages)} (at {calling()})"
-        )
-    return None
+    _requirements(given)
 
 
 def _uv(given):
-    if isinstance(given, (str, list)):
-        return _requirements(given) if isinstance(given, str) else None
-    if not isinstance(given, dict):
+    if isinstance(given, dict):
+        _fields("uv", given, _UV)
+        if not isinstance(given["packages"], list):
+            raise ValueError(
+                f"runtime_env['uv']['packages'] must be of type list, got: {type(given['packages'])} (at {calling()})"
+            )
+    elif not isinstance(given, (str, list)):
         raise TypeError(f"runtime_env['uv'] must be of type List[str], or dict, got {type(given)} (at {calling()})")
-    _known("uv", given, _UV)
-    _typed("uv", given, "uv_check", bool, "bool")
-    _typed("uv", given, "uv_version", str, "str")
-    _typed("uv", given, "uv_pip_install_options", list, "list[str]")
-    if not isinstance(given["packages"], list):
-        raise ValueError(
-            f"runtime_env['uv']['packages'] must be of type list, got: {type(given['packages'])} (at {calling()})"
-        )
-    return None
+    else:
+        _requirements(given)
 
 
-def _requirements(path):
-    if not os.path.isfile(path):
-        raise ValueError(f"{path} is not a valid file (at {calling()})")
+def _requirements(given):
+    """A list of packages, or the path of a file with them."""
+    if isinstance(given, str) and not os.path.isfile(given):
+        raise ValueError(f"{given} is not a valid file (at {calling()})")
 
 
-def _known(field, given, names):
+def _fields(field, given, kinds):
+    names = ("packages", *kinds)
     if not set(given) <= set(names):
         raise ValueError(
             f"runtime_env['{field}'] can only have these fields: {', '.join(names[:-1])} and {names[-1]}, but got: {list(given)} (at {calling()})"
         )
     if "packages" not in given:
         raise ValueError(f"runtime_env['{field}'] must include field 'packages', but got {given} (at {calling()})")
-
-
-def _typed(field, given, name, kind, words):
-    if name in given and not isinstance(given[name], kind):
-        raise TypeError(
-            f"runtime_env['{field}']['{name}'] must be of type {words}, got {type(given[name])} (at {calling()})"
-        )
+    for name, (kind, words) in kinds.items():
+        if name in given and not isinstance(given[name], kind):
+            raise TypeError(
+                f"runtime_env['{field}']['{name}'] must be of type {words}, got {type(given[name])} (at {calling()})"
+            )
 
 
 def _config(given):

@@ -61,8 +61,6 @@ _MESSAGES = {
 class JobInfo:
     """A submitted job. Times are milliseconds since 1970."""
 
-    __module__ = "rayshim.job_submission"
-
     status: JobStatus
     entrypoint: str
     message: str | None = None
@@ -128,8 +126,6 @@ class JobInfo:
 class DriverInfo:
     """The program that a job runs, once it has attached to the session."""
 
-    __module__ = "rayshim.job_submission"
-
     id: str
     node_ip_address: str
     pid: str
@@ -138,8 +134,6 @@ class DriverInfo:
 @dataclass
 class JobDetails:
     """A job, submitted or a driver that came by itself. Times are milliseconds since 1970."""
-
-    __module__ = "rayshim.job_submission"
 
     type: JobType
     status: JobStatus
@@ -167,3 +161,8 @@ class JobDetails:
         return asdict(self)
 
     dict = model_dump
+
+
+# Not in the classes: `dataclass` writes their methods into the module of that name, which may not be imported yet.
+for _made in (JobInfo, DriverInfo, JobDetails):
+    _made.__module__ = "rayshim.job_submission"

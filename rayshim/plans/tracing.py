@@ -48,7 +48,7 @@ def timeline(session, filename=None):
                     "args": {
                         "kind": kind,
                         **({"bytes": size} if size else {}),
-                        **({"task_id": task_id(uid)} if uid else {}),
+                        **({"task_id": task_id(uid).hex()} if uid else {}),
                         **({"failed": True} if failed else {}),
                     },
                     "cname": colour,

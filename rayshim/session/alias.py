@@ -53,20 +53,17 @@ def submodule(package: str, name: str) -> ModuleType:
     """
     from importlib import import_module
 
-    here = sys.modules[OURS]
-    names = [f"{THEIRS}{package[len(OURS) :]}.{name}"] if is_installed() or sys.modules.get(THEIRS) is here else []
-    if package != OURS:
-        names.insert(0, f"{package}.{name}")
-    elif name in _NOT_RAYS:
-        names = []
-    for full in names if not name.startswith("__") else ():
+    theirs = f"{THEIRS}{package.removeprefix(OVER).removeprefix(OURS)}.{name}"
+    aliased = is_installed() or sys.modules.get(THEIRS) is sys.modules[OURS]
+    why = f"rayshim does not provide {theirs}"
+    if not name.startswith("__") and (package != OURS or aliased and name not in _NOT_RAYS):
+        full = theirs if aliased else f"{package}.{name}"
         try:
             return import_module(full)
         except ModuleNotFoundError as error:
             if error.name != full:
-                raise AttributeError(f"module {package!r} has no attribute {name!r}: {error}") from None
-    told = f"{THEIRS}{package[len(OURS) :]}.{name}"
-    raise AttributeError(f"module {package!r} has no attribute {name!r}: rayshim does not provide {told}")
+                why = error
+    raise AttributeError(f"module {package!r} has no attribute {name!r}: {why}") from None
 
 
 def install_when_driver_does():

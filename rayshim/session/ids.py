@@ -264,9 +264,16 @@ def object_bytes(uid: int) -> bytes:
     return uid.to_bytes(16, "little") + b"\xff" * 4 + b"\x01\x00\x00\x00" + b"\x01\x00\x00\x00"
 
 
-def task_id(uid: int) -> str:
-    """The hex TaskID of the call whose first result has this number."""
-    return object_bytes(uid)[:24].hex()
+def task_id(uid: int) -> TaskID:
+    """The TaskID of the call whose first result has this number."""
+    return TaskID(object_bytes(uid)[:24])
+
+
+def worker_id(node: str, slot: int, pid: int) -> str:
+    """The hex id of the worker with this place and process, on the node with this hex id."""
+    from hashlib import sha256
+
+    return sha256(f"{node}/{slot}/{pid}".encode()).hexdigest()[:56]
 
 
 _job = 1

@@ -13,7 +13,7 @@ from rayshim.session.version import RAY_VERSION
 
 OVER = "rayshim.over"
 _LIBRARIES = ("rllib", "tune", "air", "train", "data")
-_WHOLE = "widgets _common experimental.state experimental.shuffle core.generated"
+_WHOLE = "widgets _common experimental.state core.generated"
 _PRIVATE = "ray_constants utils dict log accelerators thirdparty event client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils"
 _UTIL = "debug tpu common spark dask serialization_addons"
 _OTHERS = (
@@ -74,15 +74,17 @@ def spec(name):
 
 class _Source(SourceFileLoader):
     """Loads a module of the package, which `sys.modules` then has under the name in rayshim, too: cloudpickle takes the modules that a function
-    uses, as `ray.train.collective`, from those whose names begin with that of `ray`, and the module `ray` is called rayshim."""
+    uses, as `ray.train.collective`, from those whose names begin with that of `ray`, and the module `ray` is called rayshim. A module of rayshim's own
+    that is loaded under that name stays."""
 
     def exec_module(self, module):
         ours = f"rayshim{self.name.removeprefix('ray')}"
-        sys.modules[ours] = module
+        there = sys.modules.setdefault(ours, module)
         try:
             super().exec_module(module)
         except BaseException:
-            sys.modules.pop(ours, None)
+            if there is module:
+                sys.modules.pop(ours, None)
             raise
 
 

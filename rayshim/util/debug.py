@@ -52,7 +52,6 @@ def __getattr__(name: str) -> Any:
     """RLlib's search for memory leaks uses two more names, which are Ray's own code."""
     if name not in ("Suspect", "_test_some_code_for_memory_leaks"):
         raise AttributeError(f"module 'ray.util.debug' has no attribute '{name}'")
-    import sys
     from importlib.util import module_from_spec
 
     from rayshim.session import libraries
@@ -60,9 +59,6 @@ def __getattr__(name: str) -> Any:
     spec = libraries.spec("util.debug")
     if spec is None or spec.loader is None:
         raise AttributeError(f"module 'ray.util.debug' has {name!r} only where real Ray is installed")
-    module, here = module_from_spec(spec), sys.modules[__name__]
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.modules[__name__] = here  # the loader has put the other module there
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
     return getattr(module, name)

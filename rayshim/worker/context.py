@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 
-from rayshim.calls.handle import _handle_from
+from rayshim.calls.handle import _handle_from, info_of
 from rayshim.calls.runtime_env_object import RuntimeEnv
 from rayshim.errors import deprecation
 from rayshim.errors.address import get_node_ip_address
@@ -26,7 +26,8 @@ from rayshim.session.ids import (
     WorkerID,
     actor_id,
     job_id,
-    object_bytes,
+    task_id,
+    worker_id,
 )
 from rayshim.worker import running
 
@@ -52,11 +53,9 @@ class RuntimeContext:
         return session.current.settings["node"]
 
     def get_worker_id(self) -> str:
-        from hashlib import sha256
-
         if session.current.driver is not None and self._task_id() is None:
             return self.get_job_id().ljust(56, "f")
-        return sha256(f"{session.current.settings['node']}/{_core.slot()}/{os.getpid()}".encode()).hexdigest()[:56]
+        return worker_id(self.get_node_id(), _core.slot(), os.getpid())
 
     def get_task_id(self) -> str | None:
         """The id of the running task; None, and a warning in the log, in the driver."""
@@ -98,7 +97,7 @@ class RuntimeContext:
         call = running.handed_on()
         uid = call.uid if call else _core.running()[0]
         if uid:
-            return TaskID(object_bytes(uid)[:24])
+            return task_id(uid)
         return _id_of_thread() if _in_own_thread() else None
 
     def get_task_name(self) -> str | None:
@@ -123,7 +122,7 @@ class RuntimeContext:
             return "" if _in_own_thread() else None
         function = running.plain(function)
         facts = self._facts()
-        module = _core.get_one(_core.ref_at(facts["info"]), None).file_module if facts else module_of(function)
+        module = info_of(facts).file_module if facts else module_of(function)
         return f"{module}.{self._in_class(running.name_of(function))}"
 
     def _in_class(self, name):

@@ -8,6 +8,7 @@ from reactor import _core
 from reactor.runtime import worker
 
 from rayshim.calls.concurrency import has_threads
+from rayshim.calls.handle import info_of
 from rayshim.calls.signature import is_coroutine
 from rayshim.errors import exceptions
 from rayshim.errors.exceptions import RaySystemError
@@ -39,7 +40,7 @@ def create(number, args, kwargs):
 
         facts = {**facts, "restarts": (s.record or facts).get("restarts", 0)}
         journal.before_creation(facts)
-    info = _core.get_one(_info_ref(facts), None)
+    info = info_of(facts)
     side = None
     if s.settings["journal"] and s.placement.others_run:
         side = journal.ConcurrentActor(
@@ -122,10 +123,6 @@ def _name_in_every_run(facts):
     return zlib.crc32(f"{facts['class_name']} {'of a task' if ordinal.startswith('task worker') else ordinal}".encode())
 
 
-def _info_ref(facts):
-    return _core.ref_at(facts["info"])
-
-
 def create_failed(number, error_bytes, reason):
     """The reason of death of an actor whose constructor raised (`error_bytes`) or that ended itself. Number 0: a task ended its worker."""
     s = session.current
@@ -143,29 +140,31 @@ def create_failed(number, error_bytes, reason):
     }
 
 
+# (session, uid of the export) -> the function: a process has each once, whatever the options of a call
+_functions = weakref.WeakValueDictionary()
+
+
 def load_function(ref):
     """The callable of an exported function, with its options applied. The options of a method's call are exported with None in place of
     the function."""
     if session.current.broken is not None:
         raise session.current.broken
+    key = _core.epoch(), ref.uid
+    known = _functions.get(key)
+    if known is not None:
+        return known
     function, flags = _imported(ref, "remote function")
     if function is None:
         from rayshim.worker.builtin_methods import Configured
 
         return lambda method: Configured(method, flags)
-    if not flags:
-        session.current.imported(function, ref)
-        _functions[_core.epoch(), ref.uid] = function
-        return function
-    from rayshim.worker.task_options import wrap
+    if flags:
+        from rayshim.worker.task_options import wrap
 
-    plain = _functions.get((_core.epoch(), function.uid))  # `function`: the ref of its export without options
-    return wrap(load_function(function) if plain is None else plain, flags)
-
-
-_functions = (
-    weakref.WeakValueDictionary()
-)  # (session, uid of the export) -> the function: a process has each once, whatever the options of a call
+        return wrap(load_function(function), flags)  # `function` is the ref of its export without options
+    session.current.imported(function, ref)
+    _functions[key] = function
+    return function
 
 
 def _imported(ref, what):

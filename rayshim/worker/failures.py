@@ -6,6 +6,7 @@ import sys
 
 from reactor import _core, codec
 
+from rayshim.calls.handle import info_of
 from rayshim.calls.signature import is_async
 from rayshim.errors import exceptions
 from rayshim.errors.address import get_node_ip_address
@@ -111,11 +112,7 @@ def _plain_repr(instance, facts):
     """As object.__repr__, but a class of the main script has the name of its file as its module, as on Ray."""
     text = object.__repr__(instance)
     main = "<__main__."
-    return f"<{_class_info(facts).file_module}.{text.removeprefix(main)}" if text.startswith(main) else text
-
-
-def _class_info(facts):
-    return _core.get_one(_core.ref_at(facts["info"]), None)
+    return f"<{info_of(facts).file_module}.{text.removeprefix(main)}" if text.startswith(main) else text
 
 
 def _half_made(error, facts):

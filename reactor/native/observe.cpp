@@ -364,7 +364,7 @@ nb::list queued_tasks() {
         const uint64_t uid = std::atomic_ref(h->at<Object>(result)->uid).load(memory_order_relaxed);
         const uint64_t of = std::atomic_ref(h->at<Object>(function)->uid).load(memory_order_relaxed);
         std::atomic_thread_fence(memory_order_acquire);
-        if (slot.load(memory_order_relaxed) == task) out.append(nb::make_tuple(uid, of, q->demand));
+        if (slot.load(memory_order_relaxed) == task) out.append(nb::make_tuple(uid, of));
       }
       const Off next = r->next.load(memory_order_acquire);
       r = next ? h->at<TaskRing>(next) : nullptr;

@@ -10,7 +10,7 @@ void move_ended();
 // name of the thread that waits or 0)}: of all calls that can be waited for, what they must have to go on; with `from` of that one and of those it waits for,
 // directly or not.
 nanobind::dict waits(int64_t from);
-// [(uid of its first result, uid of its function, number of its demand)] of the tasks that no worker has taken; without those that lack an argument.
+// [(uid of its first result, uid of its function)] of the tasks that no worker has taken; without those that lack an argument.
 nanobind::list queued_tasks();
 nanobind::dict counters();
 uint64_t digest();          // sum over all processes, see digest.h

@@ -23,9 +23,8 @@ from reactor.runtime.relay import OPEN_SECONDS, Relay
 from reactor.runtime.requests import REMEMBERED, Requests
 
 ACTOR, TASK_WORKER = _core.ProcKind.ACTOR, _core.ProcKind.POOL
-_POOL_LIMIT = (
-    1000  # task workers alive at once; less than kPool in native/layout.h, where dead ones have their entry for a while
-)
+# Task workers alive at once; less than kPool in native/layout.h, where dead ones have their entry for a while.
+_POOL_LIMIT = 1000
 _MANY = "there are as many as there may be"
 _RETRY_SECONDS = 0.2  # before another try to start a task worker where none could be started
 

@@ -120,8 +120,8 @@ def _queued(recordings) -> Iterator[TaskState]:
         for operation in data.get("operations", ()):
             if operation["kind"] == _core.OpKind.TASK:
                 names[operation["target"]] = operation["name"]
-    for uid, function, _demand in _core.queued_tasks():
-        yield _task(0, names.get(function, ""), "PENDING_NODE_ASSIGNMENT", None, task_id=task_id(uid))
+    for uid, function in _core.queued_tasks():
+        yield _task(0, names.get(function, ""), "PENDING_NODE_ASSIGNMENT", None, task_id=task_id(uid).hex())
 
 
 def _named(number, name, classes):
@@ -151,5 +151,5 @@ def _traced(recordings, classes) -> Iterator[tuple[TaskState, int]]:
                     "end_time_ms": int(end / 1e6 + since_1970),
                 }
                 state = "FAILED" if failed else "FINISHED"
-                place = {"slot": slot if slot >= 0 else None, "task_id": task_id(uid)}
+                place = {"slot": slot if slot >= 0 else None, "task_id": task_id(uid).hex()}
                 yield _task(number, _named(number, name or "?", classes), state, data["pid"], **place, **times), 1

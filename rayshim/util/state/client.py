@@ -16,6 +16,7 @@ from rayshim.util.state.options import (
     StateResource,
     SummaryApiOptions,
     SummaryResource,
+    matching,
     selected,
 )
 from rayshim.util.state.records import (
@@ -45,9 +46,8 @@ class StateApiClient:
         StateResource.RUNTIME_ENVS: (RuntimeEnvState, sources.runtime_envs),
         StateResource.CLUSTER_EVENTS: (ClusterEventState, sources.cluster_events),
     }
-    _KEYS: ClassVar[
-        dict[StateResource, tuple[str, int | None]]
-    ] = {  # the field with the id, and its bytes if Ray checks them
+    # The field with the id, and its bytes if Ray checks them.
+    _KEYS: ClassVar[dict[StateResource, tuple[str, int | None]]] = {
         StateResource.NODES: ("node_id", 28),
         StateResource.ACTORS: ("actor_id", 16),
         StateResource.PLACEMENT_GROUPS: ("placement_group_id", None),
@@ -112,21 +112,19 @@ class StateApiClient:
         if resource is SummaryResource.OBJECTS:
             sources.objects()
         kind = TaskState if resource is SummaryResource.TASKS else ActorState
-        listed = ListApiOptions(filters=options.filters)
-        every = self._found(StateResource(resource.value))
-        matching = [(record, count) for record, count in every if selected([(record, 1)], kind, listed)]
+        counted = matching(self._found(StateResource(resource.value)), kind, options.filters)
         if resource is SummaryResource.TASKS:
             calls.tell()
-            return {"cluster": _of_tasks(matching)}
-        groups = _grouped(matching, "class_name")
+            return {"cluster": _of_tasks(counted)}
+        groups = _grouped(counted, "class_name")
         made = {name: {"class_name": name, "state_counts": states} for name, (_, states) in groups.items()}
-        return {"cluster": {"summary": made, "total_actors": len(matching), "summary_by": "class"}}
+        return {"cluster": {"summary": made, "total_actors": len(counted), "summary_by": "class"}}
 
 
-def _of_tasks(matching):
-    groups = _grouped(matching, "name")
+def _of_tasks(counted):
+    groups = _grouped(counted, "name")
     totals = Counter()
-    for record, count in matching:
+    for record, count in counted:
         totals[record.type] += count
     return {
         "summary": {
@@ -140,10 +138,10 @@ def _of_tasks(matching):
     }
 
 
-def _grouped(matching, by):
+def _grouped(counted, by):
     """{name: (its first record, {state: number})}"""
     groups = {}
-    for record, count in matching:
+    for record, count in counted:
         states = groups.setdefault(record[by], (record, {}))[1]
         states[record.state] = states.get(record.state, 0) + count
     return groups

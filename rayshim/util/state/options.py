@@ -143,13 +143,19 @@ def selected(found: Iterable[tuple[StateSchema, int]], kind: type[StateSchema], 
             if options.limit > 0
             else f"The limit must not be negative, got {options.limit}. (at {calling()})"
         )
-    tests = [_test(kind, *one) for one in options.filters or ()]
     out = []
-    for record, count in found:
-        if all(test(record) for test in tests):
-            shown = record if options.detail else record.brief()
-            out += [shown] * min(count, options.limit - len(out))
+    for record, count in matching(found, kind, options.filters):
+        shown = record if options.detail else record.brief()
+        out += [shown] * min(count, options.limit - len(out))
     return out
+
+
+def matching(
+    found: Iterable[tuple[StateSchema, int]], kind: type[StateSchema], filters: list[tuple[str, str, Any]] | None
+) -> list[tuple[Any, int]]:
+    """Those of the records, each with its number, that match all filters. Raises RayStateApiException as `selected` does."""
+    tests = [_test(kind, *one) for one in filters or ()]
+    return [(record, count) for record, count in found if all(test(record) for test in tests)]
 
 
 def _test(kind, key, predicate, value):

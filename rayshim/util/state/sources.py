@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from hashlib import sha256
 
 from reactor import _core
 
@@ -15,7 +14,7 @@ from rayshim.errors.sites import calling
 from rayshim.jobs.types import JobStatus, JobType
 from rayshim.placement import bundles
 from rayshim.session import session
-from rayshim.session.ids import actor_id, job_id
+from rayshim.session.ids import actor_id, job_id, worker_id
 from rayshim.util.state.exception import RayStateApiException
 from rayshim.util.state.records import (
     ActorState,
@@ -181,7 +180,7 @@ def job() -> str:
 
 def worker(slot: int, pid: int) -> str:
     """As RuntimeContext.get_worker_id."""
-    return sha256(f"{node()}/{slot}/{pid}".encode()).hexdigest()[:56]
+    return worker_id(node(), slot, pid)
 
 
 def _runtime_env_text():
