@@ -28,14 +28,14 @@ def exception(facts):
         cause = exceptions.RayError.from_bytes(facts["creation_error"])
         return exceptions.ActorDiedError(cause if isinstance(cause, exceptions.RayTaskError) else str(cause))
     actor = facts["actor"]
-    if facts.get("released") and (actor is None or facts["pid"] == 0):
+    if facts.get("released") and facts["pid"] == 0:
         return refusal(facts["released"], of_actor=actor is not None)
     if actor is None:
-        why = (
-            ", because the task called sys.exit()"
-            if facts["exit_reason"] in (_Reason.FINISHED, _Reason.SYSTEM_EXIT)
-            else ""
-        )
+        why = ""
+        if facts["exit_reason"] in (_Reason.FINISHED, _Reason.SYSTEM_EXIT):
+            why = ", because the task called sys.exit()"
+        elif facts.get("released"):
+            why = ", because its placement group was removed"
         return exceptions.WorkerCrashedError(f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}{why}")
     if facts.get("restarting"):
         return exceptions.ActorUnavailableError(
@@ -64,6 +64,11 @@ def _function(facts):
 
 
 def _why(facts):
+    if facts.get("released"):
+        return (
+            "its worker process has died. Worker exit type: INTENDED_SYSTEM_EXIT Worker exit detail: Destroying worker since its placement "
+            f"group was removed. Placement group id: {facts['released']}"
+        )
     if facts["killed"]:
         return facts["killed"]
     if facts["exit_reason"] == _Reason.INTENDED:
