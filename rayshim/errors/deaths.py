@@ -13,6 +13,13 @@ NOWHERE = "a node that is not there"  # the key of a reservation that was never 
 _Reason = _core.ExitReason
 
 
+class Refused(Exception):
+    """Raised before the function of a task begins. `get` of its result raises `error` itself, as for a task that no worker has taken."""
+
+    def __init__(self, error: exceptions.RayError) -> None:
+        self.error = error
+
+
 def exception(facts):
     """The exception for a call whose process died: ActorDiedError, ActorUnavailableError (the actor is being restarted) or, for a task,
     WorkerCrashedError.

@@ -226,8 +226,7 @@ class Inline(Placement):
 
     def enter_group(self, key):
         if self._removed(key):
-            from rayshim.errors.deaths import refusal
-            from rayshim.worker.failures import Refused
+            from rayshim.errors.deaths import Refused, refusal
 
             raise Refused(refusal(key, of_actor=False))
 

@@ -42,15 +42,10 @@ def unpicklable(error, check, name):
     )
 
 
-class Refused(Exception):
-    """Raised before the function of a task begins. `get` of its result raises `error` itself, as for a task that no worker has taken."""
-
-    def __init__(self, error: exceptions.RayError) -> None:
-        self.error = error
-
-
 def failure(error, what, is_argument):
     """Hook of the core: the stored form of an exception that a call raised. `what`: the callable, None for a constructor."""
+    from rayshim.errors.deaths import Refused
+
     if isinstance(error, Refused):
         return error.error.to_bytes()
     return _task_error(error, what, is_argument).to_bytes()
