@@ -21,3 +21,14 @@ def test_an_old_ref_begins_a_session_that_does_not_know_it(bare_ray, stale, ask)
     with pytest.raises(ValueError, match="whose owner is unknown"):
         ask(bare_ray, stale)
     assert bare_ray.is_initialized()
+
+
+@pytest.mark.parametrize("options", [{}, {"force": True}, {"recursive": False}])
+def test_a_call_of_an_ended_session_has_no_owner_that_could_cancel_it(backend, bare_ray, stale, options):
+    for ref in stale:
+        with pytest.raises(TypeError, match="No owner found for object"):
+            bare_ray.cancel(ref, **options)
+    assert bare_ray.is_initialized()
+    for ref in [bare_ray.ObjectRef.nil(), bare_ray.ObjectRef.from_random()]:
+        with pytest.raises(TypeError, match="No owner found for object"):
+            bare_ray.cancel(ref, **options)

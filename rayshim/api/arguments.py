@@ -15,6 +15,7 @@ from rayshim.session import gpus
 ORDERINGS = tuple(name.lower() for name in type(_core.Ordering).__match_args__)
 _STORE_SHARE = 0.3  # of the machine's memory, as in Ray
 _MEMORY_SHARE = 0.7
+_SMALLEST_STORE = 1 << 20  # bytes
 _SPILL_NOTE = 2 << 30  # bytes on the disk at which the first message about spilling is shown
 
 #: Arguments of Ray's `init` that are accepted and have no meaning on one machine without a dashboard.
@@ -111,7 +112,11 @@ def check(num_cpus, num_gpus, store, resources, labels, namespace, placement, ac
             raise AssertionError(
                 f"`{name}` cannot be a custom resource because it is one of the default resources. Use `{argument}` instead. ({at('init')})"
             )
-    _check_quantities({"CPU": num_cpus, "GPU": num_gpus, "object_store_memory": store, **(resources or {})})
+    memory = accepted.get("_memory")
+    given = {"CPU": num_cpus, "GPU": num_gpus, "memory": None if memory is None else int(memory)}
+    _check_quantities({name: amount for name, amount in given.items() if amount is not None} | (resources or {}))
+    if not isinstance(accepted.get("_system_config") or {}, dict):
+        raise TypeError(f"The _system_config must be a dict. ({at('init')}: it is {accepted['_system_config']!r})")
     for name in ("cgroup_path", "system_reserved_cpu", "system_reserved_memory"):
         if accepted.get(name) is not None and not accepted.get("enable_resource_isolation"):
             raise ValueError(
@@ -122,9 +127,11 @@ def check(num_cpus, num_gpus, store, resources, labels, namespace, placement, ac
         raise ValueError(
             f"Attempting to start raylet with {num_gpus} GPU, but CUDA_VISIBLE_DEVICES contains {told}. Give init(num_gpus=) at most {len(told)}, or list more GPUs in that variable (at {calling()})"
         )
-    if store is not None and store < 1 << 20:
+    if store is not None and not isinstance(store, (int, float)):
+        raise TypeError(f"object_store_memory must be a number of bytes. ({at('init')}: it is {store!r})")
+    if store is not None and store < _SMALLEST_STORE:
         raise ValueError(
-            f"init(object_store_memory={store}): at least 1 MiB (1048576 bytes) is needed (at {calling()})"
+            f"Attempting to cap object store memory usage at {store} bytes, but the minimum allowed is {_SMALLEST_STORE} bytes. ({at('init')})"
         )
     for name, value in (labels or {}).items():
         if not (isinstance(name, str) and isinstance(value, str)):
@@ -140,15 +147,13 @@ def check(num_cpus, num_gpus, store, resources, labels, namespace, placement, ac
 
 def _check_quantities(amounts):
     for name, amount in amounts.items():
-        if amount is None:
-            continue
         if not isinstance(amount, (int, float)):
             raise AssertionError(f"{name} ({type(amount)}): {amount} ({at('init')}: it must be a number)")
         if amount < 0:
             raise ValueError(
                 f"Resource quantities must be nonnegative. Violated by resource '{name}' in {amounts}. ({at('init')})"
             )
-        if amount != int(amount):
+        if not float(amount).is_integer():
             raise ValueError(
                 f"Resource quantities must all be whole numbers. Violated by resource '{name}' in {amounts}. ({at('init')}: a task may ask for a "
                 "fraction of one)"
@@ -184,7 +189,7 @@ def amounts(num_cpus, num_gpus, resources, store, memory=None):
         **{str(name): amount for name, amount in (resources or {}).items()},
         **override,
     }
-    made.setdefault("memory", float(int(memory or machine * _MEMORY_SHARE)))
+    made.setdefault("memory", float(int(machine * _MEMORY_SHARE if memory is None else memory)))
     made.setdefault("object_store_memory", float(store))
     made.setdefault("node:__internal_head__", 1.0)
     made.setdefault(f"node:{get_node_ip_address()}", 1.0)

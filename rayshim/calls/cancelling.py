@@ -11,6 +11,10 @@ from rayshim.session import session
 def cancel_ref(ref, force, recursive):
     """See `rayshim.cancel`."""
     s = session.ensure()
+    if ref.stale:
+        raise TypeError(
+            f"No owner found for object. ({at('cancel')}: the ref belongs to a session that was shut down, or was made from an id alone)"
+        )
     _core.count_physical()
     of_actor = ref.kind == _core.METHOD_RESULT
     if of_actor and force:

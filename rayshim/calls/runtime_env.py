@@ -187,11 +187,13 @@ def _installed(wanted):
     packages = wanted.get("packages") if isinstance(wanted, dict) else wanted
     if isinstance(packages, str):
         with open(packages) as file:
-            lines = [line.partition("#")[0].strip() for line in file]
-        packages = [line for line in lines if line]
+            packages = list(file)
     if not isinstance(packages, (list, tuple)):
         return False
     for package in packages:
+        package = package.partition("#")[0].strip()
+        if not package:
+            continue
         match = re.fullmatch(r"\s*([A-Za-z0-9._-]+)\s*(\[[^\]]*\])?\s*(.*)", package)
         if match is None:
             return False

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rayshim.calls.runtime_env import checked
 from rayshim.calls.runtime_env_config import RuntimeEnvConfig
 from rayshim.errors.sites import calling
+from rayshim.session.version import RAY_COMMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 class RuntimeEnv(dict[str, Any]):
-    """A runtime environment as a dict of its fields; those that are None are left out. Raises what `checked` raises."""
+    """A runtime environment as a dict of its fields, in Ray's form; those that are None or empty are left out. Raises what `checked` raises."""
 
     __module__ = "rayshim.runtime_env"
     known_fields: ClassVar[set[str]] = {  # Ray's
         "py_modules",
+        "py_executable",
         "java_jars",
         "working_dir",
         "conda",
@@ -56,9 +58,8 @@ class RuntimeEnv(dict[str, Any]):
         uv: list[str] | dict[str, Any] | str | None = None,
         **kwargs: Any,
     ) -> None:
-        if config is not None:
-            config = RuntimeEnvConfig.parse_and_validate_runtime_env_config(config)
         fields = {
+            **kwargs,
             "py_modules": py_modules,
             "py_executable": py_executable,
             "working_dir": working_dir,
@@ -72,17 +73,24 @@ class RuntimeEnv(dict[str, Any]):
             "config": config,
             "image_uri": image_uri,
             "uv": uv,
-            **kwargs,
         }
         fields = {name: value for name, value in fields.items() if value is not None}
-        if _validate:
-            fields = {**fields, **checked(fields, "RuntimeEnv", in_use=False)}
-        super().__init__(fields)
+        super().__init__({} if _validate else fields)
+        if not _validate:
+            return
+        for name, value in {**fields, **checked(fields, "RuntimeEnv", in_use=False)}.items():
+            value = _rays_form(name, value)
+            if value is not None:
+                super().__setitem__(name, value)
+        if self.get("pip") or self.get("conda"):
+            self.setdefault("_ray_commit", RAY_COMMIT)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        super().__setitem__(
-            key, checked({key: value}, "RuntimeEnv", in_use=False).get(key, value) if value is not None else None
-        )
+        if value is None:
+            return super().__setitem__(key, None)
+        value = _rays_form(key, checked({key: value}, "RuntimeEnv", in_use=False).get(key, value))
+        if value is not None:
+            super().__setitem__(key, value)
 
     def set(self, name: str, value: Any) -> None:
         """Sets the field; raises what the constructor raises."""
@@ -116,8 +124,8 @@ class RuntimeEnv(dict[str, Any]):
     def env_vars(self) -> dict[str, str]:
         return self.get("env_vars", {})
 
-    def working_dir(self) -> str | None:
-        return self.get("working_dir")
+    def working_dir(self) -> str:
+        return self.get("working_dir", "")
 
     def has_working_dir(self) -> bool:
         return "working_dir" in self
@@ -168,14 +176,37 @@ class RuntimeEnv(dict[str, Any]):
 
     def pip_config(self) -> dict[str, Any]:
         found = self.get("pip")
-        return found if isinstance(found, dict) else {"packages": list(found)} if found else {}
+        return _rays_form("pip", found) or {} if found and not isinstance(found, str) else {}
 
     def uv_config(self) -> dict[str, Any]:
         found = self.get("uv")
-        return found if isinstance(found, dict) else {"packages": list(found)} if found else {}
+        return _rays_form("uv", found) or {} if found and not isinstance(found, str) else {}
 
     def has_py_container(self) -> bool:
         return bool(self.get("container"))
 
     def py_container_image(self) -> str | None:
         return self.get("container", {}).get("image")
+
+
+def _rays_form(name, value):
+    """The value of a checked field as Ray keeps it; None: the field is left out."""
+    if name in ("env_vars", "excludes") and not value:
+        return None
+    if name == "config":
+        return RuntimeEnvConfig.parse_and_validate_runtime_env_config(value)
+    return _packages(name, value) if name in ("pip", "uv") else value
+
+
+def _packages(name, given):
+    """A field `pip` or `uv` as a dict: each package once, and no field if there is none."""
+    fields = dict(given) if isinstance(given, dict) else {"packages": given}
+    packages = fields["packages"]
+    if isinstance(packages, str):
+        with open(packages) as file:
+            packages = [line.strip() for line in file if line.strip()]
+    fields["packages"] = list(dict.fromkeys(packages))
+    fields.setdefault(f"{name}_check", False)
+    if name == "uv" and isinstance(given, dict):
+        fields.setdefault("uv_pip_install_options", ["--no-cache"])
+    return fields if packages else None

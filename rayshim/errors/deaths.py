@@ -13,6 +13,13 @@ NOWHERE = "a node that is not there"  # the key of a reservation that was never 
 _Reason = _core.ExitReason
 
 
+class Refused(Exception):
+    """Raised before the function of a task begins. `get` of its result raises `error` itself, as for a task that no worker has taken."""
+
+    def __init__(self, error: exceptions.RayError) -> None:
+        self.error = error
+
+
 def exception(facts):
     """The exception for a call whose process died: ActorDiedError, ActorUnavailableError (the actor is being restarted) or, for a task,
     WorkerCrashedError.
@@ -28,14 +35,14 @@ def exception(facts):
         cause = exceptions.RayError.from_bytes(facts["creation_error"])
         return exceptions.ActorDiedError(cause if isinstance(cause, exceptions.RayTaskError) else str(cause))
     actor = facts["actor"]
-    if facts.get("released") and (actor is None or facts["pid"] == 0):
+    if facts.get("released") and facts["pid"] == 0:
         return refusal(facts["released"], of_actor=actor is not None)
     if actor is None:
-        why = (
-            ", because the task called sys.exit()"
-            if facts["exit_reason"] in (_Reason.FINISHED, _Reason.SYSTEM_EXIT)
-            else ""
-        )
+        why = ""
+        if facts["exit_reason"] in (_Reason.FINISHED, _Reason.SYSTEM_EXIT):
+            why = ", because the task called sys.exit()"
+        elif facts.get("released"):
+            why = ", because its placement group was removed"
         return exceptions.WorkerCrashedError(f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}{why}")
     if facts.get("restarting"):
         return exceptions.ActorUnavailableError(
@@ -64,6 +71,11 @@ def _function(facts):
 
 
 def _why(facts):
+    if facts.get("released"):
+        return (
+            "its worker process has died. Worker exit type: INTENDED_SYSTEM_EXIT Worker exit detail: Destroying worker since its placement "
+            f"group was removed. Placement group id: {facts['released']}"
+        )
     if facts["killed"]:
         return facts["killed"]
     if facts["exit_reason"] == _Reason.INTENDED:

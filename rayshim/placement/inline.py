@@ -104,7 +104,7 @@ class Inline(Placement):
         )
         key = facts["within"]
         if key and self._removed(key):
-            self._end(facts, "its placement group was removed before it could start.", released=key)
+            self._end(facts, "its placement group was removed before it could start.", released=key, began=False)
         return True
 
     def prepare(self, number, facts, threads):
@@ -195,11 +195,10 @@ class Inline(Placement):
         link.create(*made.creation)
         return facts
 
-    def _end(self, facts, why, released=None):
-        """Ends the actor of these facts; `released`: key of the placement group in which it cannot start."""
-        pid = os.getpid() if released is None else 0
+    def _end(self, facts, why, released=None, began=True):
+        """Ends the actor of these facts; `released`: key of its placement group, if that was removed; `began`: whether it lives."""
         reason = {
-            "pid": pid,
+            "pid": os.getpid() if began else 0,
             "status": 0,
             "exit_reason": worker.UNKNOWN,
             "killed": why,
@@ -227,9 +226,9 @@ class Inline(Placement):
 
     def enter_group(self, key):
         if self._removed(key):
-            from rayshim.errors.deaths import refusal
+            from rayshim.errors.deaths import Refused, refusal
 
-            raise refusal(key, of_actor=False)
+            raise Refused(refusal(key, of_actor=False))
 
     def interrupt(self, ref, force):
         """It is a caller of this one, in the same thread: it sees that it was cancelled when it goes on."""
@@ -266,7 +265,7 @@ class Inline(Placement):
         self._reservations.release(key)
         for made in list(self._actors.values()):
             if made.facts.get("within") == key:
-                self._end(made.facts, f"its placement group {key} was removed.")
+                self._end(made.facts, f"its placement group {key} was removed.", released=key)
         self._reservations.advance()
 
     def when_decided(self, key, made, released, is_error, where):

@@ -31,9 +31,15 @@ def wrong_fallback(strategy):
     """The error message for a wrong list of {"label_selector": ...}, or None."""
     for option in strategy or ():
         if not isinstance(option, dict):
-            return f"Each element of fallback_strategy must be a dict, got {option!r}."
-        if unknown := set(option) - {"label_selector"}:
-            return f"Unsupported option in fallback_strategy: {sorted(unknown)}. Supported: ['label_selector']."
-        if wrong := wrong_selector(option.get("label_selector")):
+            return "Each element in fallback_strategy must be a dictionary."
+        if not option:
+            return "Empty dictionary found in `fallback_strategy`."
+        for name in option:
+            if name != "label_selector":
+                return f"Unsupported option found: '{name}'. Only ['label_selector'] is currently supported."
+        selector = option["label_selector"]
+        if selector and not isinstance(selector, dict):
+            return 'The value of "label_selector" must be a dictionary.'
+        if wrong := wrong_selector(selector):
             return wrong
     return None

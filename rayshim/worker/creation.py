@@ -90,17 +90,25 @@ def _instance(cls, args, kwargs):
 def _surrounded(env, own):
     """A decorator: the function has the runtime environment `env` (frozen; None: as it is) and sees the GPUs `own`, [(number, share)], for
     the time of a call."""
-    around = lambda function: function  # noqa: E731
+    scopes = []
     if env:
         from rayshim.worker.environment import Surroundings
 
-        around = Surroundings(thawed(env)).around
-    if not own:
-        return around
+        surroundings = Surroundings(thawed(env))
+        scopes.append(lambda: surroundings)
+    if own:
+        told = session.current.gpus_told
+        scopes.append(lambda: gpus.shown(gpus.names(own, told)))
+    if not scopes:
+        return lambda function: function
     from rayshim.worker.task_options import within
 
-    told = session.current.gpus_told
-    return lambda function: within(around(function), lambda: gpus.shown(gpus.names(own, told)))
+    def around(function):
+        for scope in scopes:
+            function = within(function, scope)
+        return function
+
+    return around
 
 
 def _with_tensors(number, transports, around):

@@ -55,16 +55,6 @@ class Surroundings:
         self.env = env
         self.stack = []  # the environments before each call that is running
 
-    def around(self, function):
-        import functools
-
-        @functools.wraps(function)
-        def run(*args, **kwargs):
-            with self:
-                return function(*args, **kwargs)
-
-        return run
-
     def __enter__(self):
         variables = expanded(self.env.get("env_vars") or {})
         s = session.current

@@ -44,6 +44,10 @@ def unpicklable(error, check, name):
 
 def failure(error, what, is_argument):
     """Hook of the core: the stored form of an exception that a call raised. `what`: the callable, None for a constructor."""
+    from rayshim.errors.deaths import Refused
+
+    if isinstance(error, Refused):
+        return error.error.to_bytes()
     return _task_error(error, what, is_argument).to_bytes()
 
 

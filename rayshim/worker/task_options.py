@@ -57,6 +57,8 @@ def within(function, scope):
             with scope():
                 return function(*args, **kwargs)
 
+    if hasattr(function, "__self__"):  # errors of the method show its instance
+        run.__self__ = function.__self__  # pyright: ignore[reportAttributeAccessIssue]
     return run
 
 

@@ -274,7 +274,8 @@ constexpr uint16_t kOpenCall = 0x8000; // on top of those: the first result of a
 constexpr uint16_t kSeen = 0x4000;     // and: somebody has seen how the call ended, or nobody is to be told (failures.h)
 
 // kCancelledRunning: cancel() has found the call running. kStreamOver: a stream has come to its end first, and cannot be cancelled any more.
-enum CallCancellation : uint16_t { kNotCancelled = 0, kCancelledRunning, kStreamOver };
+// kYielding: the call's generator runs, although some of its results are stored: the call can be cancelled.
+enum CallCancellation : uint16_t { kNotCancelled = 0, kCancelledRunning, kStreamOver, kYielding };
 
 // Large arguments that several calls share are read copy-on-write, because a program can write to read-only arrays, for example through
 // torch.from_numpy. The first reader changes Fresh to ReadAsTheyLie, and a caller that shares the arguments with a second call changes Fresh

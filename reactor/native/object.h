@@ -53,6 +53,8 @@ constexpr int32_t kBias = 1 << 30;
 
 inline uint16_t kind_bits(Object* o) { return std::atomic_ref(o->kind).load(memory_order_seq_cst); }
 inline uint16_t kind_of(Object* o) { return kind_bits(o) & uint16_t(~(kOpenCall | kSeen)); }
+// Whether nobody has a ref of this result of a call that runs.
+inline bool unwanted(Object* o) { return kind_bits(o) & kSeen; }
 inline void mark_seen(Object* o) {
   if (!(kind_bits(o) & kSeen)) std::atomic_ref(o->kind).fetch_or(kSeen, memory_order_relaxed);
 }

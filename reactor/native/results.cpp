@@ -41,8 +41,30 @@ bool run_out(uint32_t n, PyObject* generator, PyObject* name) {
   return true;
 }
 
-// A generator's values go into the results as they come; those that it does not reach get the exception that ended it.
+// While it is there, the call can be cancelled, although its first result is stored.
+class Yielding {
+ public:
+  explicit Yielding(Object* first) : first_(first) {
+    uint16_t before = kNotCancelled;
+    first_->cancellation.compare_exchange_strong(before, kYielding);
+  }
+  ~Yielding() {
+    uint16_t before = kYielding;
+    first_->cancellation.compare_exchange_strong(before, kNotCancelled);
+  }
+  Yielding(const Yielding&) = delete;
+  Yielding& operator=(const Yielding&) = delete;
+
+ private:
+  Object* const first_;
+};
+
+// A generator's values go into the results as they come; those that it does not reach get the exception that ended it. If nobody wants a
+// result, it does not begin.
 bool store_yielded(const Off* results, uint32_t n, PyObject* generator, PyObject* name) {
+  auto* first = ctx->heap->at<Object>(results[0]);
+  if (unwanted(first)) return store_results(results, n, Py_None, name);
+  Yielding yielding(first);
   for (uint32_t i = 0; i < n; ++i) {
     Owned value(PyIter_Next(generator));
     if (!value) {

@@ -104,6 +104,8 @@ class MessageRun {
   bool store_error();
   void leave_or_store();
   void forget_stored();
+  // Whether the call was cancelled while its generator ran.
+  bool cancelled_late() const { return first_->cancellation.load(memory_order_acquire) == kCancelledRunning; }
   ExitReason exit_wanted();
   void settle_departure();
   void leave_call();
@@ -143,6 +145,7 @@ class MessageRun {
   uint64_t started_ = 0;             // ns, where times are kept
   std::optional<Stream> stream_;
   ExitReason leaving_ = ExitReason::Unknown;
+  bool kept_ = false;                // the call ends the actor, and all its results are there
   bool again_ = false;               // inline: the actor was restarted in the middle of this call, which is run once more
 };
 
@@ -312,6 +315,9 @@ void MessageRun::settle() {
     PyErr_Clear();
   } else if (!value_ || (!handed_on_ && !store_value())) {
     leave_or_store();
+  } else if (kind_ == MessageKind::Call && !handed_on_ && (flags_ & kDynamic || PyGen_CheckExact(value_.get())) && cancelled_late()) {
+    forget_stored();
+    was_cancelled(results_.data(), n_);
   }
   broken_off = std::exchange(ctx->breaking_off, Owned());
   leave_call();
@@ -349,17 +355,21 @@ ExitReason MessageRun::exit_wanted() {
   return kind ? ExitReason(PyLong_AsLong(kind.get())) : ExitReason::Unknown;
 }
 
-// The actor ends with this call. Where it has a process of its own the supervisor completes what is noted as running.
+// The actor ends with this call. Where it has a process of its own the supervisor completes what is noted as running. If a generator ends it
+// after the last result, the results stay.
 void MessageRun::settle_departure() {
   PyErr_Clear();
+  if (ctx->departing == actor_) ctx->departing = 0;
+  kept_ = kind_ != MessageKind::Create && !stream_;
+  for (Off off : results_) kept_ = kept_ && ctx->heap->at<Object>(off)->state.load(memory_order_relaxed) == State::Value;
   if (!ctx->inline_mode && !ctx->host) return;
   Off reason = 0;
-  forget_stored();
+  if (!kept_) forget_stored();
   const bool lives_on = kind_ == MessageKind::Call && restarted(actor_, leaving_, reason);
-  again_ = lives_on && take_retry(m_);
+  again_ = lives_on && !kept_ && take_retry(m_);
   if (!lives_on) reason = note_death(actor_, 0, leaving_);
   for (Off off : results_) {
-    if (again_) break;
+    if (again_ || kept_) break;
     if (reason) take_hold(ctx->heap->at<Object>(reason));
     memcpy(ctx->heap->at<Object>(off)->body, &reason, sizeof reason);
     ctx->heap->at<Object>(off)->state.store(State::Died, memory_order_release);
@@ -442,6 +452,7 @@ void MessageRun::leave_actor() {
     ctx->host->end_call(&in_call_);
   } else if (leaves && !ctx->inline_mode) {
     if (leaving_ == ExitReason::CreationFailed) finish_results(results_.data(), notes_.data(), n_);
+    else if (kept_) finish_results(results_.data(), notes_.data(), n_, task_note_);
     leave(leaving_);  // the supervisor completes what is noted as running
   }
 }

@@ -15,9 +15,11 @@ Cancelled cancel_object(Object* o, bool children) {
     complete(ctx->local, o, State::Cancelled);
     return Cancelled::Unbegun;
   }
-  if (pending != State::Running) return Cancelled::Done;
-  uint16_t before = kNotCancelled;
-  if (!o->cancellation.compare_exchange_strong(before, kCancelledRunning) && before == kStreamOver) return Cancelled::Done;
+  uint16_t before = pending == State::Running ? kNotCancelled : kYielding;
+  if (!o->cancellation.compare_exchange_strong(before, kCancelledRunning)) {
+    if (pending != State::Running || before == kStreamOver) return Cancelled::Done;
+    if (before == kYielding) o->cancellation.compare_exchange_strong(before, kCancelledRunning);
+  }
   uint32_t runner = slot_of(o->runner.load(memory_order_seq_cst));
   if (runner != kNoProc && kind_of(o) == kMethodResult) {
     // Its process hears of it when its main thread is free, as that of an async or threaded actor is.
