@@ -32,7 +32,7 @@ def load(path):
         )
     builder = _Builder(files)
     builder.run_preambles()
-    top = builder.instance(mains[0], mains[0].name or builder.module.__name__, None, None, {}, mains[0])
+    top = builder.instance(mains[0], mains[0].name or builder.module.__name__, None, None, {"bank_index": 0}, mains[0])
     if any(child.federate and child.federate.transient for child in top.children):
         settings["during"] = partial(launchers, files.main.path)
     return top, settings
@@ -97,15 +97,13 @@ class _Builder:
         instance.federate = federate or (parent and parent.federate)
         if federate:
             federate.instance = instance
-        vars(self_).update(_lf=self.lf, _path=instance.path, _instance=instance)
+        vars(self_).update(_lf=self.lf, _path=instance.path, _instance=instance, bank_index=given["bank_index"])
         unknown = [key for key in given if key not in cls.parameters and key != "bank_index"]
         if unknown:
             raise at(node, f"reactor {declared.name} has no parameter {unknown[0]}")
         for parameter in cls.parameters.values():
             known = parameter.name in given
             vars(self_)[parameter.name] = given[parameter.name] if known else self.value(parameter.initial, self_)
-        if "bank_index" in given:
-            vars(self_)["bank_index"] = given["bank_index"]
         filler = _Filler(self, instance, self_)
         filler.fill(cls.members)
         states = filler.states
@@ -117,7 +115,7 @@ class _Builder:
 
         def reset_state(within):
             for lies_in, state in states:
-                if state.reset and (within is None or lies_in is within):
+                if state.reset and lies_in is within:
                     setattr(self_, state.name, self.value(state.initial, self_))
 
         instance.make_state, instance.reset_state = make_state, reset_state
@@ -132,7 +130,12 @@ class _Builder:
         if expression.kind == "list":
             return [self.value(item, self_, names) for item in expression.value]
         if expression.kind == "code":
-            return code.value(expression, expression.value, self.scope, {"self": self_, **(names or {})})
+            return code.value(
+                expression,
+                expression.value,
+                self.scope,
+                {"self": self_, "bank_index": self_.bank_index, **(names or {})},
+            )
         if expression.value == "None":
             return None
         if not hasattr(self_, expression.value):
@@ -225,7 +228,7 @@ class _Filler:
         width = self._width(node.width)
         made = []
         for bank_index in range(1 if width is None else width):
-            names = {} if width is None else {"bank_index": bank_index}
+            names = {"bank_index": bank_index}  # 0 for a reactor that is in no bank
             given = {name: self.builder.value(value, self.self_, names) for name, value in node.arguments.items()}
             name = node.name if width is None else f"{node.name}[{bank_index}]"
             federate = self._federate(node) if self.federated else None
@@ -349,9 +352,15 @@ class _Filler:
                 arguments[name] = argument
         return effects, arguments
 
+    def _inputs(self, node):
+        """What triggers a reaction that names no trigger: each input of the reactor."""
+        of = {"file": node.file, "line": node.line, "column": node.column}
+        inputs = [name for name, port in self.instance.ports.items() if any(p.is_input for p in e.channels(port))]
+        return [s.Reference(None, name, **of) for name in inputs]
+
     def _reaction(self, reactor, node, mode):
         triggers, sources, arguments, mutable = [], [], {}, []
-        for found, references in ((triggers, node.triggers), (sources, node.sources)):
+        for found, references in ((triggers, node.triggers or self._inputs(node)), (sources, node.sources)):
             for reference in references:
                 if not isinstance(reference, s.Reference):
                     found.append(str(reference))
