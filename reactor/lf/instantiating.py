@@ -6,13 +6,13 @@ import sys
 from functools import partial
 from typing import Any
 
-from reactor.lf import code, target
+from reactor.lf import code, spaces, target
 from reactor.lf import syntax as s
 from reactor.lf.checking import check_names
 from reactor.lf.errors import LFError, at
 from reactor.lf.files import Files
 from reactor.lf.launching import launchers
-from reactor.lf.names import LFReactor, namespace
+from reactor.lf.names import LFReactor, Names, namespace
 from reactor.model import elements as e
 from reactor.model.time import FOREVER
 
@@ -41,7 +41,7 @@ def load(path):
 class _Class:
     """A reactor class with what it inherits: its members in order and its Python class."""
 
-    def __init__(self, builder, declared):
+    def __init__(self, builder, declared, scope):
         self.declared, self.parameters, self.members = declared, {}, []
         attributes, seen = {}, []
         self._collect(builder, declared, seen)
@@ -50,10 +50,10 @@ class _Class:
             self.members.extend((reactor, member) for member in reactor.members)
         for _, member in self.members:
             if isinstance(member, s.Preamble):
-                code.block(member, member.code, builder.scope, attributes)
+                code.block(member, member.code, scope, attributes)
             elif isinstance(member, s.Method):
                 arguments = ["self", *member.arguments]
-                attributes[member.name] = code.function(member, member.code, member.name, arguments, builder.scope)
+                attributes[member.name] = code.function(member, member.code, member.name, arguments, scope)
         self.python = type(declared.name or "main", (LFReactor,), {**attributes, "_lf": builder.lf})
 
         check_names(declared)
@@ -71,10 +71,12 @@ class _Builder:
         self.module, self.lf = namespace(files.main)
         self.decentralised = files.main.properties.get("coordination") == "decentralized"
         self.scope = self.module.__dict__
-        self._classes = {}
+        self._classes, self._scopes = {}, {None: self.scope}
 
     def run_preambles(self):
-        sys.modules.setdefault(self.module.__name__, self.module)
+        known = sys.modules.get(self.module.__name__)
+        if known is None or isinstance(getattr(known, "lf", None), Names):  # that of an earlier program of this name
+            sys.modules[self.module.__name__] = self.module
         for file in self.files.order:
             wanted = file.properties.get("files", ())
             for name in [wanted] if isinstance(wanted, str) else wanted:
@@ -84,20 +86,30 @@ class _Builder:
             for preamble in file.preambles:
                 code.block(preamble, preamble.code, self.scope, self.scope)
 
-    def class_of(self, declared):
-        if id(declared) not in self._classes:
-            self._classes[id(declared)] = _Class(self, declared)
-        return self._classes[id(declared)]
+    def _class_of(self, declared, scope):
+        key = id(declared), id(scope)
+        if key not in self._classes:
+            self._classes[key] = _Class(self, declared, scope)
+        return self._classes[key]
+
+    def _scope_of(self, federate):
+        if federate not in self._scopes:
+            self._scopes[federate] = spaces.of_federate(self.scope)
+        return self._scopes[federate]
 
     def instance(self, declared, name, parent, mode, given, node, federate=None):
         """A reactor with everything in it. `given` are the values of its parameters."""
-        cls = self.class_of(declared)
+        federate_ = federate or (parent and parent.federate)
+        scope = self._scope_of(federate_)
+        cls = self._class_of(declared, scope)
         self_ = cls.python()
         instance = e.Instance(name, parent, self_, mode, declared.name or "", node.site)
-        instance.federate = federate or (parent and parent.federate)
+        instance.federate = federate_
         if federate:
             federate.instance = instance
-        vars(self_).update(_lf=self.lf, _path=instance.path, _instance=instance, bank_index=given["bank_index"])
+        vars(self_).update(
+            _lf=self.lf, _path=instance.path, _instance=instance, _scope=scope, bank_index=given["bank_index"]
+        )
         unknown = [key for key in given if key not in cls.parameters and key != "bank_index"]
         if unknown:
             raise at(node, f"reactor {declared.name} has no parameter {unknown[0]}")
@@ -133,7 +145,7 @@ class _Builder:
             return code.value(
                 expression,
                 expression.value,
-                self.scope,
+                self_._scope,
                 {"self": self_, "bank_index": self_.bank_index, **(names or {})},
             )
         if expression.value == "None":
@@ -215,7 +227,7 @@ class _Filler:
     def _watchdog(self, reactor, node, mode):
         _, arguments = self._effects(node.effects)
         names, values = zip(*arguments.items()) if arguments else ((), ())
-        handler = code.function(node, node.code, f"watchdog_{node.name}", ["self", *names], self.builder.scope)
+        handler = code.function(node, node.code, f"watchdog_{node.name}", ["self", *names], self.self_._scope)
         timeout = self._duration(node.timeout)
         watchdog = e.Watchdog(self.instance, node.name, timeout, handler, values, mode, node.site)
         self.instance.watchdogs[node.name] = watchdog
@@ -381,7 +393,7 @@ class _Filler:
         parameters = ["self", *arguments]
 
         def made(block, what):
-            return code.function(node, block, f"{what}_{number}", parameters, self.builder.scope)
+            return code.function(node, block, f"{what}_{number}", parameters, self.self_._scope)
 
         reaction = e.Reaction(self.instance, name, made(node.code, "reaction"), triggers, sources, effects)
         reaction.arguments, reaction.mutable = tuple(arguments.values()), tuple(mutable)
