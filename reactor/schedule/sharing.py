@@ -54,7 +54,9 @@ class Sharing:
                 changed |= done[key][1]
 
     def shared(self) -> set[Instance]:
-        """The reactors that use a variable which one of them changes and another one uses."""
+        """The reactors that use a variable which one of them changes and another one uses.
+
+        Names that are not defined yet count, because a reaction may define them; those that none does, such as attributes, do no harm."""
         users = Counter(variable for used, _ in self._found.values() for variable in used)
         changed = {variable for _, found in self._found.values() for variable in found if users[variable] > 1}
         return {instance for instance, (used, _) in self._found.items() if used & changed}
@@ -69,10 +71,10 @@ class Sharing:
             seen.add(function.__code__)
             space = function.__globals__
             names, assigned, touched = self._of_code(function.__code__)
-            for name in names & space.keys() | assigned:
+            for name in names | assigned:
                 value = space.get(name)
                 ahead.extend(_called(value, space))
-                if name in assigned or _is_mutable(value, space):
+                if name not in space or name in assigned or _is_mutable(value, space):
                     used.add((id(space), name))
                     if name in assigned or name in touched:
                         changed.add((id(space), name))

@@ -59,6 +59,14 @@ def test_what_is_only_read_does_not(preamble, reaction, tmp_path):
     assert not here(tmp_path, preamble, reaction)
 
 
+def test_a_variable_that_a_reaction_defines_counts(tmp_path):
+    text = """reactor A { reaction(startup) {= global made
+      made = 1 =} }
+      reactor B { input go reaction(go) {= print(made) =} }
+      main reactor { a = new A() b = new B() }"""
+    assert {step.worker for step in program(tmp_path, text, placement="isolated").schedule.steps} == {-1}
+
+
 def test_a_handler_and_a_method_count_too(tmp_path):
     method = "method note() {= found.append(1) =}"
     assert here(tmp_path, "found = []", "self.note()", method)
