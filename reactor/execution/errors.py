@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import TYPE_CHECKING
+
+from reactor import codec
 
 if TYPE_CHECKING:
     from reactor.model.elements import Reaction
@@ -38,3 +41,21 @@ class WorkerError(RuntimeError):
         super().__init__(
             f"Worker {worker} ended while it ran {reaction.path} ({reaction.site}) at tag ({elapsed} ns, {microstep}): {facts}"
         )
+
+
+class WorkerTraceback(Exception):
+    """The cause of an error that a reaction raised in a worker: the traceback there, as text."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0].rstrip()}"
+
+
+def for_sending(error: Exception) -> tuple[Exception, str]:
+    """(an error, its traceback as text) for another process; the error is a RuntimeError with its text if it cannot be pickled."""
+    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    try:
+        again = codec.loads(*codec.dumps(error))
+        sent = error if type(again) is type(error) else None
+    except Exception:
+        sent = None
+    return sent or RuntimeError(f"{type(error).__qualname__}: {error}"), "".join(lines)

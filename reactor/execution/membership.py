@@ -49,7 +49,7 @@ def join(loop, federate, _=None):
             action.pending.clear()
             loading.load_action(loop, action)
         for mode in instance.modes.values():
-            mode.active, mode.started, mode.suspended = mode.initial, False, []
+            mode.active, mode.started, mode.needs_reset, mode.suspended = mode.initial, False, False, []
         loop.started.difference_update(instance.reactions)
         if instance.make_state:
             instance.make_state(loop)

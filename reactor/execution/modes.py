@@ -24,19 +24,25 @@ def start(loop, instances):
 
 
 def switch(loop):
-    """Makes the transitions that were asked for at this tag, outer reactors first."""
+    """Makes the transitions that were asked for at this tag, outer reactors first.
+
+    A reactor that an outer one resets enters its initial mode, whatever it asked for itself."""
     asked = sorted(loop.transitions.items(), key=lambda item: item[0].path.count("."))
     loop.transitions.clear()
+    reset = set()
     for instance, (target, history) in asked:
+        if instance in reset:
+            continue
         for mode in instance.modes.values():
             if mode.active:
                 _leave(loop, mode)
         target.active = True
-        inside = list(_contained(instance, target))
         if not history:
-            _reset(loop, instance, target, inside)
+            reset.update(_reset(loop, instance, target))
+        else:
+            target.needs_reset = False
         _resume(loop, target)
-        _enter(loop, [instance, *inside])
+        _enter(loop, [instance, *_contained(instance, target)])
 
 
 def fire_shutdown(loop):
@@ -107,43 +113,79 @@ def _resume(loop, mode):
         _put(loop, left, microstep, entry)
 
 
-def _reset(loop, instance, target, inside):
-    """Everything in `target` is as it was in the beginning, but for state that is not declared `reset`."""
-    target.suspended = []
+def _reset(loop, instance, target):
+    """Everything in `target` is as it was in the beginning, but for state that is not declared `reset`.
+
+    That goes for the initial modes of the reactors in it, and theirs. What lies in other modes of them stays as it was suspended.
+    Returns the reactors that were reset.
+    """
+    inside = dict(_entered(instance, target))
+    entered = {target, *(mode for mode in inside.values() if mode)}
+    waiting, target.suspended = target.suspended, []
+    for mode in entered:
+        waiting += mode.suspended
+        mode.suspended = []
+        mode.needs_reset = True
     for reactor in inside:
         for mode in reactor.modes.values():
-            mode.suspended = []
-            mode.active = mode.initial
-    timers = [timer for timer in instance.timers.values() if timer.mode is target]
-    actions = [action for action in instance.actions.values() if action.mode is target]
-    for reactor in inside:
-        timers.extend(reactor.timers.values())
-        actions.extend(reactor.actions.values())
-    for action in actions:
-        action.last = None
-    for timer in timers:
-        _start_timer(loop, timer)
-    for reactor in [instance, *inside]:
+            mode.active = mode in entered
+    for left, microstep, entry in waiting:
+        if not entered.issuperset(_within(entry[2], target)):
+            _put(loop, left, microstep, entry)
+    inside[instance] = target
+    for reactor, entered_mode in inside.items():
+        lies_in = (target,) if reactor is instance else (None, entered_mode)
+        for timer in reactor.timers.values():
+            if timer.mode in lies_in:
+                _start_timer(loop, timer)
+        for action in reactor.actions.values():
+            if action.mode in lies_in:
+                action.last = None
         if reactor.reset_state:
-            reactor.reset_state(target if reactor is instance else None)
-    reactions = [r for r in instance.reactions if r.mode is target] + [r for one in inside for r in one.reactions]
-    _event(loop, RESET, [r for r in reactions if RESET in r.triggers and all(mode.active for mode in r.modes)])
+            for mode in dict.fromkeys(lies_in):
+                reactor.reset_state(mode)
+    del inside[instance]
+    return inside
+
+
+def _entered(instance, mode):
+    """(reactor, its initial mode or None) of the reactors that a reset of `mode` resets."""
+    for child in instance.children:
+        if child.mode is mode:
+            yield from _from_the_beginning(child)
+
+
+def _from_the_beginning(reactor):
+    initial = next((mode for mode in reactor.modes.values() if mode.initial), None)
+    yield reactor, initial
+    for child in reactor.children:
+        if child.mode is None or child.mode is initial:
+            yield from _from_the_beginning(child)
+
+
+def _within(element, mode):
+    """The modes that an element lies in, from `mode` on inwards."""
+    return element.modes[element.modes.index(mode) :]
 
 
 def _enter(loop, instances):
-    """The reactions to startup of what is active for the first time."""
-    found = [
+    """The reactions to startup of what is active for the first time, and those to reset of what is active since it was reset."""
+    active = [
+        reaction for instance in instances for reaction in instance.reactions if all(m.active for m in reaction.modes)
+    ]
+    found = [reaction for reaction in active if STARTUP in reaction.triggers and reaction not in loop.started]
+    reset = [
         reaction
-        for instance in instances
-        for reaction in instance.reactions
-        if STARTUP in reaction.triggers and reaction not in loop.started and all(m.active for m in reaction.modes)
+        for reaction in active
+        if RESET in reaction.triggers and reaction.modes and reaction.modes[-1].needs_reset
     ]
     for instance in loop.top.walk():
         around = instance.enclosing_modes()
         for mode in instance.modes.values():
             if mode.active and all(outer.active for outer in around):
-                mode.started = True
+                mode.started, mode.needs_reset = True, False
     loop.started.update(found)
+    _event(loop, RESET, reset)
     _event(loop, STARTUP, found)
 
 

@@ -2,6 +2,7 @@
 
 import cloudpickle
 from reactor.execution import loading
+from reactor.execution.errors import for_sending
 from reactor.execution.loop import Loop
 from reactor.model.declaring import Reactor
 from reactor.model.elements import Multiport, Port, Transition
@@ -78,7 +79,7 @@ class Part:
             wanted: [(index of a reaction, BODY, LATE or TARDY)]
 
         Returns:
-            [(DONE, [(kind of effect, number, value, extra)])] for each, or up to one that was RAISED or EXITED, with its error.
+            [(DONE, [(kind of effect, number, value, extra)])] for each, or up to one that was RAISED, with its error and traceback, or EXITED.
         """
         loop, did = self._loop, self._did
         for element in loop.present:
@@ -108,7 +109,7 @@ class Part:
             except SystemExit as error:
                 return [*answers, (EXITED, error.code)]
             except Exception as error:
-                return [*answers, (RAISED, error)]
+                return [*answers, (RAISED, for_sending(error))]
             answers.append((DONE, list(did)))
         return answers
 

@@ -10,7 +10,7 @@ from heapq import heappop
 
 from reactor import _core
 from reactor.execution import federates, membership
-from reactor.execution.errors import ReactionError, WorkerError
+from reactor.execution.errors import ReactionError, WorkerError, WorkerTraceback
 from reactor.execution.loop import Loop
 from reactor.execution.part import (
     ACTION,
@@ -117,7 +117,10 @@ class WorkersLoop(Loop):
         refs = {}
         for worker, reactions in wanted.items():
             resets, self._resets[worker] = self._resets[worker], []
-            refs[worker] = self._workers[worker].react(self.time, self.microstep, resets, inputs[worker], reactions)
+            try:
+                refs[worker] = self._workers[worker].react(self.time, self.microstep, resets, inputs[worker], reactions)
+            except TypeError as error:
+                raise self._not_sent("read", self.reactions[reactions[0][0]], error) from error
         answers = {}
         for index in batch:
             worker = self._where[index]
@@ -134,7 +137,11 @@ class WorkersLoop(Loop):
         except plugin.Died as error:
             raise WorkerError(worker, reaction, self.elapsed(), self.microstep, error.args[0]) from None
         except Exception as error:  # what was set cannot be sent
-            raise ReactionError(reaction, self.elapsed(), self.microstep, error) from error
+            raise self._not_sent("set", reaction, error) from error
+
+    def _not_sent(self, how, reaction, error):
+        told = f"A value that reactions of this level {how} cannot be sent to another process. Run the program with placement inline, or use a value that can be pickled. {error}"
+        return ReactionError(reaction, self.elapsed(), self.microstep, TypeError(told))
 
     def _lets_react(self, index):
         # At shutdown the call is replaced by one that does not look at modes.
@@ -166,7 +173,9 @@ class WorkersLoop(Loop):
         if how == EXITED:
             raise SystemExit(what)
         if how != DONE:
-            raise ReactionError(reaction, self.elapsed(), self.microstep, what) from what
+            error, traceback = what
+            error.__cause__ = WorkerTraceback(traceback)
+            raise ReactionError(reaction, self.elapsed(), self.microstep, error) from error
 
         def apply():
             for kind, number, value, extra in what:

@@ -6,13 +6,13 @@ import sys
 from functools import partial
 from typing import Any
 
-from reactor.lf import code, target
+from reactor.lf import code, spaces, target
 from reactor.lf import syntax as s
 from reactor.lf.checking import check_names
 from reactor.lf.errors import LFError, at
 from reactor.lf.files import Files
 from reactor.lf.launching import launchers
-from reactor.lf.names import LFReactor, namespace
+from reactor.lf.names import LFReactor, Names, namespace
 from reactor.model import elements as e
 from reactor.model.time import FOREVER
 
@@ -32,7 +32,7 @@ def load(path):
         )
     builder = _Builder(files)
     builder.run_preambles()
-    top = builder.instance(mains[0], mains[0].name or builder.module.__name__, None, None, {}, mains[0])
+    top = builder.instance(mains[0], mains[0].name or builder.module.__name__, None, None, {"bank_index": 0}, mains[0])
     if any(child.federate and child.federate.transient for child in top.children):
         settings["during"] = partial(launchers, files.main.path)
     return top, settings
@@ -41,7 +41,7 @@ def load(path):
 class _Class:
     """A reactor class with what it inherits: its members in order and its Python class."""
 
-    def __init__(self, builder, declared):
+    def __init__(self, builder, declared, scope):
         self.declared, self.parameters, self.members = declared, {}, []
         attributes, seen = {}, []
         self._collect(builder, declared, seen)
@@ -50,10 +50,10 @@ class _Class:
             self.members.extend((reactor, member) for member in reactor.members)
         for _, member in self.members:
             if isinstance(member, s.Preamble):
-                code.block(member, member.code, builder.scope, attributes)
+                code.block(member, member.code, scope, attributes)
             elif isinstance(member, s.Method):
                 arguments = ["self", *member.arguments]
-                attributes[member.name] = code.function(member, member.code, member.name, arguments, builder.scope)
+                attributes[member.name] = code.function(member, member.code, member.name, arguments, scope)
         self.python = type(declared.name or "main", (LFReactor,), {**attributes, "_lf": builder.lf})
 
         check_names(declared)
@@ -71,10 +71,12 @@ class _Builder:
         self.module, self.lf = namespace(files.main)
         self.decentralised = files.main.properties.get("coordination") == "decentralized"
         self.scope = self.module.__dict__
-        self._classes = {}
+        self._classes, self._scopes = {}, {None: self.scope}
 
     def run_preambles(self):
-        sys.modules.setdefault(self.module.__name__, self.module)
+        known = sys.modules.get(self.module.__name__)
+        if known is None or isinstance(getattr(known, "lf", None), Names):  # that of an earlier program of this name
+            sys.modules[self.module.__name__] = self.module
         for file in self.files.order:
             wanted = file.properties.get("files", ())
             for name in [wanted] if isinstance(wanted, str) else wanted:
@@ -84,28 +86,36 @@ class _Builder:
             for preamble in file.preambles:
                 code.block(preamble, preamble.code, self.scope, self.scope)
 
-    def class_of(self, declared):
-        if id(declared) not in self._classes:
-            self._classes[id(declared)] = _Class(self, declared)
-        return self._classes[id(declared)]
+    def _class_of(self, declared, scope):
+        key = id(declared), id(scope)
+        if key not in self._classes:
+            self._classes[key] = _Class(self, declared, scope)
+        return self._classes[key]
+
+    def _scope_of(self, federate):
+        if federate not in self._scopes:
+            self._scopes[federate] = spaces.of_federate(self.scope)
+        return self._scopes[federate]
 
     def instance(self, declared, name, parent, mode, given, node, federate=None):
         """A reactor with everything in it. `given` are the values of its parameters."""
-        cls = self.class_of(declared)
+        federate_ = federate or (parent and parent.federate)
+        scope = self._scope_of(federate_)
+        cls = self._class_of(declared, scope)
         self_ = cls.python()
         instance = e.Instance(name, parent, self_, mode, declared.name or "", node.site)
-        instance.federate = federate or (parent and parent.federate)
+        instance.federate = federate_
         if federate:
             federate.instance = instance
-        vars(self_).update(_lf=self.lf, _path=instance.path, _instance=instance)
+        vars(self_).update(
+            _lf=self.lf, _path=instance.path, _instance=instance, _scope=scope, bank_index=given["bank_index"]
+        )
         unknown = [key for key in given if key not in cls.parameters and key != "bank_index"]
         if unknown:
             raise at(node, f"reactor {declared.name} has no parameter {unknown[0]}")
         for parameter in cls.parameters.values():
             known = parameter.name in given
             vars(self_)[parameter.name] = given[parameter.name] if known else self.value(parameter.initial, self_)
-        if "bank_index" in given:
-            vars(self_)["bank_index"] = given["bank_index"]
         filler = _Filler(self, instance, self_)
         filler.fill(cls.members)
         states = filler.states
@@ -117,7 +127,7 @@ class _Builder:
 
         def reset_state(within):
             for lies_in, state in states:
-                if state.reset and (within is None or lies_in is within):
+                if state.reset and lies_in is within:
                     setattr(self_, state.name, self.value(state.initial, self_))
 
         instance.make_state, instance.reset_state = make_state, reset_state
@@ -132,7 +142,12 @@ class _Builder:
         if expression.kind == "list":
             return [self.value(item, self_, names) for item in expression.value]
         if expression.kind == "code":
-            return code.value(expression, expression.value, self.scope, {"self": self_, **(names or {})})
+            return code.value(
+                expression,
+                expression.value,
+                self_._scope,
+                {"self": self_, "bank_index": self_.bank_index, **(names or {})},
+            )
         if expression.value == "None":
             return None
         if not hasattr(self_, expression.value):
@@ -212,7 +227,7 @@ class _Filler:
     def _watchdog(self, reactor, node, mode):
         _, arguments = self._effects(node.effects)
         names, values = zip(*arguments.items()) if arguments else ((), ())
-        handler = code.function(node, node.code, f"watchdog_{node.name}", ["self", *names], self.builder.scope)
+        handler = code.function(node, node.code, f"watchdog_{node.name}", ["self", *names], self.self_._scope)
         timeout = self._duration(node.timeout)
         watchdog = e.Watchdog(self.instance, node.name, timeout, handler, values, mode, node.site)
         self.instance.watchdogs[node.name] = watchdog
@@ -225,7 +240,7 @@ class _Filler:
         width = self._width(node.width)
         made = []
         for bank_index in range(1 if width is None else width):
-            names = {} if width is None else {"bank_index": bank_index}
+            names = {"bank_index": bank_index}  # 0 for a reactor that is in no bank
             given = {name: self.builder.value(value, self.self_, names) for name, value in node.arguments.items()}
             name = node.name if width is None else f"{node.name}[{bank_index}]"
             federate = self._federate(node) if self.federated else None
@@ -349,9 +364,15 @@ class _Filler:
                 arguments[name] = argument
         return effects, arguments
 
+    def _inputs(self, node):
+        """What triggers a reaction that names no trigger: each input of the reactor."""
+        of = {"file": node.file, "line": node.line, "column": node.column}
+        inputs = [name for name, port in self.instance.ports.items() if any(p.is_input for p in e.channels(port))]
+        return [s.Reference(None, name, **of) for name in inputs]
+
     def _reaction(self, reactor, node, mode):
         triggers, sources, arguments, mutable = [], [], {}, []
-        for found, references in ((triggers, node.triggers), (sources, node.sources)):
+        for found, references in ((triggers, node.triggers or self._inputs(node)), (sources, node.sources)):
             for reference in references:
                 if not isinstance(reference, s.Reference):
                     found.append(str(reference))
@@ -372,7 +393,7 @@ class _Filler:
         parameters = ["self", *arguments]
 
         def made(block, what):
-            return code.function(node, block, f"{what}_{number}", parameters, self.builder.scope)
+            return code.function(node, block, f"{what}_{number}", parameters, self.self_._scope)
 
         reaction = e.Reaction(self.instance, name, made(node.code, "reaction"), triggers, sources, effects)
         reaction.arguments, reaction.mutable = tuple(arguments.values()), tuple(mutable)

@@ -128,6 +128,7 @@ class LFReactor:
     _events: tuple[str, ...] = ()
     _lf: Names
     _path: str
+    _scope: dict[str, Any]  # the namespace of its code
     _deadline: tuple[Any, Any] | None = None  # (Handler, what runs it) of the reaction that runs
 
     def check_deadline(self, invoke_handler=True):

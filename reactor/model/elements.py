@@ -244,21 +244,28 @@ class Watchdog:
 
 
 class Mode:
-    """A mode of a reactor. A reaction that has it as an effect gets a `Transition`."""
+    """A mode of a reactor. A reaction that has it as an effect gets a `Transition`.
 
-    __slots__ = ("active", "initial", "instance", "name", "site", "started", "suspended")
+    Attributes:
+        started: it was active once.
+        needs_reset: it was reset, and its reactions to reset have not been triggered since.
+        suspended: (nanoseconds left, microsteps left, event) of what waits until it is active.
+    """
+
+    __slots__ = ("active", "initial", "instance", "name", "needs_reset", "site", "started", "suspended")
 
     active: bool
     initial: bool
     instance: Instance
     name: str
+    needs_reset: bool
     site: str
     started: bool
     suspended: list[Any]
 
     def __init__(self, instance: Instance, name: str, initial: bool = False, site: str = "") -> None:
         self.instance, self.name, self.initial, self.site = instance, name, initial, site
-        self.active, self.started, self.suspended = initial, False, []
+        self.active, self.started, self.needs_reset, self.suspended = initial, False, False, []
 
     @property
     def path(self) -> str:
@@ -387,7 +394,8 @@ class Instance:
 
     Attributes:
         make_state: called with the executor before the program starts, where this reactor is placed: makes its state.
-        reset_state: called when a mode that it lies in is entered by a reset, with that mode if it is this reactor's own, else None.
+        reset_state: called with a mode of this reactor that a reset enters, and with None when a mode is that the reactor lies in:
+            resets the state that lies in this mode, or in none.
         mode: the Mode of `parent` that it lies in.
         federate: the Federate that it belongs to, or None.
     """

@@ -1,11 +1,13 @@
 """Runs programs of lf-lang/lingua-franca's Python tests and compares their traces.
 
     git archive d5251718 test/Python | tar x -C TREE
-    python -m reactor.tests.lf_conformance --checkout TREE/test/Python/src --programs LIST --runs 3
+    python -m reactor.tests.lf_conformance --checkout TREE/test/Python/src --programs LIST --placements inline,packed,isolated --runs 20
 
-A program passes when each of its runs ends with status 0 within the limit, and its trace (tag, reaction, ports present and their
-values) is the same in every run and every placement asked for. Where tags come from the physical clock (physical actions and
-connections, deadlines, tardiness, watchdogs) there is no one trace, and only the status counts: such programs are marked "physical".
+A program passes in a placement when each of its runs there ends with status 0 within the limit, and its trace (tag, reaction, ports
+present and their values) is the same in every run, and the same as in the first placement. All runs but the first have random delays
+before reactions. Where tags come from the physical clock (physical actions and connections, deadlines, tardiness, watchdogs, federates
+that are started by hand) there is no one trace, and only the status counts: such programs are marked "physical", and those of them
+whose traces differ are listed. `--quick` runs the other programs without waiting for the clock.
 """
 
 import argparse
@@ -18,7 +20,6 @@ import sys
 import tempfile
 import time
 import traceback
-from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,14 +28,17 @@ from reactor.lf import parsing
 from reactor.lf.errors import LFError
 from reactor.lf.files import Files
 
-PHYSICAL = re.compile(r"physical action|~>|deadline|tardy|STAA|STP|watchdog|physical_elapsed|lf\.time\.physical")
+PHYSICAL = re.compile(
+    r"physical action|~>|deadline|tardy|STAA|STP|maxwait|absent_after|@transient|watchdog|physical_elapsed|lf\.time\.physical"
+)
 
 
 @dataclass
 class Outcome:
-    """What came of one program. `state`: "same", "physical", "differs", "failed", "hung"."""
+    """What came of one program in one placement. `state`: "same", "physical", "differs", "failed", "hung"; `detail`: what differed."""
 
     program: str
+    placement: str
     state: str
     reactions: int = 0
     detail: str = ""
@@ -43,32 +47,50 @@ class Outcome:
     def passed(self):
         return self.state in ("same", "physical")
 
+    @property
+    def equal(self):
+        return self.passed and not self.detail
 
-def measure(checkout, program, placements=("inline",), runs=2, limit=60, options=()):
-    """The Outcome of a program: `runs` runs in each placement, all but the first with random delays."""
+
+def measure(checkout, placements, runs, limit, quick, options, program):
+    """The Outcomes of a program: `runs` runs in each placement."""
     path = os.path.join(checkout, program)
     try:
         physical = any(PHYSICAL.search(file.text) for file in Files(path).order)
     except LFError as error:
-        return Outcome(program, "failed", detail=str(error))
-    traces = []
+        return [Outcome(program, placement, "failed", detail=str(error)) for placement in placements]
+    if quick and not physical:
+        options = ("--fast", *options)
+    outcomes, first = [], None
     for placement in placements:
-        for run in range(runs):
-            delays = ("--delays", str(run)) if run else ()
-            try:
-                status, said, trace = run_once(path, ("--placement", placement, *delays, *options), limit)
-            except TimeoutError as error:
-                return Outcome(program, "hung", detail=f"{placement}, run {run}: {error}")
-            if status != 0:
-                return Outcome(program, "failed", len(trace), f"{placement}, run {run}: status {status}: {said[-300:]}")
-            traces.append((placement, run, trace))
-            if physical:
-                continue
-            if trace != traces[0][2]:
-                return Outcome(
-                    program, "differs", len(trace), f"{placement}, run {run}: {_difference(traces[0][2], trace)}"
-                )
-    return Outcome(program, "physical" if physical else "same", len(traces[0][2]))
+        outcome, first = _in_placement(program, placement, path, physical, first, runs, limit, options)
+        outcomes.append(outcome)
+        print(f"{outcome.state:8}  {placement:8}  {program}  {outcome.detail}".rstrip(), file=sys.stderr, flush=True)
+    return outcomes
+
+
+def _in_placement(program, placement, path, physical, first, runs, limit, options):
+    """(Outcome, the trace that others are compared with)"""
+    outcome = Outcome(program, placement, "physical" if physical else "same")
+    for run in range(runs):
+        delays = ("--delays", str(run)) if run else ()
+        where = f"run {run}"
+        try:
+            status, said, trace = run_once(path, ("--placement", placement, *delays, *options), limit)
+        except TimeoutError as error:
+            outcome.state, outcome.detail = "hung", f"{where}: {error}"
+            break
+        outcome.reactions = len(trace)
+        if status != 0:
+            outcome.state, outcome.detail = "failed", f"{where}: status {status}: {said[-300:]}"
+            break
+        first = trace if first is None else first
+        if trace != first and not outcome.detail:
+            outcome.detail = f"{where}: {_difference(first, trace)}"
+            if not physical:
+                outcome.state = "differs"
+                break
+    return outcome, first
 
 
 def run_once(path, options, limit):
@@ -136,32 +158,36 @@ def _command():
     parser.add_argument("--placements", default="inline", help="comma-separated")
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--at-once", type=int, default=4)
-    parser.add_argument("--limit", type=float, default=60)
+    parser.add_argument("--limit", type=float, default=60, help="seconds that one run may take")
+    parser.add_argument(
+        "--quick", action="store_true", help="run programs with --fast where tags do not come from the clock"
+    )
     parser.add_argument("--csv", help="write the outcomes here")
     parser.add_argument("options", nargs="*", help="after --: further options of python -m reactor")
     given = parser.parse_args()
     with open(given.programs) as file:
         programs = [line.strip() for line in file if line.strip() and re.search(given.only or "", line)]
 
-    how = {
-        "placements": given.placements.split(","),
-        "runs": given.runs,
-        "limit": given.limit,
-        "options": given.options,
-    }
+    # Programs that call pip or python mean those of this interpreter, as in an environment that is activated.
+    os.environ["PATH"] = os.pathsep.join((os.path.dirname(sys.executable), os.environ.get("PATH", "")))
+    placements = given.placements.split(",")
+    measured = partial(measure, given.checkout, placements, given.runs, given.limit, given.quick, tuple(given.options))
     parsing.prepare()
     with multiprocessing.get_context("fork").Pool(given.at_once) as pool:
-        outcomes = pool.map(partial(measure, given.checkout, **how), programs, chunksize=1)
+        outcomes = [outcome for found in pool.imap(measured, programs) for outcome in found]
     for outcome in outcomes:
-        if not outcome.passed:
-            print(f"{outcome.state:8}  {outcome.program}: {outcome.detail}")
-    print(", ".join(f"{count} {state}" for state, count in Counter(o.state for o in outcomes).items()))
-    print(
-        f"{sum(o.passed for o in outcomes)} of {len(outcomes)} passed; {sum(o.reactions for o in outcomes)} reactions traced"
-    )
+        if outcome.detail:
+            print(f"{outcome.state:8}  {outcome.placement:8}  {outcome.program}: {outcome.detail}")
+    for placement in placements:
+        here = [outcome for outcome in outcomes if outcome.placement == placement]
+        passed, equal = sum(o.passed for o in here), sum(o.equal for o in here)
+        reactions = sum(outcome.reactions for outcome in here)
+        print(
+            f"{placement}: {passed} of {len(here)} programs passed, {equal} with equal traces over {given.runs} runs; {reactions} reactions in a run of each"
+        )
     if given.csv:
         with open(given.csv, "w", newline="") as file:
-            csv.writer(file).writerows((o.program, o.state, o.reactions) for o in outcomes)
+            csv.writer(file).writerows((o.program, o.placement, o.state, o.equal, o.reactions) for o in outcomes)
 
 
 if __name__ == "__main__":

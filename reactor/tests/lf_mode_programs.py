@@ -135,6 +135,87 @@ define(
     timeout=10,
 )
 define(
+    "reset_overrides_an_inner_transition",
+    "a reactor that an outer one resets enters its initial mode, whatever transition it asks for at this tag",
+    """reactor Inner { input go
+         initial mode X { reaction(go) -> reset(Y) {= Y.set() =} reaction(reset) {= =} }
+         mode Y { reaction(go) {= =} reaction(reset) {= =} } }
+       main reactor { timer t(0, 10 ns)
+         initial mode A { i = new Inner() reaction(t) -> i.go, reset(A) {= i.go.set(1)
+             A.set() =} } }""",
+    """(0, 0) reaction_1 i.go=1
+       (0, 0) i.reaction_1 go=1
+       (0, 1) i.reaction_2
+       (10, 0) reaction_1 i.go=1
+       (10, 0) i.reaction_1 go=1""",
+    timeout=10,
+)
+define(
+    "reset_leaves_inner_modes_alone",
+    "a reset does not reach what lies in an inner mode that it does not enter: timers, state and reactions to reset",
+    """reactor Inner { input go output seen
+         initial mode X { reaction(go) -> history(Y) {= Y.set() =} }
+         mode Y { reset state m = 0 timer u(4 ns, 10 ns)
+           reaction(u) -> seen {= self.m += 1
+             seen.set(self.m) =}
+           reaction(reset) {= =} } }
+       main reactor { timer t(0, 7 ns) state n = 0
+         initial mode A { i = new Inner()
+           reaction(t) -> i.go, reset(B) {= self.n += 1
+             if self.n == 2: B.set()
+             else: i.go.set(1) =} }
+         mode B { reaction(t) -> reset(A) {= self.n += 1
+             A.set() =} } }""",
+    """(0, 0) reaction_1 i.go=1
+       (0, 0) i.reaction_1 go=1
+       (4, 0) i.reaction_2 seen=1
+       (7, 0) reaction_1
+       (14, 0) reaction_2
+       (21, 0) reaction_1 i.go=1
+       (21, 0) i.reaction_1 go=1
+       (28, 0) reaction_1 i.go=1
+       (28, 0) i.reaction_2 seen=2""",
+    timeout=28,
+)
+define(
+    "reset_reaches_initial_modes",
+    "a reset reaches the initial modes of contained reactors at any depth: timers, state and reactions to reset",
+    """reactor Leaf { reset state m = 0 output seen
+         initial mode P { timer u(1 ns) reset state k = 0 reaction(reset) {= =}
+           reaction(u) -> seen {= self.m += 1
+             self.k += 1
+             seen.set((self.m, self.k)) =} } }
+       reactor Inner { initial mode X { leaf = new Leaf() reaction(reset) {= =} } mode Y { reaction(reset) {= =} } }
+       main reactor { timer t(5 ns, 5 ns)
+         initial mode A { i = new Inner() reaction(t) -> reset(B) {= B.set() =} }
+         mode B { reaction(t) -> reset(A) {= A.set() =} } }""",
+    """(1, 0) i.leaf.reaction_2 seen=(1, 1)
+       (5, 0) reaction_1
+       (10, 0) reaction_2
+       (10, 1) i.reaction_1
+       (10, 1) i.leaf.reaction_1
+       (11, 0) i.leaf.reaction_2 seen=(1, 1)""",
+    timeout=12,
+)
+define(
+    "reset_waits_for_the_outer_mode",
+    "a mode that is entered while an outer one is left has its startup and reset when the outer one is active again",
+    """reactor Inner { input go
+         initial mode X { reaction(go) -> reset(Y) {= Y.set() =} }
+         mode Y { timer u(3 ns) reaction(startup) {= =} reaction(reset) {= =} reaction(u) {= =} } }
+       main reactor { timer t(0, 10 ns)
+         initial mode A { i = new Inner() reaction(t) -> i.go, reset(B) {= i.go.set(1)
+             B.set() =} }
+         mode B { reaction(t) -> history(A) {= A.set() =} } }""",
+    """(0, 0) reaction_1 i.go=1
+       (0, 0) i.reaction_1 go=1
+       (10, 0) reaction_2
+       (10, 1) i.reaction_2
+       (10, 1) i.reaction_3
+       (13, 0) i.reaction_4""",
+    timeout=15,
+)
+define(
     "modes_share_an_output",
     "connections and reactions in different modes may feed one output",
     """reactor Two { input go output out timer step(10 ns)

@@ -424,3 +424,33 @@ define(
        (11, 0) t.reaction_1 inp=2""",
     timeout=11,
 )
+define(
+    "bank_index",
+    "each reactor has a bank_index, 0 outside of banks; expressions for parameters and state can use it",
+    """reactor A(x = {= bank_index + 10 =}) { output out state s = {= self.bank_index * 2 =}
+         reaction(startup) -> out {= out.set((self.bank_index, self.x, self.s)) =} }
+       main reactor { a = new A() b = new[2] A() c = new A(x = {= bank_index =}) d = new[2] A(x = {= bank_index + 5 =}) }""",
+    """(0, 0) a.reaction_1 out=(0, 10, 0)
+       (0, 0) b[0].reaction_1 out=(0, 10, 0)
+       (0, 0) b[1].reaction_1 out=(1, 11, 2)
+       (0, 0) c.reaction_1 out=(0, 0, 0)
+       (0, 0) d[0].reaction_1 out=(0, 5, 0)
+       (0, 0) d[1].reaction_1 out=(1, 6, 2)""",
+)
+define(
+    "no_triggers",
+    "a reaction that names no trigger reacts to each input",
+    """reactor R { input a input b reaction() {= =} }
+       main reactor { r = new R() timer t(10 ns)
+         reaction(startup) -> r.a {= r.a.set(1) =} reaction(t) -> r.b {= r.b.set(2) =} }""",
+    """(0, 0) reaction_1 r.a=1
+       (0, 0) r.reaction_1 a=1
+       (10, 0) reaction_2 r.b=2
+       (10, 0) r.reaction_1 b=2""",
+)
+define(
+    "state_beside_a_port",
+    "state is an attribute of self, so a port may have its name",
+    """main reactor { output n state n = 3 reaction(startup) -> n {= n.set(self.n) =} }""",
+    "(0, 0) reaction_1 n=3",
+)

@@ -186,3 +186,26 @@ def test_the_file_that_starts_a_federate_fails_when_the_program_has_ended(tmp_pa
 
     command = [sys.executable, joining.__file__, "m", "-i", f"none-{tmp_path.name}"]
     assert subprocess.run(command, capture_output=True).returncode != 0
+
+
+@pytest.mark.parametrize("placement", ["inline", "packed", "isolated"])
+def test_each_federate_has_its_own_global_variables(placement, tmp_path):
+    text = """
+      preamble {=
+      count, found, one = 0, [], 1
+      class Box:
+          def __init__(self, value):
+              self.value = value
+      def number():
+          global count
+          count += one
+          found.append(count)
+          return Box(list(found))
+      =}
+      reactor Count { output out timer t(0, 10 ns) reaction(t) -> out {= out.set(number()) =} }
+      reactor Two { output[2] out a = new Count() b = new Count() a.out, b.out -> out }
+      reactor Look { input[3] inp output seen reaction(inp) -> seen {=
+        seen.set([port.value.value for port in inp if isinstance(port.value, Box)]) =} }
+      federated reactor { c = new Count() t = new Two() l = new Look() c.out, t.out -> l.inp }"""
+    seen = ran(tmp_path, text, fast=True, timeout=10, placement=placement)
+    assert of(seen, "l.reaction_1") == ["[[1], [1], [1, 2]]", "[[1, 2], [1, 2, 3], [1, 2, 3, 4]]"]

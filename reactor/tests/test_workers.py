@@ -144,3 +144,39 @@ def test_a_program_that_cannot_be_made_in_a_worker_tells_why():
 
     with pytest.raises(OSError, match="not here"):
         Program(Stays(), placement="isolated").run()
+
+
+class TwoArguments(Exception):
+    def __init__(self, one, other):
+        super().__init__(f"{one} and {other}")
+
+
+class RaisesIt(Reactor):
+    tick = Timer()
+
+    @reaction(tick)
+    def fail(self):
+        raise TwoArguments(1, 2)
+
+
+@pytest.mark.parametrize(("made", "kind"), [(Fails, KeyError), (RaisesIt, RuntimeError)])
+def test_an_error_in_a_worker_has_its_traceback_as_cause(made, kind):
+    with pytest.raises(ReactionError) as caught:
+        Program(made(), fast=True, placement="isolated").run()
+    error = caught.value.__cause__
+    assert type(error) is kind, "an exception that cannot be pickled comes as a RuntimeError"
+    assert "test_workers.py" in str(error.__cause__)
+    assert "in fail" in str(error.__cause__)
+    assert kind is KeyError or str(error) == "TwoArguments: 1 and 2"
+
+
+@pytest.mark.parametrize(("action", "how"), [("logical", "set"), ("physical", "read")])
+def test_a_value_that_cannot_be_sent_is_told_with_its_reaction(action, how, tmp_path):
+    text = f"""reactor A {{ {action} action a output out
+         reaction(startup) -> a {{= a.schedule(0) =}}
+         reaction(a) -> out {{= import threading
+           out.set(threading.Lock()) =}} }}
+       reactor B {{ input inp reaction(inp) {{= =}} }}
+       main reactor {{ a = new A() b = new B() a.out -> b.inp }}"""
+    with pytest.raises(ReactionError, match=f"level {how} cannot be sent to another process.*_thread.lock"):
+        program(tmp_path, text, placement="isolated").run()

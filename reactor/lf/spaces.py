@@ -1,0 +1,29 @@
+"""The namespaces of a program's code: each federate has its own, as each is a program of its own in Lingua Franca."""
+
+import copy
+from collections import deque
+from contextlib import suppress
+from types import FunctionType
+
+_CONTAINERS = (list, dict, set, bytearray, deque)
+
+
+def of_federate(scope):
+    """A namespace with what the preambles defined in `scope`: functions that use this namespace, and copies of containers and of objects
+    of the program's classes. Classes are the same in all, so that an object that was sent is of the class that its receiver knows."""
+    made = dict(scope)
+    name, memo = scope["__name__"], {}
+    for key, value in scope.items():
+        if isinstance(value, FunctionType) and value.__globals__ is scope:
+            made[key] = _function(value, made)
+        elif not key.startswith("__") and (isinstance(value, _CONTAINERS) or type(value).__module__ == name):
+            with suppress(Exception):  # a lock or a socket, say, can only be shared
+                made[key] = copy.deepcopy(value, memo)
+    return made
+
+
+def _function(function, scope):
+    made = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
+    made.__kwdefaults__, made.__doc__, made.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
+    vars(made).update(vars(function))
+    return made
