@@ -124,6 +124,7 @@ class MessageRun {
   bool cancelled_ = false;
 
   std::optional<TagScope> tag_;
+  Placement& placement_ = *ctx->placement;
   RunningCall call_;
   RunningScope running_{call_};
   RecordingScope recording_;
@@ -148,7 +149,8 @@ class MessageRun {
 MessageRun::MessageRun(Message* m, Receiver* from, uint32_t task_note)
     : m_(m), from_(from), task_note_(task_note), n_(m->results), nargs_(m->args), actor_(m->kind == MessageKind::Task ? 0 : m->actor),
       method_(m->method), flags_(m->flags), kind_(m->kind), function_(m->function), results_(n_), notes_(n_),
-      first_(ctx->heap->at<Object>(m->result)), args_(m) {}
+      first_(ctx->heap->at<Object>(m->result)),
+      call_{actor_, results_.data(), n_, first_->uid, from_ ? nullptr : m_, nullptr, (flags_ & kStreaming) != 0}, args_(m) {}
 
 // ---- take
 
@@ -163,7 +165,6 @@ void MessageRun::take() {
   cancelled_ = !first_->state.compare_exchange_strong(pending, State::Running, memory_order_acq_rel);
   for (Off off : results_) ctx->heap->at<Object>(off)->runner.store(ctx->mark, memory_order_seq_cst);
   tag_.emplace(m_);
-  call_ = {actor_, results_.data(), n_, first_->uid, from_ ? nullptr : m_, nullptr, (flags_ & kStreaming) != 0};
   if (!cancelled_) running_.enter();
   read_arguments();
   // A constructor's arguments show in what the actor does; among them is what differs from run to run.
@@ -209,7 +210,7 @@ void MessageRun::invoke() {
   seeded_ = hooks.task_random && is_task() && ctx->tagged;
   if (seeded_) hooks.task_random.tell(Owned(tag_tuple(ctx->here)));
   begin_titles();
-  ctx->placement->method_begins();
+  placement_.method_begins();
   started_ = ctx->tracing ? now_ns() : 0;
   const Beginning how = error_ ? Beginning::Fails : handed_on_ ? Beginning::HandedOn : Beginning::Here;
   const bool may_begin = kind_ == MessageKind::Create || tell_of_call(hooks.began, actor_, int(how));
@@ -218,7 +219,7 @@ void MessageRun::invoke() {
   else if (may_begin && callable_ && handed_on_) hand_on();
   else if (may_begin && callable_) call();
   else if (may_begin && kind_ == MessageKind::Create) construct();
-  if (!ctx->placement->method_returned(call_)) {
+  if (!placement_.method_returned(call_)) {
     value_.reset();
     PyErr_Clear();
   }
@@ -247,7 +248,7 @@ void MessageRun::find_method() {
   if (ctx->recorder && !handed_on_) note_ = &entry.notes[method_];
   if (function_) {  // loading it runs Python code: from here on the entry may be another
     callable_ = wrapped(std::move(callable_), function_);
-    if (callable_ && !ctx->placement->at_once && !handed_on_) handed_on_ = has_group(callable_.get());
+    if (callable_ && !placement_.at_once && !handed_on_) handed_on_ = has_group(callable_.get());
   } else {
     title_ = &entry.notes[method_].title;
   }
@@ -349,7 +350,7 @@ ExitReason MessageRun::exit_wanted() {
 // The actor ends with this call. If the process ends with it, the supervisor completes what is noted as running.
 void MessageRun::settle_departure() {
   PyErr_Clear();
-  if (!ctx->placement->outlives_actors) return;
+  if (!placement_.outlives_actors) return;
   Off reason = 0;
   forget_stored();
   const bool lives_on = kind_ == MessageKind::Call && restarted(actor_, leaving_, reason);
@@ -376,7 +377,7 @@ void MessageRun::forget_stored() {
 
 // The method has returned: the process is as it was before.
 void MessageRun::leave_call() {
-  ctx->placement->results_stored();
+  placement_.results_stored();
   recording_.end();
   titles.idle();
   if (is_task()) ctx->proc->running[0] = 0;
@@ -433,8 +434,8 @@ bool MessageRun::finish() {
 }
 
 void MessageRun::leave_actor() {
-  if (!cancelled_) ctx->placement->call_ends(call_, leaving_);
-  if (leaving_ == ExitReason::Unknown || ctx->placement->outlives_actors) return;
+  if (!cancelled_) placement_.call_ends(call_, leaving_);
+  if (leaving_ == ExitReason::Unknown || placement_.outlives_actors) return;
   if (leaving_ == ExitReason::CreationFailed) finish_results(results_.data(), notes_.data(), n_);
   leave(leaving_);  // the supervisor completes what is noted as running
 }
