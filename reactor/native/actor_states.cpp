@@ -176,16 +176,4 @@ void ActorStates::forget(uint32_t actor) {
   call(actor, -1);
 }
 
-uint32_t own_state() {
-  const unsigned long me = PyThread_get_thread_ident();
-  auto& calls = ctx->inline_calls;
-  for (size_t i = calls.size(); i--;)
-    if (calls[i]->thread == me) return calls[i]->state;
-  return ActorStates::kDriver;  // a thread that a call has started is not told from another
-}
-
-void enter_own_state() {
-  if (ctx && ctx->inline_mode) ctx->states->enter(own_state());
-}
-
 }  // namespace reactor

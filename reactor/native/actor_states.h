@@ -89,8 +89,4 @@ class ActorStates {
   bool always_ = false;
 };
 
-// Inline placement: whose state the calling thread's code is to run in, and its putting in place; elsewhere nothing.
-uint32_t own_state();
-void enter_own_state();
-
 }  // namespace reactor

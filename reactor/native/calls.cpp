@@ -122,9 +122,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
       die_at_once(out, inbox);
       return refs.release();
     }
-    if (ctx->inline_mode) {
-      return run_method_here(out, kind, link, index, options, retries) ? refs.release() : nullptr;
-    }
+    if (ctx->placement->at_once) return run_method_here(out, kind, link, index, options, retries) ? refs.release() : nullptr;
     if (!link->outlet && !open_channel(link)) return nullptr;
     m = link->outlet->sender.reserve(out.record_size());
     if (!m) throw NoRoom();

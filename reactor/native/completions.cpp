@@ -150,7 +150,7 @@ PyObject* new_completion(const Off* results, const uint32_t* notes, uint32_t n, 
   c->message = block;
   c->note = note;
   c->epoch = epoch;
-  c->actor = ctx->running_actor;
+  c->actor = ctx->call->actor;
   c->started = started;
   c->replayed = flags & kReplayed;
   ctx->proc->deferred.fetch_add(1, memory_order_relaxed);

@@ -13,6 +13,7 @@
 #include "hooks.h"
 #include "order.h"
 #include "lent_cpus.h"
+#include "placement.h"
 #include "recorder.h"
 #include "title.h"
 
@@ -44,7 +45,6 @@ struct Outlet {
 };
 
 class Encoder;
-class Host;
 class ActorStates;
 
 // What this process has learnt of a method or function that it runs.
@@ -96,21 +96,10 @@ struct ActorEntry {
   std::vector<int32_t> lanes;     // of each method; empty: all calls keep their caller's order (serve.cpp, next_message)
 };
 
-// Inline placement: a call that has begun and not ended.
-struct InlineCall {
-  uint32_t state;             // whose it runs in, see ActorStates
-  unsigned long thread = 0;
-  Off running = 0;
-  uint64_t uid = 0;
-  uint32_t actor = 0;
-  PyObject* callable = nullptr;
-  Message* message = nullptr;
-};
-
 struct Context {
-  Context(Heap* h, uint32_t slot, bool journaled, bool inline_mode)
+  Context(Heap* h, uint32_t slot, bool journaled, std::unique_ptr<Placement> placement)
       : heap(h), header(h->header), local(h, slot, journaled), order(local), spin(h->header), slot(slot), proc(&h->procs[slot]),
-        inline_mode(inline_mode), mark(slot) {}
+        placement(std::move(placement)), mark(slot) {}
   // A thread that waits keeps the context (and so the mapping) alive through a shutdown by another thread.
   static void release(Context* c) {
     if (--c->users > 0) return;
@@ -128,10 +117,10 @@ struct Context {
   Spin spin;
   uint32_t slot;
   Proc* proc;
-  bool inline_mode;
+  std::unique_ptr<Placement> placement;   // where calls run, and all that depends on it
   const bool keeping = header->keeping;
-  const bool logical = !inline_mode && (header->ordering != Ordering::Arrival || keeping);
-  const bool tagged = logical || keeping || inline_mode;
+  const bool logical = !placement->at_once && (header->ordering != Ordering::Arrival || keeping);
+  const bool tagged = logical || keeping || placement->at_once;
   uint32_t level = 0;                     // how many calls run here, one inside of the other; the driver's own are made at 0
   Tag here;                               // of the running call; the driver has none
   uint64_t issued = 0;                    // calls that the running call, or the driver, has made
@@ -143,9 +132,10 @@ struct Context {
   bool aborted = false;                   // the zygote died, and with it every worker
   std::atomic<bool> closing{false};       // the run ends: nothing new begins, and who waits is to give up
   std::vector<Bell*> seats;               // bells on which threads other than the main one wait
-  std::unordered_map<uint32_t, Off> inboxes;  // inline placement: actor -> inbox
+  std::unordered_map<uint32_t, Off> inboxes;  // of the actors that share this process
   bool serving = false;
-  unsigned long main_thread = 0;          // sleeps on proc->bell; other threads have bells of their own
+  unsigned long main_thread = 0;          // in a packed worker the thread that has the turn
+  unsigned long bell_thread = 0;          // waits on proc->bell, others on bells of their own; 0: none does, in a packed worker
   std::vector<Off> spare_bells;
   std::vector<Off> spare_groups;
   std::vector<WaitNode*> lingering;       // of waits that are over: a completer had claimed them and was not through with them yet
@@ -187,21 +177,15 @@ struct Context {
     const bool failed = result && result->state.load(memory_order_relaxed) == State::Error;
     events.push_back({start_ns, end_ns, kind, actor, bytes, std::move(name), result ? result->uid : 0, failed});
   }
-  PyObject* running_callable = nullptr;
-  Message* running_message = nullptr;     // null if it cannot be run again
+  const RunningCall* call = &kNoCall;     // the running one
   bool leave_after = false;               // this worker ends after the running calls
   uint32_t departing = 0;                 // the actor that ends with its running call
   Owned breaking_off;                     // inline: what a signal has raised in the call whose outcome is being stored, see breaks_off()
   std::vector<std::pair<Object*, uint32_t>> failures;  // to be told, each with the journal's entry of its hold (failures.h)
   std::vector<std::pair<Off, uint64_t>> children;  // (result, uid) of tasks that the running task started
   uint16_t depth = 0;                     // of the running task in other tasks
-  Off running = 0;
-  uint64_t running_uid = 0;
-  uint32_t running_actor = 0;
   uint32_t mark;                          // what Object::runner says of the running call's results
-  Host* host = nullptr;               // of a packed worker (packed.h)
   ActorStates* states = nullptr;      // of a process that has several actors (actor_states.h)
-  std::vector<InlineCall*> inline_calls;  // in the order in which they began
   std::atomic<uint32_t> deferred_open{0};  // calls handed to threads or an event loop and not finished
   uint64_t operations = 0;                // issued by this process
   const bool digesting = header->digesting != Digest::None, whole = header->digesting == Digest::Full;

@@ -188,7 +188,7 @@ PyObject* Decoder::pickled(bool in_buffer) {
   }
   if (!list) return nullptr;
   DecodeScope scope(this);
-  enter_own_state();
+  if (ctx) ctx->placement->enter_own_state();
   return hooks.loads(data.get(), list.get()).release();
 }
 

@@ -103,7 +103,7 @@ bool Encoder::write(uint8_t* to) {
     copy();
     if (!unlocked.lock()) return false;
   }
-  ctx->trace(started, Span::Copy, ctx->running_actor, total);
+  ctx->trace(started, Span::Copy, ctx->call->actor, total);
   return true;
 }
 

@@ -400,7 +400,7 @@ bool Encoder::buffer(PyObject* bytes) {
 }
 
 bool Encoder::pickled(PyObject* o) {
-  enter_own_state();
+  if (ctx) ctx->placement->enter_own_state();
   Owned dumped = hooks.dumps(o);
   if (!dumped) return false;
   PyObject* data = PyTuple_GET_ITEM(dumped.get(), 0);

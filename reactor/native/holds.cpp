@@ -1,6 +1,6 @@
 // What holding messages back costs, and when it is given up: the rule of patience.h, the actor's side.
 #include <algorithm>
-#include "packed.h"
+#include "inbox_server.h"
 
 namespace reactor {
 namespace {
@@ -69,12 +69,12 @@ Owned tell(InboxServer& s, const Look& look, const Candidate& c, const std::vect
     Owned entry(Py_BuildValue("(Iz)", holder, look.name(holder)));
     if (entry) PyList_Append(list.get(), entry.get());
   }
-  if (ctx->host) ctx->host->keeps_turn = true;  // it asks the supervisor; another thread would serve the actor meanwhile
+  ctx->placement->keep_turn(true);  // it asks the supervisor; another thread would serve the actor meanwhile
   char name[sizeof(OpenCall::name) + 1] = {};
   if (const char* known = look.name(c.message->caller)) strncpy(name, known, sizeof name - 1);
   Owned told = hooks.relaxed(s.actor, c.message->method, c.message->caller, name[0] ? name : nullptr, std::move(list), outcome);
   if (!told) hooks.relaxed.complain();
-  if (ctx->host) ctx->host->keeps_turn = false;
+  ctx->placement->keep_turn(false);
   return told;
 }
 

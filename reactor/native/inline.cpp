@@ -1,4 +1,5 @@
 #include "inline.h"
+#include <algorithm>
 #include "actor_states.h"
 #include "leaving.h"
 #include "supervisor.h"
@@ -26,51 +27,7 @@ bool run_here(Outgoing& out, MessageKind kind, uint32_t actor, uint32_t index, O
   return false;
 }
 
-}  // namespace
-
-bool breaks_off() {
-  if (!hooks.breaks_off || PyThread_get_thread_ident() != ctx->main_thread || !PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_Exception))
-    return false;
-  SavedError error;
-  const bool yes = Owned(hooks.breaks_off(error.exception())).get() == Py_True;
-  if (yes) ctx->breaking_off = Owned::share(error.exception());
-  return yes;
-}
-
-void begin_inline() {
-  ctx->local.actor_unheld = inline_actor_unheld;
-  ctx->states = new ActorStates(ActorStates::kDriver);
-}
-
-void end_inline() {
-  ctx->states->enter(ActorStates::kDriver);
-  delete std::exchange(ctx->states, nullptr);
-}
-
-bool run_method_here(Outgoing& out, MessageKind kind, PyLink* link, uint32_t index, PyRef* options, uint32_t retries) {
-  if (kind == MessageKind::Create) ctx->inboxes[link->actor] = ctx->heap->off(link->inbox);
-  if (options) take_hold(options->object);
-  return run_here(out, kind, link->actor, index, options ? ctx->heap->off(options->object) : 0, retries);
-}
-
-bool run_task_here(Outgoing& out, PyFunction* f) {
-  take_hold(f->function->object);
-  uint32_t outer = ctx->proc->demand.exchange(f->demand + 1);
-  const bool done = run_here(out, MessageKind::Task, 0, 0, ctx->heap->off(f->function->object), f->retries);
-  ctx->proc->demand.store(outer);
-  return done;
-}
-
-bool in_inline_call() {
-  return ctx && ctx->inline_mode &&
-         (own_state() != ActorStates::kDriver || (!ctx->inline_calls.empty() && PyThread_get_thread_ident() != ctx->main_thread));
-}
-
-bool waits_for_itself(const char* what) {
-  if (ctx->inline_mode) PyErr_Format(PyExc_RuntimeError, "waiting for %s by the caller itself would never end", what);
-  return ctx->inline_mode;
-}
-
+// The last handle is gone: the actor ends.
 void inline_actor_unheld(Local&, Object* actor) {
   const uint32_t number = inbox_of(actor)->actor;
   {
@@ -84,6 +41,75 @@ void inline_actor_unheld(Local&, Object* actor) {
   ctx->inboxes.erase(number);
   inbox_of(actor)->state.store(InboxState::Dead);
   free_actor(actor);
+}
+
+}  // namespace
+
+bool breaks_off() {
+  if (!hooks.breaks_off || PyThread_get_thread_ident() != ctx->main_thread || !PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_Exception))
+    return false;
+  SavedError error;
+  const bool yes = Owned(hooks.breaks_off(error.exception())).get() == Py_True;
+  if (yes) ctx->breaking_off = Owned::share(error.exception());
+  return yes;
+}
+
+void Inline::begin() {
+  ctx->local.actor_unheld = inline_actor_unheld;
+  ctx->states = new ActorStates(ActorStates::kDriver);
+}
+
+void Inline::end() {
+  ctx->states->enter(ActorStates::kDriver);
+  delete std::exchange(ctx->states, nullptr);
+}
+
+// From here on what runs, the decoding of arguments too, is the actor's.
+void Inline::call_begins(RunningCall& call) {
+  calls_.push_back({&call, PyThread_get_thread_ident()});
+  enter_own_state();
+}
+
+// The one that began last of those that are left goes on.
+void Inline::call_left(RunningCall& call) {
+  std::erase_if(calls_, [&](const Begun& b) { return b.call == &call; });
+  if (!calls_.empty()) ctx->call = calls_.back().call;
+  enter_own_state();
+}
+
+// The caller itself would have to compute what it waits for.
+bool Inline::may_wait(const char* what) {
+  PyErr_Format(PyExc_RuntimeError, "waiting for %s by the caller itself would never end", what);
+  return false;
+}
+
+bool Inline::in_nested_call() {
+  return own_state() != ActorStates::kDriver || (!calls_.empty() && PyThread_get_thread_ident() != ctx->main_thread);
+}
+
+uint32_t Inline::own_state() const {
+  const unsigned long me = PyThread_get_thread_ident();
+  for (size_t i = calls_.size(); i--;)
+    if (calls_[i].thread == me) return calls_[i].call->actor ? calls_[i].call->actor : ActorStates::kTasks;
+  return ActorStates::kDriver;  // a thread that a call has started is not told from another
+}
+
+void Inline::enter_own_state() { ctx->states->enter(own_state()); }
+
+void Inline::actor_died(Inbox* in) { in->state.store(InboxState::Dead, memory_order_release); }
+
+bool run_method_here(Outgoing& out, MessageKind kind, PyLink* link, uint32_t index, PyRef* options, uint32_t retries) {
+  if (kind == MessageKind::Create) ctx->inboxes[link->actor] = ctx->heap->off(link->inbox);
+  if (options) take_hold(options->object);
+  return run_here(out, kind, link->actor, index, options ? ctx->heap->off(options->object) : 0, retries);
+}
+
+bool run_task_here(Outgoing& out, PyFunction* f) {
+  take_hold(f->function->object);
+  uint32_t outer = ctx->proc->demand.exchange(f->demand + 1);
+  const bool done = run_here(out, MessageKind::Task, 0, 0, ctx->heap->off(f->function->object), f->retries);
+  ctx->proc->demand.store(outer);
+  return done;
 }
 
 }  // namespace reactor

@@ -4,14 +4,30 @@
 
 namespace reactor {
 
-void begin_inline();                                    // of a run in this process: whose random state is whose
-void end_inline();                                      // the process goes on as the driver
+class Inline final : public Placement {
+ public:
+  Inline() : Placement(true, true) {}
+  void begin() override;
+  void end() override;
+  void call_begins(RunningCall& call) override;
+  void call_left(RunningCall& call) override;
+  bool may_wait(const char* what) override;
+  bool in_nested_call() override;
+  void enter_own_state() override;
+  void actor_died(Inbox* in) override;
+
+ private:
+  // Calls run one inside of the other, but those of several threads of the driver overlap.
+  struct Begun {
+    const RunningCall* call;
+    unsigned long thread;
+  };
+  uint32_t own_state() const;
+  std::vector<Begun> calls_;  // in the order in which they began
+};
+
 // They run the call. False, and a Python error: a signal has broken it off.
 bool run_method_here(Outgoing& out, MessageKind kind, PyLink* link, uint32_t index, PyRef* options, uint32_t retries);
 bool run_task_here(Outgoing& out, PyFunction* f);
-bool in_inline_call();                                  // or in a thread that may have been started by one
-// Whether the caller waits for something that it computes itself: `what` of a RuntimeError, which is set then.
-bool waits_for_itself(const char* what);
-void inline_actor_unheld(Local& l, Object* actor);      // the last handle is gone: the actor ends
 
 }  // namespace reactor

@@ -23,12 +23,13 @@ Off note_death(uint32_t actor, Off result, ExitReason why) {
   Off off = ctx->heap->off(r);
   auto it = ctx->inboxes.find(actor);
   Inbox* in = it != ctx->inboxes.end() ? ctx->heap->at<Inbox>(it->second) : inbox();
-  if (in && ctx->host && in->reason.load()) {  // it was killed before
+  if (!in) return off;
+  Off before = 0;
+  if (!in->reason.compare_exchange_strong(before, off, memory_order_acq_rel)) {  // it was killed before
     drop_hold(ctx->local, r);
-    return in->reason.load();
+    off = before;
   }
-  if (in) in->reason.store(off, memory_order_release);
-  if (in && ctx->inline_mode) in->state.store(InboxState::Dead, memory_order_release);
+  ctx->placement->actor_died(in);
   return off;
 }
 

@@ -142,7 +142,6 @@ nb::list recordings(double timeout) {
   need_ctx();
   nb::list out;
   out.append(nb::make_tuple(ctx->slot, steal(recording_data())));
-  if (ctx->inline_mode) return out;
   if (ctx->is_driver) fetch_ended();
   for (auto& d : ctx->ended) out.append(nb::make_tuple(-1, nb::borrow(d.get())));
   static bool collecting = false;  // by another thread of this process; guarded by the GIL

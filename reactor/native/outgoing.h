@@ -89,7 +89,7 @@ struct Outgoing {
     number = ctx->issued;
     depth_of_tag = extended_depth(ctx->here, number);
     // Where others may begin a call before the tag is written, it is that of the call that runs now.
-    if (ctx->inline_mode || ctx->deferred_open.load(std::memory_order_relaxed)) of_caller.emplace().assign(ctx->here);
+    if (ctx->placement->at_once || ctx->deferred_open.load(std::memory_order_relaxed)) of_caller.emplace().assign(ctx->here);
   }
   void write_tail(uint32_t* to) const {
     if (depth_of_tag) extend(of_caller ? *of_caller : ctx->here, number, to);
@@ -160,7 +160,7 @@ struct Outgoing {
     if (timestamped) *m->time() = timestamp();
     m->args_object = args_object ? ctx->heap->off(args_object) : 0;
     m->function = 0;
-    m->caller = ctx->host ? ctx->running_actor : ctx->caller;
+    m->caller = ctx->caller;
     m->retries = 0;
     for (size_t i = 1; i < results.size(); ++i) m->more_results()[i - 1] = ctx->heap->off(results[i]);
     if (value_size && !placed) {

@@ -44,7 +44,7 @@ void bring_near(const std::vector<std::unique_ptr<PackedActor>>& actors, size_t 
 
 // ---- threads
 
-int Host::serve(Hand* me) {
+int Packed::serve(Hand* me) {
   turns.take(me);
   coming_ = false;
   for (;;) {
@@ -80,7 +80,7 @@ int Host::serve(Hand* me) {
   }
 }
 
-void Host::park(Hand* me) {
+void Packed::park(Hand* me) {
   if (ready()) ring(ctx->heap, &ctx->proc->bell);
   settle_ended(me);
   me->parked = true;
@@ -93,7 +93,7 @@ void Host::park(Hand* me) {
   turns.take(me);
 }
 
-void Host::see_that_one_serves() {
+void Packed::see_that_one_serves() {
   if (server_ || coming_) return;
   if (!parked_.empty()) {
     server_ = parked_.back();
@@ -108,7 +108,7 @@ void Host::see_that_one_serves() {
   }
 }
 
-void Host::give_turn(Hand* me) {
+void Packed::give_turn(Hand* me) {
   me->kept = put_away();
   if (server_ == me) server_ = nullptr;
   if (server_ && ready()) ring(ctx->heap, &ctx->proc->bell);
@@ -116,24 +116,31 @@ void Host::give_turn(Hand* me) {
   see_that_one_serves();  // last: it runs Python code
 }
 
-void Host::take_turn(Hand* me) {
+void Packed::take_turn(Hand* me) {
   turns.take(me);
   Execution kept = std::exchange(me->kept, {});
   const bool interrupt = kept.call && kept.call->to_interrupt;
   if (interrupt) PyThreadState_SetAsyncExc(me->ident, nullptr);  // it is for the actor's code
-  ctx->states->enter(kept.actor);  // before the watchdog looks at it: a state is not to be left half exchanged
+  ctx->states->enter(kept.call ? kept.call->actor : 0);  // before the watchdog looks at it: a state is not to be left half exchanged
   take_back(std::move(kept));
   if (interrupt) PyThreadState_SetAsyncExc(me->ident, PyExc_SystemExit);
 }
 
-void Host::away(Hand* me) {
+Hand* Packed::hand_with_turn() const { return own_hand() == turns.holder() ? own_hand() : nullptr; }
+
+uint32_t Packed::actor_of_thread() { return hand_with_turn() ? ctx->call->actor : 0; }
+
+Hand* Packed::wait_begins() {
+  Hand* me = keeps_turn_ ? nullptr : hand_with_turn();
+  if (!me) return nullptr;
   me->waits = true;
   ++waiting_;
   tell_busy();
   give_turn(me);
+  return me;
 }
 
-void Host::back(Hand* me) {
+void Packed::wait_ends(Hand* me) {
   --waiting_;
   tell_busy();
   take_turn(me);
@@ -142,7 +149,7 @@ void Host::back(Hand* me) {
 
 // A call under way in another thread than the server's is told of as one of a threaded actor is: while the server sleeps, the
 // process does not. Calls that all wait may all wait for ever.
-void Host::tell_busy() {
+void Packed::tell_busy() {
   auto tell = [](atomic<uint32_t>& told, uint32_t now, std::memory_order order) {
     if (told.load(memory_order_relaxed) != now) told.store(now, order);
   };
@@ -152,38 +159,37 @@ void Host::tell_busy() {
 
 // A call counts as under way until its results are done and somebody has looked at what its actor has to do next: beside a server
 // that sleeps the process would look asleep, with all that the call has set going still to come.
-void Host::settle_ended(Hand* me) {
+void Packed::settle_ended(Hand* me) {
   if (me->ended == 0) return;
   busy_ -= me->ended;
   me->ended = 0;
   tell_busy();
 }
 
-void Host::regain() {
+void Packed::regain() {
   if (own_hand() && own_hand()->passed_over) come_back(own_hand());
 }
 
 // At a bytecode of a call that was to stop, and when a method returns.
 void come_back(Hand* me) {
   if (!me->passed_over) {
-    if (ctx->host->turns.holder() != me) return;
-    ctx->host->give_turn(me);
+    if (packed().turns.holder() != me) return;
+    packed().give_turn(me);
   }
   me->passed_over = false;
-  ctx->host->take_turn(me);
+  packed().take_turn(me);
 }
 
-PyObject* beside(PyObject* call, PyObject* argument) {
-  Host* host = ctx ? ctx->host : nullptr;
-  Hand* me = own_hand();
-  if (!host || !me || host->turns.holder() != me || !host->in_method() || host->keeps_turn) return PyObject_CallOneArg(call, argument);
-  host->give_turn(me);
+PyObject* Packed::beside(PyObject* call, PyObject* argument) {
+  Hand* me = in_method() && !keeps_turn_ ? hand_with_turn() : nullptr;
+  if (!me) return PyObject_CallOneArg(call, argument);
+  give_turn(me);
   PyObject* r = PyObject_CallOneArg(call, argument);
-  host->take_turn(me);
+  take_turn(me);
   return r;
 }
 
-void Host::watch() {
+void Packed::watch() {
   uint64_t seen = 0, ran = 0;                // at the last tick: turns and calls, and the processor time of whose turn it is
   int same = 0, asleep = 0, idle = 0;        // ticks: that it is the same call, that this has not run, that none has
   for (;;) {
@@ -222,16 +228,22 @@ void Host::watch() {
 
 // ---- calls
 
-void Host::before_call(InCall* call) {
+void Packed::begin() {
+  ctx->bell_thread = 0;
+  ctx->states = new ActorStates(0);
+}
+
+void Packed::call_begins(RunningCall& call) {
   running->busy.store(true, memory_order_relaxed);
   busy_ += 1 - std::exchange(own_hand()->ended, 0u);  // settled, because whoever serves looks at all actors
   tell_busy();
   running->hand = own_hand();
-  running->call = this->call = call;
+  running->call = this->call = &call;
+  ctx->caller = call.actor;
   ctx->states->enter(running->inbox_server.actor);
 }
 
-void Host::method_begins() {
+void Packed::method_begins() {
   in_method_.store(true, memory_order_relaxed);
   if (watch_asleep_.load(memory_order_relaxed)) {
     watch_word_.fetch_add(1, memory_order_release);
@@ -239,21 +251,25 @@ void Host::method_begins() {
   }
 }
 
-bool Host::after_call(InCall* call) {
+bool Packed::method_returned(RunningCall& call) {
   Hand* me = own_hand();
   stop_no_more(me);
   regain();
-  if (!call->discarded) return call->storing = true;
+  if (!call.discarded) return call.storing = true;
   PyThreadState_SetAsyncExc(me->ident, nullptr);
   return false;
 }
 
-void Host::end_call(InCall* call) {
+void Packed::call_ends(RunningCall& call, ExitReason why) {
   regain();
+  if (why != ExitReason::Unknown) {
+    running->why = why;
+    running->leaving.store(true, memory_order_relaxed);
+  }
   ++own_hand()->ended;
   in_method_.store(false, memory_order_relaxed);
-  if (call->to_interrupt) PyThreadState_SetAsyncExc(own_hand()->ident, nullptr);  // meant for this call, it would hit the next
-  if (!call->discarded) {
+  if (call.to_interrupt) PyThreadState_SetAsyncExc(own_hand()->ident, nullptr);  // meant for this call, it would hit the next
+  if (!call.discarded) {
     running->hand = nullptr;
     running->call = nullptr;
     running->unseen.store(true, memory_order_relaxed);
@@ -261,16 +277,12 @@ void Host::end_call(InCall* call) {
   }
   running = nullptr;
   this->call = nullptr;
-}
-
-void Host::leave(ExitReason why) {
-  running->why = why;
-  running->leaving.store(true, memory_order_relaxed);
+  ctx->caller = kDriverParty;
 }
 
 // ---- actors
 
-bool Host::serve(PackedActor& h) {
+bool Packed::serve(PackedActor& h) {
   running = &h;
   ctx->mark = ctx->slot | h.place << kHostBit;
   bool ran = serve_one(h.inbox_server);
@@ -279,7 +291,7 @@ bool Host::serve(PackedActor& h) {
   return ran;
 }
 
-bool Host::serve_round() {
+bool Packed::serve_round() {
   Hand* me = own_hand();
   bool any = false;
   for (size_t n = actors_.size(); n-- > 0;) {
@@ -300,20 +312,20 @@ bool Host::serve_round() {
   return any;
 }
 
-InboxServer* Host::inbox_server(uint32_t actor) {
+InboxServer* Packed::server_of(uint32_t actor) {
   for (auto& h : actors_)
     if (h->inbox_server.actor == actor) return &h->inbox_server;
   return nullptr;
 }
 
-uint64_t Host::held_until() const {
+uint64_t Packed::held_until() const {
   uint64_t until = UINT64_MAX;
   for (auto& h : actors_) until = std::min(until, reactor::held_until(h->inbox_server));
   return until;
 }
 
 // One that is given up because of an error has its next message run at once: the error is for that.
-void Host::look_at_holds(bool alone) {
+void Packed::look_at_holds(bool alone) {
   Hand* me = own_hand();
   for (size_t i = 0; i < actors_.size() && server_ == me; ++i) {
     PackedActor* h = actors_[i].get();
@@ -323,7 +335,7 @@ void Host::look_at_holds(bool alone) {
   }
 }
 
-bool Host::ready() const {
+bool Packed::ready() const {
   if (process_asked() || ctx->proc->host_notes.load(memory_order_acquire)) return true;
   for (auto& h : actors_) {
     if (h->busy.load(memory_order_acquire)) continue;
@@ -332,7 +344,7 @@ bool Host::ready() const {
   return false;
 }
 
-void Host::take_notes() {
+void Packed::take_notes() {
   Heap* heap = ctx->heap;
   Off newest = ctx->proc->host_notes.load(memory_order_relaxed) ? ctx->proc->host_notes.exchange(0, memory_order_acq_rel) : 0;
   std::vector<Off> notes;
@@ -357,7 +369,7 @@ void Host::take_notes() {
   }
 }
 
-void Host::learn(Object* actor, Object* facts) {
+void Packed::learn(Object* actor, Object* facts) {
   ActorBody body;
   memcpy(&body, actor->body, sizeof body);
   if (hooks.hosted) hooks.hosted.tell(body.actor, Owned(decode_object(facts)));
@@ -366,7 +378,7 @@ void Host::learn(Object* actor, Object* facts) {
 
 // The running call of an actor that was killed: it ends now, whatever it is doing, and is interrupted if that is possible. One
 // that is writing its result is let do so; one that gives a stream ends by the interruption.
-void Host::settle_call(PackedActor& h) {
+void Packed::settle_call(PackedActor& h) {
   if (!h.call || (h.call->storing && !h.call->streaming)) return;
   h.call->to_interrupt = true;
   if (!h.hand->waits) PyThreadState_SetAsyncExc(h.hand->ident, PyExc_SystemExit);  // one that waits looks itself
@@ -380,7 +392,7 @@ void Host::settle_call(PackedActor& h) {
 }
 
 // The first actor that is to leave does so; its destructor may run code, so the list is not gone through here.
-bool Host::remove_those_leaving() {
+bool Packed::remove_those_leaving() {
   size_t i = 0;
   while (i < actors_.size() && (actors_[i]->busy.load(memory_order_relaxed) || !actors_[i]->leaving.load(memory_order_relaxed))) ++i;
   if (i == actors_.size()) return false;
@@ -415,10 +427,10 @@ bool Host::remove_those_leaving() {
 int serve_packed() {
   ctx->serving = true;
   if (!hooks.thread(true)) return -1;
-  return ctx->host->serve(make_hand());
+  return packed().serve(make_hand());
 }
 
-void serve_beside() { ctx->host->serve(make_hand()); }
-void watch_packed() { ctx->host->watch(); }
+void serve_beside() { packed().serve(make_hand()); }
+void watch_packed() { packed().watch(); }
 
 }  // namespace reactor

@@ -15,36 +15,40 @@ struct PackedActor {
   atomic<bool> unseen{false};       // a call of it has ended since the server looked at its messages, some of which may be parked
   atomic<bool> leaving{false};      // it is to be removed from the worker, as soon as it is not busy
   Hand* hand = nullptr;             // that runs its call
-  InCall* call = nullptr;           // that one
+  RunningCall* call = nullptr;      // that one
   ExitReason why = ExitReason::Unknown;
 };
 
-class Host {
+class Packed final : public Placement {
  public:
+  Packed() : Placement(false, true) {}
   Turns turns;
-  InboxServer* inbox_server(uint32_t actor);   // null: not hosted here
   PackedActor* running = nullptr;        // whose call runs, in the thread that has the turn; gone if that call is discarded
-  InCall* call = nullptr;           // that call, once it has begun
+  RunningCall* call = nullptr;           // that call, once it has begun
 
   int serve(Hand* me);              // without end; -1 with a Python error when a signal handler raised
   void watch();                     // the watchdog, in a thread of its own; without end
-  // Around the wait of a call.
-  void away(Hand* me);
-  void back(Hand* me);
   void give_turn(Hand* me);         // of a running call; `me` need not be the calling thread's
   void take_turn(Hand* me);
-  // Around a call.
-  void before_call(InCall* call);
-  void method_begins();
-  void regain();                    // the turn, if it went to another while the call was blocked in the system
-  bool after_call(InCall* call);    // its method has returned; false: its results have been settled meanwhile
-  void end_call(InCall* call);
-  void leave(ExitReason why);       // the running call's actor ends
-  bool keeps_turn = false;          // what waits now is no call of an actor: others must not serve meanwhile
   bool in_method() const { return in_method_.load(memory_order_relaxed); }
   void set_in_method(bool in) { in_method_.store(in, memory_order_relaxed); }
 
+  void begin() override;
+  void call_begins(RunningCall& call) override;
+  void method_begins() override;
+  bool method_returned(RunningCall& call) override;
+  void results_stored() override { regain(); }
+  void call_ends(RunningCall& call, ExitReason why) override;
+  Hand* wait_begins() override;
+  void wait_ends(Hand* me) override;
+  void keep_turn(bool on) override { keeps_turn_ = on; }
+  PyObject* beside(PyObject* call, PyObject* argument) override;  // so the neighbours need not wait for the watchdog
+  InboxServer* server_of(uint32_t actor) override;
+  uint32_t actor_of_thread() override;
+
  private:
+  Hand* hand_with_turn() const;     // the calling thread's, if it has the turn
+  void regain();                    // the turn, if it went to another while the call was blocked in the system
   void park(Hand* me);
   void see_that_one_serves();
   bool serve(PackedActor& h);
@@ -65,13 +69,14 @@ class Host {
   bool collect_ = false;            // actors have left since the last garbage collection
   uint32_t busy_ = 0, waiting_ = 0; // calls under way, and those of them that wait
   size_t next_ = 0;                 // where the round is
+  bool keeps_turn_ = false;
   atomic<bool> in_method_{false};   // the thread that has the turn runs an actor's code: the watchdog looks at it
   atomic<uint32_t> watch_word_{0};
   atomic<bool> watch_asleep_{false};
 };
 
+inline Packed& packed() { return static_cast<Packed&>(*ctx->placement); }  // in a packed worker
 void come_back(Hand* me);           // gives the turn up if it has it, and asks for it
-PyObject* beside(PyObject* call, PyObject* argument);  // `call(argument)`, which sleeps: the neighbours need not wait for the watchdog
 int serve_packed();                 // the worker's main thread
 void serve_beside();                // a further thread of it
 void watch_packed();                // the watchdog's

@@ -30,7 +30,7 @@ thread_local Message* running_out = nullptr;  // a call is not retried for what 
 // A generator goes on after the last of its `n` values, to its end or to a value too many. The results are there already, so what it raises
 // there can only be reported. False: it ends the process.
 bool run_out(uint32_t n, PyObject* generator, PyObject* name) {
-  Message* outer = std::exchange(running_out, ctx->running_message);
+  Message* outer = std::exchange(running_out, ctx->call->message);
   Owned more(PyIter_Next(generator));
   running_out = outer;
   if (!more && !PyErr_Occurred()) return true;

@@ -6,7 +6,6 @@
 #include "functions.h"
 #include "leaving.h"
 #include "supervisor.h"
-#include "packed.h"
 #include "scopes.h"
 #include "stream.h"
 #include "title.h"
@@ -127,8 +126,9 @@ class MessageRun {
   bool cancelled_ = false;
 
   std::optional<TagScope> tag_;
-  InCall in_call_;
-  RunningScope running_;
+  Placement& placement_ = *ctx->placement;
+  RunningCall call_;
+  RunningScope running_{call_};
   RecordingScope recording_;
   Arguments args_;
   std::optional<SavedError> error_;  // of an argument, while the record is given back
@@ -152,7 +152,8 @@ class MessageRun {
 MessageRun::MessageRun(Message* m, Receiver* from, uint32_t task_note)
     : m_(m), from_(from), task_note_(task_note), n_(m->results), nargs_(m->args), actor_(m->kind == MessageKind::Task ? 0 : m->actor),
       method_(m->method), flags_(m->flags), kind_(m->kind), function_(m->function), results_(n_), notes_(n_),
-      first_(ctx->heap->at<Object>(m->result)), running_(m->kind == MessageKind::Task ? ActorStates::kTasks : m->actor), args_(m) {}
+      first_(ctx->heap->at<Object>(m->result)),
+      call_{actor_, results_.data(), n_, first_->uid, from_ ? nullptr : m_, nullptr, (flags_ & kStreaming) != 0}, args_(m) {}
 
 // ---- take
 
@@ -167,8 +168,6 @@ void MessageRun::take() {
   cancelled_ = !first_->state.compare_exchange_strong(pending, State::Running, memory_order_acq_rel);
   for (Off off : results_) ctx->heap->at<Object>(off)->runner.store(ctx->mark, memory_order_seq_cst);
   tag_.emplace(m_);
-  in_call_ = {results_.data(), n_, (flags_ & kStreaming) != 0};
-  if (ctx->host && !cancelled_) ctx->host->before_call(&in_call_);
   if (!cancelled_) running_.enter();
   read_arguments();
   // A constructor's arguments show in what the actor does; among them is what differs from run to run.
@@ -206,15 +205,15 @@ void MessageRun::give_record_back() {
 // ---- invoke
 
 void MessageRun::invoke() {
-  running_.begin(results_[0], first_->uid, actor_, from_ ? nullptr : m_);
+  running_.begin();
   ctx->proc->executed.store(ctx->proc->executed.load(memory_order_relaxed) + 1, memory_order_relaxed);
   find_callable();
-  running_.calls(callable_.get());
+  call_.callable = callable_.get();
   begin_recording();
   seeded_ = hooks.task_random && is_task() && ctx->tagged;
   if (seeded_) hooks.task_random.tell(Owned(tag_tuple(ctx->here)));
   begin_titles();
-  if (ctx->host) ctx->host->method_begins();
+  placement_.method_begins();
   started_ = ctx->tracing ? now_ns() : 0;
   const Beginning how = error_ ? Beginning::Fails : handed_on_ ? Beginning::HandedOn : Beginning::Here;
   const bool may_begin = kind_ == MessageKind::Create || tell_of_call(hooks.began, actor_, int(how));
@@ -223,7 +222,7 @@ void MessageRun::invoke() {
   else if (may_begin && callable_ && handed_on_) hand_on();
   else if (may_begin && callable_) call();
   else if (may_begin && kind_ == MessageKind::Create) construct();
-  if (ctx->host && !ctx->host->after_call(&in_call_)) {
+  if (!placement_.method_returned(call_)) {
     value_.reset();
     PyErr_Clear();
   }
@@ -231,7 +230,7 @@ void MessageRun::invoke() {
     stream_.emplace(results_.data(), notes_.data(), from_ ? nullptr : m_, callable_.get());
     if (!stream_->drain(value_.get())) value_.reset();
   }
-  if (!value_ && !in_call_.discarded && !PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "reactor: call failed without an exception");
+  if (!value_ && !call_.discarded && !PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "reactor: call failed without an exception");
 }
 
 void MessageRun::find_callable() {
@@ -252,7 +251,7 @@ void MessageRun::find_method() {
   if (ctx->recorder && !handed_on_) note_ = &entry.notes[method_];
   if (function_) {  // loading it runs Python code: from here on the entry may be another
     callable_ = wrapped(std::move(callable_), function_);
-    if (callable_ && !ctx->inline_mode && !handed_on_) handed_on_ = has_group(callable_.get());
+    if (callable_ && !placement_.at_once && !handed_on_) handed_on_ = has_group(callable_.get());
   } else {
     title_ = &entry.notes[method_].title;
   }
@@ -262,8 +261,7 @@ void MessageRun::find_method() {
 
 // Calls that several threads of one process run beside each other have no serial order: none of them is recorded.
 void MessageRun::begin_recording() {
-  const bool beside = ctx->inline_mode && PyThread_get_thread_ident() != ctx->main_thread;
-  if (handed_on_ || beside || !ctx->recorder) return;
+  if (handed_on_ || !ctx->recorder || PyThread_get_thread_ident() != ctx->main_thread) return;
   const uint64_t who = is_task() ? ctx->heap->at<Object>(function_)->uid
                                  : uint64_t(actor_) << 16 | (kind_ == MessageKind::Create ? 0xffff : method_) | 1ull << 63;
   recording_.begin(ctx->recorder, who, callable_.get(), actor_);
@@ -275,7 +273,7 @@ void MessageRun::begin_titles() {
 }
 
 void MessageRun::call() {
-  const uint64_t begun = note_ && note_->begin(callable_.get(), ctx->running_actor) ? timestamp() : 0;
+  const uint64_t begun = note_ && note_->begin(callable_.get(), actor_) ? timestamp() : 0;
   value_.reset(PyObject_Vectorcall(callable_.get(), args_.begin(), nargs_ | PY_VECTORCALL_ARGUMENTS_OFFSET, args_.names()));
   if (begun) {
     note_->ticks += timestamp() - begun;
@@ -305,7 +303,7 @@ void MessageRun::construct() {
 // Writes what came out into the results, which are completed in finish().
 void MessageRun::settle() {
   ctx->breaking_off.reset();
-  if (in_call_.discarded) {
+  if (call_.discarded) {
   } else if (ctx->departing && ctx->departing == actor_ && !handed_on_) {  // whatever the method has made of it
     ctx->departing = 0;
     value_.reset();
@@ -355,14 +353,14 @@ ExitReason MessageRun::exit_wanted() {
   return kind ? ExitReason(PyLong_AsLong(kind.get())) : ExitReason::Unknown;
 }
 
-// The actor ends with this call. Where it has a process of its own the supervisor completes what is noted as running. If a generator ends it
-// after the last result, the results stay.
+// The actor ends with this call. If the process ends with it, the supervisor completes what is noted as running. If a generator ends the
+// actor after the last result, the results stay.
 void MessageRun::settle_departure() {
   PyErr_Clear();
   if (ctx->departing == actor_) ctx->departing = 0;
   kept_ = kind_ != MessageKind::Create && !stream_;
   for (Off off : results_) kept_ = kept_ && ctx->heap->at<Object>(off)->state.load(memory_order_relaxed) == State::Value;
-  if (!ctx->inline_mode && !ctx->host) return;
+  if (!placement_.outlives_actors) return;
   Off reason = 0;
   if (!kept_) forget_stored();
   const bool lives_on = kind_ == MessageKind::Call && restarted(actor_, leaving_, reason);
@@ -389,11 +387,11 @@ void MessageRun::forget_stored() {
 
 // The method has returned: the process is as it was before.
 void MessageRun::leave_call() {
-  if (ctx->host) ctx->host->regain();
+  placement_.results_stored();
   recording_.end();
   titles.idle();
   if (is_task()) ctx->proc->running[0] = 0;
-  if (seeded_ && ctx->inline_mode) hooks.task_random.tell(Owned::share(Py_None));
+  if (seeded_) hooks.task_random.tell(Owned::share(Py_None));
   if (ctx->unflushed && hooks.flush) {
     ctx->unflushed = false;
     SavedError error;
@@ -412,7 +410,7 @@ void MessageRun::digest() {
   if (!ctx->digesting || handed_on_ || kind_ == MessageKind::Create || leaving_ != ExitReason::Unknown) return;
   for (Off off : results_)
     if (!(flags_ & kStreaming)) digest_ = hash_result(ctx->heap, ctx->heap->at<Object>(off), digest_, ctx->whole);
-  if (ctx->keeping && hooks.executed && !in_call_.discarded) tell_executed();
+  if (ctx->keeping && hooks.executed && !call_.discarded) tell_executed();
   auto it = kind_ == MessageKind::Call ? ctx->actors.find(actor_) : ctx->actors.end();
   if (it != ctx->actors.end()) digest_ = it->second.digest = mix(it->second.digest, digest_);
   ctx->proc->digest.store(ctx->proc->digest.load(memory_order_relaxed) + digest_, memory_order_relaxed);
@@ -446,15 +444,11 @@ bool MessageRun::finish() {
 }
 
 void MessageRun::leave_actor() {
-  const bool leaves = leaving_ != ExitReason::Unknown;
-  if (ctx->host && !cancelled_) {
-    if (leaves) ctx->host->leave(leaving_);
-    ctx->host->end_call(&in_call_);
-  } else if (leaves && !ctx->inline_mode) {
-    if (leaving_ == ExitReason::CreationFailed) finish_results(results_.data(), notes_.data(), n_);
-    else if (kept_) finish_results(results_.data(), notes_.data(), n_, task_note_);
-    leave(leaving_);  // the supervisor completes what is noted as running
-  }
+  if (!cancelled_) placement_.call_ends(call_, leaving_);
+  if (leaving_ == ExitReason::Unknown || placement_.outlives_actors) return;
+  if (leaving_ == ExitReason::CreationFailed) finish_results(results_.data(), notes_.data(), n_);
+  else if (kept_) finish_results(results_.data(), notes_.data(), n_, task_note_);
+  leave(leaving_);  // the supervisor completes what is noted as running
 }
 
 }  // namespace

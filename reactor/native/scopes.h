@@ -1,7 +1,5 @@
 // What the context says of the running call, each part set and put back by a scope.
 #pragma once
-#include <algorithm>
-#include "actor_states.h"
 #include "inbox_server.h"
 
 namespace reactor {
@@ -35,59 +33,27 @@ class TagScope {
   bool stays_ = false;
 };
 
-// What the context says of the running call, for cancel and the runtime context. At the end of the scope it says that of the call around it.
-// In inline placement calls run one inside of the other, but those of several threads overlap: who leaves goes back to the one that
-// began last of those that are left.
+// Which call runs, for cancel and the runtime context. At the end of the scope none does, or, in inline placement, one that goes on.
 class RunningScope {
  public:
-  explicit RunningScope(uint32_t state) : call_{state} {}
+  explicit RunningScope(RunningCall& call) : call_(call) {}
   RunningScope(const RunningScope&) = delete;
   RunningScope& operator=(const RunningScope&) = delete;
   ~RunningScope() { end(); }
-  // Inline: from here on what runs, the decoding of arguments too, is the actor's.
   void enter() {
-    if (!ctx->inline_mode) return;
-    call_.thread = PyThread_get_thread_ident();
-    ctx->inline_calls.push_back(&call_);
     entered_ = true;
-    enter_own_state();
+    ctx->placement->call_begins(call_);
   }
-  // `message`: null if it cannot be run again.
-  void begin(Off running, uint64_t uid, uint32_t actor, Message* message) {
-    outer_ = {0, 0, ctx->running, ctx->running_uid, ctx->running_actor, ctx->running_callable, ctx->running_message};
-    begun_ = true;
-    call_.running = running;
-    call_.uid = uid;
-    call_.actor = actor;
-    call_.message = message;
-    ctx->running = running;
-    ctx->running_uid = uid;
-    ctx->running_actor = actor;
-    ctx->running_message = message;
-  }
-  void calls(PyObject* callable) { call_.callable = ctx->running_callable = callable; }
+  void begin() { ctx->call = &call_; }
   void end() {
-    if (entered_) {
-      std::erase(ctx->inline_calls, &call_);
-      const InlineCall driver{ActorStates::kDriver};
-      go_on(ctx->inline_calls.empty() ? driver : *ctx->inline_calls.back());
-      enter_own_state();
-    } else if (begun_) {
-      go_on(outer_);
-    }
-    entered_ = begun_ = false;
+    if (!std::exchange(entered_, false)) return;
+    ctx->call = &kNoCall;
+    ctx->placement->call_left(call_);
   }
 
  private:
-  static void go_on(const InlineCall& with) {
-    ctx->running = with.running;
-    ctx->running_uid = with.uid;
-    ctx->running_actor = with.actor;
-    ctx->running_callable = with.callable;
-    ctx->running_message = with.message;
-  }
-  InlineCall call_, outer_{};
-  bool entered_ = false, begun_ = false;
+  RunningCall& call_;
+  bool entered_ = false;
 };
 
 // The calls that the running one makes are recorded as its own (recorder.h).

@@ -1,6 +1,6 @@
 // The worker's side: which message or task runs next.
 #include <csignal>
-#include "packed.h"
+#include "inbox_server.h"
 
 namespace reactor {
 
@@ -299,18 +299,15 @@ static void answer_recording() {
 
 void forget_channels() { inbox_server.reset(); }
 
-static InboxServer* server_of(uint32_t actor) {
-  if (ctx->host) return ctx->host->inbox_server(actor);
-  return inbox_server && inbox_server->actor == actor ? inbox_server.get() : nullptr;
-}
+InboxServer* Placement::server_of(uint32_t actor) { return inbox_server && inbox_server->actor == actor ? inbox_server.get() : nullptr; }
 
 void follow_script(uint32_t actor, PyObject* tags) {
-  InboxServer* s = server_of(actor);
+  InboxServer* s = ctx->placement->server_of(actor);
   if (s && PyList_Check(tags)) add_to_script(*s, tags);
 }
 
 void was_given() {
-  if (InboxServer* s = server_of(ctx->serves)) actor_was_given(*s);
+  if (InboxServer* s = ctx->placement->server_of(ctx->serves)) actor_was_given(*s);
 }
 
 // A signal that comes while the main thread looks for work, and not in a system call, would be handled when it wakes the next time, perhaps never.

@@ -70,7 +70,7 @@ PyObject* next_item(PyRef* link, PyRef* completion, uint64_t deadline, PyObject*
       case StreamState::Pending:
       case StreamState::Closing: break;
     }
-    if (waits_for_itself("the next value of a generator that is run")) return nullptr;
+    if (!ctx->placement->may_wait("the next value of a generator that is run")) return nullptr;
     if (deadline <= now_ns()) return Py_NewRef(timed_out);
     PyRef* both[] = {link, completion};
     bool closing = state == StreamState::Closing;
@@ -83,7 +83,7 @@ PyObject* next_item(PyRef* link, PyRef* completion, uint64_t deadline, PyObject*
 Stream::Stream(Off* results, uint32_t* notes, Message* block, PyObject* name)
     : results_(results), notes_(notes), block_(block), name_(name), at_(*link_body(object_at(results[1]))), skip_(at_.index) {
   at_.index = 0;
-  if (ctx->inline_mode) at_.window = 0;  // nobody can read while the generator runs
+  if (ctx->placement->at_once) at_.window = 0;  // nobody can read while the generator runs
 }
 
 Stream::~Stream() {

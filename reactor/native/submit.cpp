@@ -98,7 +98,7 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   out.look_up(OpKind::Task, f->function->uid, 0, args, nargs, kwnames);
   out.tell(f->spec.name);
   CallersRefs refs;
-  if (out.room && !ctx->inline_mode) {
+  if (out.room && !ctx->placement->at_once) {
     out.make_results(kValueObject);
     refs = out.refs();
     if (!refs) return nullptr;
@@ -113,10 +113,8 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
     if (!refs) refs = out.refs();
     if (!refs) return nullptr;
   }
-  if (ctx->running_uid && ctx->serving) ctx->children.emplace_back(ctx->heap->off(out.results[0]), out.results[0]->uid);
-  if (ctx->inline_mode) {
-    return run_task_here(out, f) ? refs.release() : nullptr;
-  }
+  if (ctx->call->uid && ctx->serving) ctx->children.emplace_back(ctx->heap->off(out.results[0]), out.results[0]->uid);
+  if (ctx->placement->at_once) return run_task_here(out, f) ? refs.release() : nullptr;
   if (!out.task) out.task = ctx->local.alloc.alloc(out.record_size());
   if (!out.task) throw NoRoom();
   queue_for(f->demand);

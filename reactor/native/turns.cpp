@@ -25,18 +25,8 @@ Hand* own_hand() { return hand; }
 Hand* make_hand() { return hand = new Hand; }  // its thread lives as long as the process
 
 Execution put_away() {
-  Host& p = *ctx->host;
-  Execution e{ctx->running_callable,
-              ctx->running_message,
-              std::move(ctx->children),
-              ctx->running,
-              ctx->running_uid,
-              ctx->running_actor,
-              ctx->mark,
-              {},
-              p.running,
-              p.call,
-              p.in_method()};
+  Packed& p = packed();
+  Execution e{ctx->call, std::move(ctx->children), ctx->mark, {}, p.running, p.call, p.in_method()};
   e.here.assign(ctx->here);
   e.issued = ctx->issued;
   e.level = ctx->level;
@@ -49,20 +39,17 @@ Execution put_away() {
 }
 
 void take_back(Execution&& e) {
-  ctx->running_callable = e.callable;
-  ctx->running_message = e.message;
+  ctx->call = e.running;
   ctx->children = std::move(e.children);
-  ctx->running = e.running;
-  ctx->running_uid = e.uid;
-  ctx->running_actor = e.actor;
+  ctx->caller = e.call ? e.call->actor : kDriverParty;
   ctx->mark = e.mark;
   ctx->here.assign(e.here);
   ctx->issued = e.issued;
   ctx->level = e.level;
   ctx->serves = e.serves;
-  ctx->host->running = e.packed_actor;
-  ctx->host->call = e.call;
-  ctx->host->set_in_method(e.in_method);
+  packed().running = e.packed_actor;
+  packed().call = e.call;
+  packed().set_in_method(e.in_method);
   if (ctx->recorder) ctx->recorder->exchange(e.caller);
 }
 

@@ -25,27 +25,14 @@ namespace reactor {
 
 struct PackedActor;
 
-// A call that runs, as the one who removes its actor needs to know it.
-struct InCall {
-  const Off* results = nullptr;
-  uint32_t n = 0;
-  bool streaming = false;  // it gives its results one by one
-  bool storing = false;    // the method has returned, its results are being written
-  bool discarded = false;  // its results were settled meanwhile
-  bool to_interrupt = false;   // it is to be interrupted
-};
-
 // The part of the context that belongs to the running call.
 struct Execution {
-  PyObject* callable = nullptr;
-  Message* message = nullptr;
+  const RunningCall* running = &kNoCall;
   std::vector<std::pair<Off, uint64_t>> children;
-  Off running = 0;
-  uint64_t uid = 0;
-  uint32_t actor = 0, mark = 0;
+  uint32_t mark = 0;
   Recorder::Caller caller;
   PackedActor* packed_actor = nullptr;    // gone if its call is discarded
-  InCall* call = nullptr;
+  RunningCall* call = nullptr;
   bool in_method = false;
   Tag here;
   uint64_t issued = 0;
@@ -64,7 +51,7 @@ struct Hand {
   atomic<uint32_t> word{0};    // raised when the turn is given to it, or a parked one is wanted
   bool parked = false;         // there is nothing for it to do
   bool waits = false;          // its call is in get, wait or a stream
-  uint32_t ended = 0;          // calls of it that are over and still count as under way, see Host::settle_ended
+  uint32_t ended = 0;          // calls of it that are over and still count as under way, see Packed::settle_ended
   bool passed_over = false;    // it was blocked, and its turn was given to another; `kept` is what it had
   bool gated = false;          // it is to stop at its next bytecode
   Execution kept;

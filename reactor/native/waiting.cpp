@@ -1,6 +1,7 @@
 // Waiting for objects: on which bell, for how many, with what lent out meanwhile.
 #include <algorithm>
-#include "packed.h"
+#include "calls.h"
+#include "turns.h"
 
 namespace reactor {
 namespace {
@@ -25,7 +26,7 @@ WaitGroup* take_group(Off bell) {
 // The bell this thread sleeps on: the process's own for its main thread, one of the spare ones for others.
 class Seat {
  public:
-  Seat() : main_(PyThread_get_thread_ident() == ctx->main_thread && !ctx->host && !ctx->proc->blocked.load(memory_order_relaxed)) {
+  Seat() : main_(PyThread_get_thread_ident() == ctx->bell_thread && !ctx->proc->blocked.load(memory_order_relaxed)) {
     if (main_) {
       bell_ = &ctx->proc->bell;
       return;
@@ -124,7 +125,7 @@ class Told {
     used_.clear();
   }
   // Of the call that waits, whose turn others have while it does.
-  const uint32_t mark_ = ctx->mark, actor_ = ctx->host ? ctx->running_actor : 0;
+  const uint32_t mark_ = ctx->mark, actor_ = ctx->placement->actor_of_thread();
   std::vector<Wanted*> used_;
   uint32_t epoch_ = epoch;
 };
@@ -132,11 +133,9 @@ class Told {
 // In a packed worker the neighbours run while a call waits.
 class Away {
  public:
-  Away() : hand_(ctx->host && !ctx->host->keeps_turn && own_hand() == ctx->host->turns.holder() ? own_hand() : nullptr) {
-    if (hand_) ctx->host->away(hand_);
-  }
+  Away() : hand_(ctx->placement->wait_begins()) {}
   ~Away() {
-    if (hand_) ctx->host->back(hand_);
+    if (hand_) ctx->placement->wait_ends(hand_);
   }
   bool is_away() const { return hand_; }
   bool removed() const { return hand_ && hand_->kept.call && hand_->kept.call->to_interrupt; }

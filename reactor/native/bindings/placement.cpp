@@ -18,8 +18,8 @@ void tell_host_of(uint32_t slot, uint64_t actor, uint32_t place, nb::handle fact
 // For as long as the process lives.
 void begin_packed() {
   need_ctx();
-  ctx->host = new Host;
-  ctx->states = new ActorStates(0);
+  ctx->placement = std::make_unique<Packed>();
+  ctx->placement->begin();
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ void bind_placement(nb::module_& m) {
   m.def(
       "beside",
       [](nb::object call, nb::object argument) {
-        PyObject* r = beside(call.ptr(), argument.ptr());
+        PyObject* r = ctx ? ctx->placement->beside(call.ptr(), argument.ptr()) : PyObject_CallOneArg(call.ptr(), argument.ptr());
         if (!r) throw nb::python_error();
         return steal(r);
       },

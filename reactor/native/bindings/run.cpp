@@ -13,15 +13,16 @@
 namespace reactor {
 namespace {
 
-void open_context(Heap* h, uint32_t slot, bool journaled, bool inline_mode, int control) {
+void open_context(Heap* h, uint32_t slot, bool journaled, int control,
+                  std::unique_ptr<Placement> placement = std::make_unique<Placement>()) {
   ++epoch;
-  ctx = new Context(h, slot, journaled, inline_mode);
+  ctx = new Context(h, slot, journaled, std::move(placement));
   ctx->local.task_ready = task_ready;
   ctx->local.actor_unheld = actor_unheld;
   ctx->local.failure_unseen = keep_failure;
   h->control = control;
-  ctx->main_thread = PyThread_get_thread_ident();
-  if (inline_mode) begin_inline();
+  ctx->main_thread = ctx->bell_thread = PyThread_get_thread_ident();
+  ctx->placement->begin();
   Proc* p = ctx->proc;
   p->pid = getpid();
   // The supervisor is not counted: it waits in poll(), not on its bell.
@@ -55,7 +56,7 @@ int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, 
   h->procs[0].kind = head ? ProcKind::Supervisor : ProcKind::Driver;
   h->procs[1].kind = ProcKind::Supervisor;
   h->header->proc_high.store(2);
-  open_context(h, 0, false, inline_mode, -1);
+  open_context(h, 0, false, -1, inline_mode ? std::make_unique<Inline>() : std::make_unique<Placement>());
   return h->fd;
 }
 
@@ -95,7 +96,7 @@ bool close_context() {
   if (!ctx || ctx->closing) return false;
   wait_until_others_are_outside();
   if (ctx->is_driver && ctx->slot != 0) leave_to_others();
-  if (ctx->inline_mode) end_inline();
+  ctx->placement->end();
   Context* old = ctx;
   ctx = nullptr;
   arrives_as_bytes = false;
@@ -133,14 +134,14 @@ void leave_to_parent() {
 void attach_supervisor(int fd, int control, int spill) {
   Heap* h = Heap::attach(fd);
   h->take_spill_file(spill);
-  open_context(h, 1, false, false, control);
+  open_context(h, 1, false, control);
 }
 
 // In the driver of this number of a session that was there before; `slot` is its entry, and what it holds is noted there as a worker's.
 void attach_driver(int fd, uint32_t slot, int control, int spill, uint64_t number) {
   Heap* h = Heap::attach(fd);
   h->take_spill_file(spill);
-  open_context(h, slot, true, false, control);
+  open_context(h, slot, true, control);
   ctx->roots = number << kDriverBits;
 }
 
@@ -148,7 +149,7 @@ void attach_driver(int fd, uint32_t slot, int control, int spill, uint64_t numbe
 void attach_worker(uint32_t slot, int control) {
   Heap* h = ctx->heap;
   detach();
-  open_context(h, slot, true, false, control);
+  open_context(h, slot, true, control);
   Proc* p = ctx->proc;
   if (Off in = p->inbox.load()) h->at<Inbox>(in)->proc.store(slot, memory_order_seq_cst);
   if (p->kind == ProcKind::Pool) {

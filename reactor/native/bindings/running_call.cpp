@@ -2,7 +2,6 @@
 #include "bindings.h"
 #include <nanobind/stl/string.h>
 #include "inline.h"
-#include "packed.h"
 
 namespace reactor {
 namespace {
@@ -72,36 +71,34 @@ void bind_running_call(nb::module_& m) {
   m.def("cancel", &cancel, nb::arg("ref"), nb::arg("children"), nb::call_guard<Using>());
   m.def("limit_streams", &limit_streams, nb::arg("most"), nb::arg("by"));
   m.def("cancel_children", &cancel_children, nb::call_guard<Using>());
-  m.def("cancel_wanted", [] { return ctx && ctx->running_uid && ctx->proc->cancel.load() == ctx->running_uid; });
-  m.def("take_retry", [] { return ctx && take_retry(ctx->running_message); });
+  m.def("cancel_wanted", [] { return ctx && ctx->call->uid && ctx->proc->cancel.load() == ctx->call->uid; });
+  m.def("take_retry", [] { return ctx && take_retry(ctx->call->message); });
   m.def("is_cancelled",
-        [] { return ctx && ctx->running && ctx->heap->at<Object>(ctx->running)->cancellation.load() == kCancelledRunning; });
+        [] { return ctx && ctx->call->n && ctx->heap->at<Object>(ctx->call->results[0])->cancellation.load() == kCancelledRunning; });
   m.def("leave_after_task", [] {  // by any thread: the main thread may be asleep
     if (!ctx) return;
     std::atomic_ref(ctx->leave_after).store(true);
     ring(ctx->heap, &ctx->proc->bell);
   });
   m.def("depart", [] {
-    if (ctx) ctx->departing = ctx->running_actor;
+    if (ctx) ctx->departing = ctx->call->actor;
   });
   m.def("mark_unflushed", [] {
     if (ctx) ctx->unflushed = true;
   });
   m.def("served_actor", [] { return ctx ? ctx->serves : 0; });  // whose message is read, or run; 0: a task's
-  m.def("running", [] { return ctx ? nb::make_tuple(ctx->running_uid, ctx->running_actor) : nb::make_tuple(0, 0); });
-  m.def("actor_of_thread", [] {  // of a packed worker: whose call runs in the calling thread; 0: none does
-    return ctx && ctx->host && own_hand() && ctx->host->turns.holder() == own_hand() ? ctx->running_actor : 0;
-  });
+  m.def("running", [] { return ctx ? nb::make_tuple(ctx->call->uid, ctx->call->actor) : nb::make_tuple(0, 0); });
+  m.def("actor_of_thread", [] { return ctx ? ctx->placement->actor_of_thread() : 0; });
   m.def("running_tag", [] { return steal(ctx && ctx->level ? tag_tuple(ctx->here) : PyTuple_New(0)); });
   m.def("running_name", []() -> nb::object {
-    if (!ctx || !ctx->running_callable) return nb::none();
-    return nb::getattr(nb::handle(ctx->running_callable), "__name__", nb::none());
+    if (!ctx || !ctx->call->callable) return nb::none();
+    return nb::getattr(nb::handle(ctx->call->callable), "__name__", nb::none());
   });
   m.def("running_callable", []() -> nb::object {  // None, too, while an actor is constructed
-    return ctx && ctx->running_callable ? nb::borrow(nb::handle(ctx->running_callable)) : nb::none();
+    return ctx && ctx->call->callable ? nb::borrow(nb::handle(ctx->call->callable)) : nb::none();
   });
   m.def("method_name", &method_name);
-  m.def("in_inline_call", &in_inline_call);
+  m.def("in_inline_call", [] { return ctx && ctx->placement->in_nested_call(); });
 }
 
 }  // namespace reactor

@@ -5,7 +5,6 @@
 #include <bit>
 #include <span>
 #include "failures.h"
-#include "inline.h"
 #include "patience.h"
 #include "spill.h"
 #include "stream.h"
@@ -76,7 +75,7 @@ class SegmentScope {
   }
   ~SegmentScope() {
     if (ended_ && epoch == epoch_ && ctx->recorder) ctx->recorder->waited();
-    if (ended_ && epoch == epoch_) ctx->trace(start_, Span::Wait, ctx->running_actor);
+    if (ended_ && epoch == epoch_) ctx->trace(start_, Span::Wait, ctx->call->actor);
   }
 
  private:
@@ -106,13 +105,12 @@ void note_result(PyRef* r) {
 // all the same: that earlier call may never return. False: the time is up.
 bool wait_in_order(PyRef** refs, const size_t all, uint64_t deadline, bool looked = false) {
   size_t n = all;
-  for (auto* r : std::span(refs, all))
-    if (ctx->inline_mode && !is_done(r->object) && waits_for_itself("a result that is being computed")) throw nb::python_error();
   for (;;) {
     size_t pending = 0;
     while (pending < n && is_done(refs[pending]->object) && !failed(refs[pending])) ++pending;
     if (pending == all) return true;
     if (failed(refs[pending])) raise_one_of({refs, refs + all}, refs[pending]);  // the n-th did, and those before it have values
+    if (!ctx->placement->may_wait("a result that is being computed")) throw nb::python_error();
 
     PyRef* later = nullptr;
     for (size_t i = pending; i < n; ++i)
@@ -147,7 +145,7 @@ bool read_unseen(Object* o) {
 size_t read_as_they_come(std::vector<PyRef*>& refs, uint64_t deadline, PyObject* list, bool& looked) {
   constexpr size_t kAtOnce = 8;
   size_t read = 0;
-  for (bool ended = false; refs.size() - read > kAtOnce && !ctx->inline_mode;) {
+  for (bool ended = false; refs.size() - read > kAtOnce;) {
     const size_t end = read + kAtOnce;
     bool done = true;
     for (size_t i = end; done && i > read; --i) done = is_done(refs[i - 1]->object);
@@ -347,7 +345,7 @@ void bind_waiting(nb::module_& m) {
   m.def("item_state", &item_state, nb::arg("link"), nb::arg("completion"), nb::call_guard<Using>());
   m.def("set_streams_window", [](uint32_t window) {
     need_ctx();
-    if (!ctx->inline_mode) ctx->streams_window = window;
+    ctx->streams_window = window;
   });
 }
 

@@ -67,7 +67,7 @@ void bind_workers(nb::module_& m) {
   });
   m.def("pool_surplus", [] { return ctx->header->pool_idle.load() > ctx->header->resource_total[0] / kUnit; });
   m.def("workers_busy", &workers_busy);
-  m.def("all_sleep", [] { return !ctx || ctx->inline_mode || (ctx->header->held.load() == 0 && all_sleep(ctx->heap, ctx->slot)); });
+  m.def("all_sleep", [] { return !ctx || (ctx->header->held.load() == 0 && all_sleep(ctx->heap, ctx->slot)); });
   m.def("loop_idle", [](bool idle) {
     if (ctx) ctx->proc->loop_idle.store(idle, memory_order_seq_cst);
   });
