@@ -144,6 +144,9 @@ def init(
         return sys.modules["ray"].init(address, ignore_reinit_error=ignore_reinit_error)
     if session.current is not None:
         if ignore_reinit_error:
+            from rayshim.errors import logs
+
+            logs.logger.info("Calling ray.init() again after it has already been called.")
             return RayContext(session.current)
         raise RuntimeError(
             "Maybe you called ray.init twice by accident? This error can be suppressed by passing in "

@@ -12,6 +12,7 @@ from reactor import _core
 from rayshim.calls import binding, concurrency
 from rayshim.calls import options as opts
 from rayshim.calls import runtime_env as environments
+from rayshim.calls.added_methods import with_added_methods
 from rayshim.calls.class_info import SYSTEM_GROUP, ClassInfo, check_groups
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.signature import Signature
@@ -170,7 +171,7 @@ class ActorClass(Generic[T]):
         concurrency.check(self.__name__, how, self._info.is_async)
         resources = opts.actor_resources(options)
         place = demands.place(options, resources, self.__qualname__, opts.actor_placement_resources(options))
-        cls_ref = s.export(self._cls, lambda: self._cls)
+        cls_ref = s.export(self._cls, lambda: with_added_methods(self._cls))
         info_ref = s.export(
             self._cls, lambda: info, ("info", info.max_task_retries, info.max_pending_calls, info.tensor_transport)
         )

@@ -9,6 +9,7 @@ from reactor import _core
 from rayshim.calls import binding
 from rayshim.calls import options as opts
 from rayshim.calls import runtime_env as environments
+from rayshim.calls.announced import Announced
 from rayshim.calls.generators import num_returns_code, window
 from rayshim.calls.signature import Signature, is_coroutine, is_generator
 from rayshim.errors.sites import calling
@@ -120,10 +121,10 @@ class RemoteFunction(Generic[P, R]):
             env = environments.merged(env, environments.checked(o["runtime_env"], self.__name__))
         flags = _flags(o, resources, place, s.placement.env_of_call(env), num_threads.chosen(resources, env))
         function = self._function
-        ref = s.export(function, lambda: (function, {}))
+        ref = s.export(function, lambda: (Announced(self.__name__), function, {}))
         if flags:  # the function itself stays what it was at its first call
             code = ref
-            ref = s.export(function, lambda: (code, dict(flags)), flags)
+            ref = s.export(function, lambda: (None, code, dict(flags)), flags)
         signature = Signature(function)
         s.exported.add(self)
         return _core.Function(
@@ -167,7 +168,7 @@ class RemoteFunction(Generic[P, R]):
 
 def _exported(code, options):
     """The remote function that was exported as `code`, in the process to which it was passed."""
-    function, _ = _core.get_one(code, None)
+    _, function, _ = _core.get_one(code, None)
     session.current.imported(function, code)
     return RemoteFunction(function, options)
 

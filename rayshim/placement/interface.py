@@ -78,10 +78,20 @@ class Placement:
         return (*concurrently(make), lambda method: method)
 
     def show_as(self, number, instance):
-        """Has the output of actor `number` shown under the `repr` of its instance."""
+        """Has the output of actor `number` shown under the `repr` of its instance. As on Ray, only the first line of it is the label; the
+        others are output of the actor."""
         from reactor.runtime import worker
 
-        worker.rename(repr(instance))
+        label, _, others = repr(instance).partition("\n")
+        self.label_as(number, label)
+        if others:
+            worker.print_on_both(others)
+
+    def label_as(self, number, label):
+        """Has the output of actor `number` shown under `label`."""
+        from reactor.runtime import worker
+
+        worker.rename(label)
 
     def facts(self, number):
         """The facts of the actor `number` that runs in this process; None: no actor does."""

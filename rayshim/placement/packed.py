@@ -170,8 +170,8 @@ class PackedWorker(Packed):
         hosted = self._hosted.get(number)
         return hosted and hosted.facts
 
-    def show_as(self, number, instance):
-        self._hosted[number].label = repr(instance)
+    def label_as(self, number, label):
+        self._hosted[number].label = label
 
     def _label(self):
         """How the running actor's lines are shown, or None."""

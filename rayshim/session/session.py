@@ -141,7 +141,7 @@ class Session:
         """The ref of a call's options, ((name, value), ...)."""
         ref = self.call_options.get(options)
         if ref is None:
-            ref = _core.put_code((None, dict(options)))
+            ref = _core.put_code((None, None, dict(options)))
             _keep(self.call_options, options, ref)
         return ref
 

@@ -21,9 +21,10 @@ def bind(instance, name, options, plain=lambda method: method):
     if name == "__dag_stage__":
         return _GraphStages(instance)
     cls = type(instance)
-    static = getattr_static(
-        cls, name
-    )  # looked up in the class, because the instance may have an attribute of the same name
+    # looked up in the class, because the instance may have an attribute of the same name
+    static = getattr_static(cls, name, None)
+    if static is None:
+        return _missing(cls, name)
     method = plain(static.__get__(instance, cls))
     if options.get("tensor_transport"):
         from rayshim.worker.direct import sending
@@ -34,6 +35,17 @@ def bind(instance, name, options, plain=lambda method: method):
         if options.get("retry_exceptions")
         else method
     )
+
+
+def _missing(cls, name):
+    def missing(*args, **kwargs):
+        raise AttributeError(
+            f"{cls.__qualname__}.{name}: the module {cls.__module__} in the worker has no such method. The program has set it on the class after "
+            "the import; only plain functions travel with the class. Define it in the module, or in a subclass in the script"
+        )
+
+    missing.__name__ = name
+    return missing
 
 
 class Configured:

@@ -7,6 +7,7 @@ import weakref
 from reactor import _core
 from reactor.runtime import worker
 
+from rayshim.calls import announced
 from rayshim.calls.concurrency import has_threads
 from rayshim.calls.handle import info_of
 from rayshim.calls.signature import is_coroutine
@@ -161,7 +162,11 @@ def load_function(ref):
     known = _functions.get(key)
     if known is not None:
         return known
-    function, flags = _imported(ref, "remote function")
+    try:
+        _, function, flags = _imported(ref, "remote function", f" or cannot be found from sys.path {sys.path}")
+    except RuntimeError as error:
+        error._of_function_ = announced.last()  # pyright: ignore[reportAttributeAccessIssue]
+        raise
     if function is None:
         from rayshim.worker.builtin_methods import Configured
 
@@ -175,12 +180,12 @@ def load_function(ref):
     return function
 
 
-def _imported(ref, what):
+def _imported(ref, what, where=""):
     """The exported class or function. As in Ray, raises RuntimeError with the traceback if this process cannot import its modules."""
     try:
         return _core.get_one(ref, None)
     except RaySystemError as error:
         raise RuntimeError(
             f"The {what} failed to import on the worker. This may be because needed library dependencies are not installed in the "
-            f"worker environment:\n\n{error.traceback_str}"
+            f"worker environment{where}:\n\n{error.traceback_str}"
         ) from None

@@ -99,7 +99,7 @@ def _leaves_coroutine(error, what):
 
 def _name_of(what, error):
     instance = getattr(what, "__self__", None)
-    method = getattr(what, "__name__", "__init__")
+    method = getattr(what, "__name__", None) or getattr(error, "_of_function_", None) or "__init__"
     s = session.current
     number = s.record["number"] if s.record else _core.running()[1]
     if not number:

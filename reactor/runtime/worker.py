@@ -60,6 +60,13 @@ def rename(label):
         stream.rename(label)
 
 
+def print_on_both(text):
+    """Prints `text` on stdout and on stderr."""
+    flush()
+    for stream in _streams:
+        stream.write(text.encode(errors="replace") + b"\n")
+
+
 def flush():
     for stream in (sys.stdout, sys.stderr):
         try:
