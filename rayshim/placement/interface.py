@@ -147,8 +147,7 @@ class Placement:
 
     def task_random(self, tag):
         """With a seed: gives the task at the place `tag` of the serial run its random state; None: the task has ended."""
-        if tag is not None:
-            reseed(self.settings["seed"], f"task {tag}")
+        reseed(self.settings["seed"], f"task {tag}")
 
     def enter_group(self, key):
         """A task is about to run in the placement group `key`. Raises if that was removed and nobody else has refused the task."""

@@ -391,7 +391,7 @@ void MessageRun::leave_call() {
   recording_.end();
   titles.idle();
   if (is_task()) ctx->proc->running[0] = 0;
-  if (seeded_) hooks.task_random.tell(Owned::share(Py_None));
+  if (seeded_ && placement_.at_once) hooks.task_random.tell(Owned::share(Py_None));  // its caller goes on with its own
   if (ctx->unflushed && hooks.flush) {
     ctx->unflushed = false;
     SavedError error;
