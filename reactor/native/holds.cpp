@@ -16,40 +16,25 @@ constexpr size_t kParkedAsked = 8, kSentAsked = 512;
 
 bool priced(const InboxServer& s) { return has_budget(ctx->header) && !s.by_arrival && s.played == s.script.size(); }
 
-struct Look {
-  std::vector<Candidate> all;
-  std::vector<OpenCall> open;
-
-  explicit Look(InboxServer& s, size_t most = SIZE_MAX) : all(candidates(s, most, false)) { ctx->order.senders(s.actor, open); }
-
-  // What all[i] waits for: unfinished calls, and who has sent what is there and comes before.
-  std::vector<Party> holders(size_t i) const {
-    const Message* m = all[i].message;
-    TagView t = tag_of(all[i].message);
-    std::vector<Party> found;
-    for (const OpenCall& x : open)
-      if (strictly_before(x.tag(), t) && !ctx->order.relaxed(m->caller, x.party())) found.push_back(x.party());
-    for (size_t k = 0; k < i; ++k)
-      if (driver_of(all[k].message->order_key) == driver_of(m->order_key) && !ctx->order.relaxed(m->caller, all[k].message->caller))
-        found.push_back(all[k].message->caller);
-    std::sort(found.begin(), found.end());
-    found.erase(std::unique(found.begin(), found.end()), found.end());
-    return found;
-  }
-
-  const char* name(Party party) const {
-    for (const OpenCall& x : open)
-      if (x.party() == party && x.name[0]) return x.name;
-    return nullptr;
-  }
-};
+// What all[i] waits for: unfinished calls, and who has sent what is there and comes before.
+std::vector<Party> holders_of(InboxServer& s, const std::vector<Candidate>& all, size_t i) {
+  Message* m = all[i].message;
+  std::vector<Party> found;
+  if (m->kind != MessageKind::Create) ctx->order.holders({s.actor, s.created}, tag_of(m), m->caller, found);
+  for (size_t k = 0; k < i; ++k)
+    if (driver_of(all[k].message->order_key) == driver_of(m->order_key) && !ctx->order.relaxed(m->caller, all[k].message->caller))
+      found.push_back(all[k].message->caller);
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
 
 // Whether anybody waits for what the candidate's maker has sent. The last ones first: who waits sends no more.
 bool wanted(const InboxServer& s, const Candidate& c, uint64_t& since) {
   auto waits = [&](Message* m) { return is_waited_for(ctx->heap, ctx->heap->at<Object>(m->result), since); };
   if (waits(c.message)) return true;
   if (c.next.parked) {
-    const Batch& batch = s.parked.find(*c.next.parked)->second;
+    const Batch& batch = s.parked.of(*c.next.parked);
     for (size_t i = batch.calls.size(), n = 0; i-- > batch.first && n < kParkedAsked; ++n)
       if (waits(batch.calls[i].message())) return true;
     return false;
@@ -61,43 +46,44 @@ bool wanted(const InboxServer& s, const Candidate& c, uint64_t& since) {
 }
 
 // Says that the message is not held back for these any more. Returns what the hook gives, or null.
-Owned tell(InboxServer& s, const Look& look, const Candidate& c, const std::vector<Party>& holders, Outcome outcome) {
+Owned tell(InboxServer& s, const Candidate& c, const std::vector<Party>& holders, Outcome outcome) {
   ctx->proc->physical.fetch_add(1, memory_order_relaxed);
   if (!hooks.relaxed) return Owned();
   Owned list(PyList_New(0));
   for (Party holder : holders) {
-    Owned entry(Py_BuildValue("(Iz)", holder, look.name(holder)));
+    const std::string name = ctx->order.name_of(holder);
+    Owned entry(Py_BuildValue("(Iz)", holder, name.empty() ? nullptr : name.c_str()));
     if (entry) PyList_Append(list.get(), entry.get());
   }
   ctx->placement->keep_turn(true);  // it asks the supervisor; another thread would serve the actor meanwhile
-  char name[sizeof(OpenCall::name) + 1] = {};
-  if (const char* known = look.name(c.message->caller)) strncpy(name, known, sizeof name - 1);
-  Owned told = hooks.relaxed(s.actor, c.message->method, c.message->caller, name[0] ? name : nullptr, std::move(list), outcome);
+  const std::string name = ctx->order.name_of(c.message->caller);
+  Owned told =
+      hooks.relaxed(s.actor, c.message->method, c.message->caller, name.empty() ? nullptr : name.c_str(), std::move(list), outcome);
   if (!told) hooks.relaxed.complain();
   ctx->placement->keep_turn(false);
   return told;
 }
 
-void relax(InboxServer& s, const Look& look, const Candidate& c, const std::vector<Party>& holders) {
+void relax(InboxServer& s, const Candidate& c, const std::vector<Party>& holders) {
   for (Party holder : holders) ctx->order.note(NoticeKind::Relaxed, pair_of(c.message->caller, holder));
-  tell(s, look, c, holders, Outcome::Relaxed);
+  tell(s, c, holders, Outcome::Relaxed);
 }
 
 // Nothing else can move. Logical: what may go on by arrival is relaxed. Strict, or by a script: the message fails, with an error that says for what it waits.
 void give_up_order(InboxServer& s) {
   const bool scripted = s.played < s.script.size();
-  Look look(s);
-  if (look.all.empty()) return;
+  const std::vector<Candidate> all = candidates(s, SIZE_MAX);
+  if (all.empty()) return;
   if (scripted || ctx->header->ordering == Ordering::Strict) {
-    std::vector<Party> holders = look.holders(0);
-    if (!scripted && (holders.empty() || !arguments_ready(*look.all[0].argument_wait, look.all[0].message))) return;
+    std::vector<Party> holders = holders_of(s, all, 0);
+    if (!scripted && (holders.empty() || !arguments_ready(*all[0].argument_wait, all[0].message))) return;
     s.refuse = true;
-    refusal = tell(s, look, look.all[0], holders, scripted ? Outcome::NotAsRecorded : Outcome::Refused).release();
+    refusal = tell(s, all[0], holders, scripted ? Outcome::NotAsRecorded : Outcome::Refused).release();
     return;
   }
-  for (size_t i = 0; i < look.all.size(); ++i) {
-    if (!arguments_ready(*look.all[i].argument_wait, look.all[i].message)) continue;
-    if (auto holders = look.holders(i); !holders.empty()) return relax(s, look, look.all[i], holders);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!arguments_ready(*all[i].argument_wait, all[i].message)) continue;
+    if (auto holders = holders_of(s, all, i); !holders.empty()) return relax(s, all[i], holders);
   }
 }
 
@@ -134,7 +120,7 @@ bool charge_waits(InboxServer& s, const Candidate& first, const Candidate* chose
   const uint64_t now = now_ns();
   if (now - s.sampled < kSampleNs && (chosen || compare(s.hold.of, tag_of(first.message)) == 0)) return false;
   s.sampled = now;
-  Look look(s, kLooked);
+  const std::vector<Candidate> all = candidates(s, kLooked);
   if (!chosen) {
     s.hold.of.assign(tag_of(first.message));
     s.hold.holders.clear();
@@ -146,15 +132,15 @@ bool charge_waits(InboxServer& s, const Candidate& first, const Candidate* chose
     bool wanted;
   };
   std::unordered_map<uint64_t, Wait> waits;  // of pairs; of several calls of one pair at the same time one counts
-  std::vector<std::vector<Party>> holders(look.all.size());
+  std::vector<std::vector<Party>> holders(all.size());
   bool somebody = false;  // waits for this one or one behind it
   uint64_t since = UINT64_MAX;
-  for (size_t i = look.all.size(); i-- > 0;) {
-    const Candidate& c = look.all[i];
+  for (size_t i = all.size(); i-- > 0;) {
+    const Candidate& c = all[i];
     uint64_t from = 0;
     if (wanted(s, c, from)) somebody = true, since = std::min(since, from);
     if ((chosen && c.message == chosen->message) || c.message->sent() > last || !arguments_ready(*c.argument_wait, c.message)) continue;
-    holders[i] = look.holders(i);
+    holders[i] = holders_of(s, all, i);
     if (!chosen && i == 0) s.hold.holders = holders[i];
     const bool counts = somebody || s.ran - c.queued->ran >= kPolled;
     const uint64_t begun = std::max(c.queued->charged, somebody ? since : 0);
@@ -166,8 +152,8 @@ bool charge_waits(InboxServer& s, const Candidate& first, const Candidate* chose
     }
   }
   bool any = false;
-  for (size_t i = 0; i < look.all.size(); ++i) {
-    const Party caller = look.all[i].message->caller;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Party caller = all[i].message->caller;
     std::vector<Party> over;
     for (Party holder : holders[i])
       if (auto w = waits.find(pair_of(caller, holder)); w != waits.end()) {
@@ -175,7 +161,7 @@ bool charge_waits(InboxServer& s, const Candidate& first, const Candidate* chose
         waits.erase(w);
       }
     if (over.empty()) continue;
-    relax(s, look, look.all[i], over);
+    relax(s, all[i], over);
     any = true;
   }
   return any;

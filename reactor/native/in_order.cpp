@@ -18,6 +18,19 @@ Candidate parked_front(const std::pair<const Tag, Batch>& entry) {
   return {front.message(), &front.argument_wait, &front.queued, {nullptr, -1, &entry.first}};
 }
 
+// Calls `found` with the first call of each parked batch, by their tags, until it returns false. The batches lie by their makers: between a call and
+// what it has made lies nothing else, so a batch's front comes after the batches of that call's descendants that are before it.
+template <class Found> void each_parked_front(InboxServer& s, Found found) {
+  std::vector<Candidate> later;  // those that come after the batches seen so far, the nearest last
+  for (auto& entry : s.parked) {
+    for (; !later.empty() && compare(tag_of(later.back().message), entry.first) <= 0; later.pop_back())
+      if (!found(later.back())) return;
+    later.push_back(parked_front(entry));
+  }
+  for (; !later.empty(); later.pop_back())
+    if (!found(later.back())) return;
+}
+
 // Calls `found` with the head of each channel. With `decides`, the one that runs is chosen among these: the others are passed over, and the
 // process sleeps though they are there. Who only looks must not pass over what has come since.
 template <class Found> void each_head(InboxServer& s, bool decides, Found found) {
@@ -37,7 +50,7 @@ template <class Found> void each_head(InboxServer& s, bool decides, Found found)
 Candidate least(InboxServer& s, bool& several, bool& drivers) {
   Candidate best;
   size_t n = s.parked.size();
-  drivers = !s.parked.empty() && driver_of(s.parked.begin()->first.root) != driver_of(s.parked.rbegin()->first.root);
+  drivers = !s.parked.empty() && driver_of(s.parked.begin()->first.root) != driver_of(std::prev(s.parked.end())->first.root);
   each_head(s, true, [&](const Candidate& c) {
     ++n;
     const uint64_t driver = driver_of(c.message->order_key);
@@ -69,16 +82,7 @@ bool park(InboxServer& s) {
       if (m->kind != MessageKind::Call || c->early) break;
       Parked p{{}, std::exchange(c->argument_wait, {}), std::exchange(c->queued, {})};
       p.detached = detach_call(m, c->receiver);
-      auto batch = s.parked.find(maker_of(p.message()));
-      if (batch == s.parked.end()) {
-        Tag maker;
-        maker.assign(maker_of(p.message()));
-        batch = s.parked.emplace(maker, Batch{}).first;
-      }
-      auto& calls = batch->second.calls;
-      auto at = calls.end();
-      while (at != calls.begin() + long(batch->second.first) && compare(tag_of(p.message()), tag_of((at - 1)->message())) < 0) --at;
-      calls.insert(at, p);
+      s.parked.add(p);
       any = true;
     }
   }
@@ -125,34 +129,84 @@ Next go(InboxServer& s, const Candidate& chosen) {
   return chosen.next;
 }
 
-// Whether one that is there and comes before `all[i]` must run first.
-bool behind_another(InboxServer& s, const std::vector<Candidate>& all, size_t i) {
-  if (s.by_arrival) return false;
-  const uint64_t driver = driver_of(all[i].message->order_key);
-  for (size_t k = 0; k < i; ++k)
-    if (driver_of(all[k].message->order_key) == driver && !ctx->order.relaxed(all[i].message->caller, all[k].message->caller)) return true;
-  return false;
+bool may_start(InboxServer& s, Message* m) {
+  return m->kind == MessageKind::Create || ctx->order.may_start({s.actor, s.created}, tag_of(m), m->caller);
 }
 
-// Of messages that nothing keeps back any more, the one that was sent first.
-Candidate first_to_come(InboxServer& s) {
-  std::vector<Candidate> all = candidates(s, SIZE_MAX, true);
-  std::vector<size_t> arrived(all.size());
-  for (size_t i = 0; i < all.size(); ++i) arrived[i] = i;
-  std::stable_sort(arrived.begin(), arrived.end(), [&](size_t a, size_t b) { return all[a].message->sent() < all[b].message->sent(); });
-  for (size_t i : arrived) {
-    const Candidate& c = all[i];
-    if (!arguments_ready(*c.argument_wait, c.message) || behind_another(s, all, i)) continue;
-    if (s.by_arrival || ctx->order.may_start(s.actor, tag_of(c.message), c.message->caller)) return c;
+// The choice where some callers are served in the order of arrival: of the messages that nothing keeps back any more, the one that was sent first.
+class FirstToCome {
+ public:
+  explicit FirstToCome(InboxServer& s) : s_(s) {
+    each_head(s, true, [&](const Candidate& c) {
+      if (!s.parked.has(maker_of(c.message))) heads_.push_back(c);  // else it is behind those
+    });
+    std::sort(heads_.begin(), heads_.end(), [](const Candidate& a, const Candidate& b) { return sent_before(a.message, b.message); });
   }
-  return {};
-}
+
+  Candidate choose() {
+    auto head = heads_.begin();
+    for (const ParkedCalls::Entry* entry : s_.parked.by_arrival()) {
+      const Candidate c = parked_front(*entry);
+      for (; head != heads_.end() && sent_before(head->message, c.message); ++head)
+        if (may_run(*head)) return *head;
+      if (may_run(c)) return c;
+    }
+    for (; head != heads_.end(); ++head)
+      if (may_run(*head)) return *head;
+    return {};
+  }
+
+ private:
+  static bool sent_before(Message* a, Message* b) {
+    return a->sent() != b->sent() ? a->sent() < b->sent() : compare(tag_of(a), tag_of(b)) < 0;
+  }
+
+  // What a message of a caller may have before it, of one driver's: `first`, the first message here for which it must wait; what a message from
+  // `held` on has been found to wait for, all later ones do, too.
+  struct Bounds {
+    Message* first = nullptr;
+    Message* held = nullptr;
+  };
+
+  bool may_run(const Candidate& c) {
+    if (!c.queued->since) c.queued->since = c.queued->charged = now_ns(), c.queued->ran = s_.ran;
+    if (!arguments_ready(*c.argument_wait, c.message)) return false;
+    if (s_.by_arrival) return true;
+    Bounds& bounds = bounds_of(c.message);
+    if (compare(tag_of(bounds.first), tag_of(c.message)) < 0) return false;
+    if (bounds.held && compare(tag_of(bounds.held), tag_of(c.message)) < 0) return false;
+    if (may_start(s_, c.message)) return true;
+    bounds.held = c.message;
+    return false;
+  }
+
+  Bounds& bounds_of(Message* m) {
+    const uint64_t driver = driver_of(m->order_key);
+    auto [at, is_new] = bounds_.try_emplace({m->caller, driver});
+    Bounds& found = at->second;
+    if (!is_new) return found;
+    found.first = m;
+    auto see = [&](Message* other) {
+      if (compare(tag_of(other), tag_of(found.first)) < 0) found.first = other;
+    };
+    for (const Candidate& c : heads_)
+      if (driver_of(c.message->order_key) == driver && !ctx->order.relaxed(m->caller, c.message->caller)) see(c.message);
+    for (auto& [caller, entries] : s_.parked.by_caller()) {
+      if (ctx->order.relaxed(m->caller, caller)) continue;
+      auto least = entries.lower_bound(TagView{roots_of(m->order_key), nullptr, 0});
+      if (least != entries.end() && driver_of((*least)->first.root) == driver) see((*least)->second.front().message());
+    }
+    return found;
+  }
+
+  InboxServer& s_;
+  std::vector<Candidate> heads_;
+  std::map<std::pair<Party, uint64_t>, Bounds> bounds_;
+};
 
 Candidate choose(InboxServer& s, const Candidate& least, bool drivers) {
-  if (s.by_arrival || drivers || ctx->order.any_relaxed()) return first_to_come(s);
-  bool may =
-      arguments_ready(*least.argument_wait, least.message) && ctx->order.may_start(s.actor, tag_of(least.message), least.message->caller);
-  return may ? least : Candidate{};
+  if (s.by_arrival || drivers || ctx->order.any_relaxed()) return FirstToCome(s).choose();
+  return arguments_ready(*least.argument_wait, least.message) && may_start(s, least.message) ? least : Candidate{};
 }
 
 // The message whose turn it is by the script, if it is there.
@@ -191,13 +245,19 @@ Next next_by_script(InboxServer& s) {
 
 }  // namespace
 
-std::vector<Candidate> candidates(InboxServer& s, size_t most, bool decides) {
-  std::vector<Candidate> all;
-  each_head(s, decides, [&](const Candidate& c) {
-    if (s.parked.find(maker_of(c.message)) == s.parked.end()) all.push_back(c);  // else it is behind those
+std::vector<Candidate> candidates(InboxServer& s, size_t most) {
+  std::vector<Candidate> heads, all;
+  each_head(s, false, [&](const Candidate& c) {
+    if (!s.parked.has(maker_of(c.message))) heads.push_back(c);  // else it is behind those
   });
-  for (auto& entry : s.parked) all.push_back(parked_front(entry));
-  std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return before(a.message, b.message); });
+  std::sort(heads.begin(), heads.end(), [](const Candidate& a, const Candidate& b) { return before(a.message, b.message); });
+  auto head = heads.begin();
+  each_parked_front(s, [&](const Candidate& c) {
+    while (head != heads.end() && before(head->message, c.message)) all.push_back(*head++);
+    all.push_back(c);
+    return all.size() < most;
+  });
+  all.insert(all.end(), head, heads.end());
   if (all.size() > most) all.resize(most);
   uint64_t now = 0;
   for (Candidate& c : all)
@@ -233,23 +293,9 @@ Next next_in_order(InboxServer& s) {
   }
 }
 
-DetachedCall take_parked(InboxServer& s, const Next& next) {
-  auto batch = s.parked.find(*next.parked);
-  DetachedCall k = batch->second.front().detached;
-  if (++batch->second.first == batch->second.calls.size()) s.parked.erase(batch);
-  return k;
-}
-
 std::vector<DetachedCall> forget_parked(InboxServer& s) {
   end_hold(s);
-  std::vector<DetachedCall> all;
-  for (auto& [maker, batch] : s.parked)
-    for (size_t i = batch.first; i < batch.calls.size(); ++i) {
-      if (batch.calls[i].argument_wait.missing) let_go(ctx->local, batch.calls[i].argument_wait.node);
-      all.push_back(batch.calls[i].detached);
-    }
-  s.parked.clear();
-  return all;
+  return s.parked.forget();
 }
 
 bool order_ready(const InboxServer& s) {

@@ -1,18 +1,10 @@
 // A worker's state for one inbox that it serves, and the choice of the next message.
 #pragma once
-#include <map>
 #include <memory>
-#include "awaiting_arguments.h"
+#include "parked.h"
 #include "patience.h"
 
 namespace reactor {
-
-// Times of a message that waits because of order alone, or that later messages have overtaken.
-struct Queued {
-  uint64_t since = 0;          // ns, when it was first seen so; 0: it was not
-  uint64_t charged = 0;        // until when its wait is in somebody's account (patience.h)
-  uint64_t ran = 0;            // InboxServer::ran when it was first seen
-};
 
 // One caller's channel.
 struct Incoming {
@@ -26,27 +18,6 @@ struct Incoming {
   uint64_t seen_at = 0;
   Tag last_seen;
   bool mixed = true;           // it has the messages of several tasks or actors, in the order in which these began
-};
-
-// A call that was taken out of its channel because it has to wait, while calls behind it may run before it.
-struct Parked {
-  DetachedCall detached;
-  ArgumentWait argument_wait;
-  Queued queued;
-  Message* message() const { return ctx->heap->at<Message>(detached.block); }
-};
-
-// The parked calls that were made by one call, in the order of their numbers. Never empty.
-struct Batch {
-  std::vector<Parked> calls;
-  size_t first = 0;            // those before it have run
-  Parked& front() { return calls[first]; }
-  const Parked& front() const { return calls[first]; }
-};
-
-struct Before {
-  using is_transparent = void;
-  bool operator()(TagView a, TagView b) const { return compare(a, b) < 0; }
 };
 
 // The state while there are messages, but none of them may start.
@@ -68,8 +39,9 @@ struct InboxServer {
   std::vector<std::unique_ptr<Incoming>> incoming;
   Off known_channels = 0;      // head of the inbox's list when it was last looked at
   CallsAwaitingArguments awaiting_arguments;
+  Tag created;                 // of its Create message, once that has run
   // of in_order.cpp
-  std::map<Tag, Batch, Before> parked;  // by the tags of the calls that made them
+  ParkedCalls parked;
   Hold hold;
   uint64_t ran = 0;            // calls of it
   uint64_t sampled = 0;        // ns, when it was last looked at who waits (holds.cpp)
@@ -96,19 +68,11 @@ struct Candidate {
   Next next;
 };
 
-inline TagView tag_of(Message* m) { return {m->order_key, m->tail(), m->depth}; }
-inline uint64_t roots_of(uint64_t root) { return driver_of(root) << kDriverBits; }
-// The tag of the call that made it; of a driver's own, the tag before its first.
-inline TagView maker_of(Message* m) {
-  return {m->depth ? m->order_key : roots_of(m->order_key), m->tail(), m->depth ? last_number(m->tail(), m->depth) : 0};
-}
-
 void find_channels(InboxServer& s);           // those that callers have opened since
 
 // The message with the smallest tag, if no message with a smaller tag can arrive any more; otherwise none. See order.h.
 Next next_in_order(InboxServer& s);
-std::vector<Candidate> candidates(InboxServer& s, size_t most, bool decides);  // by their tags; decides: the next is chosen among them
-DetachedCall take_parked(InboxServer& s, const Next& next);
+std::vector<Candidate> candidates(InboxServer& s, size_t most);  // by their tags
 bool order_ready(const InboxServer& s);       // for the wait loop, without the GIL: another look is worth while
 uint64_t held_until(const InboxServer& s);    // when to look whether it must be given up
 // Checks whether the hold must end, because its time has come or (`alone`) because all other processes sleep. `busy`: this process runs a call.

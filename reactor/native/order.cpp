@@ -6,82 +6,6 @@
 
 namespace reactor {
 
-namespace {
-
-// Whether the call with this result has not come to its end. Its memory may be something else's by now.
-bool unfinished(Heap* h, Off result, uint64_t uid) {
-  auto* o = h->at<Object>(result);
-  if (std::atomic_ref(o->uid).load(memory_order_acquire) != uid || is_done(o)) return false;
-  return std::atomic_ref(o->uid).load(memory_order_acquire) == uid;
-}
-
-}  // namespace
-
-void Order::adopt_or_make_board() {
-  for (Off off = header_->boards.load(memory_order_acquire); off;) {
-    auto* b = heap_->at<Board>(off);
-    uint32_t nobody = kNoProc;
-    if (b->producer.compare_exchange_strong(nobody, local_.slot, memory_order_acq_rel)) {
-      board_ = b;
-      for (Off at = b->first.load(memory_order_acquire); at; at = heap_->at<BoardChunk>(at)->next.load(memory_order_acquire))
-        for (auto& s : heap_->at<BoardChunk>(at)->slot) all_.push_back(&s);
-      return;
-    }
-    off = b->next.load(memory_order_acquire);
-  }
-  Off off = local_.alloc.alloc(sizeof(Board));
-  if (!off) throw std::bad_alloc();
-  local_.alloc.publish(off, kPlain);
-  board_ = heap_->at<Board>(off);
-  board_->producer.store(local_.slot, memory_order_relaxed);
-  board_->version.store(0, memory_order_relaxed);
-  board_->first.store(0, memory_order_relaxed);
-  Off head = header_->boards.load(memory_order_relaxed);
-  do board_->next.store(head, memory_order_relaxed);
-  while (!header_->boards.compare_exchange_weak(head, off, memory_order_release, memory_order_relaxed));
-}
-
-OpenSlot* Order::take_slot() {
-  if (!board_) adopt_or_make_board();
-  if (free_.empty()) {
-    for (OpenSlot* s : all_) {
-      uint64_t id = s->id.load(memory_order_relaxed);
-      if (id && unfinished(heap_, s->word[0].load(memory_order_relaxed), id)) continue;
-      s->id.store(0, memory_order_release);
-      free_.push_back(s);
-    }
-    // Nearly all are in use: more of them, so that looking for ended ones stays rare.
-    if (free_.size() * 4 <= all_.size()) {
-      Off off = local_.alloc.alloc(sizeof(BoardChunk));
-      if (!off) throw std::bad_alloc();
-      local_.alloc.publish(off, kPlain);
-      auto* c = heap_->at<BoardChunk>(off);
-      for (auto& s : c->slot) s.id.store(0, memory_order_relaxed);
-      c->next.store(board_->first.load(memory_order_relaxed), memory_order_relaxed);
-      board_->first.store(off, memory_order_release);
-      for (auto& s : c->slot) {
-        all_.push_back(&s);
-        free_.push_back(&s);
-      }
-    }
-  }
-  OpenSlot* s = free_.back();
-  free_.pop_back();
-  return s;
-}
-
-void Order::open(Object* result, OpenCall& call) {
-  OpenSlot* s = take_slot();
-  call.result = heap_->off(result);
-  std::atomic_ref(result->kind).fetch_or(kOpenCall, memory_order_seq_cst);  // who completes it tells those that hold back
-  uint64_t words[kOpenWords];
-  memcpy(words, &call, sizeof call);
-  std::atomic_thread_fence(memory_order_release);
-  for (size_t i = 0; i < kOpenWords; ++i) s->word[i].store(words[i], memory_order_relaxed);
-  s->id.store(result->uid, memory_order_release);
-  board_->version.fetch_add(1, memory_order_seq_cst);
-}
-
 void Order::note(NoticeKind kind, uint64_t who, uint32_t to) {
   if (!noted_.insert(who * 0x9e3779b97f4a7c15ull ^ uint64_t(to) << 8 ^ uint64_t(kind)).second) return;
   Off off = local_.alloc.alloc(sizeof(Notice));
@@ -115,71 +39,88 @@ void Order::read_notices() {
   of_ = 0;
 }
 
+// The actors that lead to this one: what has a handle of it, or of one that does.
+void Order::look_from(uint32_t actor) {
+  if (of_ == actor) return;
+  of_ = actor;
+  reachers_ = {actor};
+  std::vector<uint32_t> left{actor};
+  while (!left.empty()) {
+    uint32_t a = left.back();
+    left.pop_back();
+    for (uint32_t by : holders_[a])
+      if (reachers_.insert(by).second) left.push_back(by);
+  }
+  of_wide_ = false;
+  for (uint32_t a : reachers_) of_wide_ |= wide_.count(a) != 0;
+}
+
 // Whether a call that carries something can come to send the actor a message: what it was given, or its own actor was, leads to it;
 // or a handle of the actor, or of one that leads to it, lies in a value, where anybody may find it.
-bool Order::reaches(const OpenCall& x, uint32_t actor) {
-  if (of_ != actor) {
-    of_ = actor;
-    reachers_ = {actor};
-    std::vector<uint32_t> left{actor};
-    while (!left.empty()) {
-      uint32_t a = left.back();
-      left.pop_back();
-      for (uint32_t by : holders_[a])
-        if (reachers_.insert(by).second) left.push_back(by);
-    }
-    of_wide_ = false;
-    for (uint32_t a : reachers_) of_wide_ |= wide_.count(a) != 0;
-  }
+bool Order::reaches(const OpenCall& x) {
   if (of_wide_ || x.holds == kAnybody || (x.actor && reachers_.count(x.actor))) return true;
   for (uint32_t i = 0; i < x.holds; ++i)
     if (reachers_.count(x.hold[i])) return true;
   return false;
 }
 
-// Calls `found` with each open call on the board, of a root up to `last_root`, that `matters` and can come to send the actor a message;
-// until it returns false. What is sent to the actor itself is in its inbox, or its caller is open too.
-template <class Matters, class Found> void Order::each_open(Board* b, uint32_t actor, uint64_t last_root, Matters matters, Found found) {
+// Calls `found` with the calls on the board that hold t back, one of each actor, until it returns false. What is sent to the actor itself is in its
+// inbox, or its caller is open too.
+template <class Found> void Order::each_holder(Board* b, const Ordered& callee, TagView t, Party caller, Found found) {
+  look_from(callee.actor);
   for (Off at = b->first.load(memory_order_acquire); at;) {
-    auto* c = heap_->at<BoardChunk>(at);
-    at = c->next.load(memory_order_acquire);
-    for (auto& s : c->slot) {
-      uint64_t id = s.id.load(memory_order_acquire);
-      if (!id) continue;
-      if (s.word[kRootWord].load(memory_order_relaxed) > last_root || !unfinished(heap_, s.word[0].load(memory_order_relaxed), id))
-        continue;
-      OpenCall x;
-      uint64_t words[kOpenWords];
-      for (size_t i = 0; i < kOpenWords; ++i) words[i] = s.word[i].load(memory_order_relaxed);
-      std::atomic_thread_fence(memory_order_acquire);
-      if (s.id.load(memory_order_relaxed) != id) continue;
-      memcpy(&x, words, sizeof x);
-      if (x.actor == actor || !matters(x) || !unfinished(heap_, x.result, id) || !reaches(x, actor)) continue;
-      if (!found(x)) return;
-    }
+    auto* l = heap_->at<OpenList>(at);
+    at = l->next.load(memory_order_acquire);
+    const uint32_t runs_on = l->callee.load(memory_order_relaxed);
+    if (runs_on == callee.actor || l->head.load(memory_order_relaxed) == l->tail.load(memory_order_acquire)) continue;
+    if (runs_on && (relaxed(caller, runs_on) || !(of_wide_ || reachers_.count(runs_on)))) continue;
+    bool more = true;
+    each_open(heap_, l, [&](const OpenCall& x, bool sorted) {
+      if (sorted && compare(x.tag(), t) > 0) return false;
+      if (x.actor == callee.actor || !strictly_before(x.tag(), t) || strictly_before(x.tag(), callee.created)) return true;
+      if (relaxed(caller, x.party()) || !reaches(x)) return true;
+      more = found(x);
+      return more && !runs_on;
+    });
+    if (!more) return;
   }
 }
 
 // False: something on the board holds t.
-bool Order::scan(Board* b, uint32_t actor, TagView t, Party caller) {
+bool Order::scan(Board* b, const Ordered& callee, TagView t, Party caller) {
   bool free = true;
-  each_open(
-      b, actor, t.root, [&](const OpenCall& x) { return strictly_before(x.tag(), t) && !relaxed(caller, x.party()); },
-      [&](const OpenCall&) { return free = false; });
+  each_holder(b, callee, t, caller, [&](const OpenCall&) { return free = false; });
   return free;
 }
 
-void Order::senders(uint32_t actor, std::vector<OpenCall>& calls) {
+void Order::holders(const Ordered& callee, TagView t, Party caller, std::vector<Party>& found) {
   std::atomic_thread_fence(memory_order_seq_cst);
   read_notices();
   for (Off off = header_->boards.load(memory_order_seq_cst); off;) {
     auto* b = heap_->at<Board>(off);
-    each_open(b, actor, UINT64_MAX, [](const OpenCall&) { return true; }, [&](const OpenCall& x) { return calls.push_back(x), true; });
+    each_holder(b, callee, t, caller, [&](const OpenCall& x) { return found.push_back(x.party()), true; });
     off = b->next.load(memory_order_acquire);
   }
 }
 
-bool Order::may_start(uint32_t actor, TagView t, Party caller) {
+std::string Order::name_of(Party party) {
+  std::string name;
+  for (Off off = header_->boards.load(memory_order_seq_cst); off && name.empty();) {
+    auto* b = heap_->at<Board>(off);
+    for (Off at = b->first.load(memory_order_acquire); at && name.empty();) {
+      auto* l = heap_->at<OpenList>(at);
+      each_open(heap_, l, [&](const OpenCall& x, bool) {
+        if (x.party() == party) name.assign(x.name, strnlen(x.name, sizeof x.name));
+        return name.empty();
+      });
+      at = l->next.load(memory_order_acquire);
+    }
+    off = b->next.load(memory_order_acquire);
+  }
+  return name;
+}
+
+bool Order::may_start(const Ordered& callee, TagView t, Party caller) {
   std::atomic_thread_fence(memory_order_seq_cst);
   before_.clear();
   for (;;) {
@@ -197,7 +138,7 @@ bool Order::may_start(uint32_t actor, TagView t, Party caller) {
         // A driver's own later calls come after t, and another driver's hold nothing; its board need not stand still.
         const uint32_t p = b->producer.load(memory_order_relaxed);
         again |= p == kNoProc || heap_->procs[p].kind != ProcKind::Driver;
-        if (!scan(b, actor, t, caller)) return false;
+        if (!scan(b, callee, t, caller)) return false;
       }
       off = b->next.load(memory_order_acquire);
     }

@@ -117,11 +117,12 @@ void run_detached(const DetachedCall& k) {
 void run_next(InboxServer& s, const Next& next) {
   Inbox* in = s.in;
   s.refuse = false;
-  if (next.parked) return run_detached(take_parked(s, next));
+  if (next.parked) return run_detached(s.parked.take(*next.parked));
   if (next.awaiting_arguments >= 0) return run_detached(s.awaiting_arguments.remove(next.awaiting_arguments));
   Receiver& from = next.head->receiver;
   Message* m = from.peek();
   if (m->kind == MessageKind::Call && m->retries) return run_detached(detach_call(m, from));
+  if (m->kind == MessageKind::Create) s.created.assign(tag_of(m));
   if (m->kind == MessageKind::Create && in->restarts && !in->creation.load(memory_order_relaxed)) {
     // It stays in the inbox with all that it holds, for the actor that may be made anew.
     Off block = ctx->local.alloc.alloc(m->size);

@@ -1,0 +1,132 @@
+// The owner's side of a board.
+#include "order.h"
+
+namespace reactor {
+
+Off OwnBoard::allocate(uint64_t size) {
+  Off off = local_.alloc.alloc(size);
+  if (!off) throw std::bad_alloc();
+  local_.alloc.publish(off, kPlain);
+  return off;
+}
+
+// That of a process that is dead, with the calls of it that are still open, or a new one.
+void OwnBoard::adopt_or_make() {
+  Header* header = heap_->header;
+  for (Off off = header->boards.load(memory_order_acquire); off;) {
+    auto* b = heap_->at<Board>(off);
+    uint32_t nobody = kNoProc;
+    if (b->producer.compare_exchange_strong(nobody, local_.slot, memory_order_acq_rel)) {
+      board_ = b;
+      for (Off at = b->first.load(memory_order_acquire); at;) {
+        OwnList l;
+        l.list = heap_->at<OpenList>(at);
+        for (Off s = l.list->first.load(memory_order_acquire); s; s = l.last->next.load(memory_order_acquire)) {
+          l.last = heap_->at<OpenSegment>(s);
+          l.largest = std::max(l.largest, l.last->capacity);
+        }
+        const uint64_t tail = l.list->tail.load(memory_order_acquire);
+        l.list->sorted.store(tail, memory_order_relaxed);  // the tag of its last call is not known here
+        // An ended list may still name a callee that has another one by now.
+        if (l.list->head.load(memory_order_acquire) == tail) free_.push_back(l);
+        else lists_.emplace(l.list->callee.load(memory_order_relaxed), l);
+        at = l.list->next.load(memory_order_acquire);
+      }
+      return;
+    }
+    off = b->next.load(memory_order_acquire);
+  }
+  Off off = allocate(sizeof(Board));
+  board_ = heap_->at<Board>(off);
+  board_->producer.store(local_.slot, memory_order_relaxed);
+  board_->version.store(0, memory_order_relaxed);
+  board_->first.store(0, memory_order_relaxed);
+  Off head = header->boards.load(memory_order_relaxed);
+  do board_->next.store(head, memory_order_relaxed);
+  while (!header->boards.compare_exchange_weak(head, off, memory_order_release, memory_order_relaxed));
+}
+
+void OwnBoard::take_ended_lists() {
+  for (auto it = lists_.begin(); it != lists_.end();) {
+    OpenList* l = it->second.list;
+    each_open(heap_, l, [](const OpenCall&, bool) { return false; });  // moves head
+    if (l->head.load(memory_order_relaxed) == l->tail.load(memory_order_relaxed)) {
+      free_.push_back(it->second);
+      it = lists_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  enough_ = 2 * lists_.size() + 16;
+}
+
+OwnBoard::OwnList& OwnBoard::list_of(uint32_t callee) {
+  auto known = lists_.find(callee);
+  if (known != lists_.end()) return known->second;
+  if (free_.empty() && lists_.size() >= enough_) take_ended_lists();
+  OwnList l;
+  if (!free_.empty()) {
+    l = free_.back();
+    free_.pop_back();
+    l.list->callee.store(callee, memory_order_relaxed);
+  } else {
+    Off off = allocate(sizeof(OpenList));
+    l.list = heap_->at<OpenList>(off);
+    l.list->first.store(0, memory_order_relaxed);
+    for (auto* at : {&l.list->head, &l.list->tail, &l.list->sorted}) at->store(0, memory_order_relaxed);
+    l.list->callee.store(callee, memory_order_relaxed);
+    l.list->next.store(board_->first.load(memory_order_relaxed), memory_order_relaxed);
+    board_->first.store(off, memory_order_release);
+  }
+  return lists_.emplace(callee, l).first->second;
+}
+
+// Where its next call is to be: in its last segment, or, if that is full, in its first one again, or in a new one.
+OpenSlot& OwnBoard::place(OwnList& l) {
+  const uint64_t at = l.list->tail.load(memory_order_relaxed);
+  if (l.last && at - l.last->base.load(memory_order_relaxed) < l.last->capacity)
+    return l.last->slot(at - l.last->base.load(memory_order_relaxed));
+  const Off oldest = l.list->first.load(memory_order_relaxed);
+  auto* s = heap_->at<OpenSegment>(oldest);
+  if (l.last && s->base.load(memory_order_relaxed) + s->capacity <= l.list->head.load(memory_order_acquire)) {
+    std::atomic_thread_fence(memory_order_release);
+    if (s != l.last) {
+      l.list->first.store(s->next.load(memory_order_relaxed), memory_order_release);
+      s->next.store(0, memory_order_release);  // who comes to the end here finds another first one
+      s->base.store(at, memory_order_relaxed);
+      l.last->next.store(oldest, memory_order_release);
+    } else {
+      s->base.store(at, memory_order_relaxed);
+    }
+  } else {
+    l.largest = l.largest ? 2 * l.largest : OpenSegment::kSmallest;
+    Off off = allocate(sizeof(OpenSegment) + l.largest * sizeof(OpenSlot));
+    s = heap_->at<OpenSegment>(off);
+    s->capacity = l.largest;
+    s->next.store(0, memory_order_relaxed);
+    s->base.store(at, memory_order_relaxed);
+    (l.last ? l.last->next : l.list->first).store(off, memory_order_release);
+  }
+  l.last = s;
+  return s->slot(0);
+}
+
+void OwnBoard::open(Object* result, OpenCall& call) {
+  if (!board_) adopt_or_make();
+  OwnList& l = list_of(call.actor);
+  each_open(heap_, l.list, [](const OpenCall&, bool) { return false; });  // moves head: room in its segments
+  OpenSlot& s = place(l);
+  call.result = heap_->off(result);
+  std::atomic_ref(result->kind).fetch_or(kOpenCall, memory_order_seq_cst);  // who completes it tells those that hold back
+  uint64_t words[kOpenWords];
+  memcpy(words, &call, sizeof call);
+  for (size_t i = 0; i < kOpenWords; ++i) s.word[i].store(words[i], memory_order_relaxed);
+  s.id.store(result->uid, memory_order_relaxed);
+  const uint64_t at = l.list->tail.load(memory_order_relaxed);
+  if (compare(call.tag(), l.newest) < 0) l.list->sorted.store(at, memory_order_relaxed);
+  l.newest.assign(call.tag());
+  l.list->tail.store(at + 1, memory_order_release);
+  board_->version.fetch_add(1, memory_order_seq_cst);
+}
+
+}  // namespace reactor
