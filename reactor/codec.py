@@ -17,7 +17,7 @@ from collections import ChainMap
 from reactor import _core
 
 reducers = {}  # class -> function(value) -> what __reduce__ would give; for this process
-libraries = {}  # module -> (name of a class in it, its reducer), registered when the module has been imported
+libraries = {}  # (module, name of a class in it) -> its reducer, registered when the module has been imported
 _pickler = None  # made at first use, because importing cloudpickle is slow, and the zygote can start in the meantime
 
 
@@ -104,7 +104,7 @@ def loads(data, buffers):
 
 def _register_libraries():
     """Registers reducers for classes of imported libraries whose own pickling is not sufficient."""
-    for module, (name, reduce) in libraries.items():
+    for (module, name), reduce in libraries.items():
         loaded = sys.modules.get(module)
         cls = loaded and getattr(loaded, name, None)  # None: its import has not ended
         if cls is not None and cls not in reducers:
@@ -125,32 +125,54 @@ def _reduce_code(code):
 
 
 def _reduce_tensor(tensor):
+    """The part of its storage that the tensor covers; torch's own pickling sends the whole storage, as bytes of the pickle."""
     torch = sys.modules["torch"]
-    whole = (
+    plain = (
         tensor.device.type == "cpu"
         and tensor.layout is torch.strided
         and not tensor.is_quantized
-        and tensor.is_contiguous()
-        and tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
         and not tensor.is_conj()
         and not tensor.is_neg()
         and not tensor._backward_hooks
         and not tensor.__dict__
     )
-    if not whole:
+    if not plain:
         return tensor.__reduce_ex__(2)
-    data = tensor.detach().reshape(-1).view(torch.uint8).numpy()
-    return _rebuild_tensor, (pickle.PickleBuffer(data), tensor.dtype, tuple(tensor.shape), tensor.requires_grad)
+    described = tensor.dtype, tuple(tensor.shape), tensor.requires_grad
+    if tensor.is_contiguous():
+        data, strides = tensor.detach().reshape(-1), ()
+    else:
+        strides = tensor.stride()
+        covered = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, strides))
+        data, strides = tensor.detach().as_strided((covered,), (1,)), (strides,)
+    return _rebuild_tensor, (pickle.PickleBuffer(data.view(torch.uint8).numpy()), *described, *strides)
 
 
-libraries["torch"] = ("Tensor", _reduce_tensor)
+def _reduce_arrow_column(column):
+    """A slice refers to whole buffers, and pickle sends those; Arrow's own format has the rows of the slice alone."""
+    pa = sys.modules["pyarrow"]
+    if column.get_total_buffer_size() > column.nbytes + column.nbytes // 8 + 4096:
+        sink = pa.BufferOutputStream()
+        try:
+            with pa.ipc.new_stream(sink, pa.schema([("", column.type)])) as stream:
+                stream.write_table(pa.table([column], [""]))
+            rows = pa.ipc.open_stream(sink.getvalue()).read_all().column(0)
+            if rows.type == column.type:
+                column = rows
+        except pa.ArrowException:
+            pass  # a type that the format has not
+    return column.__reduce_ex__(5)
+
+
+libraries["torch", "Tensor"] = _reduce_tensor
+libraries["pyarrow.lib", "ChunkedArray"] = _reduce_arrow_column
 
 
 _MAIN_OF_SPAWNED = "__mp_main__"  # multiprocessing runs the script under this name in the interpreters that it starts
 
 
-def _rebuild_tensor(data, dtype, shape, requires_grad):
-    """A tensor over the shared memory `data`, of which a page is copied only when it is written."""
+def _rebuild_tensor(data, dtype, shape, requires_grad, strides=None):
+    """A tensor over the shared memory `data`, of which a page is copied only when it is written. Without `strides` it is contiguous."""
     import torch
 
     if isinstance(data, _core.View):
@@ -158,7 +180,8 @@ def _rebuild_tensor(data, dtype, shape, requires_grad):
     elif not isinstance(data, bytearray):
         data = bytearray(data)
     tensor = torch.frombuffer(data, dtype=dtype) if len(memoryview(data)) else torch.empty(0, dtype=dtype)
-    return tensor.reshape(shape).requires_grad_(requires_grad)
+    tensor = tensor.reshape(shape) if strides is None else tensor.as_strided(shape, strides)
+    return tensor.requires_grad_(requires_grad)
 
 
 def import_ref(index):

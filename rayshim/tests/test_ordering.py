@@ -244,6 +244,50 @@ def test_what_one_process_sends_out_of_turn_is_put_in_turn():
         ray.shutdown()
 
 
+def test_a_constructor_does_not_wait_for_those_of_actors_that_get_its_handle_later(ordering, tmp_path):
+    @ray.remote
+    class Peer:
+        def __init__(self, number):
+            (tmp_path / str(number)).touch()
+            while len(list(tmp_path.iterdir())) < 2:
+                time.sleep(0.01)
+
+        def meet(self, peers):
+            self.peers = peers
+            return len(peers)
+
+    peers = [Peer.remote(number) for number in range(2)]
+    assert ray.get([peer.meet.remote(peers) for peer in peers], timeout=30) == [2, 2]
+
+
+def test_many_open_calls_of_an_actor_that_could_call_others_keep_their_order(ordering):
+    @ray.remote
+    class Collector:
+        def __init__(self, other):
+            self.other, self.seen = other, []
+
+        def add(self, number):
+            self.seen.append(number)
+
+        def all(self):
+            return self.seen
+
+    @ray.remote
+    class Sender:
+        def __init__(self, collector):
+            self.collector = collector
+
+        def send(self, numbers):
+            for number in numbers:
+                self.collector.add.remote(number)
+
+    collector = Collector.remote(Collector.remote(None))
+    senders = [Sender.remote(collector) for _ in range(2)]
+    for number, sender in enumerate(senders):
+        sender.send.remote(range(number * 10_000, (number + 1) * 10_000))
+    assert ray.get(collector.all.remote()) == list(range(20_000))
+
+
 def test_who_asks_again_and_again_does_not_hold_others_for_ever():
     ray.init(num_cpus=4, patience=0.5, logging_level="ERROR")
     try:

@@ -24,7 +24,7 @@ def install(settings, role):
     """Sets the core's hooks in this process: role is driver, zygote, actor, packed or task."""
     from rayshim.calls import refs  # noqa: F401  refs are made as ObjectRef from here on
 
-    codec.libraries["starlette.datastructures"] = ("State", _reduce_state)
+    codec.libraries["starlette.datastructures", "State"] = _reduce_state
     from rayshim.ordering import deadlock, order
     from rayshim.worker import generators
 

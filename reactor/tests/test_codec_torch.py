@@ -1,7 +1,7 @@
 """The codec with torch tensors: equal, writable, and sharing nothing, although large ones are read without a copy."""
 
 import pytest
-from reactor import _core
+from reactor import _core, codec
 from reactor.tests.test_codec import run  # noqa: F401
 
 torch = None  # imported by the first test: while the suite is collected it would slow all others down
@@ -37,8 +37,26 @@ def test_every_dtype_and_shape(dtype, shape):
 @pytest.mark.parametrize("size", [10, 5000, 100_000])
 def test_views_of_larger_tensors(size):
     whole = torch.arange(size * 4, dtype=torch.float32).reshape(4, size)
-    for view in (whole[1], whole[:, ::2], whole.T, whole[1:3, 3:], whole[2, 5], whole.expand(2, 4, size)):
-        check(view)
+    empty = whole[:, 5:5].T
+    for view in (
+        whole[1],
+        whole[:, ::2],
+        whole.T,
+        whole[1:3, 3:],
+        whole[2, 5],
+        whole.expand(2, 4, size),
+        empty,
+        whole[1:3].T[2::3, 1:],
+    ):
+        assert check(view).stride() == view.stride() or view.is_contiguous()
+
+
+def test_of_a_view_only_the_part_that_it_covers_is_sent():
+    whole = torch.arange(1_000_000.0)
+    for view in (whole[10:20], whole[10:20].reshape(2, 5).T, whole[7:8].expand(1000)):
+        data, buffers = codec.dumps(view)
+        assert len(data) + sum(memoryview(b).nbytes for b in buffers) < 1000
+        assert torch.equal(codec.loads(data, buffers), view)
 
 
 def test_gradients_parameters_and_modules():

@@ -7,12 +7,14 @@ namespace stress {
 
 // A driver makes calls, others run them: each sends its message (a mark here) and sometimes makes a further call, which another one
 // runs, before it ends. When the actor may start what the driver has sent after them, all those messages must have been sent.
+// The calls are tasks, and calls of actors in turn, more actors than a board has lists, so that lists change their callee. Who runs two calls
+// makes what the second one makes first, now and then; and now and then it dies, and another process takes its board.
 // One long function, so that the four kinds of threads and the state that they share can be read together.
 inline void boards() {
   World world;
   Heap* h = world.heap.get();
   constexpr uint64_t kMost = 1 << 18;
-  constexpr uint32_t kActor = 7;
+  constexpr uint32_t kActor = 7, kOthers = 100;
   struct Job {
     atomic<Off> result{0}, child{0};
     atomic<uint32_t> has_child{0}, sent{0}, child_sent{0};
@@ -20,54 +22,77 @@ inline void boards() {
   std::vector<Job> jobs(kMost + 1);
   atomic<uint64_t> made{0}, taken{1}, children_taken{1}, checked{0};
   atomic<bool> over{false};
+  std::vector<std::unique_ptr<Local>> successors;  // of those that die; their entries are written before anybody reads them
+  for (int i = 0; i < 100; ++i) successors.push_back(world.process());
+  atomic<size_t> next_successor{0};
   Deadline deadline(seconds);
-  auto open = [](Local& l, Order& order, TagView tag) {
+  auto open = [](Local& l, Order& order, TagView tag, uint32_t actor) {
     Object* result = new_object(l, 1);
     OpenCall call;
     call.target = call.root = tag.root;
+    call.actor = actor;
     call.depth = uint16_t(tag.depth);
     for (uint32_t i = 0; i < tag.depth; ++i) call.tail[i] = tag.tail[i];
-    call.hold[call.holds++] = kActor;
+    if (!actor) call.hold[call.holds++] = kActor;
+    else order.note(NoticeKind::Holds, actor, kActor);
     order.open(result, call);
     return l.heap->off(result);
+  };
+  auto some_actor = [](Random& r) { return r.below(3) ? 0 : uint32_t(kActor + 1 + r.below(kOthers)); };
+  auto die = [&](std::unique_ptr<Local>& l, std::unique_ptr<Order>& order) {
+    for (Off off = h->header->boards.load(); off; off = h->at<Board>(off)->next.load()) {
+      uint32_t mine = l->slot;
+      h->at<Board>(off)->producer.compare_exchange_strong(mine, kNoProc);
+    }
+    order.reset();
+    l = std::move(successors[next_successor.fetch_add(1)]);
+    order = std::make_unique<Order>(*l);
   };
   auto end = [&](Local& l, Off result) {
     auto* o = h->at<Object>(result);
     complete(l, o, State::Cancelled);
     drop_hold(l, o);
   };
+  std::vector<std::unique_ptr<Local>> first;
+  for (int i = 0; i < 5; ++i) first.push_back(i == 0 ? std::make_unique<Local>(h, 0u, false) : world.process());
   in_threads(5, [&](int i) {
     Random r(uint64_t(i) + 1);
-    auto l = i == 0 ? std::make_unique<Local>(h, 0u, false) : world.process();
-    Order order(*l);
+    std::unique_ptr<Local> l = std::move(first[size_t(i)]);
+    auto order = std::make_unique<Order>(*l);
     if (i == 0) {  // the driver
       for (uint64_t root = 1; root < kMost && !deadline.over(); ++root) {
         while (root > checked.load() + 200) std::this_thread::yield();
-        jobs[root].result.store(open(*l, order, {root, nullptr, 0}));
+        jobs[root].result.store(open(*l, *order, {root, nullptr, 0}, some_actor(r)));
         made.store(root);
         r.jitter();
       }
       over.store(true);
     } else if (i < 3) {  // they run its calls
       for (;;) {
-        uint64_t root = taken.load();
-        if (root > made.load()) {
-          if (over.load() && root > made.load()) return;
+        uint64_t first = taken.load(), n = 1 + r.below(2);
+        if (first > made.load()) {
+          if (over.load() && first > made.load()) return;
           std::this_thread::yield();
           continue;
         }
-        if (!taken.compare_exchange_strong(root, root + 1)) continue;
-        r.jitter();
-        if (r.below(2)) {
-          uint32_t tail[] = {1};
-          jobs[root].has_child.store(1);
-          jobs[root].child.store(open(*l, order, {root, tail, 1}));
+        n = std::min(n, made.load() - first + 1);
+        if (!taken.compare_exchange_strong(first, first + n)) continue;
+        for (uint64_t root = first + n; root-- > first;) {
+          r.jitter();
+          if (r.below(2)) {
+            uint32_t tail[] = {1};
+            jobs[root].has_child.store(1);
+            jobs[root].child.store(open(*l, *order, {root, tail, 1}, some_actor(r)));
+          }
         }
-        r.jitter();
-        jobs[root].sent.store(1);
-        Off result = jobs[root].result.load();
-        if (!jobs[root].has_child.load()) jobs[root].child.store(1);
-        end(*l, result);
+        for (uint64_t root = first; root < first + n; ++root) {
+          r.jitter();
+          jobs[root].sent.store(1);
+          Off result = jobs[root].result.load();
+          if (!jobs[root].has_child.load()) jobs[root].child.store(1);
+          end(*l, result);
+        }
+        if (r.below(200) == 0 && next_successor.load() + 2 < successors.size()) die(l, order);
       }
     } else if (i == 3) {  // it runs their calls
       for (uint64_t root = 1;; ++root) {
@@ -85,7 +110,7 @@ inline void boards() {
       for (uint64_t t = 2;; ++t) {
         while (t > made.load() && !over.load()) std::this_thread::yield();
         if (t > made.load()) return;
-        while (!order.may_start(kActor, {t, nullptr, 0})) std::this_thread::yield();
+        while (!order->may_start({kActor, {}}, {t, nullptr, 0}, kDriverParty)) std::this_thread::yield();
         CHECK(jobs[t - 1].sent.load());
         CHECK(!jobs[t - 1].has_child.load() || jobs[t - 1].child_sent.load());
         checked.store(t);

@@ -1,5 +1,6 @@
 // Stress tests of the core's shared structures, without Python: stress NAME [seconds]. Built and run by test_native.py.
 #include "harness.h"
+#include "../../native/board.cpp"
 #include "../../native/order.cpp"
 #include "boards.h"
 #include "channels.h"
