@@ -70,23 +70,34 @@ Candidate least(InboxServer& s, bool& several, bool& drivers) {
   return best;
 }
 
-// Takes the messages out of their channels, but for a driver's: its own are in order. A process that runs one task after the other
+// Takes the messages out of a channel.
+bool park(InboxServer& s, Incoming& c) {
+  bool any = false;
+  c.last_seen.root = 0;
+  c.last_seen.depth = 0;
+  while (Message* m = c.receiver.peek()) {
+    if (m->kind != MessageKind::Call || c.early) break;
+    Parked p{{}, std::exchange(c.argument_wait, {}), std::exchange(c.queued, {})};
+    p.detached = detach_call(m, c.receiver);
+    s.parked.add(p);
+    any = true;
+  }
+  return any;
+}
+
+// Takes all messages out of their channels, but for a driver's: its own are in order. A process that runs one task after the other
 // may have sent what comes later first.
 bool park(InboxServer& s) {
   bool any = false;
-  for (auto& c : s.incoming) {
-    if (ctx->heap->procs[c->receiver.channel()->producer].kind == ProcKind::Driver) continue;
-    c->last_seen.root = 0;
-    c->last_seen.depth = 0;
-    while (Message* m = c->receiver.peek()) {
-      if (m->kind != MessageKind::Call || c->early) break;
-      Parked p{{}, std::exchange(c->argument_wait, {}), std::exchange(c->queued, {})};
-      p.detached = detach_call(m, c->receiver);
-      s.parked.add(p);
-      any = true;
-    }
-  }
+  for (auto& c : s.incoming)
+    if (ctx->heap->procs[c->receiver.channel()->producer].kind != ProcKind::Driver) any = park(s, *c) || any;
   return any;
+}
+
+void park_closed(InboxServer& s) {
+  if (s.incoming.size() <= kFewChannels || !ctx->actors.count(s.actor)) return;
+  for (auto& c : s.incoming)
+    if (c->receiver.closed()) park(s, *c);
 }
 
 // Whether the messages of a channel came by their tags. Looks at those that came since the last look.
@@ -270,6 +281,7 @@ Next next_in_order(InboxServer& s) {
   Message* looked_at = nullptr;
   for (;;) {
     find_channels(s);
+    park_closed(s);
     if (s.hold.active) s.hold.seen = ctx->header->finished.load(memory_order_seq_cst);
     if (out_of_turn(s) && park(s)) looked_at = nullptr;
     bool several, drivers;
@@ -293,9 +305,13 @@ Next next_in_order(InboxServer& s) {
   }
 }
 
-std::vector<DetachedCall> forget_parked(InboxServer& s) {
+std::vector<DetachedCall> forget_detached(InboxServer& s) {
   end_hold(s);
-  return s.parked.forget();
+  std::vector<DetachedCall> all = s.awaiting_arguments.take_all();
+  for (DetachedCall k : s.parked.forget()) all.push_back(k);
+  for (auto& [key, k] : s.of_closed) all.push_back(k);
+  s.of_closed.clear();
+  return all;
 }
 
 bool order_ready(const InboxServer& s) {

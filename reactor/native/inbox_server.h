@@ -39,6 +39,8 @@ struct InboxServer {
   std::vector<std::unique_ptr<Incoming>> incoming;
   Off known_channels = 0;      // head of the inbox's list when it was last looked at
   CallsAwaitingArguments awaiting_arguments;
+  std::multimap<uint64_t, DetachedCall>
+      of_closed;  // calls that can run, out of channels that are closed (see take_closed); by their order_key
   Tag created;                 // of its Create message, once that has run
   // of in_order.cpp
   ParkedCalls parked;
@@ -52,12 +54,17 @@ struct InboxServer {
   size_t played = 0;
 };
 
-// The next call to run: the head of a channel, a call that was set aside (its index), or the first call of a parked batch.
+// Channels that are looked through for the next message, each time. Each task that is given a handle has a channel of its own, so there may be thousands
+// with one message: what is in a closed one is taken out when there are more than these.
+constexpr size_t kFewChannels = 32;
+
+// The next call to run: the head of a channel, a call that was set aside (its index), the first call of a parked batch, or of those of closed channels.
 struct Next {
   Incoming* head = nullptr;
   long awaiting_arguments = -1;
   const Tag* parked = nullptr;
-  explicit operator bool() const { return head || awaiting_arguments >= 0 || parked; }
+  bool of_closed = false;
+  explicit operator bool() const { return head || awaiting_arguments >= 0 || parked || of_closed; }
 };
 
 // A message that could be the next one: the first message of its caller.
@@ -77,7 +84,7 @@ bool order_ready(const InboxServer& s);       // for the wait loop, without the 
 uint64_t held_until(const InboxServer& s);    // when to look whether it must be given up
 // Checks whether the hold must end, because its time has come or (`alone`) because all other processes sleep. `busy`: this process runs a call.
 void look_at_hold(InboxServer& s, bool alone, bool busy = false);
-std::vector<DetachedCall> forget_parked(InboxServer& s);  // the inbox is served no more
+std::vector<DetachedCall> forget_detached(InboxServer& s);  // all calls out of their channels; the inbox is served no more
 void actor_was_given(InboxServer& s);
 void add_to_script(InboxServer& s, PyObject* tags);
 

@@ -400,9 +400,7 @@ bool Packed::remove_those_leaving() {
   actors_.erase(actors_.begin() + long(i));
   InboxServer& s = h->inbox_server;
   Off reason = s.in->reason.load(memory_order_acquire);
-  std::vector<DetachedCall> kept = s.awaiting_arguments.take_all();
-  for (DetachedCall k : forget_parked(s)) kept.push_back(k);
-  for (DetachedCall k : kept) {
+  for (DetachedCall k : forget_detached(s)) {
     auto* m = ctx->heap->at<Message>(k.block);
     for (uint32_t r = 0; r < m->results; ++r) {
       auto* o = ctx->heap->at<Object>(m->result_at(r));

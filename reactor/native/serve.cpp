@@ -59,6 +59,21 @@ void drop_closed_channels(InboxServer& s) {
     if (s.incoming[i]->receiver.closed() && !s.incoming[i]->receiver.peek()) drop_channel(s, i--);
 }
 
+// See kFewChannels. A call that waits for an argument stays, with those behind it.
+void take_closed(InboxServer& s) {
+  if (s.incoming.size() <= kFewChannels) return;
+  for (size_t i = 0; i < s.incoming.size(); ++i) {
+    Incoming& c = *s.incoming[i];
+    if (!c.receiver.closed()) continue;
+    Message* m;
+    while ((m = c.receiver.peek()) && m->kind == MessageKind::Call && arguments_ready(c.argument_wait, m)) {
+      const uint64_t key = m->order_key;
+      s.of_closed.emplace(key, detach_call(m, c.receiver));
+    }
+    if (!m) drop_channel(s, i--);
+  }
+}
+
 // The order of an actor's messages is decided here, and nowhere else. Where several callers may send it some, it is that of the
 // program's serial run (next_in_order). Else, and where order is not asked for: each caller's messages in the order of its calls;
 // of several callers' heads, the one that was sent first, but an actor's constructor before all its calls. A message whose
@@ -66,15 +81,23 @@ void drop_closed_channels(InboxServer& s) {
 // concurrency groups, or no order at all) it steps aside, and holds back those of its lane.
 Next next_message(InboxServer& s) {
   find_channels(s);
-  if (in_order(s)) {
+  if (in_order(s) && s.of_closed.empty()) {
     drop_closed_channels(s);
     return next_in_order(s);
   }
   const ActorEntry* actor = instance(s);
   const bool out_of_order = actor && !actor->lanes.empty();
+  if (actor && s.awaiting_arguments.empty()) take_closed(s);  // else one of these may have to run before
   Next best;
   uint64_t best_key = UINT64_MAX;
-  if (!s.awaiting_arguments.empty()) best.awaiting_arguments = s.awaiting_arguments.next(best_key);
+  if (!s.of_closed.empty()) {
+    best.of_closed = true;
+    best_key = s.of_closed.begin()->first;
+  }
+  if (long at = s.awaiting_arguments.next(best_key); at >= 0) {
+    best = {};
+    best.awaiting_arguments = at;
+  }
   // A message that caused the best one was sent before it, but perhaps after its channel was looked at: look again until
   // nothing older turns up.
   for (bool again = true; again;) {
@@ -106,7 +129,7 @@ bool inbox_has_work(InboxServer& s) {
   find_channels(s);
   for (auto& c : s.incoming)
     if (c->receiver.peek()) return true;
-  return !s.awaiting_arguments.empty() || !s.parked.empty();
+  return !s.awaiting_arguments.empty() || !s.parked.empty() || !s.of_closed.empty();
 }
 
 // Runs a call that has a block of its own, which stays noted until it is done.
@@ -118,6 +141,7 @@ void run_next(InboxServer& s, const Next& next) {
   Inbox* in = s.in;
   s.refuse = false;
   if (next.parked) return run_detached(s.parked.take(*next.parked));
+  if (next.of_closed) return run_detached(s.of_closed.extract(s.of_closed.begin()).mapped());
   if (next.awaiting_arguments >= 0) return run_detached(s.awaiting_arguments.remove(next.awaiting_arguments));
   Receiver& from = next.head->receiver;
   Message* m = from.peek();
@@ -267,6 +291,7 @@ bool is_over(InboxServer& s) {
 
 bool served_ready(const InboxServer& s) {
   if (s.in->channels.load(memory_order_acquire) != s.known_channels || s.awaiting_arguments.ready() || order_ready(s)) return true;
+  if (!s.of_closed.empty()) return true;
   bool held = ctx->deferred_open > 0 || !s.awaiting_arguments.empty() || !s.parked.empty();
   for (auto& c : s.incoming) {
     if (c->argument_wait.missing) {
