@@ -3,14 +3,35 @@
 import asyncio
 import functools
 import inspect
+import selectors
+import threading
 import weakref
+
+from rayshim.errors.exceptions import DeadlockError
+
+
+class _Selector(selectors.DefaultSelector):
+    """Raises DeadlockError where the loop would wait for ever: for no time, no file, no signal and no other thread."""
+
+    loop = None
+
+    def select(self, timeout=None):
+        alone = len(self.get_map()) == 1 and threading.active_count() == 1  # the one file is the loop's own
+        if timeout is None and alone and not getattr(self.loop, "_signal_handlers", None):
+            raise DeadlockError(
+                "this call waits for something that only a later call can bring, so it would never end: in inline placement each call "
+                "runs to its end inside .remote(). Run the program with another placement"
+            )
+        return super().select(timeout)
 
 
 class ActorLoop:
     """The event loop of one actor. Tasks that its methods leave running continue during later calls."""
 
     def __init__(self):
-        self._loop = asyncio.new_event_loop()
+        selector = _Selector()
+        self._loop = asyncio.SelectorEventLoop(selector)
+        selector.loop = weakref.proxy(self._loop)
         # Not __del__: a loop that is collected in a cycle may find its sockets closed before it, and cannot close.
         weakref.finalize(self, self._loop.close).atexit = False
 
