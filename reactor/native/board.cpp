@@ -10,6 +10,12 @@ Off OwnBoard::allocate(uint64_t size) {
   return off;
 }
 
+// Whether all calls of the list have ended.
+bool OwnBoard::ended(OpenList* l) {
+  each_open(heap_, l, [](const OpenCall&, bool) { return false; });  // moves head
+  return l->head.load(memory_order_acquire) == l->tail.load(memory_order_relaxed);
+}
+
 // That of a process that is dead, with the calls of it that are still open, or a new one.
 void OwnBoard::adopt_or_make() {
   Header* header = heap_->header;
@@ -25,10 +31,9 @@ void OwnBoard::adopt_or_make() {
           l.last = heap_->at<OpenSegment>(s);
           l.largest = std::max(l.largest, l.last->capacity);
         }
-        const uint64_t tail = l.list->tail.load(memory_order_acquire);
-        l.list->sorted.store(tail, memory_order_relaxed);  // the tag of its last call is not known here
+        l.list->sorted.store(l.list->tail.load(memory_order_acquire), memory_order_relaxed);  // the tag of its last call is not known here
         // An ended list may still name a callee that has another one by now.
-        if (l.list->head.load(memory_order_acquire) == tail) free_.push_back(l);
+        if (ended(l.list)) free_.push_back(l);
         else lists_.emplace(l.list->callee.load(memory_order_relaxed), l);
         at = l.list->next.load(memory_order_acquire);
       }
@@ -48,16 +53,14 @@ void OwnBoard::adopt_or_make() {
 
 void OwnBoard::take_ended_lists() {
   for (auto it = lists_.begin(); it != lists_.end();) {
-    OpenList* l = it->second.list;
-    each_open(heap_, l, [](const OpenCall&, bool) { return false; });  // moves head
-    if (l->head.load(memory_order_relaxed) == l->tail.load(memory_order_relaxed)) {
+    if (ended(it->second.list)) {
       free_.push_back(it->second);
       it = lists_.erase(it);
     } else {
       ++it;
     }
   }
-  enough_ = 2 * lists_.size() + 16;
+  enough_ = 2 * lists_.size() + 2;
 }
 
 OwnBoard::OwnList& OwnBoard::list_of(uint32_t callee) {
@@ -114,7 +117,7 @@ OpenSlot& OwnBoard::place(OwnList& l) {
 void OwnBoard::open(Object* result, OpenCall& call) {
   if (!board_) adopt_or_make();
   OwnList& l = list_of(call.actor);
-  each_open(heap_, l.list, [](const OpenCall&, bool) { return false; });  // moves head: room in its segments
+  ended(l.list);  // moves head: there may be room in its segments
   OpenSlot& s = place(l);
   call.result = heap_->off(result);
   std::atomic_ref(result->kind).fetch_or(kOpenCall, memory_order_seq_cst);  // who completes it tells those that hold back

@@ -140,6 +140,7 @@ class OwnBoard {
     uint64_t largest = 0;  // capacity of a segment
     Tag newest;  // the tag of its last call
   };
+  bool ended(OpenList* l);
   void adopt_or_make();
   OwnList& list_of(uint32_t callee);
   void take_ended_lists();
@@ -151,7 +152,7 @@ class OwnBoard {
   Board* board_ = nullptr;
   std::unordered_map<uint32_t, OwnList> lists_;
   std::vector<OwnList> free_;
-  size_t enough_ = 16;  // lists in use, at which it is looked which have ended
+  size_t enough_ = 2;  // lists in use, at which it is looked which have ended
 };
 
 }  // namespace reactor
