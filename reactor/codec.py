@@ -29,9 +29,12 @@ def pickler_class():
 
         reducers.setdefault(types.CodeType, _reduce_code)
         plain = cloudpickle.Pickler.reducer_override
+        by_cloudpickle = (type, types.FunctionType)
 
         class Pickler(cloudpickle.Pickler):
             def reducer_override(self, obj):
+                if not isinstance(obj, by_cloudpickle):  # first, because it is called for nearly every object
+                    return NotImplemented
                 if isinstance(obj, type) and type(obj) in copyreg.dispatch_table and _is_replaced(obj):
                     return NotImplemented  # the metaclass tells how it is made
                 return plain(self, obj)

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstring>
 #include <memory>
+#include <unordered_set>
 #include "context.h"
 
 struct tagPyArrayObject;
@@ -47,6 +48,7 @@ class Encoder {
   bool bytes(PyObject* o, const char* data, size_t n);  // of a bytes object or bytearray
   bool buffer(PyObject* bytes);
   bool seen(PyObject* o);
+  void forget_seen();
   void write_head(uint8_t* to);     // the holds come when all is written: who is killed before has taken none
   void raw(const void* from, size_t n) {
     if (size_t(end_ - p_) < n && !grow(n)) return;
@@ -75,7 +77,8 @@ class Encoder {
   std::vector<PyObject*> owners_;   // keeps refs and temporary arrays alive until write
   // What was met in this item: a second meeting needs pickle's memo. Lists and dicts that no tuple is around are not among them: where one is at
   // two places, the reader gets two.
-  std::vector<PyObject*> seen_;
+  std::vector<PyObject*> seen_;  // the first ones
+  std::unordered_set<PyObject*> more_seen_;
   bool in_tuple_ = false;
 };
 

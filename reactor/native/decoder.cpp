@@ -5,6 +5,8 @@
 namespace reactor {
 namespace {
 
+constexpr uint32_t kManyParts = 1 << 16;  // bytes of a stream from which on it may have many lists and dicts
+
 thread_local std::vector<Decoder*> decoders __attribute__((tls_model("initial-exec")));
 
 struct DecodeScope {
@@ -32,7 +34,11 @@ PyObject* Decoder::ref(uint32_t i) {
 
 PyObject* Decoder::whole() {
   whole_ = *p_ == Array;
-  return item();
+  if (header_->stream < kManyParts) return item();
+  const int collected = PyGC_Disable();  // all that is made here is kept
+  PyObject* value = item();
+  if (collected) PyGC_Enable();
+  return value;
 }
 
 PyObject* Decoder::item() {

@@ -9,8 +9,9 @@
 namespace reactor {
 namespace {
 
-constexpr int kMaxDepth = 6;
-constexpr Py_ssize_t kMaxItems = 4096;
+constexpr int kMaxDepth = 16;
+constexpr size_t kMostStream = 1 << 30;  // its length is a number of 32 bits
+constexpr size_t kFewSeen = 32;
 constexpr size_t kMostNested = 500;
 constexpr size_t kKeptStream = 1 << 20;
 
@@ -132,7 +133,7 @@ void Encoder::clear() {
   refs_.clear();
   for (auto* o : owners_) Py_DECREF(o);
   owners_.clear();
-  seen_.clear();
+  forget_seen();
 }
 
 bool Encoder::grow(size_t n) {
@@ -184,7 +185,7 @@ uint32_t Encoder::add_ref(Object* o, PyObject* owner) {
 
 bool Encoder::item(PyObject* o) {
   ++items_;
-  seen_.clear();
+  forget_seen();
   size_t begin = stream(), buffers = buffers_.size(), refs = refs_.size();
   if (encode(o, 0)) return true;
   if (place_) {
@@ -232,16 +233,21 @@ bool Encoder::seen(PyObject* o) {
   if (Py_REFCNT(o) == 1) return false;  // only one place can lead here
   for (auto* s : seen_)
     if (s == o) return true;
-  if (seen_.size() >= 256) return true;
+  if (seen_.size() >= kFewSeen) return !more_seen_.insert(o).second;
   seen_.push_back(o);
   return false;
+}
+
+void Encoder::forget_seen() {
+  seen_.clear();
+  if (!more_seen_.empty()) more_seen_ = {};
 }
 
 bool Encoder::container(PyObject* o, int depth) {
   PyTypeObject* t = Py_TYPE(o);
   if (t == &PyTuple_Type) {
     Py_ssize_t n = PyTuple_GET_SIZE(o);
-    if (n > kMaxItems || (n && seen(o))) return false;
+    if (n > INT32_MAX || (n && seen(o))) return false;
     Within elements(given_, o);
     const bool outer = std::exchange(in_tuple_, true);
     put<uint8_t>(Tuple);
@@ -253,7 +259,7 @@ bool Encoder::container(PyObject* o, int depth) {
   }
   if (t == &PyList_Type) {
     Py_ssize_t n = PyList_GET_SIZE(o);
-    if (n > kMaxItems || (in_tuple_ && seen(o))) return false;
+    if (n > INT32_MAX || (in_tuple_ && seen(o))) return false;
     Within elements(given_, o);
     put<uint8_t>(List);
     put<uint32_t>(uint32_t(n));
@@ -262,7 +268,7 @@ bool Encoder::container(PyObject* o, int depth) {
     return PyList_GET_SIZE(o) == n;
   }
   Py_ssize_t n = PyDict_GET_SIZE(o);
-  if (n > kMaxItems || (in_tuple_ && seen(o))) return false;
+  if (n > INT32_MAX || (in_tuple_ && seen(o))) return false;
   Within elements(given_, o);
   put<uint8_t>(Dict);
   put<uint32_t>(uint32_t(n));
@@ -274,6 +280,7 @@ bool Encoder::container(PyObject* o, int depth) {
 }
 
 bool Encoder::encode(PyObject* o, int depth) {
+  if (stream() > kMostStream) return false;
   if (o == Py_None) return put<uint8_t>(None), true;
   if (o == Py_True) return put<uint8_t>(True_), true;
   if (o == Py_False) return put<uint8_t>(False_), true;

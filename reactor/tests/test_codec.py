@@ -217,6 +217,29 @@ def test_deep_and_wide_values():
     check(("x" * 100_000, b"y" * 300_000, 1 << 10_000))
 
 
+def test_large_lists_and_dicts():
+    check([{"id": i, "name": f"n{i}", "at": (i, [None, True])} for i in range(6000)])
+    check([np.full(i % 9, i, np.float32) for i in range(6000)] + [np.arange(500.0)] * 5)
+    check([[[i] * 3] * 3 for i in range(6000)])
+    check([[i, str(i), b"x"] for i in range(6000)] + [Point(1.0)])
+    deep = [1, {"a": (2,)}]
+    for _ in range(12):
+        deep = [deep, {"b": [deep]}] if len(str(deep)) < 2000 else [deep]
+    check(deep)
+
+
+def test_what_is_at_two_places_of_a_large_value_stays_one():
+    arrays = [np.full(3, i) for i in range(6000)]
+    read = _core.roundtrip((arrays, arrays[::-1]))
+    assert all(a is b for a, b in zip(read[0], reversed(read[1])))
+    parts = [[i] for i in range(100)]
+    read = _core.roundtrip((*parts, *parts))
+    assert len({id(part) for part in read}) == 100 and read[7] == [7]
+    text = "x" * 300
+    read = _core.roundtrip([text, *arrays, text])
+    assert read[0] == text and read[0] is read[-1]
+
+
 # ---- classes
 
 
