@@ -141,11 +141,12 @@ inline uint64_t full_size(Heap* h, Object* o) {
 inline void take_hold(Object* o) { o->holds.fetch_add(1, memory_order_relaxed); }
 
 // A task or method raised, or a task's process died, and nobody has seen it. A dead actor's calls do not count: its death is told
-// to who calls it next.
+// to who calls it next. Nor does the link of a stream that failed before its first value: the stream's completion has the same failure.
 inline bool is_unseen_failure(Object* o) {
   State s = o->state.load(memory_order_acquire);
   if (s != State::Error && s != State::Died) return false;
-  return !(kind_bits(o) & kSeen) && (s == State::Error || kind_of(o) == kValueObject);
+  const uint16_t kind = kind_of(o);
+  return !(kind_bits(o) & kSeen) && kind != kStreamLink && (s == State::Error || kind == kValueObject);
 }
 
 inline void ring_counted(Local& l, Off bell) {
