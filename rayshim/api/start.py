@@ -154,8 +154,10 @@ def init(
             "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'. "
             f"({at('init')}: a session is running)"
         )
+    from rayshim.api import arguments
     from rayshim.session import heads
 
+    arguments.check_address(address)
     given.recording = bool(replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS")
     given.tracing = bool(trace) or bool(os.environ.get("RAYSHIM_TRACE"))
     given.how = {
