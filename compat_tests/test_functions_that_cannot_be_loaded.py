@@ -33,3 +33,51 @@ SOURCE = """
 
 def test_the_error_has_the_name_of_the_function_and_where_it_was_looked_for(scripts):
     assert scripts.run(SOURCE, num_cpus=1).splitlines() == ["missing", "True True"] * 2 + ["uses", "True True"]
+
+UNLOADABLE = """
+    import ray
+
+    INIT
+
+    def refuse():
+        raise ValueError("cannot be loaded")
+
+    class Unloadable:
+        def __reduce__(self):
+            return refuse, ()
+
+    unloadable = Unloadable()
+
+    @ray.remote(max_retries=0)
+    def plain():
+        return unloadable
+
+    @ray.remote(max_retries=0)
+    def generator():
+        yield unloadable
+
+    def name(ref):
+        try:
+            ray.get(ref)
+        except RuntimeError as error:
+            return str(error).partition("()")[0].rpartition("ray::")[2]
+
+    print(name(plain.remote()), name(plain.options(name="named").remote()))
+    values = generator.options(name="named").remote()
+    print([name(ref) for ref in generator.remote()], [name(ref) for ref in values])
+    print([name(ref) for ref in generator.options(num_returns=2, name="two").remote()])
+    del values
+    ray.get(ray.put(1))
+"""
+
+
+def test_a_function_that_cannot_be_loaded_is_told_by_the_name_of_its_call(scripts):
+    assert scripts.run(UNLOADABLE, num_cpus=1).splitlines() == ["plain named", "['generator'] ['named']", "['two', 'two']"]
+
+
+@pytest.mark.rayshim_only
+def test_a_generator_that_cannot_be_loaded_is_told_to_its_caller_alone(scripts):
+    scripts.write("script.py", UNLOADABLE, num_cpus=1)
+    driver = scripts.start("script.py")
+    scripts.finished(driver)
+    assert "Unhandled error" not in driver.err

@@ -117,6 +117,10 @@ def check(num_cpus, num_gpus, store, resources, labels, namespace, placement, ac
     _check_quantities({name: amount for name, amount in given.items() if amount is not None} | (resources or {}))
     if not isinstance(accepted.get("_system_config") or {}, dict):
         raise TypeError(f"The _system_config must be a dict. ({at('init')}: it is {accepted['_system_config']!r})")
+    if not isinstance(accepted.get("_node_ip_address"), (str, type(None))):
+        raise TypeError(
+            f"_node_ip_address must be None or a string. ({at('init')}: it is {accepted['_node_ip_address']!r})"
+        )
     for name in ("cgroup_path", "system_reserved_cpu", "system_reserved_memory"):
         if accepted.get(name) is not None and not accepted.get("enable_resource_isolation"):
             raise ValueError(
@@ -169,8 +173,22 @@ def check_names(accepted):
         )
 
 
+def check_address(address):
+    """TypeError for an address that is no string, ValueError for an empty one."""
+    if not isinstance(address, (str, type(None))):
+        raise TypeError(f"address must be None or a string. ({at('init')}: it is {address!r})")
+    if address == "":
+        raise ValueError(
+            f"Invalid address format: {address} ({at('init')}: host:port, ray://host:port, 'auto', 'local' or None)"
+        )
+
+
 def logging(given, job_config):
     """The LoggingConfig that holds, checked, or None."""
+    if given and not hasattr(given, "check"):
+        raise AttributeError(
+            f"'{type(given).__name__}' object has no attribute '_apply' ({at('init')}: logging_config must be a LoggingConfig)"
+        )
     config = given or (job_config.py_logging_config if job_config is not None else None)
     if config is not None:
         config.check()

@@ -9,12 +9,11 @@ def begin(driver, settings, kind, *, configure_logging, logging_level, logging_f
     from rayshim.session import session
     from rayshim.worker import hooks, unhandled
 
-    if configure_logging:
-        try:
-            logs.configure(logging_level, logging_format)
-        except BaseException:
-            driver.stop()
-            raise
+    try:
+        logs.configure_or_silence(configure_logging, logging_level, logging_format)
+    except BaseException:
+        driver.stop()
+        raise
     screen = worker_lines.Screen(plain=logging_config is not None) if arguments.shows_output(log_to_driver) else None
     driver.show = screen and screen.show
     driver.lost = unhandled.report

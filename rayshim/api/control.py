@@ -56,7 +56,7 @@ def cancel(
     interrupted, except that a coroutine gets an asyncio.CancelledError and a generator stops at its next `yield`. A finished call stays as it is.
 
     Arguments:
-        ray_waitable: ObjectRef or ObjectRefGenerator of the call.
+        ray_waitable: ObjectRef or ObjectRefGenerator of the call; of several results any one, and of a running generator any of its values.
         force: if True, the worker process of a running task is killed.
         recursive: if True, the calls that the task has made are cancelled, too.
 

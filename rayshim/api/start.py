@@ -143,9 +143,10 @@ def init(
     if "rayshim.api.on_ray" in sys.modules and sys.modules["rayshim.api.on_ray"].active:
         return sys.modules["ray"].init(address, ignore_reinit_error=ignore_reinit_error)
     if session.current is not None:
-        if ignore_reinit_error:
-            from rayshim.errors import logs
+        from rayshim.errors import logs
 
+        logs.configure_or_silence(configure_logging, logging_level, logging_format)
+        if ignore_reinit_error:
             logs.logger.info("Calling ray.init() again after it has already been called.")
             return RayContext(session.current)
         raise RuntimeError(
@@ -153,8 +154,10 @@ def init(
             "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'. "
             f"({at('init')}: a session is running)"
         )
+    from rayshim.api import arguments
     from rayshim.session import heads
 
+    arguments.check_address(address)
     given.recording = bool(replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS")
     given.tracing = bool(trace) or bool(os.environ.get("RAYSHIM_TRACE"))
     given.how = {

@@ -23,8 +23,9 @@ def cancel_ref(ref, force, recursive):
         )
 
     def end():
-        if _core.cancel(ref, recursive) == _core.Cancelled.RUNNING and not of_actor:
-            s.placement.interrupt(ref, force)
+        outcome, slot = _core.cancel(ref, recursive)
+        if outcome == _core.Cancelled.RUNNING and not of_actor and slot >= 0:
+            s.placement.interrupt(slot, force)
 
     if s.settings["journal"]:
         from rayshim.journal import journal

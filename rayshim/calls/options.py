@@ -63,6 +63,12 @@ def _num_returns(name, value):
     )
 
 
+def _label_values(name, value):
+    for label in (value or {}).values():
+        if not isinstance(label, str):
+            return f"Label value must be string, but got {type(label)}"
+
+
 def _retry_exceptions(name, value):
     if isinstance(value, (list, tuple)) and not all(isinstance(c, type) and issubclass(c, Exception) for c in value):
         return "retry_exceptions must be either a boolean or a list of exceptions"
@@ -181,7 +187,7 @@ _METHOD = {
     "enable_task_events": (_FLAG, _no_rule, None),
     "tensor_transport": (_TEXT, _no_rule, None),
 }
-_CALL = {**_METHOD, "name": (_TEXT, _no_rule, ""), "_labels": (_DICT, _no_rule, None)}
+_CALL = {**_METHOD, "name": (_TEXT, _no_rule, ""), "_labels": (_DICT, _label_values, None)}
 
 #: Default options of a task, an actor and a method.
 TASK_DEFAULTS = {name: default for name, (_, _, default) in _TASK.items()}
@@ -252,12 +258,20 @@ def method_options(given, is_generator=None):
 
 
 def call_options(given, is_generator=None):
-    """Checks the options of one call, `actor.method.options(...)`. Raises TypeError for an unknown one; otherwise see `task_options`."""
+    """Checks the options of one call, `actor.method.options(...)`. Raises TypeError for an unknown one and for text as `num_returns`,
+    AssertionError for a wrong type of `retry_exceptions`, as Ray; otherwise see `task_options`."""
     for name in given:
         if name not in _CALL:
             raise TypeError(
                 f"ActorMethod._remote() got an unexpected keyword argument '{name}'. Valid ones are {list(_CALL)}. (at {calling()})"
             )
+    number, retried = given.get("num_returns"), given.get("retry_exceptions")
+    if isinstance(number, str) and number not in ("streaming", "dynamic"):
+        raise TypeError(f"an integer is required (num_returns={number!r:.80} for actor methods at {calling()})")
+    if not isinstance(retried, (bool, list, tuple, type(None))):
+        raise AssertionError(
+            f"retry_exceptions can either be boolean or list/tuple of exception types. (at {calling()}: it is {retried!r:.80})"
+        )
     checked = _check_method(given, _CALL, is_generator)
     if checked.get("tensor_transport") is not None:
         checked["tensor_transport"] = transport(checked["tensor_transport"])

@@ -8,6 +8,7 @@ import sys
 _FORMAT = "%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s"
 logger: logging.Logger = logging.getLogger("ray")
 _handler = None  # ours
+_of_worker = False  # whether this process is a worker: its lines are the bare messages
 
 
 class _Stderr(logging.StreamHandler):
@@ -28,5 +29,22 @@ def configure(level: int | str | None = None, form: str | None = None) -> None:
         _handler = _Stderr()
         logger.addHandler(_handler)
         logger.propagate = False
+        logging.getLogger("ray.rllib").setLevel(logging.WARNING)
     logger.setLevel(level.upper() if isinstance(level, str) else logging.INFO if level is None else level)
-    _handler.setFormatter(logging.Formatter(form or _FORMAT))
+    if not _of_worker:
+        _handler.setFormatter(logging.Formatter(form or _FORMAT))
+
+
+def configure_or_silence(wanted: bool, level: int | str | None = None, form: str | None = None) -> None:
+    """What `init(configure_logging=wanted)` does: configures the logger, or takes its handlers from it."""
+    if wanted:
+        configure(level, form)
+    else:
+        logger.handlers.clear()
+
+
+def begin_worker() -> None:
+    """In a worker, or the process that it is forked from: the logger writes bare messages, which the driver shows with the name of the worker."""
+    global _of_worker
+    _of_worker = True
+    configure()

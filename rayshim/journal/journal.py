@@ -324,7 +324,7 @@ def cancel(ref, end, frame):
 
     def ask():
         end()
-        return _tags.get(ref.uid)
+        return _tags.get(_core.uid_of_call(ref))
 
     def repeat(tag):
         tag = tag and tuple(tag)

@@ -230,7 +230,7 @@ class Inline(Placement):
 
             raise Refused(refusal(key, of_actor=False))
 
-    def interrupt(self, ref, force):
+    def interrupt(self, slot, force):
         """It is a caller of this one, in the same thread: it sees that it was cancelled when it goes on."""
 
     # Resources

@@ -152,11 +152,9 @@ class Placement:
     def enter_group(self, key):
         """A task is about to run in the placement group `key`. Raises if that was removed and nobody else has refused the task."""
 
-    def interrupt(self, ref, force):
-        """The running task whose result `ref` is was cancelled: interrupts it, or with `force` ends its worker."""
-        slot = ref.runner
-        if slot >= 0:
-            self.control.tell("signal", slot, int(signal.SIGKILL if force else signal.SIGINT))
+    def interrupt(self, slot, force):
+        """The task that runs in the process at `slot` was cancelled: interrupts it, or with `force` ends its worker."""
+        self.control.tell("signal", slot, int(signal.SIGKILL if force else signal.SIGINT))
 
     # Resources
 

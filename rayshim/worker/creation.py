@@ -174,7 +174,13 @@ def load_function(ref):
     if flags:
         from rayshim.worker.task_options import wrap
 
-        return wrap(load_function(function), flags)  # `function` is the ref of its export without options
+        try:
+            loaded = load_function(function)  # `function` is the ref of its export without options
+        except RuntimeError as error:
+            if flags.get("name") and hasattr(error, "_of_function_"):
+                error._of_function_ = flags["name"]  # pyright: ignore[reportAttributeAccessIssue]
+            raise
+        return wrap(loaded, flags)
     session.current.imported(function, ref)
     _functions[key] = function
     return function

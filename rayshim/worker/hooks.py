@@ -70,8 +70,10 @@ def install(settings, role):
 
         kinds.kind(settings["placement"])
         from rayshim.calls import actor_class, function  # noqa: F401
-        from rayshim.errors import exceptions  # noqa: F401
+        from rayshim.errors import exceptions, logs  # noqa: F401
         from rayshim.worker import builtin_methods, concurrency, environment, interrupts  # noqa: F401
+
+        logs.begin_worker()
 
         if settings["journal"]:
             from rayshim.journal.threads import know_locks

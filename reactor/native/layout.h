@@ -257,6 +257,13 @@ struct alignas(64) Object {
 };
 static_assert(sizeof(Object) == 128);
 
+// One of several results of a call, or a value of a stream: whoever has a ref of it can find the call's first result, or the stream's completion.
+struct JoinedResult : Object {
+  Off first;
+  uint64_t first_uid;  // the first result may be gone: then another object, or none, lies there
+  Off next;            // of several results: the next one, 0 after the last
+};
+
 constexpr int kHostBit = 16;
 constexpr uint32_t kMaxHosted = 0xfffe;  // actors of one packed worker
 static_assert(kMaxProcs <= 1u << kHostBit);
@@ -270,7 +277,8 @@ constexpr uint16_t kStreamLink = 3;    // see stream.h
 constexpr uint16_t kCode = 4;          // a function, a class or its description, that the runtime has put there
 constexpr uint16_t kArguments = 5;     // a call's large arguments
 constexpr uint16_t kRetiredCode = 1;   // Object::cancellation: who has put it there has let it go
-constexpr uint16_t kOpenCall = 0x8000; // on top of those: the first result of a call that is on a board (order.h)
+constexpr uint16_t kJoined = 0x2000;   // on top of those: it is a JoinedResult
+constexpr uint16_t kOpenCall = 0x8000; // and: the first result of a call that is on a board (order.h)
 constexpr uint16_t kSeen = 0x4000;     // and: somebody has seen how the call ended, or nobody is to be told (failures.h)
 
 // kCancelledRunning: cancel() has found the call running. kStreamOver: a stream has come to its end first, and cannot be cancelled any more.

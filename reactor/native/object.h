@@ -52,7 +52,7 @@ struct alignas(64) WaitGroup {
 constexpr int32_t kBias = 1 << 30;
 
 inline uint16_t kind_bits(Object* o) { return std::atomic_ref(o->kind).load(memory_order_seq_cst); }
-inline uint16_t kind_of(Object* o) { return kind_bits(o) & uint16_t(~(kOpenCall | kSeen)); }
+inline uint16_t kind_of(Object* o) { return kind_bits(o) & uint16_t(~(kJoined | kOpenCall | kSeen)); }
 // Whether nobody has a ref of this result of a call that runs.
 inline bool unwanted(Object* o) { return kind_bits(o) & kSeen; }
 inline void mark_seen(Object* o) {
@@ -86,10 +86,7 @@ struct Local {
   }
 };
 
-inline Object* new_object(Local& l, int32_t holds, uint16_t kind = kValueObject) {
-  Off off = l.alloc.alloc(sizeof(Object));
-  if (!off) throw NoRoom();
-  auto* o = l.heap->at<Object>(off);
+inline void init_object(Local& l, Object* o, int32_t holds, uint16_t kind) {
   o->wait.store(0, memory_order_relaxed);
   o->state.store(State::Pending, memory_order_relaxed);
   o->holds.store(holds, memory_order_relaxed);
@@ -100,6 +97,25 @@ inline Object* new_object(Local& l, int32_t holds, uint16_t kind = kValueObject)
   o->block = 0;
   o->size = 0;
   memset(o->body, 0, sizeof(uint32_t));
+}
+
+inline Object* new_object(Local& l, int32_t holds, uint16_t kind = kValueObject) {
+  Off off = l.alloc.alloc(sizeof(Object));
+  if (!off) throw NoRoom();
+  auto* o = l.heap->at<Object>(off);
+  init_object(l, o, holds, kind);
+  return o;
+}
+
+// `first`: null if it is the first one.
+inline JoinedResult* new_joined(Local& l, int32_t holds, uint16_t kind, Object* first) {
+  Off off = l.alloc.alloc(sizeof(JoinedResult));
+  if (!off) throw NoRoom();
+  auto* o = l.heap->at<JoinedResult>(off);
+  init_object(l, o, holds, kind | kJoined);
+  o->first = first ? l.heap->off(first) : off;
+  o->first_uid = first ? first->uid : o->uid;
+  o->next = 0;
   return o;
 }
 
@@ -125,11 +141,12 @@ inline uint64_t full_size(Heap* h, Object* o) {
 inline void take_hold(Object* o) { o->holds.fetch_add(1, memory_order_relaxed); }
 
 // A task or method raised, or a task's process died, and nobody has seen it. A dead actor's calls do not count: its death is told
-// to who calls it next.
+// to who calls it next. Nor does the link of a stream that failed before its first value: the stream's completion has the same failure.
 inline bool is_unseen_failure(Object* o) {
   State s = o->state.load(memory_order_acquire);
   if (s != State::Error && s != State::Died) return false;
-  return !(kind_bits(o) & kSeen) && (s == State::Error || kind_of(o) == kValueObject);
+  const uint16_t kind = kind_of(o);
+  return !(kind_bits(o) & kSeen) && kind != kStreamLink && (s == State::Error || kind == kValueObject);
 }
 
 inline void ring_counted(Local& l, Off bell) {

@@ -22,6 +22,16 @@ void Outgoing::give_up() {
   }
 }
 
+void Outgoing::make_joined(uint16_t kind, uint32_t actor) {
+  JoinedResult* last = nullptr;
+  for (; made < results.size(); ++made) {
+    JoinedResult* o = new_joined(ctx->local, 2, kind, made ? results[0] : nullptr);
+    memcpy(o->body, &actor, sizeof actor);
+    if (last) last->next = ctx->heap->off(o);
+    results[made] = last = o;
+  }
+}
+
 void Outgoing::record(PyObject* name, uint64_t actor, PyObject* const* a) {
   OpNote* note = recorded.add(name, actor, args + kwargs, uint32_t(wanted < 0 ? 1 : wanted), *encoding.encoder);
   if (!note) return;

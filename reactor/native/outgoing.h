@@ -130,13 +130,17 @@ struct Outgoing {
   // Takes the last call's arguments if these are the same, byte for byte; else they are forgotten. False: a Python error is set.
   bool given_before();
   void make_results(uint16_t kind, uint32_t actor = 0) {
+    if (wanted > 1) return make_joined(kind, actor);
     if (wanted == 0) kind |= kSeen;  // nobody wants to know
-    for (; made < results.size(); ++made) {
-      results[made] = made && wanted == kStreamResult ? new_stream_link({0, spec.window, spec.per_yield}, 2)
-                                                      : new_object(ctx->local, wanted == 0 ? 1 : 2, kind);
-      memcpy(results[made]->body, &actor, sizeof actor);
-    }
+    results[0] = new_object(ctx->local, wanted == 0 ? 1 : 2, kind);
+    memcpy(results[0]->body, &actor, sizeof actor);
+    made = 1;
+    if (wanted != kStreamResult) return;
+    results[1] = new_stream_link({0, spec.window, spec.per_yield}, 2);
+    memcpy(results[1]->body, &actor, sizeof actor);
+    made = 2;
   }
+  void make_joined(uint16_t kind, uint32_t actor);
   uint64_t head_size() const { return sizeof(Message) + 8 * (results.size() - 1); }
   uint64_t tail_size() const { return align_up(uint64_t(4) * depth_of_tag, 8) + (timestamped ? 8 : 0); }
   uint64_t record_size() const { return align_up(head_size() + value_size, 8) + tail_size(); }

@@ -102,7 +102,7 @@ bool Stream::publish(PyObject* value) {
                  limited_by.c_str());
     return false;
   }
-  Object* v = new_object(ctx->local, 1);
+  Object* v = new_joined(ctx->local, 1, kValueObject, object_at(results_[0]));
   Off v_off = ctx->heap->off(v);
   uint32_t v_note = ctx->local.journal.add(v_off, Entry::Hold);
   if (value) {

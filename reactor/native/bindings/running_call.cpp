@@ -6,12 +6,56 @@
 namespace reactor {
 namespace {
 
-// Of one that runs, the process is told by a signal.
+// Objects that cannot go while this one holds them.
+class Held {
+ public:
+  Held() = default;
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() {
+    for (size_t i = 0; i < objects_.size(); ++i) drop_noted(ctx->local, objects_[i], notes_[i]);
+  }
+  void add(Object* o) {
+    ctx->local.journal.reserve();
+    take_hold(o);
+    objects_.push_back(o);
+    notes_.push_back(ctx->local.journal.add(ctx->heap->off(o), Entry::Hold));
+  }
+  const std::vector<Object*>& all() const { return objects_; }
+
+ private:
+  std::vector<Object*> objects_;
+  std::vector<uint32_t> notes_;
+};
+
+// The first result of the call that `o` is a result of, or null: the call has ended. Nothing but its uid tells that it is still there, so who goes
+// on with it takes a hold at once.
+Object* first_of_call(Object* o) {
+  if (!(kind_bits(o) & kJoined)) return o;
+  auto* joined = static_cast<JoinedResult*>(o);
+  auto* first = ctx->heap->at<Object>(joined->first);
+  return std::atomic_ref(first->uid).load(memory_order_acquire) == joined->first_uid ? first : nullptr;
+}
+
+// The results of the call after its first one. It holds them itself as long as the first one is not done.
+void hold_others(Object* first, Held& held) {
+  if (!(kind_bits(first) & kJoined)) return;
+  for (Off off = static_cast<JoinedResult*>(first)->next; off && !is_done(first);) {
+    auto* o = ctx->heap->at<JoinedResult>(off);
+    held.add(o);
+    off = o->next;
+  }
+}
+
+// `o`: the call's first result. Of a call that runs, the process is told by a signal.
 Cancelled cancel_object(Object* o, bool children) {
   if (is_done(o)) return Cancelled::Done;
+  Held others;
+  if (o->state.load(memory_order_acquire) == State::Pending) hold_others(o, others);
   State pending = State::Pending;
   if (o->state.compare_exchange_strong(pending, State::Cancelled, memory_order_acq_rel)) {
     complete(ctx->local, o, State::Cancelled);
+    for (Object* other : others.all()) complete(ctx->local, other, State::Cancelled);
     return Cancelled::Unbegun;
   }
   uint16_t before = pending == State::Running ? kNotCancelled : kYielding;
@@ -39,11 +83,25 @@ Cancelled cancel_object(Object* o, bool children) {
   return Cancelled::Running;
 }
 
-int cancel(nb::handle ref, bool children) {
+// Cancels the call of which the ref is a result: (what became of it, the slot of the process that runs it or -1).
+nb::tuple cancel(nb::handle ref, bool children) {
   need_ctx();
   Object* o = ref_object(ref.ptr());
   if (!o) throw nb::python_error();
-  return int(cancel_object(o, children));
+  Object* first = first_of_call(o);
+  if (!first) return nb::make_tuple(int(Cancelled::Done), -1);
+  Held held;
+  held.add(first);
+  const Cancelled outcome = cancel_object(first, children);
+  const uint32_t runner = slot_of(first->runner.load());
+  return nb::make_tuple(int(outcome), runner == kNoProc ? -1 : int(runner));
+}
+
+// The uid of the first result of the call of which the ref is a result.
+uint64_t uid_of_call(nb::handle ref) {
+  Object* o = ref_object(ref.ptr());
+  if (!o) throw nb::python_error();
+  return kind_bits(o) & kJoined ? static_cast<JoinedResult*>(o)->first_uid : o->uid;
 }
 
 // Cancels the tasks that the running, cancelled task has started; gives the slots of processes to be interrupted.
@@ -69,6 +127,7 @@ nb::object method_name(uint32_t actor, uint32_t index) {
 
 void bind_running_call(nb::module_& m) {
   m.def("cancel", &cancel, nb::arg("ref"), nb::arg("children"), nb::call_guard<Using>());
+  m.def("uid_of_call", &uid_of_call, nb::arg("ref"), nb::call_guard<Using>());
   m.def("limit_streams", &limit_streams, nb::arg("most"), nb::arg("by"));
   m.def("cancel_children", &cancel_children, nb::call_guard<Using>());
   m.def("cancel_wanted", [] { return ctx && ctx->call->uid && ctx->proc->cancel.load() == ctx->call->uid; });
