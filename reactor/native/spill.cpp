@@ -6,15 +6,15 @@
 namespace reactor {
 namespace {
 
-constexpr uint64_t kMapped = 256ull * 1024;             // smaller values are read into memory of the reader's own
-constexpr uint64_t kFullTimeoutNs = 5000000000;      // how long a value waits for room in the store
-constexpr int kMoveEach = 50;                        // of so many looks for room while it waits, one looks for values to move as well
+constexpr uint64_t kMapped = 256ull * 1024;    // smaller values are read into memory of the reader's own
+constexpr uint64_t kLeastWaitNs = 100000000;  // how long a value waits for room in the store at least
+constexpr int kMoveEach = 50;                 // of so many looks for room while it waits, one looks for values to move as well
 
 // All that is in memory is being read: the value is written into the file at once. An empty Room: the disk is full.
 Room room_in_file(uint64_t size) {
   Heap* h = ctx->heap;
   int file = h->spill_file();
-  if (file < 0 || size <= kSlabMax || !disk_has(file, size)) return {};
+  if (file < 0 || size <= kSlabMax || !disk_has(h, file, size)) return {};
   Off block = ctx->local.alloc.alloc(size);
   if (!block) return {};
   uint32_t page = h->page_of(block);
@@ -35,12 +35,23 @@ void tell_of_spilling() {
   if (note && spilled >= note && hdr->spill_note.compare_exchange_strong(note, 2 * spilled)) send_control(Control::Spilled, 0);
 }
 
+// A value that would have been let in anyway says nothing of the store.
+void note_room(uint64_t size) {
+  atomic<uint64_t>& since = ctx->header->full_since;
+  if (size > uint64_t(Exempt::Small) && since.load(memory_order_relaxed)) since.store(0, memory_order_relaxed);
+}
+
+Room found(Off off, uint64_t size) {
+  note_room(size);
+  return {off, ctx->heap->at<uint8_t>(off), nullptr, size};
+}
+
 // Room for the value now: where the store has some, or makes some by moving others to the disk, or on the disk. Gives up the GIL for moves; a
 // Python error only if the run has ended meanwhile.
 Room room_now(uint64_t size, int64_t bytes, bool may_move) {
   Heap* h = ctx->heap;
   if (fits(ctx->header, bytes)) {
-    if (Off off = ctx->local.alloc.alloc(size)) return {off, h->at<uint8_t>(off), nullptr, size};
+    if (Off off = ctx->local.alloc.alloc(size)) return found(off, size);
   }
   if (!may_move || !ctx->header->spill_inode) return {};
   bool room;
@@ -51,14 +62,20 @@ Room room_now(uint64_t size, int64_t bytes, bool may_move) {
     if (!unlocked.lock()) return {};
   }
   tell_of_spilling();
-  if (Off off = room ? ctx->local.alloc.alloc(size) : 0) return {off, h->at<uint8_t>(off), nullptr, size};
-  return room_in_file(size);
+  if (Off off = room ? ctx->local.alloc.alloc(size) : 0) return found(off, size);
+  Room file = room_in_file(size);
+  if (file.block) note_room(size);
+  return file;
 }
 
-// Nobody can be made to give way: somebody may let go of a value in a moment, or read one to the end, or the disk may be emptied.
+// Nobody can be made to give way: somebody may let go of a value in a moment, or read one to the end, or the disk may be emptied. The time for
+// that counts from when the store became full: a program of many calls that find it full does not wait for each of them.
 Room wait_for_room(uint64_t size, int64_t bytes) {
   Header* hdr = ctx->header;
-  const uint64_t deadline = now_ns() + kFullTimeoutNs;
+  const uint64_t now = now_ns();
+  uint64_t since = 0;
+  if (hdr->full_since.compare_exchange_strong(since, now, memory_order_relaxed)) since = now;
+  const uint64_t deadline = std::max(since + hdr->full_wait_ns, now + kLeastWaitNs);
   const uint32_t mine = epoch;
   for (int i = 1; bytes <= hdr->store_limit && now_ns() <= deadline; ++i) {
     {
