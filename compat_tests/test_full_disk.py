@@ -43,6 +43,7 @@ class Methods:
     def values(self, size):
         yield bytes(10)
         yield bytes(size)
+        yield bytes(10)
 
 
 class Coroutines(Methods):
@@ -100,18 +101,19 @@ def test_what_is_large_is_an_error_until_there_is_room(ray):
 def test_a_value_of_a_generator_that_has_no_room_is_an_error(ray):
     them, arrays = callers(ray), fill(ray)
     for caller in them:
-        small, failed = caller.values.options(num_returns="streaming").remote(LARGE)
+        small, failed = caller.values.options(num_returns="streaming").remote(LARGE)  # the generator ends there
         assert ray.get(small) == bytes(10)
         with pytest.raises(ray.exceptions.OutOfDiskError):
             ray.get(failed)
     for caller in them[:3]:
-        small, failed = caller.values.options(num_returns=2).remote(LARGE)
-        with pytest.raises(ray.exceptions.OutOfDiskError):
-            ray.get(failed)
+        small, *failed = caller.values.options(num_returns=3).remote(LARGE)
+        for ref in failed:
+            with pytest.raises(ray.exceptions.OutOfDiskError):
+                ray.get(ref)
         assert ray.get(small) == bytes(10)
     arrays.clear()
-    del failed
-    assert [len(ray.get(ref)) for ref in them[1].values.options(num_returns="streaming").remote(LARGE)] == [10, LARGE]
+    del failed, ref
+    assert [len(ray.get(ref)) for ref in them[1].values.options(num_returns="streaming").remote(LARGE)] == [10, LARGE, 10]
 
 
 def test_actors_are_made_and_die_as_ever(ray):
@@ -170,6 +172,19 @@ def test_an_error_that_has_no_room_is_told_by_the_beginning_of_its_text(ray):
     arrays.clear()
     with pytest.raises(ValueError, match="x{400000}"):
         ray.get(them[1].fail.remote(400_000))
+
+
+@pytest.mark.rayshim_only
+def test_values_that_only_garbage_holds_make_room(ray):
+    class Cycle:
+        def __init__(self):
+            self.me = self
+            self.ref = ray.put(np.ones(20 << 20, np.uint8))
+            self.array = ray.get(self.ref)
+
+    for _ in range(3):
+        Cycle()
+    assert ray.get(ray.put(np.ones(40 << 20, np.uint8))).all()
 
 
 @pytest.mark.rayshim_only

@@ -25,6 +25,15 @@ bool not_stored(const Off* results, uint32_t n, PyObject* name) {
   return (breaks_off() || !PyErr_ExceptionMatches(PyExc_SystemExit)) && store_failure(results, n, name);
 }
 
+// One of several values. If it cannot be stored, the results after it fail with it. False: Python error set.
+bool store_one(Off result, PyObject* value) {
+  auto* o = ctx->heap->at<Object>(result);
+  Encoding e;
+  if (!e->item(value) || !encode_into(*e.encoder, o)) return false;
+  o->state.store(State::Value, memory_order_relaxed);
+  return true;
+}
+
 thread_local Message* running_out = nullptr;  // a call is not retried for what happens after its last result
 
 // A generator goes on after the last of its `n` values, to its end or to a value too many. The results are there already, so what it raises
@@ -71,7 +80,7 @@ bool store_yielded(const Off* results, uint32_t n, PyObject* generator, PyObject
       if (!PyErr_Occurred()) refuse_results(i, n, generator);
       return not_stored(results + i, n - i, name);
     }
-    if (!store_results(results + i, 1, value.get(), name)) return false;
+    if (!store_one(results[i], value.get())) return not_stored(results + i, n - i, name);
   }
   return run_out(n, generator, name);
 }
@@ -98,7 +107,7 @@ bool store_results(const Off* results, uint32_t n, PyObject* value, PyObject* na
     return store_failure(results, n, name);
   }
   for (uint32_t i = 0; i < n; ++i)
-    if (!store_results(results + i, 1, PyList_GET_ITEM(fast.get(), i), name, nullptr)) return false;
+    if (!store_one(results[i], PyList_GET_ITEM(fast.get(), i))) return not_stored(results + i, n - i, name);
   return true;
 }
 

@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint64_t kMapped = 256ull * 1024;    // smaller values are read into memory of the reader's own
 constexpr uint64_t kLeastWaitNs = 100000000;  // how long a value waits for room in the store at least
+constexpr uint64_t kCollectEachNs = 1000000000;  // how often a process has garbage collected for that at most
 constexpr int kMoveEach = 50;                 // of so many looks for room while it waits, one looks for values to move as well
 
 // All that is in memory is being read: the value is written into the file at once. An empty Room: the disk is full.
@@ -68,6 +69,20 @@ Room room_now(uint64_t size, int64_t bytes, bool may_move) {
   return file;
 }
 
+// Refs in cycles of Python objects that nobody can reach keep values, too: exceptions and their frames, for example. False: Python error set, a
+// destructor has ended the run.
+bool collect_garbage(uint64_t now) {
+  static uint64_t last = 0;
+  static uint32_t run = 0;
+  const uint32_t mine = epoch;
+  if (std::exchange(run, mine) == mine && now - last < kCollectEachNs) return true;
+  last = now;
+  PyGC_Collect();
+  if (epoch == mine) return true;
+  set_ended_error();
+  return false;
+}
+
 // Nobody can be made to give way: somebody may let go of a value in a moment, or read one to the end, or the disk may be emptied. The time for
 // that counts from when the store became full: a program of many calls that find it full does not wait for each of them.
 Room wait_for_room(uint64_t size, int64_t bytes) {
@@ -77,6 +92,7 @@ Room wait_for_room(uint64_t size, int64_t bytes) {
   if (hdr->full_since.compare_exchange_strong(since, now, memory_order_relaxed)) since = now;
   const uint64_t deadline = std::max(since + hdr->full_wait_ns, now + kLeastWaitNs);
   const uint32_t mine = epoch;
+  if (!collect_garbage(now)) return {};
   for (int i = 1; bytes <= hdr->store_limit && now_ns() <= deadline; ++i) {
     {
       timespec t{0, 2000000};
@@ -84,6 +100,7 @@ Room wait_for_room(uint64_t size, int64_t bytes) {
       nanosleep(&t, nullptr);
       if (!unlocked.lock() || PyErr_CheckSignals() != 0) return {};
     }
+    if (epoch != mine) return set_ended_error(), Room{};  // a signal handler has ended the run
     Room room = room_now(size, bytes, i % kMoveEach == 0);
     if (room.block || epoch != mine) return room;
   }
