@@ -16,6 +16,8 @@ ORDERINGS = tuple(name.lower() for name in type(_core.Ordering).__match_args__)
 _STORE_SHARE = 0.3  # of the machine's memory, as in Ray
 _MEMORY_SHARE = 0.7
 _SMALLEST_STORE = 1 << 20  # bytes
+_FULL_WAIT = "5"  # seconds
+_FULLEST = "0.95"  # share of the disk that may be in use
 _SPILL_NOTE = 2 << 30  # bytes on the disk at which the first message about spilling is shown
 
 #: Arguments of Ray's `init` that are accepted and have no meaning on one machine without a dashboard.
@@ -231,12 +233,21 @@ def spilling(directory, accepted):
         directory = (json.loads(config).get("params") or {}).get("directory_path")
         directory = directory[0] if isinstance(directory, list) else directory
     directory = directory or accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
+    fullest = asked.get("local_fs_capacity_threshold", os.environ.get("RAY_local_fs_capacity_threshold", _FULLEST))
     return {
         "directory": os.fspath(directory),
+        "left": 1 - float(fullest),
         "remedy": "Set init(object_spilling_directory=) or RAY_TMPDIR to a writable directory",
         "note": int(asked.get("verbose_spill_logs", os.environ.get("RAY_verbose_spill_logs", _SPILL_NOTE))),
         "note_text": "Set RAY_verbose_spill_logs=0 to disable this message.",
     }
+
+
+def full_wait(accepted):
+    """The argument `full_wait` of reactor's Driver: seconds for which a value waits for room in a full store. As in Ray, taken from `_system_config` or an
+    environment variable."""
+    asked = accepted.get("_system_config") or {}
+    return float(asked.get("oom_grace_period_s", os.environ.get("RAY_oom_grace_period_s", _FULL_WAIT)))
 
 
 def node_labels(labels, node):

@@ -268,6 +268,7 @@ def _start(given):
         digesting=_digesting(journal_path is not None, given.digest),
         keeping=journal_path is not None,
         spilling=arguments.spilling(given.object_spilling_directory, given.accepted),
+        full_wait=arguments.full_wait(given.accepted),
         **of_kind,
     )
     driver.start()

@@ -178,7 +178,7 @@ def put(value: T, *, _owner: ActorHandle[Any] | None = None, _tensor_transport: 
 
         return direct.put(value, _tensor_transport)  # pyright: ignore[reportReturnType]
     try:
-        return _core.put_recorded(value)  # pyright: ignore[reportReturnType]
+        return _core.put_recorded(value, True)  # pyright: ignore[reportReturnType]
     except TypeError as error:
         if not hasattr(error, "value"):
             raise

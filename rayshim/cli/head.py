@@ -122,6 +122,7 @@ def _started(options):
         patience=patience,
         digesting=1,
         spilling=arguments.spilling(None, accepted),
+        full_wait=arguments.full_wait(accepted),
         listening=listener,
         about=about,
     )

@@ -51,6 +51,25 @@ def failure(error, what, is_argument):
     return _task_error(error, what, is_argument).to_bytes()
 
 
+def unstored(error, why, what):
+    """Hook of the core: the stored form of an exception `error` that a call raised, if that of `failure` could not be stored because of the exception
+    `why`. It has the beginning of both texts."""
+    kind = type(why) if isinstance(why, (ObjectStoreFullError, OutOfDiskError)) else RaySystemError
+    text = f"The call raised {_beginning(error)}\nThis exception could not be stored: {_beginning(why)}"
+    return _task_error(kind(text), what, False).to_bytes()
+
+
+def _beginning(error, limit=500):
+    """The class of an exception and the beginning of its text."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "its text cannot be shown"
+    if len(text) > limit:
+        text = f"{text[:limit]} ... ({len(text)} characters)"
+    return f"{type(error).__module__}.{type(error).__qualname__}: {text}"
+
+
 def left_over(error, what, wanted):
     """Hook of the core: a generator whose number of results is fixed has raised after its last value, or (None) has one more."""
     if error is None:

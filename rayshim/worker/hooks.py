@@ -40,6 +40,7 @@ def install(settings, role):
         alias.install_when_driver_does()
     for name, hook in (
         ("failure", failures.failure),
+        ("unstored", failures.unstored),
         ("error", failures.error),
         ("create", creation.create),
         ("create_failed", creation.create_failed),

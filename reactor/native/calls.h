@@ -39,7 +39,7 @@ struct Fresh {
   uint32_t note = kNoEntry;  // the journal's entry of it, if it has one; whoever keeps it takes that, too
   const uint32_t epoch_ = epoch;
 };
-PyObject* put_value(PyObject* value, bool recorded = false);  // recorded: it is an operation of the user's
+PyObject* put_value(PyObject* value, Exempt exempt, bool recorded = false);  // recorded: it is an operation of the user's
 int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline, bool looked = false);
 bool look_at_objects(PyRef** refs, Py_ssize_t n, uint64_t deadline, bool& looked, bool& ended);
 void forget_arguments();     // those of the last call, see Context::last_arguments

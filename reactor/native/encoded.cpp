@@ -154,7 +154,7 @@ bool place_into(PyObject* value, Object* o, uint32_t room) {
   return true;
 }
 
-bool encode_into(Encoder& e, Object* o, bool wide) {
+bool encode_into(Encoder& e, Object* o, bool wide, Exempt exempt) {
   uint64_t n = e.size();
   if (wide && ctx->logical)
     for (Off off : e.refs())
@@ -169,7 +169,7 @@ bool encode_into(Encoder& e, Object* o, bool wide) {
     attach(o, run, n, ctx->local.journal.add(run, Entry::Block), &e);
     return true;
   }
-  Room room = room_for_value(n);
+  Room room = room_for_value(n, exempt);
   if (!room.block) return false;
   uint32_t note = ctx->local.journal.add(room.block, Entry::Block);
   if (!e.write(room.at)) return false;

@@ -13,6 +13,8 @@
   HOOK(loads, Process, (PyObject*, PyObject*), "(bytes, [buffer]) -> value")                                                            \
   HOOK(stale, Process, (const char*), "(what is used after its run has ended) -> exception to raise")                                   \
   HOOK(failure, Run, (PyObject*, PyObject*, bool), "(exception, callable or None, it is an argument's) -> value stored as the error")   \
+  HOOK(unstored, Run, (PyObject*, PyObject*, PyObject*),                                                                                \
+       "(exception, exception of storing what failure() gave for it, callable or None) -> small value stored as the error")             \
   HOOK(error, Run, (State, Owned, PyObject*), "(state, value, ref) -> exception to raise in get")                                       \
   HOOK(create, Run, (uint32_t, PyObject*, PyObject*),                                                                                   \
        "(actor number, args, kwargs) -> ([bound methods], calls are handed on, "                                                        \

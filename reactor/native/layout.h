@@ -196,6 +196,9 @@ struct Header {
   atomic<int64_t> spilled_ns;              // time that took
   atomic<int64_t> spill_note;              // `spilled` at which the user is told next, 0: never
   uint64_t spill_device, spill_inode;      // of the spill file, 0 without one
+  atomic<uint64_t> full_since;             // ns, when a value first found no room, since one last did; 0: it did
+  uint64_t full_wait_ns;                   // how long values wait for room from then on
+  double disk_left;                        // share of the spill file's disk that is left free
   alignas(64) atomic<int32_t> awake;       // processes not asleep on a bell, without the supervisor
   atomic<uint32_t> proc_high;
   Core core[kMaxCores];

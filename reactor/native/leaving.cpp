@@ -12,7 +12,7 @@ void leave(ExitReason reason) {
 
 Off note_death(uint32_t actor, Off result, ExitReason why) {
   Owned reason = hooks.create_failed(actor, result ? Owned(decode_object(ctx->heap->at<Object>(result))) : Owned::share(Py_None), why);
-  Owned ref(reason ? put_value(reason.get()) : nullptr);
+  Owned ref(reason ? put_value(reason.get(), Exempt::All) : nullptr);
   reason.reset();
   if (!ref) {
     PyErr_Clear();
@@ -43,7 +43,7 @@ void forget_instance(uint32_t actor) {
 
 bool restarted(uint32_t actor, ExitReason why, Off& reason) {
   Owned told = hooks.restart ? hooks.restart(actor, why) : Owned();
-  Owned ref(told && told.get() != Py_None ? put_value(told.get()) : nullptr);
+  Owned ref(told && told.get() != Py_None ? put_value(told.get(), Exempt::All) : nullptr);
   told.reset();
   if (PyErr_Occurred()) hooks.restart.complain();
   if (!ref) return false;

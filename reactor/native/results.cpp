@@ -25,6 +25,15 @@ bool not_stored(const Off* results, uint32_t n, PyObject* name) {
   return (breaks_off() || !PyErr_ExceptionMatches(PyExc_SystemExit)) && store_failure(results, n, name);
 }
 
+// One of several values. If it cannot be stored, the results after it fail with it. False: Python error set.
+bool store_one(Off result, PyObject* value) {
+  auto* o = ctx->heap->at<Object>(result);
+  Encoding e;
+  if (!e->item(value) || !encode_into(*e.encoder, o)) return false;
+  o->state.store(State::Value, memory_order_relaxed);
+  return true;
+}
+
 thread_local Message* running_out = nullptr;  // a call is not retried for what happens after its last result
 
 // A generator goes on after the last of its `n` values, to its end or to a value too many. The results are there already, so what it raises
@@ -71,7 +80,7 @@ bool store_yielded(const Off* results, uint32_t n, PyObject* generator, PyObject
       if (!PyErr_Occurred()) refuse_results(i, n, generator);
       return not_stored(results + i, n - i, name);
     }
-    if (!store_results(results + i, 1, value.get(), name)) return false;
+    if (!store_one(results[i], value.get())) return not_stored(results + i, n - i, name);
   }
   return run_out(n, generator, name);
 }
@@ -98,7 +107,7 @@ bool store_results(const Off* results, uint32_t n, PyObject* value, PyObject* na
     return store_failure(results, n, name);
   }
   for (uint32_t i = 0; i < n; ++i)
-    if (!store_results(results + i, 1, PyList_GET_ITEM(fast.get(), i), name, nullptr)) return false;
+    if (!store_one(results[i], PyList_GET_ITEM(fast.get(), i))) return not_stored(results + i, n - i, name);
   return true;
 }
 
@@ -108,25 +117,48 @@ bool store_gathered(const Off* results, PyObject* value, PyObject* name) {
   return store_results(results, 1, gathered.get(), name);
 }
 
+namespace {
+
+// What is stored for the exception `raised` of a call, or, if that could not be stored because of `unstored`, for both. Null: Python error set.
+Owned form_of(PyObject* raised, PyObject* unstored, PyObject* name, bool dependency) {
+  if (!unstored) return hooks.failure(raised, name, dependency);
+  if (hooks.unstored) return hooks.unstored(raised, unstored, name);
+  return Owned(PyUnicode_FromFormat("the call failed, and its exception could not be stored: %.500S", unstored));
+}
+
+// The value is in the object. False: Python error set.
+bool store_form(PyObject* form, Object* o) {
+  Encoding e;
+  return form && e->item(form) && encode_into(*e.encoder, o);
+}
+
+// Fits into any object, so that the call's caller gets an error whatever is full.
+void store_last_resort(Object* o) {
+  PyErr_Clear();
+  store_form(Owned(PyUnicode_FromString("the call failed, and its exception could not be stored")).get(), o);
+  PyErr_Clear();
+}
+
+}  // namespace
+
 bool store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency) {
-  Owned raised = take_error();
-  Owned error = hooks.failure(raised.get(), name, dependency);
-  // Cancelled while its failure was being made: then it ends as a cancelled call. Each turn takes another cancellation.
-  while (!error && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
-    raised = take_error();
-    error = hooks.failure(raised.get(), name, dependency);
-  }
+  Owned raised = take_error(), unstored;
+  Owned form = form_of(raised.get(), nullptr, name, dependency);
   for (uint32_t i = 0; i < n; ++i) {
     auto* o = ctx->heap->at<Object>(results[i]);
-    Encoding e;
-    if (!error || !e->item(error.get()) || !encode_into(*e.encoder, o)) {
-      if (PyErr_ExceptionMatches(PyExc_SystemExit)) return false;
-      // The error itself cannot be stored: say at least that.
-      PyErr_WriteUnraisable(error ? error.get() : Py_None);
-      Encoding plain;
-      Owned text(PyUnicode_FromString("the call failed, and its exception could not be serialized"));
-      plain->item(text.get());
-      encode_into(*plain.encoder, o);
+    while (!store_form(form.get(), o)) {
+      if (!ctx || PyErr_ExceptionMatches(PyExc_SystemExit)) return false;
+      // Cancelled while its failure was being made or stored: then it ends as a cancelled call. Each turn takes another cancellation.
+      if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+        raised = take_error();
+        unstored.reset();
+      } else if (!unstored) {
+        unstored = take_error();
+      } else {
+        store_last_resort(o);
+        break;
+      }
+      form = form_of(raised.get(), unstored.get(), name, dependency);
     }
     o->state.store(State::Error, memory_order_relaxed);
   }

@@ -311,7 +311,7 @@ static void answer_recording() {
   uint32_t round = ctx->header->recording_round.load(memory_order_acquire);
   if (round == ctx->proc->recording_round.load(memory_order_relaxed)) return;
   PyObject* data = recording_data();
-  PyObject* ref = data ? put_value(data) : nullptr;
+  PyObject* ref = data ? put_value(data, Exempt::All) : nullptr;
   Py_XDECREF(data);
   if (ref) {
     auto* o = reinterpret_cast<PyRef*>(ref)->object;

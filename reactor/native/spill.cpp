@@ -6,14 +6,16 @@
 namespace reactor {
 namespace {
 
-constexpr uint64_t kMapped = 256ull * 1024;             // smaller values are read into memory of the reader's own
-constexpr uint64_t kFullTimeoutNs = 5000000000;      // how long a value waits for room in the store
+constexpr uint64_t kMapped = 256ull * 1024;    // smaller values are read into memory of the reader's own
+constexpr uint64_t kLeastWaitNs = 100000000;  // how long a value waits for room in the store at least
+constexpr uint64_t kCollectEachNs = 1000000000;  // how often a process has garbage collected for that at most
+constexpr int kMoveEach = 50;                 // of so many looks for room while it waits, one looks for values to move as well
 
 // All that is in memory is being read: the value is written into the file at once. An empty Room: the disk is full.
 Room room_in_file(uint64_t size) {
   Heap* h = ctx->heap;
   int file = h->spill_file();
-  if (file < 0 || size <= kSlabMax || !disk_has(file, size)) return {};
+  if (file < 0 || size <= kSlabMax || !disk_has(h, file, size)) return {};
   Off block = ctx->local.alloc.alloc(size);
   if (!block) return {};
   uint32_t page = h->page_of(block);
@@ -34,23 +36,77 @@ void tell_of_spilling() {
   if (note && spilled >= note && hdr->spill_note.compare_exchange_strong(note, 2 * spilled)) send_control(Control::Spilled, 0);
 }
 
-// Nobody can be made to give way: somebody may let go of a value in a moment.
-Off wait_for_room(uint64_t size, int64_t bytes) {
+// A value that would have been let in anyway says nothing of the store.
+void note_room(uint64_t size) {
+  atomic<uint64_t>& since = ctx->header->full_since;
+  if (size > uint64_t(Exempt::Small) && since.load(memory_order_relaxed)) since.store(0, memory_order_relaxed);
+}
+
+Room found(Off off, uint64_t size) {
+  note_room(size);
+  return {off, ctx->heap->at<uint8_t>(off), nullptr, size};
+}
+
+// Room for the value now: where the store has some, or makes some by moving others to the disk, or on the disk. Gives up the GIL for moves; a
+// Python error only if the run has ended meanwhile.
+Room room_now(uint64_t size, int64_t bytes, bool may_move) {
+  Heap* h = ctx->heap;
+  if (fits(ctx->header, bytes)) {
+    if (Off off = ctx->local.alloc.alloc(size)) return found(off, size);
+  }
+  if (!may_move || !ctx->header->spill_inode) return {};
+  bool room;
+  {
+    uint32_t slot = ctx->slot;
+    Unlocked unlocked;
+    room = make_room(h, slot, bytes);
+    if (!unlocked.lock()) return {};
+  }
+  tell_of_spilling();
+  if (Off off = room ? ctx->local.alloc.alloc(size) : 0) return found(off, size);
+  Room file = room_in_file(size);
+  if (file.block) note_room(size);
+  return file;
+}
+
+// Refs in cycles of Python objects that nobody can reach keep values, too: exceptions and their frames, for example. False: Python error set, a
+// destructor has ended the run.
+bool collect_garbage(uint64_t now) {
+  static uint64_t last = 0;
+  static uint32_t run = 0;
+  const uint32_t mine = epoch;
+  if (std::exchange(run, mine) == mine && now - last < kCollectEachNs) return true;
+  last = now;
+  PyGC_Collect();
+  if (epoch == mine) return true;
+  set_ended_error();
+  return false;
+}
+
+// Nobody can be made to give way: somebody may let go of a value in a moment, or read one to the end, or the disk may be emptied. The time for
+// that counts from when the store became full: a program of many calls that find it full does not wait for each of them.
+Room wait_for_room(uint64_t size, int64_t bytes) {
   Header* hdr = ctx->header;
-  uint64_t deadline = now_ns() + kFullTimeoutNs;
-  while (bytes <= hdr->store_limit && now_ns() <= deadline) {
+  const uint64_t now = now_ns();
+  uint64_t since = 0;
+  if (hdr->full_since.compare_exchange_strong(since, now, memory_order_relaxed)) since = now;
+  const uint64_t deadline = std::max(since + hdr->full_wait_ns, now + kLeastWaitNs);
+  const uint32_t mine = epoch;
+  if (!collect_garbage(now)) return {};
+  for (int i = 1; bytes <= hdr->store_limit && now_ns() <= deadline; ++i) {
     {
       timespec t{0, 2000000};
       Unlocked unlocked;
       nanosleep(&t, nullptr);
-      if (!unlocked.lock() || PyErr_CheckSignals() != 0) return 0;
+      if (!unlocked.lock() || PyErr_CheckSignals() != 0) return {};
     }
-    Off off = fits(hdr, bytes) ? ctx->local.alloc.alloc(size) : 0;
-    if (off) return off;
+    if (epoch != mine) return set_ended_error(), Room{};  // a signal handler has ended the run
+    Room room = room_now(size, bytes, i % kMoveEach == 0);
+    if (room.block || epoch != mine) return room;
   }
   Owned error = hooks.store_full(int64_t(bytes), hdr->store_used.load(), hdr->store_limit, hdr->spill_inode != 0);
   if (error) set_error(error.get());
-  return 0;
+  return {};
 }
 
 }  // namespace
@@ -119,33 +175,20 @@ Reading::~Reading() {
   drop_noted(ctx->local, object_, note_);
 }
 
-Room room_for_value(uint64_t size) {
-  Heap* h = ctx->heap;
-  auto bytes = int64_t(Allocator::block_bytes(size));
-  auto alloc = [&] { return fits(ctx->header, bytes) ? ctx->local.alloc.alloc(size) : Off(0); };
-  Off off = alloc();
-  if (!off) {
+Room room_for_value(uint64_t size, Exempt exempt) {
+  const auto bytes = int64_t(Allocator::block_bytes(size));
+  const bool of_supervisor = ctx->proc->kind == ProcKind::Supervisor;  // all depends on it: it neither waits nor fails
+  const uint32_t mine = epoch;
+  Room room = room_now(size, bytes, false);
+  if (!room.block) {
     forget_arguments();
-    off = alloc();
+    room = room_now(size, bytes, !of_supervisor);
   }
-  if (!off && ctx->header->spill_inode) {
-    bool room;
-    {
-      uint32_t slot = ctx->slot;
-      Unlocked unlocked;
-      room = make_room(h, slot, bytes);
-      if (!unlocked.lock()) return {};
-    }
-    tell_of_spilling();
-    if (room) off = ctx->local.alloc.alloc(size);
-    if (!off) {
-      Room file = room_in_file(size);
-      if (file.block) return file;
-    }
+  if (room.block || epoch != mine) return room;
+  if (of_supervisor || size <= uint64_t(exempt)) {
+    if (Off off = ctx->local.alloc.alloc(size)) return {off, ctx->heap->at<uint8_t>(off), nullptr, size};
   }
-  if (!off) off = wait_for_room(size, bytes);
-  if (!off) return {};
-  return {off, h->at<uint8_t>(off), nullptr, size};
+  return wait_for_room(size, bytes);
 }
 
 void written(const Room& room) {

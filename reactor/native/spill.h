@@ -55,8 +55,8 @@ struct Room {
   uint8_t* file = nullptr;       // not null: that is the value's place in the spill file, mapped
   uint64_t size = 0;
 };
-// Waits for room, and makes it. Gives up the GIL where it does.
-Room room_for_value(uint64_t size);
+// Waits for room, and makes it. Gives up the GIL where it does. An exempt value that finds none is let in beyond the store's limit.
+Room room_for_value(uint64_t size, Exempt exempt);
 void written(const Room& room);  // before the block is published; gives back the mapping
 
 }  // namespace reactor

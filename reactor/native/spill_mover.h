@@ -10,7 +10,6 @@
 namespace reactor {
 
 constexpr int64_t kSlackShare = 64;  // 1/64 of the store is emptied beyond what is asked for: looking costs too
-constexpr uint64_t kDiskShare = 20;  // 1/20 of the disk is left free
 
 inline uint64_t value_end(ValueHeader* v) {
   uint64_t end = uint64_t(value_stream(v) - reinterpret_cast<uint8_t*>(v)) + v->stream;
@@ -21,10 +20,10 @@ inline uint64_t value_end(ValueHeader* v) {
   return end;
 }
 
-inline bool disk_has(int file, uint64_t bytes) {
+inline bool disk_has(const Heap* h, int file, uint64_t bytes) {
   struct statvfs s;
   if (fstatvfs(file, &s) != 0) return true;  // the write will tell
-  return uint64_t(s.f_bavail) * s.f_frsize > bytes + uint64_t(s.f_blocks) * s.f_frsize / kDiskShare;
+  return double(s.f_bavail) * double(s.f_frsize) > double(bytes) + double(s.f_blocks) * double(s.f_frsize) * h->header->disk_left;
 }
 
 inline bool write_all(int file, const uint8_t* from, uint64_t n, Off at) {
@@ -75,7 +74,7 @@ Left leave(Heap* h, uint32_t slot, int file, uint32_t page, Alive&& alive) {
     return Left::InUse;
   }
   uint64_t end = value_end(v);
-  bool filed = disk_has(file, end) && write_all(file, h->at<uint8_t>(at), end, at);
+  bool filed = disk_has(h, file, end) && write_all(file, h->at<uint8_t>(at), end, at);
   if (!alive()) return Left::InUse;
   if (!filed || !r.word.compare_exchange_strong(mine, placed_at(Place::Dropping, rest), memory_order_acq_rel)) {
     finish_move(h, slot, page, Place::Here);

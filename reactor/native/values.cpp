@@ -4,7 +4,7 @@
 #include "recorded.h"
 
 namespace reactor {
-PyObject* put_value(PyObject* value, bool recorded) {
+PyObject* put_value(PyObject* value, Exempt exempt, bool recorded) {
   if (!ctx || ctx->closing) return stale_error("runtime");
   Inside inside;
   Recorded put;
@@ -27,7 +27,7 @@ PyObject* put_value(PyObject* value, bool recorded) {
     if (epoch != mine) return stale_error("runtime");  // pickling it has ended the run
     Fresh fresh(new_object(ctx->local, 1));
     hold = fresh.note = ctx->local.journal.add(ctx->heap->off(fresh.object), Entry::Hold);
-    if (!encode_into(*e.encoder, fresh.object)) return nullptr;
+    if (!encode_into(*e.encoder, fresh.object, true, exempt)) return nullptr;
     o = fresh.keep();
     put.set_room(*e.encoder);
     if (OpNote* note = put.add(nullptr, 0, 1, 1, *e.encoder)) {

@@ -48,8 +48,9 @@ class Driver:
         keeping: whether calls are reported to the hooks makes, made, result, began, executed and ended.
         inline: everything in this process, without a zygote; each call runs to its end where it is made.
         spilling: where large values go if the store is full: a dict of `directory`, a path; `remedy`, what the user can do if nothing
-            can be written there; `note`, bytes after which the user gets a message,
+            can be written there; `left`, the share of that disk which is left free; `note`, bytes after which the user gets a message,
             then at each doubling, 0 for never; `note_text`, added to that message. None: a full store is an error.
+        full_wait: seconds for which a value waits for room in the store before that is an error, counted from when the store became full.
         packed: {"workers": number of processes, "groups": for each process the names of its actors, "alone": names of the actors with their own
             process} for packed workers (see reactor.runtime.hosting); None: a process per actor.
         listening: a socket on which drivers come to this session, which then makes no calls of its own (see reactor.runtime.drivers);
@@ -69,6 +70,7 @@ class Driver:
         show=None,
         inline=False,
         spilling=None,
+        full_wait=5.0,
         ordering="arrival",
         patience=PATIENCE,
         digesting=0,
@@ -89,7 +91,7 @@ class Driver:
         self.inline = inline
         self.ordering, self.patience, self.digesting = ordering, patience, digesting
         self.keeping = keeping
-        self.spilling = spilling
+        self.spilling, self.full_wait = spilling, full_wait
         self.packed = packed
         self.listening, self.about = listening, about
         self.zygote = None
@@ -118,6 +120,8 @@ class Driver:
             digesting=self.digesting,
             keeping=self.keeping,
             head=self.listening is not None,
+            full_wait=self.full_wait,
+            disk_left=self.spilling["left"] if self.spilling else 0.0,
         )
         for name, amount in self.resources.items():
             _core.register_resource(name, round(amount * _core.UNIT), name == "CPU")

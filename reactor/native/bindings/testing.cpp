@@ -19,7 +19,7 @@ namespace {
 
 // An anonymous copy through the codec, as the other side would get it.
 nb::object roundtrip(nb::object value) {
-  nb::object ref = steal(put_value(value.ptr()));
+  nb::object ref = steal(put_value(value.ptr(), Exempt::None));
   return steal(decode_object(reinterpret_cast<PyRef*>(ref.ptr())->object));
 }
 

@@ -5,10 +5,10 @@
 namespace reactor {
 namespace {
 
-nb::object put(nb::object value) { return steal(put_value(value.ptr())); }
+nb::object put(nb::object value) { return steal(put_value(value.ptr(), Exempt::Small)); }
 
 nb::object put_code(nb::object value) {
-  PyObject* ref = put_value(value.ptr());
+  PyObject* ref = put_value(value.ptr(), Exempt::All);
   if (!ref) throw nb::python_error();
   auto* r = reinterpret_cast<PyRef*>(ref);
   std::atomic_ref(r->object->kind).store(kCode, memory_order_release);
@@ -17,7 +17,9 @@ nb::object put_code(nb::object value) {
   return steal(ref);
 }
 
-nb::object put_recorded(nb::object value) { return steal(put_value(value.ptr(), true)); }
+nb::object put_recorded(nb::object value, bool must_fit) {
+  return steal(put_value(value.ptr(), must_fit ? Exempt::None : Exempt::Small, true));
+}
 
 // A ref whose result someone else gives: (ref, offset). The giver calls reply(offset, value).
 nb::object request() {
@@ -144,7 +146,7 @@ void bind_values(nb::module_& m) {
   m.def("let_bytearrays_arrive_as_bytes", [] { arrives_as_bytes = true; });
   m.def("put", &put, nb::arg("value").none());
   m.def("put_code", &put_code, nb::arg("value").none());
-  m.def("put_recorded", &put_recorded, nb::arg("value").none());
+  m.def("put_recorded", &put_recorded, nb::arg("value").none(), nb::arg("must_fit") = false);
   m.def("request", &request, nb::call_guard<Using>());
   m.def("promise", &promise, nb::call_guard<Using>());
   m.def("fulfil", &fulfil, nb::arg("offset"), nb::arg("note"), nb::arg("value").none(), nb::call_guard<Using>());
