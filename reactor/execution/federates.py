@@ -10,7 +10,7 @@ from reactor.model.elements import Action, Connection, Port, Timer
 
 def crossing(loop, connection):
     """(what a value becomes when it is sent, or None; what is called with that when it arrives) of a connection between federates."""
-    there, target, convert = connection.federate, connection.target, connection.convert
+    there, target, convert = connection.federate, connection.target, loop.converter(connection)
 
     def deliver(value):
         if there.present:

@@ -57,7 +57,7 @@ def _load(loop):
             if connection.federate:
                 arrivals[root].append((connection, *federates.crossing(loop, connection)))
             else:
-                arrivals[root].append((connection, connection.convert, target.set))
+                arrivals[root].append((connection, loop.converter(connection), target.set))
     _load_timers(loop)
     return [_callable(loop, reaction) for reaction in loop.reactions]
 
@@ -134,7 +134,7 @@ def _forward(loop, target, connection):
     """(what converts a value, or None; what takes it in)"""
     if connection.federate:
         return federates.crossing(loop, connection)
-    return connection.convert, lambda value: target.set(value)
+    return loop.converter(connection), lambda value: target.set(value)
 
 
 def _later(loop, port, delays):

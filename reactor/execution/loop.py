@@ -98,6 +98,10 @@ class Loop:
     def maxwait_changed(self, federate):
         """A reaction gave its Federate another `maxwait`."""
 
+    def converter(self, connection):
+        """What converts the values of a connection, or None."""
+        return connection.convert
+
     # ---- events
 
     def insert(self, time, microstep, entry):

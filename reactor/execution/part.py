@@ -1,9 +1,11 @@
 """A worker's part of a program: it runs the reactions that it is told to and answers with what they did."""
 
 import cloudpickle
+from reactor import _core
 from reactor.execution import loading
 from reactor.execution.errors import for_sending
 from reactor.execution.loop import Loop
+from reactor.execution.stored import is_array, is_large, shape_of
 from reactor.model.declaring import Reactor
 from reactor.model.elements import Multiport, Port, Transition
 from reactor.schedule import compile_schedule
@@ -44,6 +46,7 @@ class Part:
             top = cloudpickle.loads(recipe)
         schedule, wiring = compile_schedule(top, placement, workers)
         self._did = []
+        self._given = {}  # {(is an action, number): (stored array or bytes that it was given, its shape, its ref)}
         self._loop = loop = Loop(top, schedule, wiring)
         loop._offset = offset
         loop.trace = _Notes(self)
@@ -70,16 +73,18 @@ class Part:
         for instance in self._states:
             instance.make_state(self._loop)
 
-    def react(self, time, microstep, resets, inputs, wanted):
+    def react(self, time, microstep, resets, inputs, wanted, stored):
         """Runs reactions.
 
         Arguments:
             resets: [(reactor, mode, RESTART or None)] whose state is to be reset first.
             inputs: [(is an action, its number, value, whether it is present, its intended tag if it is tardy)]
             wanted: [(index of a reaction, BODY, LATE or TARDY)]
+            stored: [(place in `inputs`, ref of the value that belongs there)]
 
         Returns:
-            [(DONE, [(kind of effect, number, value, extra)])] for each, or up to one that was RAISED, with its error and traceback, or EXITED.
+            [(DONE, [(kind of effect, number, value, extra)], [(place in these, ref of the value that belongs there)])] for each, or up to
+            one that was RAISED, with its error and traceback, or EXITED.
         """
         loop, did = self._loop, self._did
         for element in loop.present:
@@ -94,6 +99,11 @@ class Part:
                 instance.federate.start = loop.tag()
             else:
                 instance.reset_state(None if mode is None else self._modes[mode])
+        if self._given:
+            for is_action, number, *_ in inputs:
+                self._given.pop((is_action, number), None)
+        for at, ref in stored:
+            inputs[at] = self._with_stored(ref, *inputs[at])
         for is_action, number, value, present, intended in inputs:
             element = (self._actions if is_action else self._ports)[number]
             element.value, element.is_present = value, present
@@ -107,11 +117,55 @@ class Part:
             try:
                 self._bodies[index][which]()
             except SystemExit as error:
-                return [*answers, (EXITED, error.code)]
+                return [*self._stored(answers), (EXITED, error.code)]
             except Exception as error:
-                return [*answers, (RAISED, for_sending(error))]
-            answers.append((DONE, list(did)))
+                return [*self._stored(answers), (RAISED, for_sending(error))]
+            answers.append((DONE, list(did), []))
+            did.clear()
+        return self._stored(answers)
+
+    def _with_stored(self, ref, is_action, number, _, present, intended):
+        """An input with the stored value in its place."""
+        value = _core.get_one(ref, None)
+        if type(value) is bytes or is_array(value):
+            self._given[is_action, number] = value, shape_of(value), ref
+        return is_action, number, value, present, intended
+
+    def _stored(self, answers):
+        """Stores the large values in answers, and puts refs of them there."""
+        large = {}  # id: [a list of the value, its places, ports that have it]
+        for _, effects, stored in answers:
+            for at, effect in enumerate(effects):
+                if effect[0] <= ACTION and is_large(effect[2]):
+                    kind, number, value, extra = effect
+                    effects[at] = effect = kind, number, None, extra
+                    found = large.setdefault(id(value), ([value], [], []))
+                    found[1].append((stored, at))
+                    if kind == PORT and self._ports[number].value is value:
+                        found[2].append(self._ports[number])
+                    del value
+        for holder, places, ports in large.values():
+            ref = self._ref_of(holder[0]) or self._store(holder, ports)
+            for stored, at in places:
+                stored.append((at, ref))
         return answers
+
+    def _ref_of(self, value):
+        """The ref of a value that is a stored one as it came, and that nobody can have changed."""
+        for given, shape, ref in self._given.values():
+            if given is value and shape == shape_of(value):
+                return ref
+        return None
+
+    def _store(self, holder, ports):
+        if not is_array(holder[0]) and type(holder[0]) is not tuple:
+            return _core.put_given(holder)
+        for port in ports:
+            port.value = None  # an array that nobody has but the holder is not copied
+        ref = _core.put_given(holder)
+        for port in ports:
+            port.value = _core.get_one(ref, None)
+        return ref
 
     def _record_effects(self):
         for instance in self._instances:

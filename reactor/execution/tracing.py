@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from reactor.execution.stored import plain
 from reactor.model.elements import Action, Port
 
 if TYPE_CHECKING:
@@ -88,4 +89,4 @@ def _labelled(loop, reaction, elements):
 
 
 def _text(value):
-    return _ADDRESS.sub("", repr(value))
+    return _ADDRESS.sub("", repr(plain(value)))

@@ -29,6 +29,7 @@ from reactor.execution.part import (
     Part,
     elements,
 )
+from reactor.execution.stored import Stored, is_large, of_plain
 from reactor.runtime import output, plugin
 from reactor.runtime.driver import Driver
 from reactor.schedule.placing import HERE
@@ -100,25 +101,31 @@ class WorkersLoop(Loop):
 
     def _run_here(self, batch):
         for index in batch:
+            stored = [(element, element.value) for _, element in self._reads[index] if type(element.value) is Stored]
+            for element, value in stored:
+                element.value = value.value()
             try:
                 self.calls[index]()
             except Exception as error:
                 raise ReactionError(self.reactions[index], self.elapsed(), self.microstep, error) from error
+            for element, value in stored:  # others are sent the ref
+                element.value = value
 
     def _run_there(self, batch):
-        wanted, inputs = {}, {}
+        wanted, inputs, here = {}, {}, {}
         for index in batch:
             worker = self._where[index]
             if worker != HERE and self._lets_react(index):
                 if self.before_reaction:
                     self.before_reaction()
                 wanted.setdefault(worker, []).append((index, self._which(index)))
-                inputs.setdefault(worker, []).extend(self._inputs(worker, index))
+                self._add_inputs(worker, index, inputs.setdefault(worker, ([], [])), here)
         refs = {}
         for worker, reactions in wanted.items():
             resets, self._resets[worker] = self._resets[worker], []
             try:
-                refs[worker] = self._workers[worker].react(self.time, self.microstep, resets, inputs[worker], reactions)
+                given, stored = inputs[worker]
+                refs[worker] = self._workers[worker].react(self.time, self.microstep, resets, given, reactions, stored)
             except TypeError as error:
                 raise self._not_sent("read", self.reactions[reactions[0][0]], error) from error
         answers = {}
@@ -157,18 +164,34 @@ class WorkersLoop(Loop):
         late = limit == 0 or (limit is not None and self.physical() > self.time + limit)
         return LATE if late else BODY
 
-    def _inputs(self, worker, index):
+    def _add_inputs(self, worker, index, given, here):
+        """Adds what a reaction reads to `given`, a worker's (inputs, stored). `here`: {id of a large value of this process: (it, Stored)}"""
+        inputs, stored = given
         seen = self._seen[worker]
         for key, element in self._reads[index]:
-            if element.is_present or seen.get(key) is not element.value:
-                seen[key] = element.value
-                yield (*key, element.value, element.is_present, self.tardy.get(element))
+            value = element.value
+            if element.is_present or seen.get(key) is not value:
+                seen[key] = value
+                if type(value) is not Stored and is_large(value):
+                    if id(value) not in here:
+                        here[id(value)] = value, self._store(value, index)
+                    value = here[id(value)][1]
+                if type(value) is Stored:
+                    stored.append((len(inputs), value.ref))
+                    value = None
+                inputs.append((*key, value, element.is_present, self.tardy.get(element)))
+
+    def _store(self, value, index):
+        try:
+            return Stored(_core.put(value))
+        except TypeError as error:
+            raise self._not_sent("read", self.reactions[index], error) from error
 
     def _intended(self, index):
         """The intended tag of what a reaction reads, if that is tardy."""
         return self.tardy and federates.intended(self, [port for _, port in self._reads[index]])
 
-    def _apply(self, index, how, what):
+    def _apply(self, index, how, what, stored=()):
         reaction = self.reactions[index]
         if how == EXITED:
             raise SystemExit(what)
@@ -176,6 +199,10 @@ class WorkersLoop(Loop):
             error, traceback = what
             error.__cause__ = WorkerTraceback(traceback)
             raise ReactionError(reaction, self.elapsed(), self.microstep, error) from error
+
+        for at, ref in stored:
+            kind, number, _, extra = what[at]
+            what[at] = kind, number, Stored(ref), extra
 
         def apply():
             for kind, number, value, extra in what:
@@ -201,6 +228,9 @@ class WorkersLoop(Loop):
                 federates.hand_on(self, federates.writes(self, reaction), tag)
 
         (self.trace.around(self, reaction, apply) if self.trace else apply)()
+
+    def converter(self, connection):
+        return of_plain(connection.convert)
 
     def _restarter(self, worker, number):
         return lambda loop: self._resets[worker].append((number, RESTART))

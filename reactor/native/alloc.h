@@ -288,15 +288,20 @@ class Allocator {
   }
   Off run_alloc(uint64_t n) {
     uint32_t pages = uint32_t(run_bytes(n) / kPage);
-    atomic<uint32_t>& last = last_[pages % kRemembered];
-    uint32_t page = last.load(memory_order_relaxed);
+    auto& [last, before] = last_[pages % kRemembered];
+    const uint32_t newest = last.load(memory_order_relaxed);
+    uint32_t page = newest;
+    if (claim_again(page, pages)) return heap_->page_at(page);
+    page = before.load(memory_order_relaxed);
     if (!claim_again(page, pages)) page = claim(pages);
     if (page == UINT32_MAX) return 0;
+    before.store(newest, memory_order_relaxed);
     last.store(page, memory_order_relaxed);
     return heap_->page_at(page);
   }
-  // The run that was taken last for a value of such a size, if it is free and warm: this process has page table entries for it. (A
-  // page fault for each 4 KiB of a fresh one takes as long as filling it does.)
+  // One of the two runs that were taken last for a value of such a size, if it is free and warm: this process has page table entries for
+  // it. (A page fault for each 4 KiB of a fresh one takes as long as filling it does.) Two, because who sends a value in each round makes the
+  // next one while receivers have the last.
   bool claim_again(uint32_t page, uint32_t n) {
     if (page + n > heap_->header->high_page.load(memory_order_relaxed)) return false;
     uint32_t got = 0;
@@ -356,7 +361,10 @@ class Allocator {
   Off free_[kClasses] = {};
   Bump bump_[kClasses];
   static constexpr size_t kRemembered = 16;
-  atomic<uint32_t> last_[kRemembered] = {};  // pages of the runs that were taken last, by their length; no lock guards runs
+  struct Taken {
+    atomic<uint32_t> last{0}, before{0};
+  };
+  Taken last_[kRemembered];  // pages of the runs that were taken last, by their length; no lock guards runs
 };
 
 // Gives back what a dead process had: pages that it was filling, values that it was moving, and its slab pages once they are

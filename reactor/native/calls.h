@@ -40,6 +40,7 @@ struct Fresh {
   const uint32_t epoch_ = epoch;
 };
 PyObject* put_value(PyObject* value, Exempt exempt, bool recorded = false);  // recorded: it is an operation of the user's
+PyObject* put_given(Owned value);  // the caller is through with it: an array that nobody else has is stored where it lies
 int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline, bool looked = false);
 bool look_at_objects(PyRef** refs, Py_ssize_t n, uint64_t deadline, bool& looked, bool& ended);
 void forget_arguments();     // those of the last call, see Context::last_arguments

@@ -41,4 +41,19 @@ PyObject* put_value(PyObject* value, Exempt exempt, bool recorded) {
   return ref;
 }
 
+PyObject* put_given(Owned value) {
+  if (!ctx || ctx->closing) return stale_error("runtime");
+  Inside inside;
+  const uint32_t mine = epoch;
+  Encoding e;
+  if (!e->given(value.get())) return nullptr;
+  if (epoch != mine) return stale_error("runtime");  // pickling it has ended the run
+  Fresh fresh(new_object(ctx->local, 1));
+  const uint32_t hold = fresh.note = ctx->local.journal.add(ctx->heap->off(fresh.object), Entry::Hold);
+  if (!encode_into(*e.encoder, fresh.object)) return nullptr;
+  Object* o = fresh.keep();
+  complete(ctx->local, o, State::Value);
+  return new_ref(o, false, hold);
+}
+
 }  // namespace reactor

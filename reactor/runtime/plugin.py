@@ -11,7 +11,7 @@
 An actor is created by `link.create((cls, *args), kwargs)`; its methods are the public ones in alphabetical order.
 """
 
-from reactor import _core
+from reactor import _core, codec
 from reactor.runtime import worker
 
 MORE_RESOURCES = "use a larger machine"
@@ -22,6 +22,7 @@ class Died(RuntimeError):
 
 
 def install(settings, role):
+    codec.reducers[_core.Ref] = _reduce_ref
     for name, hook in (
         ("failure", failure),
         ("error", error),
@@ -33,6 +34,10 @@ def install(settings, role):
         ("exit_kind", worker.exit_kind),
     ):
         _core.set_hook(name, hook)
+
+
+def _reduce_ref(ref):
+    return codec.import_ref, (_core.export_ref(ref),)
 
 
 def begin(settings, facts, gpus, setting):

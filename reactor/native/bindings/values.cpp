@@ -7,6 +7,13 @@ namespace {
 
 nb::object put(nb::object value) { return steal(put_value(value.ptr(), Exempt::Small)); }
 
+nb::object put_from(nb::list holder) {
+  if (holder.size() != 1) throw nb::type_error("put_given takes a list of one value");
+  Owned value = Owned::share(PyList_GET_ITEM(holder.ptr(), 0));
+  PyList_SetSlice(holder.ptr(), 0, 1, nullptr);
+  return steal(put_given(std::move(value)));
+}
+
 nb::object put_code(nb::object value) {
   PyObject* ref = put_value(value.ptr(), Exempt::All);
   if (!ref) throw nb::python_error();
@@ -145,6 +152,7 @@ void bind_values(nb::module_& m) {
   m.def("set_ref_class", &set_ref_class);
   m.def("let_bytearrays_arrive_as_bytes", [] { arrives_as_bytes = true; });
   m.def("put", &put, nb::arg("value").none());
+  m.def("put_given", &put_from, nb::arg("holder"));
   m.def("put_code", &put_code, nb::arg("value").none());
   m.def("put_recorded", &put_recorded, nb::arg("value").none(), nb::arg("must_fit") = false);
   m.def("request", &request, nb::call_guard<Using>());
