@@ -1,7 +1,8 @@
 // Calls of an actor that left their channel before they ran or while they run, each in a block of its own.
 //
-// A call is copied out of its channel in two cases: it may be run again if this process dies (`retries`), or its arguments
-// are not there yet and the actor lets later calls of the same caller go first. The order of the stores:
+// A call is copied out of its channel if it may be run again when this process dies (`retries`), if its arguments are not there yet and the actor lets
+// later calls of the same caller go first, if order keeps it back while calls behind it go first (parked.h), or if its channel is one of many that are
+// closed (take_closed in serve.cpp). The order of the stores:
 //
 //   copy the record into a block, note the block in the journal (Entry::Call), take the record out of the channel
 //

@@ -71,7 +71,7 @@ OwnBoard::OwnList& OwnBoard::list_of(uint32_t callee) {
   if (!free_.empty()) {
     l = free_.back();
     free_.pop_back();
-    l.list->callee.store(callee, memory_order_relaxed);
+    l.list->callee.store(callee, memory_order_release);
   } else {
     Off off = allocate(sizeof(OpenList));
     l.list = heap_->at<OpenList>(off);
@@ -102,10 +102,10 @@ OpenSlot& OwnBoard::place(OwnList& l) {
       s->base.store(at, memory_order_relaxed);
     }
   } else {
-    l.largest = l.largest ? 2 * l.largest : OpenSegment::kSmallest;
-    Off off = allocate(sizeof(OpenSegment) + l.largest * sizeof(OpenSlot));
+    const uint64_t capacity = l.largest ? std::min(2 * l.largest, OpenSegment::kLargest) : OpenSegment::kSmallest;
+    Off off = allocate(sizeof(OpenSegment) + capacity * sizeof(OpenSlot));
     s = heap_->at<OpenSegment>(off);
-    s->capacity = l.largest;
+    s->capacity = l.largest = capacity;
     s->next.store(0, memory_order_relaxed);
     s->base.store(at, memory_order_relaxed);
     (l.last ? l.last->next : l.list->first).store(off, memory_order_release);
@@ -114,21 +114,41 @@ OpenSlot& OwnBoard::place(OwnList& l) {
   return s->slot(0);
 }
 
-void OwnBoard::open(Object* result, OpenCall& call) {
-  if (!board_) adopt_or_make();
-  OwnList& l = list_of(call.actor);
-  ended(l.list);  // moves head: there may be room in its segments
+void OwnBoard::append(OwnList& l, const OpenCall& call) {
   OpenSlot& s = place(l);
-  call.result = heap_->off(result);
-  std::atomic_ref(result->kind).fetch_or(kOpenCall, memory_order_seq_cst);  // who completes it tells those that hold back
   uint64_t words[kOpenWords];
   memcpy(words, &call, sizeof call);
   for (size_t i = 0; i < kOpenWords; ++i) s.word[i].store(words[i], memory_order_relaxed);
-  s.id.store(result->uid, memory_order_relaxed);
   const uint64_t at = l.list->tail.load(memory_order_relaxed);
   if (compare(call.tag(), l.newest) < 0) l.list->sorted.store(at, memory_order_relaxed);
   l.newest.assign(call.tag());
   l.list->tail.store(at + 1, memory_order_release);
+}
+
+// Puts the open calls in again behind those that have ended, if they are few.
+void OwnBoard::close_up(OwnList& l) {
+  const uint64_t end = l.list->tail.load(memory_order_relaxed), n = end - l.list->head.load(memory_order_acquire);
+  std::vector<OpenCall> open;
+  each_open(heap_, l.list, [&](const OpenCall& x, bool) {
+    open.push_back(x);
+    return 4 * open.size() <= n;
+  });
+  l.enough = std::max(kEnough, 2 * n);
+  if (4 * open.size() > n) return;
+  for (const OpenCall& x : open) append(l, x);
+  for (uint64_t head = l.list->head.load(memory_order_acquire); head < end && !l.list->head.compare_exchange_weak(head, end);) {}
+  l.enough = std::max(kEnough, 4 * open.size());
+}
+
+void OwnBoard::open(Object* result, OpenCall& call) {
+  if (!board_) adopt_or_make();
+  OwnList& l = list_of(call.actor);
+  ended(l.list);  // moves head: there may be room in its segments
+  if (l.list->tail.load(memory_order_relaxed) - l.list->head.load(memory_order_relaxed) >= l.enough) close_up(l);
+  call.result = heap_->off(result);
+  call.uid = result->uid;
+  std::atomic_ref(result->kind).fetch_or(kOpenCall, memory_order_seq_cst);  // who completes it tells those that hold back
+  append(l, call);
   board_->version.fetch_add(1, memory_order_seq_cst);
 }
 

@@ -1,19 +1,22 @@
 // The boards: the open calls of each process, those that it has made, that carry something, and that have not come to their end (order.h).
 //
-// A board has a list for each callee: an actor, or all tasks together. A list numbers its calls, oldest first; calls head <= i < tail are there, and
-// all before `head` have ended. They lie in segments, each new one twice as large as the largest before it:
+// A board has a list for each callee: an actor, or all tasks together. A list numbers its calls in the order in which they are put in; calls
+// head <= i < tail are there. Each call before `head` has ended, or is there again behind it. They lie in segments, each new one twice as large as the
+// largest before it:
 //
 //   first -> segment: calls base <= i < base + capacity -> the next segment -> ...
 //
-// The owner writes calls, `tail`, `first` and the segments. Everybody moves `head`, over calls that have ended, which is for good.
+// The owner writes calls, `tail`, `first` and the segments. Everybody moves `head`, over calls that have ended, which is for good. If a few calls stay
+// open for long and keep `head` back, the owner puts them in again at the tail and moves `head` over all before.
 //   - A call is written before `tail` [release]: who finds i < tail [acquire] reads it whole, unless it was overwritten meanwhile.
 //   - A segment is used again, with a new base, when all its calls are before `head`, as the owner has read it. So a reader that has read call i
 //     looks at `head` again: is it still <= i, then no word that it read was newer. (Owner: head, fence [release], words. Reader: words, fence
-//     [acquire], head.) Else it goes on from `head`. The same where it finds no segment for i.
+//     [acquire], head.) Else it goes on from `head`, to the `tail` of now. The same where it finds no segment for i.
 //   - From call `sorted` on, each call comes after the one before it by its tag. It is written before `tail`, like the call.
 //   - A list whose calls have all ended may become another callee's. Who takes it for the former one's misses only what is put on the board
 //     meanwhile, and `version` shows that.
-// Killed anywhere, the owner leaves at worst a segment that nobody uses; what it had not put before `tail` is not there.
+// Killed anywhere, the owner leaves at worst a segment that nobody uses, a call that is there twice, and one that it has not sent: that holds others
+// back until they are relaxed.
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -31,6 +34,7 @@ inline uint64_t pair_of(Party caller, Party holder) { return uint64_t(caller) <<
 // What is known of an open call. A copy; on a board the same in words.
 struct OpenCall {
   Off result = 0;  // its first result: done when the call is
+  uint64_t uid = 0;  // of the result, whose memory may be something else's by now
   uint64_t target = 0;  // number of the actor on which it runs, or its function's uid
   uint64_t root = 0;
   uint32_t actor = 0;  // 0: a task
@@ -44,14 +48,13 @@ struct OpenCall {
 };
 constexpr uint16_t kAnybody = 0xffff;
 constexpr size_t kOpenWords = sizeof(OpenCall) / 8;
-static_assert(sizeof(OpenCall) == 8 * kOpenWords && offsetof(OpenCall, result) == 0);
+static_assert(sizeof(OpenCall) == 8 * kOpenWords && offsetof(OpenCall, result) == 0 && offsetof(OpenCall, uid) == 8);
 
 struct alignas(64) OpenSlot {
-  atomic<uint64_t> id;  // the uid of the result, whose memory may be something else's by now
   atomic<uint64_t> word[kOpenWords];
 };
 struct alignas(64) OpenSegment {
-  static constexpr uint64_t kSmallest = 4;
+  static constexpr uint64_t kSmallest = 4, kLargest = 1 << 14;
   atomic<Off> next;
   atomic<uint64_t> base;
   uint64_t capacity;
@@ -90,7 +93,7 @@ inline OpenSegment* segment_of(Heap* h, const OpenList* l, uint64_t i, uint64_t&
 // Calls `found(call, sorted)` with the open calls of the list, oldest first, until it returns false. `sorted`: all behind it come after it.
 template <class Found> void each_open(Heap* h, OpenList* l, Found found) {
   uint64_t head = l->head.load(memory_order_acquire), i = head;
-  const uint64_t tail = l->tail.load(memory_order_acquire), sorted = l->sorted.load(memory_order_relaxed);
+  uint64_t tail = l->tail.load(memory_order_acquire), sorted = l->sorted.load(memory_order_relaxed);
   OpenSegment* s = nullptr;
   uint64_t base = 0;
   bool ended_so_far = true;
@@ -100,8 +103,7 @@ template <class Found> void each_open(Heap* h, OpenList* l, Found found) {
     bool open = false;
     if (s) {
       OpenSlot& slot = s->slot(i - base);
-      const uint64_t id = slot.id.load(memory_order_relaxed);
-      open = unfinished(h, slot.word[0].load(memory_order_relaxed), id);
+      open = unfinished(h, slot.word[0].load(memory_order_relaxed), slot.word[1].load(memory_order_relaxed));
       if (open) {
         uint64_t words[kOpenWords];
         for (size_t k = 0; k < kOpenWords; ++k) words[k] = slot.word[k].load(memory_order_relaxed);
@@ -112,6 +114,8 @@ template <class Found> void each_open(Heap* h, OpenList* l, Found found) {
     const uint64_t now = l->head.load(memory_order_acquire);
     if (now > i) {
       head = i = now;
+      tail = l->tail.load(memory_order_acquire);
+      sorted = l->sorted.load(memory_order_relaxed);
       s = nullptr;
       continue;
     }
@@ -134,10 +138,12 @@ class OwnBoard {
   void open(Object* result, OpenCall& call);
 
  private:
+  static constexpr uint64_t kEnough = 64;
   struct OwnList {
     OpenList* list = nullptr;
     OpenSegment* last = nullptr;
     uint64_t largest = 0;  // capacity of a segment
+    uint64_t enough = kEnough;  // calls between head and tail, at which it is looked whether few of them are open
     Tag newest;  // the tag of its last call
   };
   bool ended(OpenList* l);
@@ -145,6 +151,8 @@ class OwnBoard {
   OwnList& list_of(uint32_t callee);
   void take_ended_lists();
   OpenSlot& place(OwnList& l);
+  void append(OwnList& l, const OpenCall& call);
+  void close_up(OwnList& l);
   Off allocate(uint64_t size);
 
   Local& local_;

@@ -20,7 +20,7 @@ bool priced(const InboxServer& s) { return has_budget(ctx->header) && !s.by_arri
 std::vector<Party> holders_of(InboxServer& s, const std::vector<Candidate>& all, size_t i) {
   Message* m = all[i].message;
   std::vector<Party> found;
-  if (m->kind != MessageKind::Create) ctx->order.holders({s.actor, s.created}, tag_of(m), m->caller, found);
+  if (m->kind != MessageKind::Create) ctx->order.holders(ordered(s), tag_of(m), m->caller, found);
   for (size_t k = 0; k < i; ++k)
     if (driver_of(all[k].message->order_key) == driver_of(m->order_key) && !ctx->order.relaxed(m->caller, all[k].message->caller))
       found.push_back(all[k].message->caller);

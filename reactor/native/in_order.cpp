@@ -141,7 +141,7 @@ Next go(InboxServer& s, const Candidate& chosen) {
 }
 
 bool may_start(InboxServer& s, Message* m) {
-  return m->kind == MessageKind::Create || ctx->order.may_start({s.actor, s.created}, tag_of(m), m->caller);
+  return m->kind == MessageKind::Create || ctx->order.may_start(ordered(s), tag_of(m), m->caller);
 }
 
 // The choice where some callers are served in the order of arrival: of the messages that nothing keeps back any more, the one that was sent first.
@@ -172,8 +172,8 @@ class FirstToCome {
     return a->sent() != b->sent() ? a->sent() < b->sent() : compare(tag_of(a), tag_of(b)) < 0;
   }
 
-  // What a message of a caller may have before it, of one driver's: `first`, the first message here for which it must wait; what a message from
-  // `held` on has been found to wait for, all later ones do, too.
+  // Of the messages of one caller, of one driver's. `first`: the least message here against whose caller this one is not relaxed. `held`: an open call
+  // holds it, and so all later ones of this caller.
   struct Bounds {
     Message* first = nullptr;
     Message* held = nullptr;

@@ -95,6 +95,9 @@ void end_hold(InboxServer& s);
 // one runs before them. Returns whether some pairs are relaxed now.
 bool charge_waits(InboxServer& s, const Candidate& first, const Candidate* chosen);
 void charge_held(InboxServer& s, const Candidate& chosen);  // it has waited, and runs now
+inline Ordered ordered(const InboxServer& s) {
+  return {s.actor, s.in->order.load(memory_order_relaxed) & kNamed ? TagView{} : TagView(s.created)};
+}
 inline bool in_order(const InboxServer& s) {
   return ctx->logical && (!s.script.empty() || (s.in->order.load(memory_order_seq_cst) & (kSeveral | kPhysical)) == kSeveral);
 }

@@ -300,6 +300,7 @@ enum class InboxState : uint32_t { Open = 0, Ending, Dead };
 enum OrderFlag : uint32_t {
   kSeveral = 1,  // its handle was given to somebody: there may be several callers
   kOpenActor = 2,  // it was given a handle or a ref: its calls may have further ones as consequences
+  kNamed = 8,  // it has, or had, a name
   kPhysical = 4,  // it runs several calls at a time: its messages are taken as they come, and its calls hold nobody
 };
 

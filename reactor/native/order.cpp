@@ -20,9 +20,9 @@ void Order::note(NoticeKind kind, uint64_t who, uint32_t to) {
   while (!header_->notices.compare_exchange_weak(head, off, memory_order_seq_cst, memory_order_relaxed));
 }
 
-void Order::read_notices() {
+bool Order::read_notices() {
   Off head = header_->notices.load(memory_order_seq_cst);
-  if (head == newest_) return;
+  if (head == newest_) return false;
   for (Off off = head; off != newest_;) {
     auto* n = heap_->at<Notice>(off);
     if (n->kind == NoticeKind::Holds) {
@@ -37,6 +37,7 @@ void Order::read_notices() {
   }
   newest_ = head;
   of_ = 0;
+  return true;
 }
 
 // The actors that lead to this one: what has a handle of it, or of one that does.
@@ -67,18 +68,19 @@ bool Order::reaches(const OpenCall& x) {
 // Calls `found` with the calls on the board that hold t back, one of each actor, until it returns false. What is sent to the actor itself is in its
 // inbox, or its caller is open too.
 template <class Found> void Order::each_holder(Board* b, const Ordered& callee, TagView t, Party caller, Found found) {
-  look_from(callee.actor);
   for (Off at = b->first.load(memory_order_acquire); at;) {
     auto* l = heap_->at<OpenList>(at);
     at = l->next.load(memory_order_acquire);
-    const uint32_t runs_on = l->callee.load(memory_order_relaxed);
-    if (runs_on == callee.actor || l->head.load(memory_order_relaxed) == l->tail.load(memory_order_acquire)) continue;
-    if (runs_on && (relaxed(caller, runs_on) || !(of_wide_ || reachers_.count(runs_on)))) continue;
+    const uint32_t runs_on = l->callee.load(memory_order_acquire);
+    if (runs_on == callee.actor || l->head.load(memory_order_acquire) == l->tail.load(memory_order_acquire)) continue;
+    if (runs_on && (relaxed(caller, runs_on) || (of_ == callee.actor && !of_wide_ && !reachers_.count(runs_on)))) continue;
     bool more = true;
     each_open(heap_, l, [&](const OpenCall& x, bool sorted) {
       if (sorted && compare(x.tag(), t) > 0) return false;
       if (x.actor == callee.actor || !strictly_before(x.tag(), t) || strictly_before(x.tag(), callee.created)) return true;
-      if (relaxed(caller, x.party()) || !reaches(x)) return true;
+      if (relaxed(caller, x.party())) return true;
+      look_from(callee.actor);  // not before it matters: in a worker of many actors it is another one each time
+      if (!reaches(x)) return !runs_on;
       more = found(x);
       return more && !runs_on;
     });
@@ -124,7 +126,7 @@ bool Order::may_start(const Ordered& callee, TagView t, Party caller) {
   std::atomic_thread_fence(memory_order_seq_cst);
   before_.clear();
   for (;;) {
-    read_notices();
+    if (read_notices()) before_.clear();  // what was seen then may reach the actor now
     bool again = false;
     now_.clear();
     size_t known = 0;  // new boards come to the front of the list, the others stay as they were

@@ -9,7 +9,8 @@
 //   - x is an ancestor of t (a prefix of its tag): what it sends from now on comes after t. It never holds t.
 //   - Who can send: handles are capabilities. A call can reach B only if it, or the actor on which it runs, was given a handle
 //     of B, or of somebody who was.
-//   - What is before the creation of B has ended when B is made, in the serial run: it cannot send B a message, and does not hold t.
+//   - What is before the creation of B has ended when B is made, in the serial run: it cannot send B a message, and does not hold t. (But if B has
+//     a name, it may have been made by whoever asked for that name first, which need not be the first one in the serial run.)
 //
 // So three things are kept in the shared heap, and none of them for a call that was given no ref and no handle and runs on an actor
 // that was not either: most calls.
@@ -22,7 +23,8 @@
 // Why none is missed. Let x be a call that B does not see although it could still send B a message m before t.
 //   1. x is on no board yet: its caller p is still to make it. p is before x, hence before t, and no ancestor of t (all that an
 //      ancestor makes from now on comes after t); p is unfinished, and reaches B because x does. So p holds t. If p finishes
-//      while B reads the boards, x went on a board before: a board's version, read before and after, shows it.
+//      while B reads the boards, x went on a board before: a board's version, read before and after, shows it. (Not that of a driver's
+//      board: what a driver makes meanwhile comes after t.)
 //   2. x was not put on a board because its actor C had been given nothing then. It runs after the message that gives C
 //      something, and that one is on a board. C, in the middle of that, becomes open: it raises its flag [seq_cst] and then puts all
 //      that it finds in its inbox on a board; a caller makes a message visible and then looks at the flag [seq_cst]. One of the two
@@ -89,7 +91,7 @@ class Order {
   bool scan(Board* b, const Ordered& callee, TagView t, Party caller);
   bool reaches(const OpenCall& x);
   void look_from(uint32_t actor);
-  void read_notices();
+  bool read_notices();  // whether there were new ones
 
   Local& local_;
   Heap* heap_;

@@ -3,7 +3,7 @@
 // Every call that the dead process had not finished is in exactly one of these places, or in the first two at once (awaiting_arguments.h):
 //
 //   a  in its caller's channel, sent and not yet begun
-//   b  in a block that the journal names (Entry::Call): it may be run again, or waited for its arguments; begun or not
+//   b  in a block that the journal names (Entry::Call), see awaiting_arguments.h; begun or not
 //   c  in the journal alone, by its results (Entry::Run): begun, and not to be run again
 //
 // First the records of (a) that are in (b) too are taken out of their channels: a call counts once. Then, if the actor is
@@ -19,7 +19,7 @@
 //
 // Only the supervisor calls what is here. When it dies the run ends, so nothing here has to survive a kill.
 #include <algorithm>
-#include "awaiting_arguments.h"
+#include "parked.h"
 #include "restarts.h"
 #include "stream.h"
 
@@ -102,7 +102,7 @@ DeadCalls::DeadCalls(Inbox* in, const std::vector<Off>& kept, std::unordered_set
       m->kind = MessageKind::Skip;
     }
   });
-  std::sort(kept_.begin(), kept_.end(), [](Off a, Off b) { return at(a)->order_key < at(b)->order_key; });
+  std::sort(kept_.begin(), kept_.end(), [](Off a, Off b) { return compare(tag_of(at(a)), tag_of(at(b))) < 0; });
 }
 
 bool DeadCalls::any_left(bool unborn) const {

@@ -81,13 +81,13 @@ void take_closed(InboxServer& s) {
 // concurrency groups, or no order at all) it steps aside, and holds back those of its lane.
 Next next_message(InboxServer& s) {
   find_channels(s);
-  if (in_order(s) && s.of_closed.empty()) {
+  if (in_order(s) && s.of_closed.empty()) {  // those were taken before its order mattered: first
     drop_closed_channels(s);
     return next_in_order(s);
   }
   const ActorEntry* actor = instance(s);
   const bool out_of_order = actor && !actor->lanes.empty();
-  if (actor && s.awaiting_arguments.empty()) take_closed(s);  // else one of these may have to run before
+  if (actor && s.awaiting_arguments.empty()) take_closed(s);  // else a call set aside may be of the same caller and come before
   Next best;
   uint64_t best_key = UINT64_MAX;
   if (!s.of_closed.empty()) {

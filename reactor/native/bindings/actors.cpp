@@ -16,8 +16,11 @@ nb::object actor(bool restarts, bool physical) {
 void offer(nb::handle link, bool named) {
   need_ctx();
   if (!ctx->logical) return;
-  give_handle(reinterpret_cast<PyLink*>(link.ptr())->object, true);
-  if (named) ctx->header->names.store(1, memory_order_seq_cst);
+  auto* l = reinterpret_cast<PyLink*>(link.ptr());
+  give_handle(l->object, true);
+  if (!named) return;
+  l->inbox->order.fetch_or(kNamed, memory_order_seq_cst);
+  ctx->header->names.store(1, memory_order_seq_cst);
 }
 
 uint64_t inbox_at(uint64_t actor_off) {
