@@ -26,8 +26,8 @@ struct DetachedCall {
   Off block = 0;
   uint32_t note = kNoEntry;
 };
-DetachedCall detach_call(Message* m, Receiver& from);    // copies, notes, takes out of the channel
-void release_detached(DetachedCall k);                // gives back what the call or task held, and its block
+DetachedCall detach_call(Message* m, Receiver& from);  // copies, notes, takes out of the channel
+void release_detached(DetachedCall k);  // gives back what the call or task held, and its block
 
 // Calls set aside until their arguments are there.
 class CallsAwaitingArguments {
@@ -39,8 +39,8 @@ class CallsAwaitingArguments {
   long next(uint64_t& key);
   DetachedCall remove(long place);
   bool empty() const { return calls_.empty(); }
-  bool ready() const;                     // for the wait loop, without the GIL
-  std::vector<DetachedCall> take_all();           // nobody waits for their arguments any more
+  bool ready() const;  // for the wait loop, without the GIL
+  std::vector<DetachedCall> take_all();  // nobody waits for their arguments any more
   void clear() { calls_.clear(); }
 
  private:
