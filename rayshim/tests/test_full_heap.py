@@ -26,13 +26,17 @@ def start(monkeypatch):
     rayshim.shutdown()
 
 
-def filled():
-    """Refs to small values that leave no room for another."""
-    refs = []
+def filled(*calls):
+    """Refs to small values that leave no room for another, and then the results of `calls`, each made until there is no room for it."""
+    refs, results = [], []
     with pytest.raises(MemoryError, match="no room in the shared heap: delete refs and arrays"):
         while True:
             refs.append(rayshim.put(1))
-    return refs
+    for call in calls:
+        with pytest.raises(MemoryError, match="no room in the shared heap"):
+            while True:
+                results.append(call.remote())
+    return refs, results
 
 
 @rayshim.remote(num_returns=1000)
@@ -65,7 +69,7 @@ def test_results_without_room_are_given_back(start, placement):
         0,
         0,
     ]
-    refs = filled()
+    refs, results = filled(thousand, actor.thousand)
     argument = refs[0]
     del refs[-300:]  # room for some of the results
     held = argument.holds
@@ -75,7 +79,7 @@ def test_results_without_room_are_given_back(start, placement):
                 many.remote(argument, 2)
     assert argument.holds == held
     assert len([rayshim.put(1) for _ in range(200)]) == 200
-    del refs[:]
+    del refs[:], results[:]
     assert rayshim.get([actor.one.remote(2), one.remote(argument)]) == [1, 1]
     assert rayshim.get(actor.thousand.remote())[-1] == rayshim.get(thousand.remote(3))[-1] == 999
 
