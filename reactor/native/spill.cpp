@@ -93,6 +93,7 @@ Room wait_for_room(uint64_t size, int64_t bytes) {
   const uint64_t deadline = std::max(since + hdr->full_wait_ns, now + kLeastWaitNs);
   const uint32_t mine = epoch;
   if (!collect_garbage(now)) return {};
+  if (Room room = room_now(size, bytes, true); room.block || epoch != mine) return room;  // it may have taken all the time there is
   for (int i = 1; bytes <= hdr->store_limit && now_ns() <= deadline; ++i) {
     {
       timespec t{0, 2000000};
