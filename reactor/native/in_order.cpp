@@ -8,11 +8,6 @@ namespace {
 
 bool before(Message* a, Message* b) { return !b || compare(tag_of(a), tag_of(b)) < 0; }
 
-bool ancestor(TagView a, TagView b) {
-  return (a.depth == 0 && a.root == roots_of(b.root)) ||
-         (a.root == b.root && a.depth <= b.depth && std::equal(a.tail, a.tail + a.depth, b.tail));
-}
-
 Candidate parked_front(const std::pair<const Tag, Batch>& entry) {
   auto& front = const_cast<Batch&>(entry.second).front();
   return {front.message(), &front.argument_wait, &front.queued, {nullptr, -1, &entry.first}};
@@ -46,6 +41,19 @@ template <class Found> void each_head(InboxServer& s, bool decides, Found found)
   }
 }
 
+// The heads of the channels, but for those behind a parked call.
+std::vector<Candidate> first_heads(InboxServer& s, bool decides) {
+  std::vector<Candidate> heads;
+  each_head(s, decides, [&](const Candidate& c) {
+    if (!s.parked.has(maker_of(c.message))) heads.push_back(c);
+  });
+  return heads;
+}
+
+void note_wait(const InboxServer& s, const Candidate& c) {
+  if (!c.queued->since) c.queued->since = c.queued->charged = now_ns(), c.queued->ran = s.ran;
+}
+
 // The least message of all by its tag. `several`: it is not alone. `drivers`: more than one driver's calls have led to those that are there.
 Candidate least(InboxServer& s, bool& several, bool& drivers) {
   Candidate best;
@@ -60,12 +68,10 @@ Candidate least(InboxServer& s, bool& several, bool& drivers) {
       drivers = true;
     if (before(c.message, best.message)) best = c;
   });
-  // The batches lie by their makers. All that a call's descendants have made lies behind what it made itself, and before the next.
-  for (auto& entry : s.parked) {
-    if (!ancestor(s.parked.begin()->first, entry.first)) break;
-    Candidate c = parked_front(entry);
+  each_parked_front(s, [&](const Candidate& c) {
     if (before(c.message, best.message)) best = c;
-  }
+    return false;
+  });
   several = n > 1;
   return best;
 }
@@ -147,10 +153,7 @@ bool may_start(InboxServer& s, Message* m) {
 // The choice where some callers are served in the order of arrival: of the messages that nothing keeps back any more, the one that was sent first.
 class FirstToCome {
  public:
-  explicit FirstToCome(InboxServer& s) : s_(s) {
-    each_head(s, true, [&](const Candidate& c) {
-      if (!s.parked.has(maker_of(c.message))) heads_.push_back(c);  // else it is behind those
-    });
+  explicit FirstToCome(InboxServer& s) : s_(s), heads_(first_heads(s, true)) {
     std::sort(heads_.begin(), heads_.end(), [](const Candidate& a, const Candidate& b) { return sent_before(a.message, b.message); });
   }
 
@@ -168,10 +171,6 @@ class FirstToCome {
   }
 
  private:
-  static bool sent_before(Message* a, Message* b) {
-    return a->sent() != b->sent() ? a->sent() < b->sent() : compare(tag_of(a), tag_of(b)) < 0;
-  }
-
   // Of the messages of one caller, of one driver's. `first`: the least message here against whose caller this one is not relaxed. `held`: an open call
   // holds it, and so all later ones of this caller.
   struct Bounds {
@@ -180,7 +179,7 @@ class FirstToCome {
   };
 
   bool may_run(const Candidate& c) {
-    if (!c.queued->since) c.queued->since = c.queued->charged = now_ns(), c.queued->ran = s_.ran;
+    note_wait(s_, c);
     if (!arguments_ready(*c.argument_wait, c.message)) return false;
     if (s_.by_arrival) return true;
     Bounds& bounds = bounds_of(c.message);
@@ -257,10 +256,7 @@ Next next_by_script(InboxServer& s) {
 }  // namespace
 
 std::vector<Candidate> candidates(InboxServer& s, size_t most) {
-  std::vector<Candidate> heads, all;
-  each_head(s, false, [&](const Candidate& c) {
-    if (!s.parked.has(maker_of(c.message))) heads.push_back(c);  // else it is behind those
-  });
+  std::vector<Candidate> heads = first_heads(s, false), all;
   std::sort(heads.begin(), heads.end(), [](const Candidate& a, const Candidate& b) { return before(a.message, b.message); });
   auto head = heads.begin();
   each_parked_front(s, [&](const Candidate& c) {
@@ -270,9 +266,7 @@ std::vector<Candidate> candidates(InboxServer& s, size_t most) {
   });
   all.insert(all.end(), head, heads.end());
   if (all.size() > most) all.resize(most);
-  uint64_t now = 0;
-  for (Candidate& c : all)
-    if (!c.queued->since) c.queued->since = c.queued->charged = now ? now : now = now_ns(), c.queued->ran = s.ran;
+  for (const Candidate& c : all) note_wait(s, c);
   return all;
 }
 

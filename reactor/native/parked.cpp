@@ -3,12 +3,6 @@
 
 namespace reactor {
 
-bool ParkedCalls::SentBefore::operator()(const Entry* a, const Entry* b) const {
-  Message *m = a->second.front().message(), *n = b->second.front().message();
-  if (m->sent() != n->sent()) return m->sent() < n->sent();
-  return compare(tag_of(m), tag_of(n)) < 0;
-}
-
 void ParkedCalls::insert(const Entry& e) {
   if (!indexed_) return;
   sent_.insert(&e);

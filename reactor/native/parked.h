@@ -20,6 +20,11 @@ inline TagView maker_of(Message* m) {
   return {m->depth ? m->order_key : roots_of(m->order_key), m->tail(), m->depth ? last_number(m->tail(), m->depth) : 0};
 }
 
+// Of two messages of one time, the one with the smaller tag.
+inline bool sent_before(Message* a, Message* b) {
+  return a->sent() != b->sent() ? a->sent() < b->sent() : compare(tag_of(a), tag_of(b)) < 0;
+}
+
 struct Parked {
   DetachedCall detached;
   ArgumentWait argument_wait;
@@ -45,7 +50,7 @@ class ParkedCalls {
   using Batches = std::map<Tag, Batch, Before>;  // by the tags of the calls that made them
   using Entry = Batches::value_type;
   struct SentBefore {
-    bool operator()(const Entry* a, const Entry* b) const;
+    bool operator()(const Entry* a, const Entry* b) const { return sent_before(a->second.front().message(), b->second.front().message()); }
   };
   struct TagBefore {
     using is_transparent = void;
