@@ -1,5 +1,9 @@
 """A call for which the shared heap has no room: a MemoryError, and nothing stays of it."""
 
+import os
+import signal
+import time
+
 import numpy as np
 import pytest
 from reactor.runtime import driver
@@ -58,6 +62,9 @@ class Actor:
     def one(self, *args):
         return 1
 
+    def pid(self):
+        return os.getpid()
+
 
 @pytest.mark.parametrize("placement", ["isolated", "packed", "inline"])
 def test_results_without_room_are_given_back(start, placement):
@@ -98,3 +105,47 @@ def test_large_arguments_without_room_are_given_back(start, placement):
     del kept
     for call in (actor.one, one):
         assert rayshim.get(call.remote(np.ones(8 << 20, np.uint8), [inner], inner)) == 1
+
+
+@rayshim.remote(max_retries=1)
+def pid_when_open(marks):
+    (marks / str(os.getpid())).touch()
+    while not (marks / "open").exists():
+        time.sleep(0.01)
+    return os.getpid()
+
+
+@rayshim.remote(max_restarts=1, max_task_retries=1)
+class Restarted:
+    def pid(self):
+        return os.getpid()
+
+
+@pytest.mark.parametrize("placement", ["isolated", "packed"])
+def test_processes_that_die_in_a_full_heap_are_replaced(start, placement, tmp_path):
+    """The next process takes room from what is kept for the runtime, and so does what the supervisor tells of a death."""
+    start(placement, object_store_memory=4 * HEAP)
+    lost, back = Actor.options(num_cpus=0).remote(), Restarted.options(num_cpus=0).remote()
+    lost_pid = rayshim.get(lost.pid.remote())
+    back_pid = rayshim.get(back.pid.remote())
+    calls = [pid_when_open.remote(tmp_path), back.pid.remote(), lost.pid.remote()]
+    rayshim.get(calls[1:])
+    until(lambda: any(tmp_path.iterdir()))
+    task_pid = int(next(tmp_path.iterdir()).name)
+    refs, _ = filled()
+    for pid in {lost_pid, back_pid, task_pid}:
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: len(list(tmp_path.iterdir())) == 2)  # the second try has begun
+    (tmp_path / "open").touch()
+    assert rayshim.get(calls[0]) != task_pid
+    del refs[:]
+    with pytest.raises(rayshim.exceptions.ActorDiedError):
+        rayshim.get(lost.pid.remote())
+    assert rayshim.get(back.pid.remote()) not in (back_pid, os.getpid())
+
+
+def until(true, seconds=30):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)

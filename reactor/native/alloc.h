@@ -48,6 +48,11 @@ struct NoRoom : std::bad_alloc {
   }
 };
 
+// Who needs the memory. The last pages of the heap are kept for what the runtime itself has to note: where values and calls have filled all
+// others, the next put or call fails, and not the worker that is to run a task or the supervisor that is to tell of a death.
+enum class For { User, Runtime };
+constexpr uint32_t kKeptShare = 32;  // one page in so many
+
 constexpr uint32_t kCold = 0, kWarm = 1, kRun = 2, kSlab = 3, kPlain = 4, kClaim = 16;
 constexpr uint32_t kAbandoned = 0xfffffffe;
 constexpr uint32_t kSlabOwner = 0x80000000;  // page_run of a slab page: this and the owner
@@ -175,13 +180,15 @@ inline void heal(Heap* h, uint32_t page, uint32_t slot) {
 
 class Allocator {
  public:
-  Allocator(Heap* h, uint32_t slot) : heap_(h), slot_(slot), owner_(owner_of(h, slot)) {}
+  Allocator(Heap* h, uint32_t slot)
+      : heap_(h), slot_(slot), owner_(owner_of(h, slot)), supervisors_(h->procs[slot].kind == ProcKind::Supervisor) {}
 
   // A block of at least n bytes, 64-byte aligned. 0 when the heap is exhausted. Large blocks (over kSlabMax) belong
   // to this process until publish().
-  Off alloc(uint64_t n) {
+  Off alloc(uint64_t n, For whom = For::User) {
     int c = size_class(n);
-    return c >= 0 ? slab_alloc(c) : run_alloc(n);
+    const uint32_t end = end_for(whom);
+    return c >= 0 ? slab_alloc(c, end) : run_alloc(n, end);
   }
   // Between the steps it asks whether it is `alive`: tests kill it there. Values are published under the GIL: one at a time.
   template <class Alive>
@@ -234,14 +241,18 @@ class Allocator {
   }
 
  private:
-  Off slab_alloc(int c) {
+  uint32_t end_for(For whom) const {
+    const uint32_t pages = heap_->header->pages;
+    return whom == For::Runtime || supervisors_ ? pages : pages - pages / kKeptShare;
+  }
+  Off slab_alloc(int c, uint32_t end) {
     if (free_[c] == 0) collect(c);
     Off off = free_[c];
     if (off) {
       free_[c] = *heap_->at<Off>(off);
     } else {
       Bump& b = bump_[c];
-      if (b.next == b.end && !new_page(c)) return 0;
+      if (b.next == b.end && !new_page(c, end)) return 0;
       off = b.next;
       b.next += kSlabSizes[c];
     }
@@ -272,8 +283,8 @@ class Allocator {
     if ((list.load(memory_order_relaxed) & kOffMask) == 0) return;
     free_[c] = list.exchange(empty_list(owner_), memory_order_acquire) & kOffMask;
   }
-  bool new_page(int c) {
-    uint32_t page = claim(1);
+  bool new_page(int c, uint32_t end) {
+    uint32_t page = claim(1, end);
     if (page == UINT32_MAX) return false;
     Off at = heap_->page_at(page);
     SlabPage* s = heap_->at<SlabPage>(at);
@@ -286,14 +297,14 @@ class Allocator {
     bump_[c] = {at + 64, at + 64 + Off(s->slots) * kSlabSizes[c]};
     return true;
   }
-  Off run_alloc(uint64_t n) {
+  Off run_alloc(uint64_t n, uint32_t end) {
     uint32_t pages = uint32_t(run_bytes(n) / kPage);
     auto& [last, before] = last_[pages % kRemembered];
     const uint32_t newest = last.load(memory_order_relaxed);
     uint32_t page = newest;
     if (claim_again(page, pages)) return heap_->page_at(page);
     page = before.load(memory_order_relaxed);
-    if (!claim_again(page, pages)) page = claim(pages);
+    if (!claim_again(page, pages)) page = claim(pages, end);
     if (page == UINT32_MAX) return 0;
     before.store(newest, memory_order_relaxed);
     last.store(page, memory_order_relaxed);
@@ -319,12 +330,12 @@ class Allocator {
     return false;
   }
   // First fit from the lowest free page, so that warm pages are used again.
-  uint32_t claim(uint32_t n) {
+  uint32_t claim(uint32_t n, uint32_t end) {
     Header* hdr = heap_->header;
     uint64_t low = hdr->low_page.load(memory_order_acquire);
     uint32_t from = uint32_t(low);
     bool skipped = false;
-    while (from + n <= hdr->pages) {
+    while (from + n <= end) {
       uint32_t high = hdr->high_page.load(memory_order_relaxed);
       while (from + n > high && !hdr->high_page.compare_exchange_weak(high, from + n, memory_order_release)) {}
       uint32_t got = 0;
@@ -358,6 +369,7 @@ class Allocator {
   };
   Heap* heap_;
   uint32_t slot_, owner_;
+  bool supervisors_;
   Off free_[kClasses] = {};
   Bump bump_[kClasses];
   static constexpr size_t kRemembered = 16;

@@ -24,7 +24,7 @@ bool arguments_ready(ArgumentWait& w, Message* m) {
 }
 
 DetachedCall detach_call(Message* m, Receiver& from) {
-  Off block = ctx->local.alloc.alloc(m->size);
+  Off block = ctx->local.alloc.alloc(m->size, For::Runtime);
   if (!block) throw NoRoom();
   memcpy(ctx->heap->at<Message>(block), m, m->size);
   ctx->local.alloc.publish(block, kPlain);

@@ -4,7 +4,7 @@
 namespace reactor {
 
 Off OwnBoard::allocate(uint64_t size) {
-  Off off = local_.alloc.alloc(size);
+  Off off = local_.alloc.alloc(size, For::Runtime);
   if (!off) throw std::bad_alloc();
   local_.alloc.publish(off, kPlain);
   return off;

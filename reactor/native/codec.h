@@ -137,6 +137,7 @@ class Decoder {
 // Which values are stored although the store is full and nothing in it can make room: those of at most so many bytes. Results, arguments and
 // errors of calls are let in if they are small, so that a full store does not break what a program needs to notice it and to free values.
 enum class Exempt : uint64_t { None = 0, Small = 100 << 10, All = UINT64_MAX };
+inline For room_of(Exempt exempt) { return exempt == Exempt::All ? For::Runtime : For::User; }  // All: the runtime's own values
 // Stores the encoder's value in the object, not yet completed. `wide`: anybody may come to read it, not one call alone.
 bool encode_into(Encoder& e, Object* o, bool wide = true, Exempt exempt = Exempt::Small);
 // The same in one step, for a value like the last one of its place, which took at most `room` bytes. False, without a Python

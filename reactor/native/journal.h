@@ -81,7 +81,7 @@ class Journal {
  private:
   atomic<uint64_t>& at(uint32_t i) { return chunks_[i / JournalChunk::kEntries]->entry[i % JournalChunk::kEntries]; }
   void grow() {
-    Off off = alloc_->alloc(sizeof(JournalChunk));
+    Off off = alloc_->alloc(sizeof(JournalChunk), For::Runtime);
     if (!off) throw NoRoom();
     auto* c = heap_->at<JournalChunk>(off);
     for (auto& e : c->entry) e.store(0, memory_order_relaxed);

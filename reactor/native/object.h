@@ -99,8 +99,8 @@ inline void init_object(Local& l, Object* o, int32_t holds, uint16_t kind) {
   memset(o->body, 0, sizeof(uint32_t));
 }
 
-inline Object* new_object(Local& l, int32_t holds, uint16_t kind = kValueObject) {
-  Off off = l.alloc.alloc(sizeof(Object));
+inline Object* new_object(Local& l, int32_t holds, uint16_t kind = kValueObject, For whom = For::User) {
+  Off off = l.alloc.alloc(sizeof(Object), whom);
   if (!off) throw NoRoom();
   auto* o = l.heap->at<Object>(off);
   init_object(l, o, holds, kind);
@@ -231,7 +231,7 @@ inline bool link(Local& l, Object* o, WaitNode* n) {
 inline uint64_t begin_of_wait(const Local& l) { return l.heap->header->held.load(memory_order_relaxed) ? now_ns() : 0; }
 
 inline WaitNode* new_node(Local& l, NodeKind kind, Off target) {
-  Off off = l.alloc.alloc(sizeof(WaitNode));
+  Off off = l.alloc.alloc(sizeof(WaitNode), For::Runtime);
   if (!off) throw NoRoom();
   auto* n = l.heap->at<WaitNode>(off);
   n->next = 0;

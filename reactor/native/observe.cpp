@@ -57,7 +57,7 @@ void leave_recording() {
   if (data && e->item(data)) {
     uint64_t n = e->size();
     const uint64_t block = Allocator::block_bytes(sizeof(EndedRecording) + n);
-    Off off = h->ended_bytes.fetch_add(block) + block <= kEndedBytes ? ctx->local.alloc.alloc(sizeof(EndedRecording) + n) : 0;
+    Off off = h->ended_bytes.fetch_add(block) + block <= kEndedBytes ? ctx->local.alloc.alloc(sizeof(EndedRecording) + n, For::Runtime) : 0;
     auto* r = off ? ctx->heap->at<EndedRecording>(off) : nullptr;
     if (r && e->write(reinterpret_cast<uint8_t*>(r + 1))) {
       ctx->local.alloc.publish(off, kPlain);  // not a value of the user's: the store does not count it

@@ -187,7 +187,7 @@ Room room_for_value(uint64_t size, Exempt exempt) {
   }
   if (room.block || epoch != mine) return room;
   if (of_supervisor || size <= uint64_t(exempt)) {
-    if (Off off = ctx->local.alloc.alloc(size)) return {off, ctx->heap->at<uint8_t>(off), nullptr, size};
+    if (Off off = ctx->local.alloc.alloc(size, room_of(exempt))) return {off, ctx->heap->at<uint8_t>(off), nullptr, size};
   }
   return wait_for_room(size, bytes);
 }

@@ -25,7 +25,7 @@ PyObject* put_value(PyObject* value, Exempt exempt, bool recorded) {
     Encoding e;
     if (!e->item(value)) return nullptr;
     if (epoch != mine) return stale_error("runtime");  // pickling it has ended the run
-    Fresh fresh(new_object(ctx->local, 1));
+    Fresh fresh(new_object(ctx->local, 1, kValueObject, room_of(exempt)));
     hold = fresh.note = ctx->local.journal.add(ctx->heap->off(fresh.object), Entry::Hold);
     if (!encode_into(*e.encoder, fresh.object, true, exempt)) return nullptr;
     o = fresh.keep();

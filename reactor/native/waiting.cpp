@@ -9,7 +9,7 @@ namespace {
 WaitGroup* take_group(Off bell) {
   Off off;
   if (ctx->spare_groups.empty()) {
-    off = ctx->local.alloc.alloc(sizeof(WaitGroup));
+    off = ctx->local.alloc.alloc(sizeof(WaitGroup), For::Runtime);
     if (!off) return nullptr;
     ctx->local.journal.add(off, Entry::Group);
   } else {
@@ -35,7 +35,7 @@ class Seat {
     if (!ctx->spare_bells.empty()) {
       off = ctx->spare_bells.back();
       ctx->spare_bells.pop_back();
-    } else if ((off = ctx->local.alloc.alloc(sizeof(Bell))) != 0) {
+    } else if ((off = ctx->local.alloc.alloc(sizeof(Bell), For::Runtime)) != 0) {
       auto* b = ctx->heap->at<Bell>(off);
       b->word.store(0);
       b->sleeping.store(0);
