@@ -162,7 +162,7 @@ def _import_real():
     sys.modules.update(_real)
     ray = importlib.import_module("ray")
     if again:
-        atexit.register(ray.shutdown, True)
+        atexit.register(ray.shutdown, _exiting_interpreter=True)
 
     def restore():
         atexit.unregister(ray.shutdown)

@@ -68,6 +68,7 @@ def run(tmp_path, monkeypatch):
         command = [sys.executable, *(["-m", "rayshim"] if alias else []), "program.py", *arguments]
         made = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert made.returncode == 0, made.stdout + made.stderr
+        assert "atexit" not in made.stderr, made.stderr
         return made.stdout
 
     return run
