@@ -187,8 +187,7 @@ class Allocator {
   // to this process until publish().
   Off alloc(uint64_t n, For whom = For::User) {
     int c = size_class(n);
-    const uint32_t end = end_for(whom);
-    return c >= 0 ? slab_alloc(c, end) : run_alloc(n, end);
+    return c >= 0 ? slab_alloc(c, whom) : run_alloc(n, whom);
   }
   // Between the steps it asks whether it is `alive`: tests kill it there. Values are published under the GIL: one at a time.
   template <class Alive>
@@ -241,18 +240,14 @@ class Allocator {
   }
 
  private:
-  uint32_t end_for(For whom) const {
-    const uint32_t pages = heap_->header->pages;
-    return whom == For::Runtime || supervisors_ ? pages : pages - pages / kKeptShare;
-  }
-  Off slab_alloc(int c, uint32_t end) {
+  Off slab_alloc(int c, For whom) {
     if (free_[c] == 0) collect(c);
     Off off = free_[c];
     if (off) {
       free_[c] = *heap_->at<Off>(off);
     } else {
       Bump& b = bump_[c];
-      if (b.next == b.end && !new_page(c, end)) return 0;
+      if (b.next == b.end && !new_page(c, whom)) return 0;
       off = b.next;
       b.next += kSlabSizes[c];
     }
@@ -283,8 +278,8 @@ class Allocator {
     if ((list.load(memory_order_relaxed) & kOffMask) == 0) return;
     free_[c] = list.exchange(empty_list(owner_), memory_order_acquire) & kOffMask;
   }
-  bool new_page(int c, uint32_t end) {
-    uint32_t page = claim(1, end);
+  bool new_page(int c, For whom) {
+    uint32_t page = claim(1, whom);
     if (page == UINT32_MAX) return false;
     Off at = heap_->page_at(page);
     SlabPage* s = heap_->at<SlabPage>(at);
@@ -297,14 +292,14 @@ class Allocator {
     bump_[c] = {at + 64, at + 64 + Off(s->slots) * kSlabSizes[c]};
     return true;
   }
-  Off run_alloc(uint64_t n, uint32_t end) {
+  Off run_alloc(uint64_t n, For whom) {
     uint32_t pages = uint32_t(run_bytes(n) / kPage);
     auto& [last, before] = last_[pages % kRemembered];
     const uint32_t newest = last.load(memory_order_relaxed);
     uint32_t page = newest;
     if (claim_again(page, pages)) return heap_->page_at(page);
     page = before.load(memory_order_relaxed);
-    if (!claim_again(page, pages)) page = claim(pages, end);
+    if (!claim_again(page, pages)) page = claim(pages, whom);
     if (page == UINT32_MAX) return 0;
     before.store(newest, memory_order_relaxed);
     last.store(page, memory_order_relaxed);
@@ -330,8 +325,9 @@ class Allocator {
     return false;
   }
   // First fit from the lowest free page, so that warm pages are used again.
-  uint32_t claim(uint32_t n, uint32_t end) {
+  uint32_t claim(uint32_t n, For whom) {
     Header* hdr = heap_->header;
+    const uint32_t end = whom == For::Runtime || supervisors_ ? hdr->pages : hdr->pages - hdr->pages / kKeptShare;
     uint64_t low = hdr->low_page.load(memory_order_acquire);
     uint32_t from = uint32_t(low);
     bool skipped = false;

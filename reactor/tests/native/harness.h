@@ -109,6 +109,8 @@ struct World {
     Allocator all(heap.get(), 1);
     uint32_t got = 0;
     while (all.alloc(kSlabMax + 1)) ++got;
+    CHECK(got == hdr->pages - hdr->pages / kKeptShare);  // the last ones are the runtime's
+    while (all.alloc(kSlabMax + 1, For::Runtime)) ++got;
     CHECK(got == hdr->pages);
   }
 };
