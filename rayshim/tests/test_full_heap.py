@@ -9,6 +9,7 @@ import pytest
 from reactor.runtime import driver
 
 import rayshim
+from compat_tests.processes import wait_until
 
 HEAP = 96 << 20
 
@@ -130,22 +131,14 @@ def test_processes_that_die_in_a_full_heap_are_replaced(start, placement, tmp_pa
     back_pid = rayshim.get(back.pid.remote())
     calls = [pid_when_open.remote(tmp_path), back.pid.remote(), lost.pid.remote()]
     rayshim.get(calls[1:])
-    until(lambda: any(tmp_path.iterdir()))
-    task_pid = int(next(tmp_path.iterdir()).name)
+    task_pid = int(wait_until(lambda: [mark.name for mark in tmp_path.iterdir()])[0])
     refs, _ = filled()
     for pid in {lost_pid, back_pid, task_pid}:
         os.kill(pid, signal.SIGKILL)
-    until(lambda: len(list(tmp_path.iterdir())) == 2)  # the second try has begun
+    wait_until(lambda: len(list(tmp_path.iterdir())) == 2, 30, "the second try begins")
     (tmp_path / "open").touch()
     assert rayshim.get(calls[0]) != task_pid
     del refs[:]
     with pytest.raises(rayshim.exceptions.ActorDiedError):
         rayshim.get(lost.pid.remote())
     assert rayshim.get(back.pid.remote()) not in (back_pid, os.getpid())
-
-
-def until(true, seconds=30):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
