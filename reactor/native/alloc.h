@@ -189,6 +189,12 @@ class Allocator {
     int c = size_class(n);
     return c >= 0 ? slab_alloc(c, whom) : run_alloc(n, whom);
   }
+  // The same for a record of the runtime's own; throws NoRoom when even the pages kept for these are taken.
+  Off alloc_record(uint64_t n) {
+    Off off = alloc(n, For::Runtime);
+    if (!off) throw NoRoom();
+    return off;
+  }
   // Between the steps it asks whether it is `alive`: tests kill it there. Values are published under the GIL: one at a time.
   template <class Alive>
   void publish(Off off, uint32_t as, Alive&& alive) {

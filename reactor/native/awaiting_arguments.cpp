@@ -24,8 +24,7 @@ bool arguments_ready(ArgumentWait& w, Message* m) {
 }
 
 DetachedCall detach_call(Message* m, Receiver& from) {
-  Off block = ctx->local.alloc.alloc(m->size, For::Runtime);
-  if (!block) throw NoRoom();
+  Off block = ctx->local.alloc.alloc_record(m->size);
   memcpy(ctx->heap->at<Message>(block), m, m->size);
   ctx->local.alloc.publish(block, kPlain);
   uint32_t note = ctx->local.journal.add(block, Entry::Call);

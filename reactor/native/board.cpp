@@ -4,8 +4,7 @@
 namespace reactor {
 
 Off OwnBoard::allocate(uint64_t size) {
-  Off off = local_.alloc.alloc(size, For::Runtime);
-  if (!off) throw std::bad_alloc();
+  Off off = local_.alloc.alloc_record(size);
   local_.alloc.publish(off, kPlain);
   return off;
 }

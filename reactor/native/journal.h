@@ -81,8 +81,7 @@ class Journal {
  private:
   atomic<uint64_t>& at(uint32_t i) { return chunks_[i / JournalChunk::kEntries]->entry[i % JournalChunk::kEntries]; }
   void grow() {
-    Off off = alloc_->alloc(sizeof(JournalChunk), For::Runtime);
-    if (!off) throw NoRoom();
+    Off off = alloc_->alloc_record(sizeof(JournalChunk));
     auto* c = heap_->at<JournalChunk>(off);
     for (auto& e : c->entry) e.store(0, memory_order_relaxed);
     c->next = proc_->journal.load(memory_order_relaxed);

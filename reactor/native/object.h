@@ -231,8 +231,7 @@ inline bool link(Local& l, Object* o, WaitNode* n) {
 inline uint64_t begin_of_wait(const Local& l) { return l.heap->header->held.load(memory_order_relaxed) ? now_ns() : 0; }
 
 inline WaitNode* new_node(Local& l, NodeKind kind, Off target) {
-  Off off = l.alloc.alloc(sizeof(WaitNode), For::Runtime);
-  if (!off) throw NoRoom();
+  Off off = l.alloc.alloc_record(sizeof(WaitNode));
   auto* n = l.heap->at<WaitNode>(off);
   n->next = 0;
   n->kind = kind;

@@ -8,8 +8,7 @@ namespace reactor {
 
 void Order::note(NoticeKind kind, uint64_t who, uint32_t to) {
   if (!noted_.insert(who * 0x9e3779b97f4a7c15ull ^ uint64_t(to) << 8 ^ uint64_t(kind)).second) return;
-  Off off = local_.alloc.alloc(sizeof(Notice), For::Runtime);
-  if (!off) throw std::bad_alloc();
+  Off off = local_.alloc.alloc_record(sizeof(Notice));
   local_.alloc.publish(off, kPlain);
   auto* n = heap_->at<Notice>(off);
   n->kind = kind;

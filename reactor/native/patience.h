@@ -56,8 +56,7 @@ inline Waited* waited_entry(Local& l, uint64_t pair, uint64_t now) {
     }
     seen = head;
     if (!made) {
-      made = l.alloc.alloc(sizeof(Waited), For::Runtime);
-      if (!made) throw std::bad_alloc();
+      made = l.alloc.alloc_record(sizeof(Waited));
       l.alloc.publish(made, kPlain);
       auto* w = l.heap->at<Waited>(made);
       w->pair = pair;

@@ -149,8 +149,7 @@ void run_next(InboxServer& s, const Next& next) {
   if (m->kind == MessageKind::Create) s.created.assign(tag_of(m));
   if (m->kind == MessageKind::Create && in->restarts && !in->creation.load(memory_order_relaxed)) {
     // It stays in the inbox with all that it holds, for the actor that may be made anew.
-    Off block = ctx->local.alloc.alloc(m->size, For::Runtime);
-    if (!block) throw NoRoom();
+    Off block = ctx->local.alloc.alloc_record(m->size);
     memcpy(ctx->heap->at<Message>(block), m, m->size);
     ctx->local.alloc.publish(block, kPlain);
     in->creation.store(block, memory_order_release);

@@ -15,7 +15,11 @@ COMPILER = next(filter(shutil.which, filter(None, [os.environ.get("CXX"), "g++",
 TESTS = re.findall(r'\{"(\w+)", stress::', (NATIVE / "stress.cpp").read_text())
 SECONDS = "1.2"  # for each test that repeats
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(COMPILER is None, reason="no C++ compiler (CXX, g++, clang++, c++)")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),  # the first test of each kind waits for the compiler
+    pytest.mark.skipif(COMPILER is None, reason="no C++ compiler (CXX, g++, clang++, c++)"),
+]
 
 
 @pytest.fixture(scope="module", params=["thread", "address,undefined"])

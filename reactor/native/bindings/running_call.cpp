@@ -66,8 +66,7 @@ Cancelled cancel_object(Object* o, bool children) {
   uint32_t runner = slot_of(o->runner.load(memory_order_seq_cst));
   if (runner != kNoProc && kind_of(o) == kMethodResult) {
     // Its process hears of it when its main thread is free, as that of an async or threaded actor is.
-    Off off = ctx->local.alloc.alloc(sizeof(CancelNote), For::Runtime);
-    if (!off) throw NoRoom();
+    Off off = ctx->local.alloc.alloc_record(sizeof(CancelNote));
     Proc& p = ctx->heap->procs[runner];
     auto* n = ctx->heap->at<CancelNote>(off);
     n->uid = o->uid;
