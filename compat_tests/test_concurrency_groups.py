@@ -314,3 +314,18 @@ def test_awaiting_one_ref_several_times_gives_its_value_each_time(ray):
         return await asyncio.gather(ref, first, ref)
 
     assert asyncio.run(main()) == [1, 1, 1]
+
+
+@pytest.mark.needs_concurrency
+def test_the_thread_of_an_event_loop_is_named_after_its_group(ray):
+    @ray.remote(concurrency_groups={"io": 2})
+    class Named:
+        async def plain(self):
+            return threading.current_thread().name
+
+        @ray.method(concurrency_group="io")
+        async def io(self):
+            return threading.current_thread().name
+
+    actor = Named.remote()
+    assert ray.get([actor.plain.remote(), actor.io.remote()]) == ["AsyncIO Thread: default", "AsyncIO Thread: io"]

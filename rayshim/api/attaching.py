@@ -63,7 +63,7 @@ class Asked:
         if address in (None, "", "auto"):
             address = os.environ.get("RAY_ADDRESS") or address or None
         if address is None:
-            return None if self.serial else heads.find("auto", directory)
+            return None if self.serial else heads.last(directory)
         if address == "local":
             return None
         if not isinstance(address, str) or not (address == "auto" or ":" in address):
@@ -99,6 +99,7 @@ class Asked:
         if connection is None:
             _refuse(facts["address"])
         own = {
+            "placement": facts["placement"],
             "namespace": namespace
             or (job_config.ray_namespace if job_config is not None else None)
             or os.urandom(16).hex(),

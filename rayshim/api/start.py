@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import selectors  # noqa: F401  imported early, like all that `init` needs: later, a module "select" of the program would be found instead
 import sys
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -62,8 +63,8 @@ def init(
     same as on Ray.
 
     Arguments:
-        address: which session. "local": a new one of this program's own. "auto", or the address that `rayshim start --head` has printed: the
-            program becomes a driver of that session; arguments that belong to the session (num_cpus, resources, ordering, ...) cannot be
+        address: which session. "local": a new one of this program's own. "auto", or the address that `rayshim start --head` has printed or
+            another program's `init` has returned: the program becomes a driver of that session; arguments that belong to the session (num_cpus, resources, ordering, ...) cannot be
             given then. The address of a real Ray cluster: the program runs on that cluster, on real Ray, if that is installed. None: the session that the environment variable RAY_ADDRESS names, or the one that `rayshim start --head` has
             started on this machine, or a new one.
         num_cpus: whole number; how many CPUs tasks and actors may use at the same time. Default: all CPUs of this machine.
@@ -255,8 +256,13 @@ def _start(given):
     }
     from reactor.runtime.driver import Driver
 
+    listener = about = None
+    if kind.name != "inline" and not journal_path:  # a journal holds the events of one driver
+        listener, about = _offer(settings, given.accepted.get("_temp_dir"))
     driver = Driver(
         variables=num_threads.VARIABLES,
+        listening=listener,
+        about=about,
         cpus=amounts["CPU"],
         resources={name: amount for name, amount in amounts.items() if name != "CPU"},
         store_limit=store,
@@ -271,7 +277,11 @@ def _start(given):
         full_wait=arguments.full_wait(given.accepted),
         **of_kind,
     )
-    driver.start()
+    try:
+        driver.start()
+    finally:
+        if listener:
+            listener.close()
     # These imports run while the zygote starts.
     from rayshim.api import beginning
     from rayshim.errors import logs
@@ -279,6 +289,34 @@ def _start(given):
     started = beginning.begin(driver, settings, kind, logging_config=logging_config, **given.how)
     logs.logger.info("Started a local Ray instance. (rayshim, %s, %g CPUs)", kind.name, amounts["CPU"])
     return started
+
+
+def _offer(settings, directory):
+    """The socket on which other drivers may come to a new session, and what they are told of it; the session's address goes into its settings."""
+    from rayshim.session import heads
+    from rayshim.session.version import RAY_VERSION, VERSION
+
+    listener, port = heads.listen_for_own()
+    if listener is None:
+        return None, None
+    settings["address"] = f"{heads.own_address()}:{port}"
+    return (
+        listener,
+        {
+            "address": settings["address"],
+            "port": port,
+            "number": None,
+            "pid": os.getpid(),
+            "directory": heads.directory_of(directory),
+            "started": time.time(),
+            "ordering": settings["ordering"],
+            "placement": "isolated",  # of all that drivers from outside start
+            "version": VERSION,
+            "ray_version": RAY_VERSION,
+            "python": list(sys.version_info[:3]),
+            "resources": settings["resources"],
+        },
+    )
 
 
 def _identity(given):

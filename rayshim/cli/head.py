@@ -125,6 +125,7 @@ def _started(options):
         full_wait=arguments.full_wait(accepted),
         listening=listener,
         about=about,
+        head=True,
     )
     driver.start()
     hooks.install(settings, "driver")

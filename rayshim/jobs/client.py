@@ -194,7 +194,7 @@ def _found(address):
     else:
         head = heads.find(address)
         found = [head] if head and head.get("dashboard") else []
-        if head and not found:
+        if head and not found and head["number"] is not None:
             raise ConnectionError(
                 f"the session at {head['address']} has no server of jobs: {_NO_AIOHTTP}, then start it again"
             )

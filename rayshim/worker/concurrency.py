@@ -236,7 +236,7 @@ class _Loop:
         else:
             self._loop = asyncio.SelectorEventLoop(_Watched()) if plain else asyncio.new_event_loop()
         self._free = asyncio.Semaphore(limit)
-        threading.Thread(target=self._serve, name="actor-loop", daemon=True).start()
+        threading.Thread(target=self._serve, name=f"AsyncIO Thread: {group or 'default'}", daemon=True).start()
 
     def _serve(self):
         import asyncio

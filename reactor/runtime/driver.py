@@ -53,8 +53,8 @@ class Driver:
         full_wait: seconds for which a value waits for room in the store before that is an error, counted from when the store became full.
         packed: {"workers": number of processes, "groups": for each process the names of its actors, "alone": names of the actors with their own
             process} for packed workers (see reactor.runtime.hosting); None: a process per actor.
-        listening: a socket on which drivers come to this session, which then makes no calls of its own (see reactor.runtime.drivers);
-            about: a dict that those are told.
+        listening: a socket on which drivers come to this session (see reactor.runtime.drivers); about: a dict that those are told; head:
+            this process makes no calls of its own.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class Driver:
         packed=None,
         listening=None,
         about=None,
+        head=False,
     ):
         self.cpus = cpus
         self.resources = {"CPU": cpus, **resources}
@@ -93,7 +94,7 @@ class Driver:
         self.keeping = keeping
         self.spilling, self.full_wait = spilling, full_wait
         self.packed = packed
-        self.listening, self.about = listening, about
+        self.listening, self.about, self.head = listening, about, head
         self.zygote = None
         self.control = None
         self._line = self._socket = None
@@ -119,7 +120,7 @@ class Driver:
             patience=self.patience,
             digesting=self.digesting,
             keeping=self.keeping,
-            head=self.listening is not None,
+            head=self.head,
             full_wait=self.full_wait,
             disk_left=self.spilling["left"] if self.spilling else 0.0,
         )
@@ -163,6 +164,7 @@ class Driver:
             "spilling": self.spilling,
             "packed": self.packed,
             "drivers": self.about if self.listening is not None else None,
+            "head": self.head,
             "parent": os.getpid(),
             # The kernel's "parent died" signal follows the thread that spawned, so only the main thread's counts.
             "die_with_parent": threading.current_thread() is threading.main_thread(),

@@ -1,8 +1,8 @@
 """Drivers that come to a session from outside, as its supervisor sees them.
 
-A session that is to outlive its drivers has a socket on which this listens. A driver of the same user that connects is given the heap, the
-socket of the control messages and an entry among the processes, as a worker is. What it starts belongs to its *scope*, (number of the
-driver,). It ends when the driver leaves or dies. A detached actor begins a scope of its own, (number, number of the actor), so that what it
+A session has a socket on which this listens. A driver of the same user that connects is given the heap, the socket of the control messages and
+an entry among the processes, as a worker is. What it starts belongs to its *scope*, (number of the driver,), and ends when the driver leaves or
+dies. The session's own driver, where there is one, has no scope: None. A detached actor begins a scope of its own, (number, number of the actor), so that what it
 starts lives as long as it does.
 
 The connection is the driver's line: workers' output goes out on it, its end tells that the driver leaves. A driver that was killed is found
@@ -57,6 +57,7 @@ class Drivers:
 
     def __init__(self, supervisor, facts):
         self.supervisor, self.facts = supervisor, {**facts, "supervisor": os.getpid()}
+        self.only_guests = supervisor.config["head"]  # the session has no driver of its own
         self.poll = supervisor.poll
         self.listener = socket.socket(fileno=descriptors.LISTEN_FD)
         self.listener.setblocking(False)
@@ -162,7 +163,8 @@ class Drivers:
 
     def _config(self, request, number):
         own = self.supervisor.config
-        settings = {**own["settings"], **request["settings"], "job": number, "scope": (number,)}
+        job = number if self.only_guests else number + 1  # the first is that of the session's own driver
+        settings = {**own["settings"], **request["settings"], "job": job, "scope": (number,)}
         return {**own, "path": request["path"], "cwd": request["cwd"], "settings": settings}
 
     def _heard(self, guest, event):
@@ -255,6 +257,8 @@ class Drivers:
 
     def is_over(self, scope):
         """Whether nothing of this scope may begin any more."""
+        if scope is None:
+            return False
         if len(scope) == 1:
             guest = self.guests.get(scope[0])
             return guest is None or guest.leaving
@@ -306,11 +310,13 @@ class Drivers:
     # ---- output
 
     def send(self, scope, frames):
-        """Hands lines to the driver of a scope, or, without one, to all; False: there is none."""
+        """Hands lines to the driver of a scope, or, without one, to all; False: they are for the process that has started the session."""
+        if not scope and not self.only_guests:
+            return False
         guests = [g for g in self.guests.values() if g.connection is not None and (not scope or g.number == scope[0])]
         for guest in guests:
             self._send(guest, frames)
-        return bool(guests)
+        return bool(guests) or not self.only_guests
 
     def _send(self, guest, frames):
         for frame in frames:

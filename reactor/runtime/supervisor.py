@@ -11,10 +11,11 @@ import socket
 from collections import deque
 
 from reactor import _core
-from reactor.runtime import control, descendants, worker
+from reactor.runtime import control, descendants, descriptors, worker
 from reactor.runtime.births import Births
 from reactor.runtime.deaths import Deaths
 from reactor.runtime.demands import Demands
+from reactor.runtime.drivers import Drivers, Setting, scope_of
 from reactor.runtime.gpus import GpuShares
 from reactor.runtime.key_values import KeyValues
 from reactor.runtime.preloading import preload
@@ -66,10 +67,10 @@ class Supervisor(Requests, Deaths):
         self.orphaned = False  # the driver has died
         self.unread = deque()  # control messages, read early because the socket was full
         self.drivers = None
-        if config["drivers"]:
-            from reactor.runtime.drivers import Drivers
-
-            self.drivers = self.relay.drivers = Drivers(self, config["drivers"])
+        if config["head"]:
+            self._take_drivers()
+        elif config["drivers"]:
+            self.poll.register(descriptors.LISTEN_FD, select.EPOLLIN)
 
     def run(self):
         wake_read, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -108,11 +109,18 @@ class Supervisor(Requests, Deaths):
                         self._end_all(flush=False)
                     else:
                         self.relay.flush()
-                elif not self.relay.read(fd) and self.drivers:
-                    self.drivers.take(fd, event)
+                elif not self.relay.read(fd):
+                    if fd == descriptors.LISTEN_FD and not self.drivers:  # the first one
+                        self.poll.unregister(fd)
+                        self._take_drivers()
+                    if self.drivers:
+                        self.drivers.take(fd, event)
             if self.drivers and self.drivers.ending:
                 self.drivers.settle()
         self._end_all(flush=True)
+
+    def _take_drivers(self):
+        self.drivers = self.relay.drivers = Drivers(self, self.config["drivers"])
 
     # ---- requests
 
@@ -299,7 +307,7 @@ class Supervisor(Requests, Deaths):
     def _start_task_worker(self, setting):
         started = None
         born_with = self.demands.settings[setting]
-        if self.drivers and born_with is not None and self.drivers.is_over(born_with.scope):
+        if self.drivers and self.drivers.is_over(scope_of(born_with)):
             self.drivers.fail_tasks(setting)
             self._answer_spawn()
             return
@@ -328,7 +336,7 @@ class Supervisor(Requests, Deaths):
         born_with, config = self.demands.settings[setting], self.config
         if self.drivers:
             config = self.drivers.config(facts, born_with)
-            born_with = born_with and born_with.of
+            born_with = born_with.of if isinstance(born_with, Setting) else born_with
         try:
             pid, pipes = fork(slot, facts, actor and actor.gpus, born_with, birth, config, self.plugin)
         except OSError as error:

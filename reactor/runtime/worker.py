@@ -143,7 +143,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
             _core.begin_packed()
         faulthandler.enable()  # shows the Python stack of a crash in native code
         stacks.offer()
-        if config["drivers"]:  # the zygote has the paths of none of them
+        if config["settings"].get("scope"):  # a driver from outside: the zygote has other paths
             sys.path[:] = config["path"]
             if config["cwd"] is not None:
                 os.chdir(config["cwd"])
