@@ -84,6 +84,29 @@ def test_who_sleeps_is_not_counted_as_awake(run):
     wait_until(lambda: _core.stats()["awake"] == 1)  # this process
 
 
+def test_questions_without_time_to_wait_sleep_only_while_the_cores_are_taken(run):
+    # A program that polls would otherwise take a core from the calls that it polls for.
+    cores = len(os.sched_getaffinity(0))
+    first, *others = (run.actor(Worker) for _ in range(cores + 1))
+    done = first.add(1)
+    for ref in [done, *(actor.add(1) for actor in others)]:
+        run.get(ref)
+
+    def sleeps(ref):
+        before = _core.stats()["sleeps"]
+        for _ in range(100):
+            _core.wait([ref], 1, 0)
+        return _core.stats()["sleeps"] - before
+
+    running = [first.sleep(600)]
+    wait_until(lambda: _core.stats()["awake"] == 2)
+    assert cores == 1 or sleeps(running[0]) == 0
+    running += [actor.sleep(600) for actor in others]
+    wait_until(lambda: _core.stats()["awake"] > cores + 1)
+    assert sleeps(running[0]) > 0
+    assert sleeps(done) == 0
+
+
 def cores_in_use():
     now = _core.stats()
     return now["working"], now["looking"]

@@ -2,6 +2,7 @@
 #include "bindings.h"
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <algorithm>
 #include <bit>
 #include <span>
 #include "failures.h"
@@ -256,6 +257,22 @@ bool has_duplicates(const std::vector<PyRef*>& refs) {
   return false;
 }
 
+// A program that asks again and again, without time to wait, takes a core from the calls that it asks for. So while more processes are awake than
+// there are cores, such a question may sleep before it says that nothing is done: all questions together at most kPollNs for each of them, about as
+// long as Ray takes for an answer. A sleep may last longer than asked for, if the core is not given back at once; the next questions do not sleep then.
+constexpr int64_t kPollNs = 150000;
+constexpr int64_t kPollsSaved = 8;
+
+int sleep_at_poll(std::vector<PyRef*>& refs) {
+  static int64_t left = 0;
+  left = std::min(left + kPollNs, kPollNs * kPollsSaved);
+  if (left <= 0 || !ctx->spin.crowded()) return 0;
+  const uint64_t begun = now_ns();
+  const int e = wait_objects(refs.data(), Py_ssize_t(refs.size()), 1, false, begun + kPollNs, true);
+  left -= int64_t(now_ns() - begun);
+  return e;
+}
+
 // While the calling thread is in it, it is told when nothing else can move.
 class Ordered {
  public:
@@ -287,8 +304,10 @@ nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, std::opt
     return done;
   };
   uint64_t deadline = deadline_of(timeout), blocked = 0;
-  if (done_of(n) < k && (timeout.is_none() || deadline > now_ns())) {
-    int e = wait_objects(r.refs.data(), n, k, false, deadline);
+  if (done_of(n) < k) {
+    int e = 0;
+    if (timeout.is_none() || deadline > now_ns()) e = wait_objects(r.refs.data(), n, k, false, deadline);
+    else if (done_of(n) == 0) e = sleep_at_poll(r.refs);
     if (e < 0) throw nb::python_error();
   }
   if (site && done_of(k) < k) {
