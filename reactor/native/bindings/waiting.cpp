@@ -2,8 +2,12 @@
 #include "bindings.h"
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <fcntl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <bit>
+#include <climits>
+#include <cstdio>
 #include <span>
 #include "failures.h"
 #include "patience.h"
@@ -257,16 +261,35 @@ bool has_duplicates(const std::vector<PyRef*>& refs) {
   return false;
 }
 
-// A program that asks again and again, without time to wait, takes a core from the calls that it asks for. So while more processes are awake than
-// there are cores, such a question may sleep before it says that nothing is done: all questions together at most kPollNs for each of them, about as
-// long as Ray takes for an answer. A sleep may last longer than asked for, if the core is not given back at once; the next questions do not sleep then.
+// A program that asks again and again, without time to wait, takes a core from the calls that it asks for. So while all cores are taken, such a
+// question may sleep before it says that nothing is done: all questions together at most kPollNs for each of them. A sleep may last longer than asked
+// for, if the core is not given back at once; the next questions do not sleep then.
 constexpr int64_t kPollNs = 150000;
 constexpr int64_t kPollsSaved = 8;
+constexpr uint64_t kLookNs = 2000000;
+
+// Whether more threads of this machine are runnable than there are cores, by the last look. (A process counts as awake while its method sleeps.)
+bool cores_are_taken() {
+  static uint64_t looked = 0;
+  static bool taken = false;
+  if (!ctx->spin.crowded()) return false;
+  if (now_ns() < looked + kLookNs) return taken;
+  char text[128];
+  const int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+  const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+  if (fd >= 0) close(fd);
+  text[std::max<ssize_t>(n, 0)] = 0;
+  int runnable = INT_MAX;  // where it cannot be read, awake means runnable
+  sscanf(text, "%*s %*s %*s %d/", &runnable);
+  taken = runnable > ctx->header->cores;
+  looked = now_ns();
+  return taken;
+}
 
 int sleep_at_poll(std::vector<PyRef*>& refs) {
   static int64_t left = 0;
   left = std::min(left + kPollNs, kPollNs * kPollsSaved);
-  if (left <= 0 || !ctx->spin.crowded()) return 0;
+  if (left <= 0 || !cores_are_taken()) return 0;
   const uint64_t begun = now_ns();
   const int e = wait_objects(refs.data(), Py_ssize_t(refs.size()), 1, false, begun + kPollNs, true);
   left -= int64_t(now_ns() - begun);
