@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include <algorithm>
 #include <bit>
-#include <climits>
-#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <span>
 #include "failures.h"
 #include "patience.h"
@@ -279,9 +279,10 @@ bool cores_are_taken() {
   const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
   if (fd >= 0) close(fd);
   text[std::max<ssize_t>(n, 0)] = 0;
-  int runnable = INT_MAX;  // where it cannot be read, awake means runnable
-  sscanf(text, "%*s %*s %*s %d/", &runnable);
-  taken = runnable > ctx->header->cores;
+  const char* fourth = text;  // three averages, then runnable/all
+  for (int i = 0; i < 3 && fourth; ++i)
+    if ((fourth = strchr(fourth, ' '))) ++fourth;
+  taken = !fourth || strtol(fourth, nullptr, 10) > ctx->header->cores;  // where it cannot be read, awake means runnable
   looked = now_ns();
   return taken;
 }
