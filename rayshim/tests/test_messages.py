@@ -404,13 +404,14 @@ AROUND = {
 
 
 @pytest.mark.parametrize("name", AROUND)
-def test_what_is_around_the_core_keeps_rays_words_and_names_the_place(ray, name):
+def test_what_is_around_the_core_keeps_rays_words_and_names_the_place(ray, name, tmp_path, monkeypatch):
     import rayshim.dag
     import rayshim.dag.context
     import rayshim.experimental.collective
     import rayshim.util.multiprocessing
     import rayshim.util.queue  # noqa: F401
 
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))  # no other program's session is found there
     call, kind, words, told = AROUND[name]
     with pytest.raises(kind) as caught:
         call(ray)
