@@ -55,10 +55,7 @@ def test_ctrl_c_ends_a_driver_that_does_something_else(scripts):
 
 @pytest.mark.needs_concurrency
 def test_a_driver_that_catches_ctrl_c_goes_on_with_its_workers(scripts):
-    scripts.write(
-        "script.py",
-        BUSY
-        + """
+    scripts.write("script.py", BUSY + """
     other = Worker.remote()
     ray.get(other.ping.remote())
     try:
@@ -66,8 +63,7 @@ def test_a_driver_that_catches_ctrl_c_goes_on_with_its_workers(scripts):
         ray.get(worker.stay.remote())
     except KeyboardInterrupt:
         print("caught", ray.get(other.ping.remote()), flush=True)
-    """,
-    )
+    """)
     driver = scripts.start("script.py")
     driver.wait_for("waiting")
     driver.interrupt()
@@ -99,22 +95,17 @@ def test_nothing_outlives_a_killed_driver(scripts):
 @pytest.mark.needs_processes
 @pytest.mark.rayshim_only
 def test_a_worker_born_while_its_driver_dies_ends_whoever_inherits_it(scripts, monkeypatch, tmp_path):
-    (tmp_path / "sitecustomize.py").write_text(
-        "import os, time\nos.register_at_fork(after_in_child=lambda: time.sleep(0.5))\n"
-    )
+    (tmp_path / "sitecustomize.py").write_text("import os, time\nos.register_at_fork(after_in_child=lambda: time.sleep(0.5))\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     scripts.write("script.py", BUSY + "    stay.remote()\n    time.sleep(0.2)\n    os.kill(os.getpid(), 9)\n")
     # A process that, like that of a container or a session manager, becomes the parent of every orphan.
-    scripts.write(
-        "inherits.py",
-        """
+    scripts.write("inherits.py", """
     import subprocess, sys, time
     from rayshim.cli.compare.processes import adopt_orphans
     adopt_orphans()
     print("ended with", subprocess.run([sys.executable, *sys.argv[1:]]).returncode, flush=True)
     time.sleep(60)
-    """,
-    )
+    """)
     heir = scripts.start_command(sys.executable, "inherits.py", *scripts.backend.command("script.py"))
     heir.wait_for("ended with -9")
     time.sleep(1)
@@ -179,9 +170,7 @@ def test_nobody_else_can_reach_the_sockets(scripts):
 
 
 def test_two_drivers_do_not_meet(scripts):
-    scripts.write(
-        "script.py",
-        """
+    scripts.write("script.py", """
         import os, sys, time
         import ray
         me, other = sys.argv[1:]
@@ -205,8 +194,7 @@ def test_two_drivers_do_not_meet(scripts):
         for _ in range(20):
             last = ray.get(same.increment.remote())
         print(last, len(ray.nodes()), ray.cluster_resources()["CPU"])
-        """,
-    )
+        """)
     drivers = [scripts.start("script.py", *names) for names in (("a", "b"), ("b", "a"))]
     assert [scripts.finished(driver) for driver in drivers] == ["21 1 2.0\n"] * 2
 
@@ -233,11 +221,11 @@ def inodes(pid):
             links.append(os.readlink(f"/proc/{pid}/fd/{number}"))
         except OSError:
             continue
-    return {link[len("socket:[") : -1] for link in links if link.startswith("socket:[")}
+    return {link[len("socket:["):-1] for link in links if link.startswith("socket:[")}
 
 
 def turns_others_away(path):
-    """Whether a process of another user that connects to the abstract socket is told nothing, where this process may be another user's."""
+    """Whether a process of another user that connects to the abstract socket is told nothing. Only root can be another user."""
     who = "os.setuid(65534)" if os.getuid() == 0 else "os._exit(0)"
     connect = f"import os, socket; {who}; s = socket.socket(socket.AF_UNIX); s.settimeout(20); s.connect({chr(0) + path[1:]!r})"
     ask = "\ntry: told = s.recv(1)\nexcept ConnectionError: told = b''\nos._exit(len(told))"

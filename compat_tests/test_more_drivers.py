@@ -4,43 +4,33 @@ import pytest
 
 pytestmark = pytest.mark.needs_processes
 
-FIRST = """
+COUNTER = """
+@ray.remote(num_cpus=0)
+class Counter:
+    def __init__(self):
+        self.n = 0
+
+    def add(self):
+        self.n += 1
+        return self.n
+
+    def say(self, text):
+        print(text, flush=True)
+"""
+
+FIRST = f"""
 import os, signal, subprocess, sys, time
 import ray
 
 INIT
 ADDRESS = ray.get_runtime_context().gcs_address
-
-@ray.remote(num_cpus=0)
-class Counter:
-    def __init__(self):
-        self.n = 0
-
-    def add(self):
-        self.n += 1
-        return self.n
-
-    def say(self, text):
-        print(text, flush=True)
-
+{COUNTER}
 SECOND = '''
 import os, signal, subprocess, sys, time
 import ray
 
 ray.init(address="%s", namespace="ours", log_to_driver=%s)
-
-@ray.remote(num_cpus=0)
-class Counter:
-    def __init__(self):
-        self.n = 0
-
-    def add(self):
-        self.n += 1
-        return self.n
-
-    def say(self, text):
-        print(text, flush=True)
-'''
+{COUNTER}'''
 
 def second(source, log_to_driver=False):
     done = subprocess.run([sys.executable, "-c", SECOND % (ADDRESS, log_to_driver) + source], capture_output=True, text=True, timeout=60)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import selectors  # noqa: F401  imported early, like all that `init` needs: later, a module "select" of the program would be found instead
 import sys
-import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -294,29 +293,13 @@ def _start(given):
 def _offer(settings, directory):
     """The socket on which other drivers may come to a new session, and what they are told of it; the session's address goes into its settings."""
     from rayshim.session import heads
-    from rayshim.session.version import RAY_VERSION, VERSION
 
     listener, port = heads.listen_for_own()
     if listener is None:
         return None, None
     settings["address"] = f"{heads.own_address()}:{port}"
-    return (
-        listener,
-        {
-            "address": settings["address"],
-            "port": port,
-            "number": None,
-            "pid": os.getpid(),
-            "directory": heads.directory_of(directory),
-            "started": time.time(),
-            "ordering": settings["ordering"],
-            "placement": "isolated",  # of all that drivers from outside start
-            "version": VERSION,
-            "ray_version": RAY_VERSION,
-            "python": list(sys.version_info[:3]),
-            "resources": settings["resources"],
-        },
-    )
+    told = heads.about(settings["address"], port, None, settings["ordering"], settings["resources"])
+    return listener, {**told, "directory": heads.directory_of(directory)}
 
 
 def _identity(given):

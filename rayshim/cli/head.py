@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import time
 
 from rayshim.session import heads
 
@@ -59,7 +58,6 @@ def _started(options):
 
     from rayshim.api import arguments
     from rayshim.placement import num_threads
-    from rayshim.session.version import RAY_VERSION, VERSION
     from rayshim.worker import hooks
 
     directory = options["temp_dir"]
@@ -74,18 +72,8 @@ def _started(options):
     listener = heads.listen(directory)
     number = int(listener.getsockname().split(b"-")[1])
     about = {
-        "address": f"{options['node_ip_address']}:{options['port']}",
-        "port": options["port"],
+        **heads.about(f"{options['node_ip_address']}:{options['port']}", options["port"], number, order, amounts),
         "client_port": options["client_port"],
-        "number": number,
-        "pid": os.getpid(),
-        "started": time.time(),
-        "ordering": order,
-        "placement": _PLACEMENT,
-        "version": VERSION,
-        "ray_version": RAY_VERSION,
-        "python": list(sys.version_info[:3]),
-        "resources": amounts,
     }
     settings = {
         "namespace": os.urandom(16).hex(),

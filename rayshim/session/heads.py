@@ -32,6 +32,28 @@ def directory_of(given=None):
     return os.path.abspath(given or os.environ.get("RAY_TMPDIR") or "/tmp")
 
 
+def about(address, port, number, ordering, resources):
+    """What a session tells whoever asks, a dict; `number`: that of a head, None: a program's own session."""
+    import sys
+    import time
+
+    from rayshim.session.version import RAY_VERSION, VERSION
+
+    return {
+        "address": address,
+        "port": port,
+        "number": number,
+        "pid": os.getpid(),
+        "started": time.time(),
+        "ordering": ordering,
+        "placement": "isolated",  # of all that drivers from outside start
+        "version": VERSION,
+        "ray_version": RAY_VERSION,
+        "python": list(sys.version_info[:3]),
+        "resources": resources,
+    }
+
+
 def listen(directory=None):
     """A new listening socket for a head. RaySystemError: there are too many."""
     import socket
