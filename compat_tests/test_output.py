@@ -141,6 +141,22 @@ def test_an_environment_variable_silences_workers(scripts, monkeypatch):
     assert out == "shown\n"
 
 
+@pytest.mark.parametrize("wanted, color", [("0", ""), ("1", r"\x1b\[(35|36|32|90|94|95)m")])
+def test_the_name_before_a_line_has_the_color_that_the_environment_asks_for(scripts, monkeypatch, wanted, color):
+    monkeypatch.setenv("RAY_COLOR_PREFIX", wanted)
+    end = r"\x1b\[0m" if color else ""
+    shown(scripts, """
+        import ray
+        INIT
+
+        @ray.remote
+        def speak():
+            print("spoken")
+
+        ray.get(speak.remote())
+        """, re.compile(rf"^{color}\(speak pid=\d+\){end} spoken$", re.MULTILINE), stream="out")
+
+
 @pytest.mark.needs_own_processes
 def test_the_process_list_tells_what_workers_run(ray):
     @ray.remote

@@ -152,7 +152,7 @@ def test_what_workers_print_is_shown_while_the_prompt_waits(prompt):
             print('spo' + word)
 
         ref = speak.remote('ken')
-        """, r"\(speak pid=\d+\).* spoken$")
+        """, r"\x1b\[36m\(speak pid=\d+\)\x1b\[0m spoken$")
 
 
 @pytest.mark.needs_concurrency

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -49,6 +50,8 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
     Raises the exception of the call if it failed (in a list: of the first ref that failed), GetTimeoutError if a value is not
     ready in time, TypeError or ValueError if an argument is not a ref, ValueError for a ref of an earlier session.
     """
+    if session.held_up_by_get:
+        _warn_of_blocking()
     if _use_object_store:
         from rayshim.worker import direct
 
@@ -107,6 +110,18 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
     if values is None:
         _time_out(timeout, len(object_refs))
     return values
+
+
+def _warn_of_blocking():
+    """As on Ray, once in the life of an async actor, unless the environment has RAY_WARN_BLOCKING_GET_INSIDE_ASYNC=0."""
+    from rayshim.errors import logs
+
+    session.held_up_by_get = False
+    if os.environ.get("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "1").lower() in ("1", "true"):
+        logs.logger.warning(
+            "Using blocking ray.get inside async actor. This blocks the event loop. Please use `await` on object ref with asyncio.gather if you "
+            "want to yield execution to the event loop instead."
+        )
 
 
 def _in_time(read, refs, timeout, late):

@@ -8,6 +8,8 @@ import time
 from reactor.runtime.output import STDOUT
 
 _VARIES = re.compile(r"\d")  # words with a number in them tend to differ from worker to worker
+_CYAN = 36
+_COLORS = (35, _CYAN, 32, 90, 94, 95)  # with RAY_COLOR_PREFIX=1 each worker has one of these, by its pid
 _HINT = " (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log deduplication.)"
 
 
@@ -39,9 +41,29 @@ class Screen:
     def _print(self, stream, label, pid, line):
         from rayshim.api.bars import safe_print  # between progress bars
 
-        origin = "" if self._plain else f"({label} pid={pid}) "
+        screen = sys.stdout if stream == STDOUT else sys.stderr
+        origin = "" if self._plain else f"{_colored(f'({label} pid={pid})', pid, screen)} "
         # In one write: to an unbuffered stream `print` writes the end of a line by itself, and the program's own threads write there too.
-        safe_print(f"{origin}{line}\n", end="", file=sys.stdout if stream == STDOUT else sys.stderr, flush=True)
+        safe_print(f"{origin}{line}\n", end="", file=screen, flush=True)
+
+
+def _colored(origin, pid, screen):
+    """In cyan on a terminal; with RAY_COLOR_PREFIX=1 in a color that depends on the worker, into files, too; with RAY_COLOR_PREFIX=0 as it is."""
+    wanted = os.environ.get("RAY_COLOR_PREFIX")
+    if wanted == "1":
+        color = _COLORS[pid % len(_COLORS)]
+    elif wanted != "0" and "NO_COLOR" not in os.environ and _is_terminal(screen):
+        color = _CYAN
+    else:
+        return origin
+    return f"\x1b[{color}m{origin}\x1b[0m"
+
+
+def _is_terminal(screen):
+    try:
+        return screen.isatty()
+    except (AttributeError, ValueError):  # a stream of the program's own, or a closed one
+        return False
 
 
 class _Seen:

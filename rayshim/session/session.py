@@ -30,6 +30,7 @@ start = stop = (
     None  # rayshim.api.start sets them: `init`, for a program that uses rayshim without calling it, and `shutdown`
 )
 
+held_up_by_get = False  # an async actor has this process, and has not been told yet that a `get` blocks its event loop
 _changing = threading.RLock()  # held by the thread that starts or ends the session
 _change = None  # what that thread does: "init" or "shutdown"
 _exiting = False  # the program has ended: only exit functions of the main thread may start a session

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rayshim.api.worker_lines import Merger
+from rayshim.api.worker_lines import Merger, Screen
 
 
 @pytest.fixture
@@ -55,3 +55,26 @@ def test_patterns_say_what_is_always_shown_and_what_never(monkeypatch):
     merger = Merger()
     assert [texts(merger.take(1, "f", pid, "keep me", 0.0)) for pid in (1, 2)] == [["keep me"], ["keep me"]]
     assert merger.take(1, "f", 1, "noise", 0.0) == []
+
+
+@pytest.mark.parametrize(
+    "on_terminal, environment, color",
+    [
+        (True, {}, "\x1b[36m"),
+        (True, {"NO_COLOR": "1"}, ""),
+        (True, {"RAY_COLOR_PREFIX": "0"}, ""),
+        (False, {}, ""),
+        (False, {"RAY_COLOR_PREFIX": "1"}, "\x1b[32m"),  # the third of the colors, by the number of the process
+    ],
+)
+def test_the_origin_of_a_line_is_colored_on_terminals_and_where_the_environment_asks(
+    monkeypatch, capsys, on_terminal, environment, color
+):
+    for name in ("NO_COLOR", "RAY_COLOR_PREFIX", "RAY_DISABLE_WORKER_LOG_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: on_terminal)
+    Screen().show(2, "f", 8, "text")
+    end = "\x1b[0m" if color else ""
+    assert capsys.readouterr().err == f"{color}(f pid=8){end} text\n"

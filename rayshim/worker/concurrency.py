@@ -13,6 +13,7 @@ from reactor import _core
 from rayshim.calls.class_info import SYSTEM_GROUP
 from rayshim.calls.concurrency import has_threads, no_room
 from rayshim.errors.exceptions import TaskCancelledError
+from rayshim.session import session
 from rayshim.worker.threads import Threads, leave, running
 
 _GRAPH_GROUP = "_graph"  # the stages of compiled graphs, which run one after the other
@@ -68,6 +69,7 @@ def make(info, how, constructor, recorded=None):
         if size < 1:
             raise ValueError(no_room(name, size))
     if info.is_async:
+        session.held_up_by_get = True
         _groups[""] = _Loop("", _ASYNC_LIMIT if limit is None else max(1, limit), recorded)
         _groups.update((name, _Loop(name, size, recorded)) for name, size in groups.items())
         instance = _groups[""].run(constructor)
