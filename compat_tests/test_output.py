@@ -78,6 +78,31 @@ def test_what_workers_write_to_stderr_appears_in_stderr(scripts):
         """, line("speak", "by print"), line("speak", "by the descriptor"), stream="err")
 
 
+def test_what_processes_of_a_task_print_has_its_name(scripts):
+    shown(scripts, """
+        import multiprocessing, os, subprocess
+        import ray
+        INIT
+
+        @ray.remote
+        def run():
+            subprocess.run(["echo", "run"])
+
+        @ray.remote
+        def shell():
+            os.system("echo shell")
+
+        @ray.remote
+        def fork():
+            child = multiprocessing.get_context("fork").Process(target=print, args=["fork"], kwargs={"flush": True})
+            child.start()
+            child.join()
+
+        for function in (run, shell, fork):  # one after the other: they may share a worker
+            ray.get(function.remote())
+        """, line("run", "run"), line("shell", "shell"), line("fork", "fork"), stream="out")
+
+
 def test_workers_are_silent_without_log_to_driver(scripts):
     out = scripts.run("""
         import sys

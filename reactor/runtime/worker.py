@@ -60,6 +60,12 @@ def rename(label):
         stream.rename(label)
 
 
+def _label_children():
+    """Children of this process write to the same pipes: under the label of the call that starts them."""
+    for stream in _streams:
+        stream.follow()
+
+
 def print_on_both(text):
     """Prints `text` on stdout and on stderr."""
     flush()
@@ -76,7 +82,7 @@ def flush():
 
 
 class _Stream(io.FileIO):
-    """Standard output or error of a worker. In a task worker, it writes a new label when the running function changes."""
+    """Standard output or error of a worker. Where calls of several functions or actors run, it writes a new label when another of them begins to write."""
 
     label = None
     in_line = False  # whether the last text did not end with a newline
@@ -92,11 +98,14 @@ class _Stream(io.FileIO):
         )
         self.in_line = False
 
-    def write(self, data):
+    def follow(self):
         if self.label_now is not None:
             name = self.label_now()
             if name is not None and name != self.label:
                 self.rename(name)
+
+    def write(self, data):
+        self.follow()
         self.in_line = bytes(data[-1:]) != b"\n"
         return super().write(data)
 
@@ -138,6 +147,8 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
             setattr(sys, f"__{name}__", stream)
         if role == "task":
             follow(_core.running_name)
+        if role != "actor":
+            _core.before_children(_label_children)
         _core.attach_worker(slot, SEND_FD)
         if role == "packed":
             _core.begin_packed()

@@ -37,6 +37,19 @@ Object* first_of_call(Object* o) {
   return std::atomic_ref(first->uid).load(memory_order_acquire) == joined->first_uid ? first : nullptr;
 }
 
+// Python tells its audit hooks before it starts a process. `told` is a function without arguments; what it raises does not stop the process from being started.
+int starts_child(const char* event, PyObject*, void* told) {
+  static constexpr std::string_view starts[] = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec"};
+  if ((*event != 'o' && *event != 's') || std::ranges::find(starts, event) == std::end(starts)) return 0;
+  nb::object done = steal(PyObject_CallNoArgs(static_cast<PyObject*>(told)));
+  if (!done.is_valid()) PyErr_Clear();
+  return 0;
+}
+
+void before_children(nb::callable told) {
+  if (PySys_AddAuditHook(&starts_child, told.release().ptr())) throw nb::python_error();
+}
+
 // The results of the call after its first one. It holds them itself as long as the first one is not done.
 void hold_others(Object* first, Held& held) {
   if (!(kind_bits(first) & kJoined)) return;
@@ -152,6 +165,7 @@ void bind_running_call(nb::module_& m) {
     if (!ctx || !ctx->call->callable) return nb::none();
     return nb::getattr(nb::handle(ctx->call->callable), "__name__", nb::none());
   });
+  m.def("before_children", &before_children);
   m.def("running_callable", []() -> nb::object {  // None, too, while an actor is constructed
     return ctx && ctx->call->callable ? nb::borrow(nb::handle(ctx->call->callable)) : nb::none();
   });
