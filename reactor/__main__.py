@@ -8,7 +8,7 @@ import time as clock
 import traceback
 
 from reactor.execution.errors import ReactionError, WorkerError
-from reactor.lf.errors import LFError
+from reactor.lf.errors import CodeError, LFError
 from reactor.lf.instantiating import load
 from reactor.model import time
 from reactor.model.graph import GraphError
@@ -45,27 +45,26 @@ def main(arguments=None):
     """Runs it; returns the exit status."""
     options = _options(arguments)
     try:
-        source = os.path.abspath(options.program)
-        top, settings = load(source)
+        top, settings = load(os.path.abspath(options.program))
         for name in ("fast", "timeout", "keepalive", "workers"):
             if getattr(options, name) is not None:
                 settings[name] = getattr(options, name)
         if options.delays is not None:
             settings["before_reaction"] = _delays(options.delays)
-        program = Program(top, placement=options.placement, trace=bool(options.trace), source=source, **settings)
+        program = Program(top, placement=options.placement, trace=bool(options.trace), **settings)
         if options.schedule:
             print(program.schedule)
             return 0
         if options.graph:
             return _draw(program, options.graph)
-    except (LFError, GraphError) as error:
-        print(error, file=sys.stderr)
-        return 1
+        if options.trace:
+            open(options.trace, "w").close()
+    except (LFError, GraphError, OSError) as error:
+        return _told(error)
     try:
         program.run()
     except LFError as error:  # in the value of a state variable
-        print(error, file=sys.stderr)
-        return 1
+        return _told(error)
     except (ReactionError, WorkerError) as error:
         traceback.print_exception(error.__cause__)
         print(error, file=sys.stderr)
@@ -74,6 +73,13 @@ def main(arguments=None):
         if options.trace:
             program.trace.save(options.trace)
     return 0
+
+
+def _told(error):
+    if isinstance(error, CodeError):
+        traceback.print_exception(error.__cause__)
+    print(error, file=sys.stderr)
+    return 1
 
 
 def _delays(seed):
