@@ -1,9 +1,11 @@
 """`python -m reactor program.lf`: runs a Lingua Franca program with `target Python`."""
 
 import argparse
+import atexit
 import os
 import random
 import sys
+import threading
 import time as clock
 import traceback
 
@@ -100,5 +102,33 @@ def _draw(program, path):
     return 0
 
 
+_GRACE = 1.0  # seconds that threads of the program have to end by themselves
+
+
+def run():
+    """Runs it and ends this process, threads of the program that are no daemons and run on included."""
+    try:
+        status = main()
+    except SystemExit as error:
+        if not isinstance(error.code, (int, type(None))):
+            print(error.code, file=sys.stderr)
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+    until = clock.monotonic() + _GRACE
+    for thread in _others():
+        thread.join(max(0.0, until - clock.monotonic()))
+    if left := _others():
+        names = ", ".join(thread.name for thread in left)
+        print(f"The program has ended, and with it its threads that still ran: {names}", file=sys.stderr)
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
+
+
+def _others():
+    return [thread for thread in threading.enumerate() if not thread.daemon and thread is not threading.main_thread()]
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

@@ -40,6 +40,8 @@ class _Time:
 class Names:
     """The module `lf` of a program. `loop` is what executes it."""
 
+    Tag = Tag
+
     def __init__(self, file):
         self._file = file
         self.tracing = bool(file.properties.get("tracing"))

@@ -1,9 +1,8 @@
 """Rules that Lingua Franca's documentation states or that public programs rely on, in all placements."""
 
-import glob
+import os
 import subprocess
 import sys
-import tempfile
 
 import pytest
 from reactor.__main__ import main
@@ -130,11 +129,13 @@ reactor R { reaction(startup) {=
   with open(os.path.join(here, "nets", "n.txt")) as one, open(os.path.join(here, "n.txt")) as other:
     print(stuff_beside.VALUE, one.read(), other.read())
 =} }"""
-    before = set(glob.glob(f"{tempfile.gettempdir()}/reactor-*"))
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     command = [sys.executable, "-m", "reactor", written(tmp_path, text), "--placement", placement]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     assert (found.stdout, found.stderr, found.returncode) == ("3 a net a net\n", "", 0)
-    assert set(glob.glob(f"{tempfile.gettempdir()}/reactor-*")) <= before
+    assert not os.listdir(temporary)
 
 
 def test_packages_are_found_by_the_environment_too(tmp_path, monkeypatch):
@@ -160,3 +161,33 @@ federated reactor {{ s = new S() p = new P() s.o -> p.x }}"""
            (0, 0) main.p.reaction_2
            (0, 1) main.p.reaction_1 x=1"""
     )
+
+
+def test_a_program_ends_though_a_thread_of_it_runs_on(tmp_path):
+    text = """target Python { timeout: 1 ms }
+main reactor {
+  preamble {=
+    import threading
+    def external(self):
+      self.threading.Event().wait()
+  =}
+  reaction(startup) {= self.threading.Thread(target=self.external, name="poller").start() =}
+  reaction(shutdown) {= exit(3) =}
+}"""
+    command = [sys.executable, "-m", "reactor", written(tmp_path, text)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert found.returncode == 3
+    assert found.stderr == "The program has ended, and with it its threads that still ran: poller\n"
+
+
+def test_modules_of_a_program_find_the_runtime_by_the_name_that_lfc_gives_it(tmp_path):
+    written(
+        tmp_path,
+        "import LinguaFrancamain as lf\ndef now(): return lf.time.logical_elapsed(), lf.Tag(1, 2).microstep",
+        "src/helper_of_now.py",
+    )
+    text = """target Python { files: helper_of_now.py, fast: true }
+preamble {= import helper_of_now =}
+main reactor { timer t(5 ns) output o reaction(t) -> o {= o.set(helper_of_now.now()) =} }"""
+    assert main([written(tmp_path, text), "--trace", str(tmp_path / "trace")]) == 0
+    assert (tmp_path / "trace").read_text() == "(5, 0) main.reaction_1 o=(5, 2)\n"
