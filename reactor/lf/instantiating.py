@@ -97,7 +97,7 @@ class _Builder:
         )  # {Instance: its Reactor}, values of state that was asked for before the start
 
     def run_preambles(self, folder):
-        modules: dict[str, Any] = sys.modules
+        modules: Any = sys.modules
         known = modules.get(self.module.__name__)
         if known is None or isinstance(getattr(known, "lf", None), Names):  # that of an earlier program of this name
             sys.modules[self.module.__name__] = self.module

@@ -268,3 +268,27 @@ def test_attributes_of_parameters_and_reactions_without_code_are_read(tmp_path):
     ran = program(tmp_path, 'reactor A(@label("x") n = 3) { reaction(startup) }\nmain reactor { a = new A(n = None) }')
     ran.run()
     assert list(ran.trace.lines()) == ["(0, 0) main.a.reaction_1"]
+
+
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        ('x = 2\n  o.set(f"{x=}")', "'x=2'"),
+        ("x = 2\n  o.set(f'{x=}')", "'x=2'"),
+        ('o.set("""a=}" \'b""")', repr("a=}\" 'b")),
+        ("o.set('\\\\')", "'\\\\'"),
+        ("o.set(1)  # don't", "1"),
+        ('o.set("")  # "', "''"),
+        ("o.set(3) # here", "3"),
+    ],
+)
+def test_code_ends_at_the_end_sign_that_is_in_no_text(code, value, tmp_path):
+    ran = program(tmp_path, f"main reactor {{ output o reaction(startup) -> o {{=\n  {code}\n=}} }}")
+    ran.run()
+    assert list(ran.trace.lines()) == [f"(0, 0) main.reaction_1 o={value}"]
+
+
+def test_code_on_one_line_ends_in_a_comment_too(tmp_path):
+    ran = program(tmp_path, "main reactor { reaction(startup) {= pass # nothing =} reaction(startup) {= x = [1] =} }")
+    ran.run()
+    assert len(list(ran.trace.lines())) == 2
