@@ -97,13 +97,10 @@ class _Builder:
         )  # {Instance: its Reactor}, values of state that was asked for before the start
 
     def run_preambles(self, folder):
-        modules: Any = sys.modules
-        known = modules.get(self.module.__name__)
+        known = sys.modules.get(self.module.__name__)
         if known is None or isinstance(getattr(known, "lf", None), Names):  # that of an earlier program of this name
             sys.modules[self.module.__name__] = self.module
-        sys.modules[f"LinguaFranca{self.module.__name__}"] = (
-            self.lf
-        )  # for modules of the program: the name that `lfc` gives it
+        sys.modules[f"LinguaFranca{self.module.__name__}"] = self.lf  # the name that `lfc` gives it
         if folder:
             sys.path.append(folder)
             self.module.__file__ = os.path.join(folder, f"{self.module.__name__}.py")

@@ -37,12 +37,13 @@ class _Time:
         return self._owner.loop.start
 
 
-class Names:
+class Names(types.ModuleType):
     """The module `lf` of a program. `loop` is what executes it."""
 
     Tag = Tag
 
     def __init__(self, file):
+        super().__init__("lf")
         self._file = file
         self.tracing = bool(file.properties.get("tracing"))
         self.loop: Any = None  # reactor.execution.loop.Loop
