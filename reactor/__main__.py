@@ -1,14 +1,16 @@
 """`python -m reactor program.lf`: runs a Lingua Franca program with `target Python`."""
 
 import argparse
+import atexit
 import os
 import random
 import sys
+import threading
 import time as clock
 import traceback
 
 from reactor.execution.errors import ReactionError, WorkerError
-from reactor.lf.errors import LFError
+from reactor.lf.errors import CodeError, LFError
 from reactor.lf.instantiating import load
 from reactor.model import time
 from reactor.model.graph import GraphError
@@ -45,27 +47,26 @@ def main(arguments=None):
     """Runs it; returns the exit status."""
     options = _options(arguments)
     try:
-        source = os.path.abspath(options.program)
-        top, settings = load(source)
+        top, settings = load(os.path.abspath(options.program))
         for name in ("fast", "timeout", "keepalive", "workers"):
             if getattr(options, name) is not None:
                 settings[name] = getattr(options, name)
         if options.delays is not None:
             settings["before_reaction"] = _delays(options.delays)
-        program = Program(top, placement=options.placement, trace=bool(options.trace), source=source, **settings)
+        program = Program(top, placement=options.placement, trace=bool(options.trace), **settings)
         if options.schedule:
             print(program.schedule)
             return 0
         if options.graph:
             return _draw(program, options.graph)
-    except (LFError, GraphError) as error:
-        print(error, file=sys.stderr)
-        return 1
+        if options.trace:
+            open(options.trace, "w").close()
+    except (LFError, GraphError, OSError) as error:
+        return _told(error)
     try:
         program.run()
     except LFError as error:  # in the value of a state variable
-        print(error, file=sys.stderr)
-        return 1
+        return _told(error)
     except (ReactionError, WorkerError) as error:
         traceback.print_exception(error.__cause__)
         print(error, file=sys.stderr)
@@ -74,6 +75,13 @@ def main(arguments=None):
         if options.trace:
             program.trace.save(options.trace)
     return 0
+
+
+def _told(error):
+    if isinstance(error, CodeError):
+        traceback.print_exception(error.__cause__)
+    print(error, file=sys.stderr)
+    return 1
 
 
 def _delays(seed):
@@ -94,5 +102,33 @@ def _draw(program, path):
     return 0
 
 
+_GRACE = 1.0  # seconds that threads of the program have to end by themselves
+
+
+def run():
+    """Runs it and ends this process, threads of the program that are no daemons and run on included."""
+    try:
+        status = main()
+    except SystemExit as error:
+        if not isinstance(error.code, (int, type(None))):
+            print(error.code, file=sys.stderr)
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+    until = clock.monotonic() + _GRACE
+    for thread in _others():
+        thread.join(max(0.0, until - clock.monotonic()))
+    if left := _others():
+        names = ", ".join(thread.name for thread in left)
+        print(f"The program has ended, and with it its threads that still ran: {names}", file=sys.stderr)
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
+
+
+def _others():
+    return [thread for thread in threading.enumerate() if not thread.daemon and thread is not threading.main_thread()]
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

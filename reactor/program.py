@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         workers: int
         trace: bool
         before_reaction: Callable[[], object] | None
-        source: str | os.PathLike[str] | None
+        source: tuple[str, str | None] | None
         during: Callable[[Any], AbstractContextManager[object]] | None
 
 
@@ -52,7 +52,7 @@ class Program:
         placement: "inline", all in this process; "packed", on `workers` processes; "isolated", a process per reactor.
         trace: keep a trace, in `trace`.
         before_reaction: called before each reaction.
-        source: path of the .lf file that the program comes from, if it does.
+        source: arguments of `reactor.lf.instantiating.load`, if the program comes from an .lf file.
         during: called with the executor; what it returns is entered (`with`) while the program runs.
 
     Attributes:
@@ -75,7 +75,7 @@ class Program:
         workers: int = 0,
         trace: bool = False,
         before_reaction: Callable[[], object] | None = None,
-        source: str | os.PathLike[str] | None = None,
+        source: tuple[str, str | None] | None = None,
         during: Callable[[Any], AbstractContextManager[object]] | None = None,
     ) -> None:
         if isinstance(top, type):

@@ -4,6 +4,7 @@ import copy
 import gc
 from functools import partial
 from heapq import heappush
+from operator import index
 from types import MethodType
 
 from reactor.execution import federates
@@ -72,8 +73,9 @@ def _setter(loop, port, noted, alike):
     `alike`: all channels of the multiport that it is in trigger the same reactions, so the first one that is set has triggered them."""
     ready, appear, push, note = loop.ready, loop.present.append, heappush, loop.found.append
     targets = _indices(loop, port)
-    forwards = [_forward(loop, *forward) for forward in loop.wiring.forwards.get(port, ())]
-    if forwards:
+    forwards = [partial(_set, target) for target, c in loop.wiring.forwards.get(port, ()) if not c.convert]
+    crossing = [_crossing(loop, *forward) for forward in loop.wiring.forwards.get(port, ()) if forward[1].convert]
+    if forwards or crossing:
 
         def set(value=None):
             port.value = value
@@ -86,8 +88,10 @@ def _setter(loop, port, noted, alike):
                     if not found:
                         note(found)
                     found.append(channel)
-            for convert, arrive in forwards:
-                arrive(convert(value) if convert else value)
+            for forward in forwards:
+                forward(value)
+            if crossing:
+                loop.crossing[port] = crossing
 
     elif len(noted) == 1 and alike:
         ((found, channel),) = noted
@@ -130,11 +134,15 @@ def _setter(loop, port, noted, alike):
     return set
 
 
-def _forward(loop, target, connection):
-    """(what converts a value, or None; what takes it in)"""
+def _set(target, value):
+    target.set(value)
+
+
+def _crossing(loop, target, connection):
+    """(what converts a value when the reaction that set it has ended; what takes it in)"""
     if connection.federate:
         return federates.crossing(loop, connection)
-    return loop.converter(connection), lambda value: target.set(value)
+    return loop.converter(connection), partial(_set, target)
 
 
 def _later(loop, port, delays):
@@ -177,9 +185,7 @@ def load_action(loop, action):
             return
         if queued:
             pending[loop.time, loop.microstep + 1] = own
-        if extra_delay < 0:
-            raise ValueError(f"Action {action.path} is scheduled {extra_delay} ns from now: a delay is 0 or more")
-        delay = minimum + extra_delay
+        delay = minimum + checked_delay(action, extra_delay)
         time, microstep = (loop.time + delay, 0) if delay else (loop.time, loop.microstep + 1)
         if unspaced and (time, microstep) not in pending:
             pending[time, microstep] = entry = [fire, value, action]
@@ -188,10 +194,26 @@ def load_action(loop, action):
             loop.schedule_action(action, time, microstep, value)
 
     def schedule_physical(extra_delay=0, value=None):
-        loop.schedule_physical(action, extra_delay, value)
+        loop.schedule_physical(action, checked_delay(action, extra_delay), value)
 
     action.fire = fire
     action.schedule = schedule_physical if action.physical else schedule
+
+
+def checked_delay(action, delay):
+    """A delay that a reaction asks for, as an int.
+
+    Raises:
+        TypeError, ValueError: it is no delay.
+    """
+    try:
+        delay = index(delay)
+    except TypeError:
+        message = f"Action {action.path} is scheduled {delay!r} from now: a delay is a whole number of nanoseconds, such as MSEC(10)"
+        raise TypeError(message) from None
+    if delay < 0:
+        raise ValueError(f"Action {action.path} is scheduled {delay} ns from now: a delay is 0 or more")
+    return delay
 
 
 def _load_watchdog(loop, watchdog):
@@ -255,6 +277,9 @@ def prepared(loop, reaction):
     call = ordinary
     if late:
         call = _unless_late(loop, reaction.deadline, call, late)
+    roots = [loop.wiring.root(port) for port in reaction.effects if isinstance(port, Port)]
+    if any(connection.convert for root in roots for _, connection in loop.wiring.forwards.get(root, ())):
+        call = _before(call, loop.cross)
     if reaction.instance.federate:
         call = federates.around(loop, reaction, call, tardy)
     if loop.trace:
@@ -287,11 +312,11 @@ def _with_deadline(reaction, call, late):
     own = reaction.instance.object
 
     def with_deadline():
-        own._deadline = reaction.deadline, late
+        own.__deadline__ = reaction.deadline, late
         try:
             call()
         finally:
-            own._deadline = None
+            own.__deadline__ = None
 
     return with_deadline
 
@@ -342,6 +367,14 @@ def _after(first, call):
         call()
 
     return after
+
+
+def _before(call, last):
+    def before():
+        call()
+        last()
+
+    return before
 
 
 def _in_modes(modes, call):

@@ -53,6 +53,7 @@ class Loop:
         )
         self.federate, self.leaving = None, []  # the Federate whose reaction runs, and those that leave at this tag
         self.tardy = {}  # {port: intended tag of its value}
+        self.crossing = {}  # {port that the reaction which runs has set: what gets a converted value of it}; see loading
         self.federation = f"federation-{os.getpid()}"
         self._offset = clock.time_ns() - clock.monotonic_ns()
         actions = [action for instance in top.walk() for action in instance.actions.values()]
@@ -201,6 +202,8 @@ class Loop:
                 soon.clear()
             if tag == self.stop_tag:
                 modes.fire_shutdown(self)
+            if self.crossing:
+                self.cross()
             self.react()
             for element in present:
                 element.is_present = False
@@ -233,6 +236,13 @@ class Loop:
                     calls[index]()
         except Exception as error:
             raise ReactionError(self.reactions[last], self.time - self.start, self.microstep, error) from error
+
+    def cross(self):
+        """Hands on, converted, what has been set of ports whose values are converted on their way."""
+        while self.crossing:
+            port, targets = self.crossing.popitem()
+            for convert, arrive in targets:
+                arrive(convert(port.value))
 
     def _send_later(self):
         for root, delays in self.later:

@@ -5,7 +5,7 @@ from reactor import _core
 from reactor.execution import loading
 from reactor.execution.errors import for_sending
 from reactor.execution.loop import Loop
-from reactor.execution.stored import is_array, is_large, shape_of
+from reactor.execution.stored import is_array, is_large, may_change, shape_of
 from reactor.model.declaring import Reactor
 from reactor.model.elements import Multiport, Port, Transition
 from reactor.schedule import compile_schedule
@@ -35,13 +35,13 @@ def bind(top, wiring, loop):
 
 
 class Part:
-    """Lives in a worker. `recipe` makes the program there: a path of an .lf file, or pickled reactors."""
+    """Lives in a worker. `recipe` makes the program there: what `load` takes for an .lf file, or pickled reactors."""
 
     def __init__(self, recipe, placement, workers, number, offset):
-        if isinstance(recipe, str):
+        if isinstance(recipe, tuple):
             from reactor.lf.instantiating import load
 
-            top, _ = load(recipe)
+            top, _ = load(*recipe)
         else:
             top = cloudpickle.loads(recipe)
         schedule, wiring = compile_schedule(top, placement, workers)
@@ -61,17 +61,30 @@ class Part:
         self._bodies = {
             reaction.index: loading.bodies(loop, reaction) for reaction in loop.reactions if reaction.index in mine
         }
+        numbers = {port: number for number, port in enumerate(self._ports)}
+        self._written = {
+            reaction.index: [
+                (numbers[root], root)
+                for root in (wiring.root(port) for port in reaction.effects if isinstance(port, Port))
+                if not any(connection.convert for _, connection in wiring.forwards.get(root, ()))
+            ]
+            for reaction in loop.reactions
+            if reaction.index in mine and reaction is not reaction.instance.reactions[0]
+        }
         self._states = [i for i in self._instances if i.make_state and any(r.index in mine for r in i.reactions)]
 
     def ready(self):
         """Answers when the program is made here."""
 
-    def begin(self, start, federation):
+    def make_state(self, federation):
         """Makes the state of its reactors."""
         self._loop.federation = federation
-        self._loop.start = self._loop.time = start
         for instance in self._states:
             instance.make_state(self._loop)
+
+    def begin(self, start):
+        """The program starts at this time."""
+        self._loop.start = self._loop.time = start
 
     def react(self, time, microstep, resets, inputs, wanted, stored):
         """Runs reactions.
@@ -87,9 +100,10 @@ class Part:
             one that was RAISED, with its error and traceback, or EXITED.
         """
         loop, did = self._loop, self._did
-        for element in loop.present:
-            element.is_present = False
-        loop.present.clear()
+        if (time, microstep) != (loop.time, loop.microstep):
+            for element in loop.present:
+                element.is_present = False
+            loop.present.clear()
         loop.time, loop.microstep, loop.tag_reached = time, microstep, loop.physical()
         loop.tardy.clear()
         for number, mode in resets:
@@ -120,9 +134,16 @@ class Part:
                 return [*self._stored(answers), (EXITED, error.code)]
             except Exception as error:
                 return [*self._stored(answers), (RAISED, for_sending(error))]
+            self._send_again(index)
             answers.append((DONE, list(did), []))
             did.clear()
         return self._stored(answers)
+
+    def _send_again(self, index):
+        """Sends what an earlier reaction of this tag has set on a port that this one writes, too: it may have changed the value."""
+        for number, port in self._written.get(index, ()):
+            if port.is_present and may_change(port.value) and all(one[:2] != (PORT, number) for one in self._did):
+                self._did.append((PORT, number, port.value, None))
 
     def _with_stored(self, ref, is_action, number, _, present, intended):
         """An input with the stored value in its place."""
@@ -175,7 +196,7 @@ class Part:
         for number, port in enumerate(self._ports):
             port.set = self._port_setter(number, port)
         for number, action in enumerate(self._actions):
-            action.schedule = self._scheduler(number)
+            action.schedule = self._scheduler(number, action)
         numbers = {mode: number for number, mode in enumerate(self._modes)}
         for reaction in self._loop.reactions:
             for effect in reaction.effects:
@@ -190,9 +211,9 @@ class Part:
 
         return set
 
-    def _scheduler(self, number):
+    def _scheduler(self, number, action):
         def schedule(extra_delay=0, value=None):
-            self._did.append((ACTION, number, value, extra_delay))
+            self._did.append((ACTION, number, value, loading.checked_delay(action, extra_delay)))
 
         return schedule
 

@@ -92,6 +92,11 @@ def is_array(value: Any) -> bool:
     return numpy is not None and type(value) is getattr(numpy, "ndarray", None)
 
 
+def may_change(value: Any) -> bool:
+    """Whether code that has a value may change it."""
+    return not (type(value) in _PLAIN or type(value) in (str, bytes) or (is_array(value) and not value.flags.writeable))
+
+
 def shape_of(value: Any) -> Any:
     """What can be changed of a read-only array; None for what is none."""
     return (value.flags.writeable, value.shape, value.strides, value.dtype) if is_array(value) else None

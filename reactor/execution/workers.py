@@ -60,7 +60,7 @@ class WorkersLoop(Loop):
                 (worker,) = found
                 instance.reset_state = self._resetter(worker, number, modes)
                 instance.make_state = self._restarter(worker, number)
-        self._workers = []
+        self._workers, self._begun = [], []
 
     def run(self):
         driver = Driver(
@@ -78,12 +78,14 @@ class WorkersLoop(Loop):
             super().run()
         finally:
             self._workers.clear()
+            self._begun.clear()
             driver.stop()
 
     def _begin(self):
-        super()._begin()
-        for ref in [worker.begin(self.start, self.federation) for worker in self._workers]:
+        for ref in [worker.make_state(self.federation) for worker in self._workers]:
             _core.get_one(ref, None)
+        super()._begin()
+        self._begun = [worker.begin(self.start) for worker in self._workers]
 
     def react(self):
         ready = self.ready
@@ -224,6 +226,8 @@ class WorkersLoop(Loop):
                     membership.leave(self, reaction.instance.federate)
                 else:
                     self.request_stop()
+            if self.crossing:
+                self.cross()
             if reaction.instance.federate and not reaction.tardy and (tag := self._intended(index)):
                 federates.hand_on(self, federates.writes(self, reaction), tag)
 

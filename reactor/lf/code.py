@@ -2,33 +2,51 @@
 
 import ast
 
-from reactor.lf.errors import LFError
+from reactor.lf.errors import LFError, running
 
 
-def _compiled(node, code, lines, first):
-    """A code object for `lines`, whose first is line `first` of the file."""
+def _compiled(node, code, lines, first, kept=frozenset()):
+    """A code object for `lines`, whose first is line `first` of the file. It must not assign attributes of `self` that are in `kept`."""
     try:
         tree = ast.parse("\n".join(lines), node.file.path)
     except SyntaxError as error:
         line = (error.lineno or 1) + first - 1
         raise LFError(f"Python: {error.msg}", node.file.path, node.file.text, line, error.offset or 1) from None
     ast.increment_lineno(tree, first - 1)
+    for found in ast.walk(tree):
+        if isinstance(found, ast.Attribute) and found.attr in kept and _changes_self(found):
+            message = f"{found.attr} is a parameter, which keeps its value: declare a state variable and change that"
+            raise LFError(
+                message, node.file.path, node.file.text, found.lineno, _column(node, found.lineno, found.attr)
+            )
     return compile(tree, node.file.path, "exec")
 
 
-def function(node, code, name, arguments, scope):
-    """The function of a block of code with these arguments."""
-    return _made(node, _function_code(node, code, name, arguments), name, scope)
+def _changes_self(attribute):
+    return (
+        isinstance(attribute.value, ast.Name)
+        and attribute.value.id == "self"
+        and not isinstance(attribute.ctx, ast.Load)
+    )
 
 
-def _function_code(node, code, name, arguments):
+def _column(node, line, name):
+    return max(0, node.file.text.splitlines()[line - 1].find(f"self.{name}")) + 1
+
+
+def function(node, code, name, arguments, scope, kept=frozenset()):
+    """The function of a block of code with these arguments. `kept`: attributes of `self` that it must not assign."""
+    return _made(node, _function_code(node, code, name, arguments, kept), name, scope)
+
+
+def _function_code(node, code, name, arguments, kept):
     head = f"def {name}({', '.join(arguments)}):"
     lines = code.split("\n")
     if all(not line.strip() or line.strip().startswith("#") for line in lines):
-        return _compiled(node, code, [f"{head} pass"], code.line)
+        return _compiled(node, code, [f"{head} pass"], code.line, kept)
     if lines[0].strip():  # code on the line of {=
-        return _compiled(node, code, [head, " " + lines[0].strip(), *_indented(lines[1:], 1)], code.line - 1)
-    return _compiled(node, code, [head, *_indented(lines[1:])], code.line)
+        return _compiled(node, code, [head, " " + lines[0].strip(), *_indented(lines[1:], 1)], code.line - 1, kept)
+    return _compiled(node, code, [head, *_indented(lines[1:])], code.line, kept)
 
 
 def _made(node, code, name, scope):
@@ -44,7 +62,9 @@ def block(node, code, scope, names):
         lines = [lines[0].strip(), *_outdented(lines[1:])]
     else:
         lines = ["", *_outdented(lines[1:])]
-    exec(_compiled(node, code, lines, code.line), scope, names)
+    made = _compiled(node, code, lines, code.line)
+    with running(node, "this preamble"):
+        exec(made, scope, names)
 
 
 def value(node, code, scope, names):
@@ -55,7 +75,9 @@ def value(node, code, scope, names):
     except SyntaxError as error:
         raise LFError(f"Python: {error.msg}", node.file.path, node.file.text, node.line, node.column) from None
     ast.increment_lineno(tree, code.line - 1)
-    return eval(compile(tree, node.file.path, "eval"), scope, names)
+    made = compile(tree, node.file.path, "eval")
+    with running(node, "this expression"):
+        return eval(made, scope, names)
 
 
 def _least(lines):

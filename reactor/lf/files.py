@@ -2,10 +2,11 @@
 
 import os
 
+from reactor.lf.checking import check_file, is_main
 from reactor.lf.errors import LFError, at
 from reactor.lf.parsing import parse
 
-_PACKAGES = ("lf-packages", os.path.join("build", "lfc_include"), os.path.join("target", "lfc_include"))
+_PACKAGES = (os.path.join("build", "lfc_include"), "lf-packages", os.path.join("target", "lfc_include"))
 
 
 class Files:
@@ -24,8 +25,10 @@ class Files:
         """The Reactor that `name` stands for in `file`."""
         found = self._names[file.path].get(name)
         if found is None:
-            known = ", ".join(sorted(filter(None, self._names[file.path])))
+            known = ", ".join(sorted(filter(None, self._names[file.path]))) or "none"
             raise at(node, f"no reactor {name} is declared or imported here; there are {known}")
+        if is_main(found):
+            raise at(node, f"{name} is a main reactor: it can be neither contained nor extended")
         return found
 
     def _read(self, path, node):
@@ -38,6 +41,7 @@ class Files:
             message = f"cannot read {path}: {error.strerror}"
             raise (at(node, message) if node else LFError(message, path)) from None
         file = self._by_path[path] = parse(path, text)
+        check_file(file)
         names = self._names[path] = {reactor.name: reactor for reactor in file.reactors}
         for wanted in file.imports:
             for alias, name in wanted.names.items():
@@ -53,18 +57,26 @@ def _located(wanted, name, path):
     folder = os.path.dirname(path)
     if not wanted.package:
         return os.path.normpath(os.path.join(folder, wanted.path))
-    package, _, inner = wanted.path.partition("/")
-    inner = inner or f"{name}.lf"
-    tried = []
+    package, _, inner = wanted.path.strip("/").partition("/")
+    if not inner.endswith(".lf"):
+        inner = os.path.join(inner, f"{name}.lf")
+    for packages in _package_folders(folder):
+        found = os.path.join(packages, package, "src", "lib", inner)
+        if os.path.exists(found):
+            return found
+    places = ", ".join(os.path.join(folder, package, "src", "lib", inner) for folder in (*_PACKAGES, "$LF_PACKAGES"))
+    raise at(wanted, f"package {package} is not installed: looked in this folder and those above it for {places}")
+
+
+def _package_folders(folder):
+    """The folders that packages can lie in, for a file in `folder`."""
     while True:
-        for packages in _PACKAGES:
-            tried.append(os.path.join(folder, packages, package, "src", "lib", inner))
-            if os.path.exists(tried[-1]):
-                return tried[-1]
+        yield from (os.path.join(folder, packages) for packages in _PACKAGES)
         if folder == os.path.dirname(folder):
-            places = " or ".join(os.path.join(p, package, "src", "lib", inner) for p in _PACKAGES)
-            raise at(wanted, f"package {package} is not installed: looked for {places} in the folders above this file")
+            break
         folder = os.path.dirname(folder)
+    if "LF_PACKAGES" in os.environ:
+        yield os.environ["LF_PACKAGES"]
 
 
 def package_directory(path):

@@ -4,38 +4,52 @@ import copy
 import os
 import sys
 from functools import partial
+from types import FunctionType, ModuleType
 from typing import Any
 
 from reactor.lf import code, spaces, target
 from reactor.lf import syntax as s
-from reactor.lf.checking import check_names
-from reactor.lf.errors import LFError, at
+from reactor.lf.checking import check_names, is_main
+from reactor.lf.errors import LFError, at, warn
 from reactor.lf.files import Files
+from reactor.lf.gathering import folder_of, supporting_files
 from reactor.lf.launching import launchers
-from reactor.lf.names import LFReactor, Names, namespace
+from reactor.lf.names import Channel, LFReactor, Names, namespace
 from reactor.model import elements as e
+from reactor.model import time as times
 from reactor.model.time import FOREVER
 
 
-def load(path):
+def load(path, folder=None):
     """(the topmost Instance of a program, {settings that it asks for}).
+
+    Arguments:
+        folder: where its supporting files lie, if that is known; else they are gathered.
 
     Raises:
         LFError: it cannot be run, with file, line and column.
     """
     files = Files(path)
     settings = target.settings(files.main)
-    mains = [reactor for reactor in files.main.reactors if reactor.kinds & {"main", "federated"}]
+    mains = [reactor for reactor in files.main.reactors if is_main(reactor)]
     if not mains:
         raise LFError(
             "this file has no main reactor and no federated reactor, so there is nothing to run", files.main.path
         )
+    paths = [path for file in files.order for path in supporting_files(file)]
+    if paths and folder is None:
+        folder = folder_of(paths, files.main.path)
+    settings["source"] = files.main.path, folder
     builder = _Builder(files)
-    builder.run_preambles()
+    builder.run_preambles(folder)
     top = builder.instance(mains[0], mains[0].name or builder.module.__name__, None, None, {"bank_index": 0}, mains[0])
+    builder.mark_sharers(top)
     if any(child.federate and child.federate.transient for child in top.children):
         settings["during"] = partial(launchers, files.main.path)
     return top, settings
+
+
+_UNCHANGING = (int, float, complex, str, bytes, tuple, frozenset, type, FunctionType, ModuleType, type(None))
 
 
 class _Class:
@@ -45,24 +59,29 @@ class _Class:
         self.declared, self.parameters, self.members = declared, {}, []
         attributes, seen = {}, []
         self._collect(builder, declared, seen)
-        for _, reactor in seen:
+        for reactor in seen:
             self.parameters.update((parameter.name, parameter) for parameter in reactor.parameters)
             self.members.extend((reactor, member) for member in reactor.members)
+        check_names(self.parameters.values(), self.members)
+        kept = frozenset(self.parameters)
         for _, member in self.members:
             if isinstance(member, s.Preamble):
                 code.block(member, member.code, scope, attributes)
             elif isinstance(member, s.Method):
                 arguments = ["self", *member.arguments]
-                attributes[member.name] = code.function(member, member.code, member.name, arguments, scope)
-        self.python = type(declared.name or "main", (LFReactor,), {**attributes, "_lf": builder.lf})
+                attributes[member.name] = code.function(member, member.code, member.name, arguments, scope, kept)
+        attributes.update(__lf__=builder.lf, __parameters__=kept)
+        self.python = type(declared.name or "main", (LFReactor,), attributes)
 
-        check_names(declared)
-
-    def _collect(self, builder, declared, seen):
+    def _collect(self, builder, declared, seen, within=()):
+        if any(reactor is declared for reactor in within):
+            raise at(
+                declared, f"reactor {declared.name} extends itself, directly or through others: take one `extends` out"
+            )
         for base in declared.bases:
-            self._collect(builder, builder.files.reactor(declared.file, base, declared), seen)
-        if all(reactor is not declared for _, reactor in seen):
-            seen.append((declared.name, declared))
+            self._collect(builder, builder.files.reactor(declared.file, base, declared), seen, (*within, declared))
+        if all(reactor is not declared for reactor in seen):
+            seen.append(declared)
 
 
 class _Builder:
@@ -72,17 +91,20 @@ class _Builder:
         self.decentralised = files.main.properties.get("coordination") == "decentralized"
         self.scope = self.module.__dict__
         self._classes, self._scopes = {}, {None: self.scope}
+        self._declared, self._shareable = (
+            {},
+            [],
+        )  # {Instance: its Reactor}, values of state that was asked for before the start
 
-    def run_preambles(self):
+    def run_preambles(self, folder):
         known = sys.modules.get(self.module.__name__)
         if known is None or isinstance(getattr(known, "lf", None), Names):  # that of an earlier program of this name
             sys.modules[self.module.__name__] = self.module
+        sys.modules[f"LinguaFranca{self.module.__name__}"] = self.lf  # the name that `lfc` gives it
+        if folder:
+            sys.path.append(folder)
+            self.module.__file__ = os.path.join(folder, f"{self.module.__name__}.py")
         for file in self.files.order:
-            wanted = file.properties.get("files", ())
-            for name in [wanted] if isinstance(wanted, str) else wanted:
-                folder = os.path.dirname(os.path.normpath(os.path.join(os.path.dirname(file.path), name)))
-                if folder not in sys.path:
-                    sys.path.append(folder)
             for preamble in file.preambles:
                 code.block(preamble, preamble.code, self.scope, self.scope)
 
@@ -99,45 +121,82 @@ class _Builder:
 
     def instance(self, declared, name, parent, mode, given, node, federate=None):
         """A reactor with everything in it. `given` are the values of its parameters."""
+        self._refuse_cycle(declared, parent, node)
         federate_ = federate or (parent and parent.federate)
         scope = self._scope_of(federate_)
         cls = self._class_of(declared, scope)
         self_ = cls.python()
         instance = e.Instance(name, parent, self_, mode, declared.name or "", node.site)
         instance.federate = federate_
-        if federate:
-            federate.instance = instance
-        vars(self_).update(
-            _lf=self.lf, _path=instance.path, _instance=instance, _scope=scope, bank_index=given["bank_index"]
-        )
+        self._declared[instance] = declared
+        vars(self_).update(__path__=instance.path, __scope__=scope, __unmade__={}, bank_index=given["bank_index"])
         unknown = [key for key in given if key not in cls.parameters and key != "bank_index"]
         if unknown:
-            raise at(node, f"reactor {declared.name} has no parameter {unknown[0]}")
+            known = ", ".join(cls.parameters) or "none"
+            raise at(node, f"reactor {declared.name} has no parameter {unknown[0]}; there are {known}")
         for parameter in cls.parameters.values():
             known = parameter.name in given
             vars(self_)[parameter.name] = given[parameter.name] if known else self.value(parameter.initial, self_)
+        if federate:
+            federate.instance = instance
+            self._set_wait(federate, cls.parameters, self_)
         filler = _Filler(self, instance, self_)
         filler.fill(cls.members)
-        states = filler.states
+        self._give_state(instance, self_, filler.states)
+        return instance
+
+    def _refuse_cycle(self, declared, parent, node):
+        while parent:
+            if self._declared[parent] is declared:
+                raise at(
+                    node,
+                    f"reactor {declared.name} contains itself, directly or through others, so this would never end",
+                )
+            parent = parent.parent
+
+    def _set_wait(self, federate, parameters, self_):
+        """A parameter of the name STA or STP_offset says what @maxwait says."""
+        for name in parameters:
+            if federate.maxwait is not None and name.lower() in ("sta", "stp_offset"):
+                federate.maxwait = vars(self_)[name]
+
+    def _give_state(self, instance, self_, states):
+        names = vars(self_)
 
         def make_state(loop):
             self.lf.loop = loop
+            unmade = names.pop(
+                "__unmade__", None
+            )  # the others were made before: an argument of a contained reactor has them
             for _, state in states:
-                setattr(self_, state.name, self.value(state.initial, self_))
+                if unmade is None or state.name in unmade:
+                    names[state.name] = self.value(state.initial, self_)
 
         def reset_state(within):
             for lies_in, state in states:
                 if state.reset and lies_in is within:
-                    setattr(self_, state.name, self.value(state.initial, self_))
+                    names[state.name] = self.value(state.initial, self_)
 
         instance.make_state, instance.reset_state = make_state, reset_state
-        return instance
+
+    def state_before(self, state, self_):
+        """The value of a state variable that is asked for before the program starts."""
+        value = self.value(state.initial, self_)
+        if not isinstance(value, _UNCHANGING):
+            self._shareable.append(value)
+        return value
+
+    def mark_sharers(self, top):
+        """Notes which reactors have the state of another one in a parameter: they must have the same object."""
+        found = {id(value) for value in self._shareable}
+        for instance in top.walk() if found else ():
+            instance.shares = any(id(value) in found for value in vars(instance.object).values())
 
     def value(self, expression, self_, names=None):
         """The value of an expression in a reactor whose parameters are attributes of `self_`."""
         if expression is None:
             return None
-        if expression.kind == "value":
+        if expression.kind in ("value", "time"):
             return expression.value
         if expression.kind == "list":
             return [self.value(item, self_, names) for item in expression.value]
@@ -145,14 +204,15 @@ class _Builder:
             return code.value(
                 expression,
                 expression.value,
-                self_._scope,
+                self_.__scope__,
                 {"self": self_, "bank_index": self_.bank_index, **(names or {})},
             )
         if expression.value == "None":
             return None
-        if not hasattr(self_, expression.value):
-            raise at(expression, f"{expression.value} is not a parameter of this reactor")
-        return getattr(self_, expression.value)
+        if expression.value not in {*self_.__parameters__, "bank_index"} or expression.value not in vars(self_):
+            known = ", ".join(sorted(self_.__parameters__)) or "none"
+            raise at(expression, f"{expression.value} is not a parameter of this reactor; there are {known}")
+        return vars(self_)[expression.value]
 
 
 class _Filler:
@@ -161,7 +221,7 @@ class _Filler:
     def __init__(self, builder, instance, self_):
         self.builder, self.instance, self.self_ = builder, instance, self_
         self.contained, self.states = {}, []
-        self.fed = {}  # {(target, mode): its connection}
+        self.fed = {}  # {port: [(mode, the connection that ends there)]}
         self.federated = False
 
     def fill(self, members):
@@ -174,11 +234,11 @@ class _Filler:
                 )
                 everything.extend((reactor, inner, mode) for inner in member.members)
         for kinds in (
-            (s.Port,),
+            (s.Port, s.State),
             (s.Timer, s.Action),
             (s.Watchdog,),
             (s.Instantiation,),
-            (s.State, s.Connection),
+            (s.Connection,),
             (s.Reaction,),
         ):
             for reactor, member, mode in everything:
@@ -190,8 +250,10 @@ class _Filler:
 
     def _duration(self, expression):
         value = self._value(expression)
-        if not isinstance(value, int):
-            raise at(expression, f"{value!r} is not a time value: write a number and a unit")
+        if type(value) is not int or (expression.kind == "value" and value != 0):
+            raise at(expression, f"{value!r} is not a time value: write a number and a unit, such as 10 ms")
+        if value < 0 and expression.kind != "time":
+            raise at(expression, f"{value} ns is less than 0: a time value here is 0 or more")
         return value
 
     def _width(self, width):
@@ -199,14 +261,17 @@ class _Filler:
             return None
         total = 0
         for term in width.terms:
-            total += len(self._channels(term)) if isinstance(term, s.Reference) else self._value(term)
+            count = len(self._channels(term)) if isinstance(term, s.Reference) else self._value(term)
+            if type(count) is not int or count < 0:
+                raise at(width, f"{count!r} is not a width: it must be a whole number, 0 or more")
+            total += count
         return total
 
     # ---- elements
 
     def _port(self, reactor, node, mode):
         def channel(number=None):
-            return e.Port(self.instance, node.name, node.is_input, node.mutable, node.site, number)
+            return Channel(self.instance, node.name, node.is_input, node.mutable, node.site, number)
 
         width = self._width(node.width)
         port = channel() if width is None else e.Multiport(node.name, map(channel, range(width)), channel)
@@ -227,13 +292,15 @@ class _Filler:
     def _watchdog(self, reactor, node, mode):
         _, arguments = self._effects(node.effects)
         names, values = zip(*arguments.items()) if arguments else ((), ())
-        handler = code.function(node, node.code, f"watchdog_{node.name}", ["self", *names], self.self_._scope)
+        scope, kept = self.self_.__scope__, self.self_.__parameters__
+        handler = code.function(node, node.code, f"watchdog_{node.name}", ["self", *names], scope, kept)
         timeout = self._duration(node.timeout)
         watchdog = e.Watchdog(self.instance, node.name, timeout, handler, values, mode, node.site)
         self.instance.watchdogs[node.name] = watchdog
 
     def _state(self, reactor, node, mode):
         self.states.append((mode, node))
+        self.self_.__unmade__[node.name] = partial(self.builder.state_before, node, self.self_)
 
     def _instantiation(self, reactor, node, mode):
         declared = self.builder.files.reactor(reactor.file, node.reactor, node)
@@ -252,9 +319,18 @@ class _Filler:
         self.contained[node.name, "shown"] = shown[0] if width is None else shown
 
     def _federate(self, node):
-        found = node.attributes
-        waits = (found.get("maxwait") or [FOREVER])[0] if self.builder.decentralised else None
-        return e.Federate(maxwait=waits, transient="transient" in found)
+        waits = self._attribute(node, "maxwait", FOREVER) if self.builder.decentralised else None
+        return e.Federate(maxwait=waits, transient="transient" in node.attributes)
+
+    def _attribute(self, node, name, otherwise):
+        """The time value of an attribute."""
+        (value,) = node.attributes.get(name) or [None]
+        if value is None:
+            return otherwise
+        try:
+            return times.parse(str(value))
+        except ValueError as error:
+            raise at(node, f"@{name}: {error}") from None
 
     # ---- connections
 
@@ -281,7 +357,7 @@ class _Filler:
             sources = [sources[k % len(sources)] for k in range(len(targets))]
         if len(sources) != len(targets):
             wide = f"{len(sources)} sources and {len(targets)} targets"
-            print(f"{node.site}: warning: connection has {wide}; what is left over is not connected", file=sys.stderr)
+            warn(node, f"connection has {wide}; what is left over is not connected")
         delay = self._duration(node.delay) if node.delay else None
         convert = self._converter(node)
         for reference in node.sources:
@@ -289,14 +365,19 @@ class _Filler:
         for reference in node.targets:
             self._check_side(reference, reads=False, what="end a connection")
         for source, target_ in zip(sources, targets):
-            if self.fed.setdefault((target_, mode), node) is not node:
-                other = self.fed[target_, mode]
+            if other := self._connected(target_, mode, node):
                 raise at(
                     node, f"{target_.path} is connected already, in line {other.line}: give it an input of its own"
                 )
+            self.fed.setdefault(target_, []).append((mode, node))
             connection = e.Connection(source, target_, delay, node.physical, mode, node.site, convert)
-            connection.wait = (node.attributes.get("absent_after") or [0])[0]
+            connection.wait = self._attribute(node, "absent_after", 0)
             self.instance.connections.append(connection)
+
+    def _connected(self, port, mode, node=None):
+        """Another connection that ends at a port and can be active when this mode is."""
+        found = self.fed.get(port, ())
+        return next((c for other, c in found if c is not node and (other is mode or None in (other, mode))), None)
 
     def _converter(self, node):
         """The function that copies a value for another federate."""
@@ -387,13 +468,17 @@ class _Filler:
                 mutable.extend(port for port in elements if isinstance(port, e.Port) and port.mutable)
                 found.extend(elements)
         effects, more = self._effects(node.effects)
+        for port in effects:
+            if isinstance(port, e.Port) and (other := self._connected(port, mode)):
+                raise at(node, f"{port.path} is connected, in line {other.line}, so a reaction cannot set it, too")
         arguments |= {name: argument for name, argument in more.items() if name not in arguments}
         number = len(self.instance.reactions) + 1
         name = node.name or f"reaction_{number}"
         parameters = ["self", *arguments]
 
         def made(block, what):
-            return code.function(node, block, f"{what}_{number}", parameters, self.self_._scope)
+            kept = self.self_.__parameters__
+            return code.function(node, block, f"{what}_{number}", parameters, self.self_.__scope__, kept)
 
         reaction = e.Reaction(self.instance, name, made(node.code, "reaction"), triggers, sources, effects)
         reaction.arguments, reaction.mutable = tuple(arguments.values()), tuple(mutable)

@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 from reactor.lf.files import package_directory
+from reactor.model.elements import Port
 from reactor.model.time import FOREVER, NEVER, UNITS, Tag
 
 _FACTORS = {
@@ -36,11 +37,15 @@ class _Time:
         return self._owner.loop.start
 
 
-class Names:
+class Names(types.ModuleType):
     """The module `lf` of a program. `loop` is what executes it."""
 
+    Tag = Tag
+
     def __init__(self, file):
+        super().__init__("lf")
         self._file = file
+        self.tracing = bool(file.properties.get("tracing"))
         self.loop: Any = None  # reactor.execution.loop.Loop
         self.time = _Time(self)
 
@@ -122,20 +127,53 @@ def namespace(file):
     return module, lf
 
 
-class LFReactor:
-    """Base class of the `self` of a program's reactors."""
+class Channel(Port):
+    """A port that is not a multiport, or a channel of one, as the code of a program sees it: its width is -2, as in `lfc`."""
 
-    _events: tuple[str, ...] = ()
-    _lf: Names
-    _path: str
-    _scope: dict[str, Any]  # the namespace of its code
-    _deadline: tuple[Any, Any] | None = None  # (Handler, what runs it) of the reaction that runs
+    __slots__ = ()
+    width = -2
+
+    def __getitem__(self, index):
+        return self
+
+
+class TraceEvent(int):
+    """The handle of an event of the user's own: its number in the reactor that registered it, and its name."""
+
+    name: str
+
+    def __new__(cls, number, name):
+        made = super().__new__(cls, number)
+        made.name = name
+        return made
+
+    def __getnewargs__(self):
+        return int(self), self.name
+
+
+class LFReactor:
+    """Base class of the `self` of a program's reactors. Names of its own begin with __, as no name of a program does."""
+
+    __lf__: Names
+    __path__: str
+    __scope__: dict[str, Any]  # the namespace of its code
+    __parameters__: frozenset[str] = frozenset()
+    __unmade__: dict[str, Any]  # {state variable: what makes its value}, before the program runs
+    __events__: int = 0  # how many it has registered for the trace
+    __deadline__: tuple[Any, Any] | None = None  # (Handler, what runs it) of the reaction that runs
+
+    def __getattr__(self, name: str) -> Any:
+        make = vars(self).get("__unmade__", {}).pop(name, None)
+        if make is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        value = vars(self)[name] = make()
+        return value
 
     def check_deadline(self, invoke_handler=True):
-        if self._deadline is None:
+        if self.__deadline__ is None:
             return False
-        deadline, handle = self._deadline
-        loop = self._lf.loop
+        deadline, handle = self.__deadline__
+        loop = self.__lf__.loop
         missed = loop.physical() > loop.time + deadline.limit
         if missed and invoke_handler:
             handle()
@@ -144,22 +182,22 @@ class LFReactor:
     def update_deadline(self, limit):
         if limit < 0:
             raise ValueError(f"update_deadline({limit}): a deadline is 0 or more")
-        if self._deadline is not None:
-            deadline, _ = self._deadline
+        if self.__deadline__ is not None:
+            deadline, _ = self.__deadline__
             deadline.limit = int(limit)
-            self._lf.loop.deadline_changed(deadline)
+            self.__lf__.loop.deadline_changed(deadline)
 
     def register_user_trace_event(self, name):
-        """A handle for an event of the user's own in the trace; never 0."""
-        self._events = (*self._events, name)
-        return len(self._events)
+        """A handle for an event of the user's own in the trace; 0 if the program does not have the target property `tracing`."""
+        if not self.__lf__.tracing:
+            return 0
+        self.__events__ += 1
+        return TraceEvent(self.__events__, f"{self.__path__}: {name}")
 
     def tracepoint_user_event(self, handle):
         self.tracepoint_user_value(handle, None)
 
     def tracepoint_user_value(self, handle, value):
-        trace = self._lf.loop.trace
-        if trace:
-            trace.note(
-                f"{self._path}: {self._events[handle - 1] if 0 < handle <= len(self._events) else handle}", value
-            )
+        trace = self.__lf__.loop.trace
+        if trace and handle:
+            trace.note(handle.name, value)

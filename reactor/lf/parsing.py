@@ -1,6 +1,8 @@
 """Text to syntax."""
 
 import ast
+import difflib
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -40,21 +42,95 @@ def parse(path, text):
     try:
         tree = _parser().parse(text)
     except UnexpectedInput as error:
-        found = getattr(error, "token", None)
-        character = getattr(error, "char", None)
-        what = repr(str(found)) if found else repr(character) if character else "the end of the file"
-        wanted = ", ".join(sorted(_expected(error)))
-        raise LFError(f"unexpected {what}; expected {wanted}", path, text, error.line, error.column) from None
+        raise _unexpected(error, path, text) from None
     _ToSyntax(file).transform(tree)
     return file
 
 
+def _unexpected(error, path, text):
+    """The LFError for what the grammar does not allow."""
+    found = getattr(error, "token", None)
+    line, column = error.line, error.column
+    if not (found or getattr(error, "char", None)):
+        lines = text.splitlines() or [""]
+        message = f"the file ends here; expected {_expected(error)}"
+        return LFError(message, path, text, len(lines), len(lines[-1]) + 1)
+    what = repr(str(found) if found else error.char)
+    before, after = text[: error.pos_in_stream], text[error.pos_in_stream :]
+    (word,) = re.findall(r"(\w+)\s*$", before) or [""]
+    meant = [] if word in _KEYWORDS else difflib.get_close_matches(word, _KEYWORDS, 1)
+    if after.startswith("{="):
+        message = "this {= has no =} that ends the code"
+    elif after.startswith("'"):
+        message = f"unexpected {what}: text stands in double quotes"
+    elif re.search(r"\d\s*$", before) and after[:1].isalpha():
+        message = f"{what} is no unit of time; there are {', '.join(times.UNITS)}"
+    elif meant:
+        message = f"unexpected {what}; did you mean {meant[0]} in place of {word}?"
+    else:
+        message = f"unexpected {what}; expected {_expected(error)}"
+    return LFError(message, path, text, line, column)
+
+
 def _expected(error):
+    """What the grammar allows, in words."""
     names = getattr(error, "expected", None) or getattr(error, "allowed", None) or ()
+    if "REACTION" in names or "REACTOR" in names:  # a list of all of it would tell less
+        where = (
+            "a declaration such as input, state, timer, reaction or connection" if "REACTION" in names else "a reactor"
+        )
+        return f"{where}, or {chr(39)}}}{chr(39)}" if "RBRACE" in names else where
     spelled = {
         terminal.name: terminal.pattern.value for terminal in _parser().terminals if terminal.pattern.type == "str"
     }
-    return {repr(spelled[name]) if name in spelled else name.lower() for name in names}
+    words = sorted({repr(spelled[name]) if name in spelled else str(_WORDS.get(name, name.lower())) for name in names})
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+_KEYWORDS = [
+    "target",
+    "import",
+    "from",
+    "main",
+    "federated",
+    "reactor",
+    "extends",
+    "preamble",
+    "input",
+    "output",
+    "mutable",
+    "state",
+    "timer",
+    "logical",
+    "physical",
+    "action",
+    "watchdog",
+    "reaction",
+    "method",
+    "mode",
+    "initial",
+    "reset",
+    "new",
+    "after",
+    "deadline",
+    "startup",
+    "shutdown",
+]
+_WORDS = {
+    "ID": "a name",
+    "CODE": "code in {= =}",
+    "STRING": "text in double quotes",
+    "CHAR": "a character",
+    "NUMBER": "a number",
+    "TIME": "a time value",
+    "BOOLEAN": "true, false",
+    "PATH": "a path",
+    "PACKAGE": "a package in < >",
+    "KEY": "a property",
+    "HOST": "a host",
+    "EVENT": "startup, shutdown, reset",
+    "TRANSITION": "reset, history",
+}
 
 
 class Code(str):
@@ -101,15 +177,17 @@ class _ToSyntax(Transformer):
                 self.file.reactors.append(child)
 
     def target(self, meta, children):
+        pairs = children[1] if len(children) > 1 and children[1] else {}
         self.file.target = str(children[0])
-        self.file.properties = children[1] if len(children) > 1 else {}
+        self.file.properties = {key: value for key, (value, _) in pairs.items()}
+        self.file.places = {None: (meta.line, meta.column), **{key: place for key, (_, place) in pairs.items()}}
 
     def pairs(self, meta, children):
-        return {key: value for key, value in filter(None, children)}
+        return dict(filter(None, children))
 
     def pair(self, meta, children):
         key, value = children
-        return _unquoted(key), _property(value)
+        return _unquoted(key), (_property(value), (key.line, key.column))
 
     def array(self, meta, children):
         return [_property(child) for child in children if child is not None]
@@ -129,7 +207,7 @@ class _ToSyntax(Transformer):
         return "@", str(name), [value for value in values if value is not None]
 
     def attribute_value(self, meta, children):
-        return _literal(children[-1])
+        return _property(children[-1])
 
     # ---- reactors
 
@@ -201,7 +279,8 @@ class _ToSyntax(Transformer):
         origin, name, delay, spacing, policy = _known(children)
         expressions = self._expression(delay), self._expression(spacing)
         policy = _unquoted(policy) if policy else "defer"
-        return self._node(s.Action, meta, str(name), origin == "physical", *expressions, policy)
+        physical = None if origin is None else origin == "physical"
+        return self._node(s.Action, meta, str(name), physical, *expressions, policy)
 
     def watchdog(self, meta, children):
         name, timeout, effects, code = children
@@ -295,10 +374,11 @@ class _ToSyntax(Transformer):
             return self._node(s.Expression, value, "code", _code(value))
         if value.type == "ID":
             return self._node(s.Expression, value, "name", str(value))
-        return self._node(s.Expression, value, "value", _literal(value))
+        return self._node(s.Expression, value, "time" if value.type in _TIMES else "value", _literal(value))
 
 
 _IGNORED = object()
+_TIMES = ("TIME", "FOREVER")
 
 
 class _Part(NamedTuple):
@@ -315,7 +395,7 @@ def _unquoted(token):
 
 
 def _literal(token):
-    if token.type in ("TIME", "FOREVER"):
+    if token.type in _TIMES:
         return times.parse(str(token))
     if token.type == "NUMBER":
         return float(token) if set(token) & set(".eE") else int(token)
@@ -325,8 +405,13 @@ def _literal(token):
 
 
 def _property(value):
-    if isinstance(value, (dict, list)):
+    """The value of a property or attribute; a time value is text."""
+    if isinstance(value, dict):
+        return {key: inner for key, (inner, _) in value.items()}
+    if isinstance(value, list):
         return value
+    if value.type in _TIMES:
+        return str(value)
     if value.type == "PATH":
         return {"true": True, "True": True, "false": False, "False": False}.get(str(value), str(value))
     return _literal(value)

@@ -18,7 +18,7 @@ class Node:
 
 @dataclass
 class Expression(Node):
-    """`kind`: "value", "name", "code" or "list"; `value`: the value, the name, the text, or Expressions."""
+    """`kind`: "value", "time", "name", "code" or "list"; `value`: the value, nanoseconds, the name, the text, or Expressions."""
 
     kind: str
     value: object
@@ -76,7 +76,7 @@ class Timer(Node):
 @dataclass
 class Action(Node):
     name: str
-    physical: bool
+    physical: bool | None  # None: the file does not say
     delay: object
     spacing: object
     policy: str
@@ -167,6 +167,9 @@ class File:
     text: str
     target: str = ""
     properties: dict = field(default_factory=dict)
+    places: dict = field(
+        default_factory=dict
+    )  # {property: (line, column)}, and that of the target declaration for None
     imports: list = field(default_factory=list)
     preambles: list = field(default_factory=list)
     reactors: list = field(default_factory=list)

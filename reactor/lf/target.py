@@ -9,43 +9,51 @@ IGNORED = frozenset(
         "auth",
         "build",
         "build-type",
-        "cargo-dependencies",
-        "cargo-features",
         "clock-sync",
         "clock-sync-options",
-        "cmake",
         "cmake-args",
         "cmake-include",
-        "cmake-init-include",
-        "compile-definitions",
-        "compiler",
         "comm-type",
-        "coordination",
+        "compile-definitions",
         "coordination-options",
         "DNET",
         "docker",
-        "export-dependency-graph",
-        "external-runtime-path",
         "logging",
         "no-compile",
-        "no-runtime-validation",
         "no-source-mapping",
-        "platform",
-        "print-statistics",
         "python-version",
-        "runtime-version",
-        "rust-include",
         "scheduler",
-        "single-file-project",
         "single-threaded",
         "sst",
-        "threading",
+        "threading",  # once the name of single-threaded
         "trace-plugin",
         "tracing",
+    ]
+)
+HONOURED = ("coordination", "fast", "files", "keepalive", "timeout", "workers")
+OTHER_TARGETS = frozenset(
+    [
+        "cargo-dependencies",
+        "cargo-features",
+        "cmake",
+        "cmake-init-include",
+        "compiler",
+        "compiler-flags",
+        "export-dependency-graph",
+        "external-runtime-path",
+        "flags",
+        "no-runtime-validation",
+        "platform",
+        "print-statistics",
+        "ros2",
+        "ros2-dependencies",
+        "runtime-version",
+        "rust-edition",
+        "rust-include",
+        "single-file-project",
         "verify",
     ]
 )
-HONOURED = ("fast", "files", "keepalive", "timeout", "workers")
 ATTRIBUTES = ("fast", "keepalive", "timeout")
 
 
@@ -53,16 +61,17 @@ def settings(file):
     """{timeout, fast, keepalive, workers} that a file asks for.
 
     Raises:
-        LFError: another target than Python, or a property that is not known or cannot be honoured.
+        LFError: another target than Python, or a property that is not known, cannot be honoured, or has a value that it cannot have.
     """
     if file.target != "Python":
         raise LFError(
-            f"target {file.target} cannot be run: only target Python can", file.path, file.text, *_place(file, "target")
+            f"target {file.target} cannot be run: only target Python can",
+            file.path,
+            file.text,
+            *file.places[None],
         )
     for name in file.properties:
-        if name not in IGNORED and name not in HONOURED:
-            message = f"target property {name} is not supported: take it out, or run the program with lfc"
-            raise LFError(message, file.path, file.text, *_place(file, name))
+        _check(file, name)
     found = {
         name: file.properties[name] for name in ("fast", "keepalive", "timeout", "workers") if name in file.properties
     }
@@ -74,8 +83,38 @@ def settings(file):
     return found
 
 
-def _place(file, word):
-    for number, line in enumerate(file.text.splitlines(), 1):
-        if (column := line.find(word)) >= 0:
-            return number, column + 1
-    return 0, 0
+def _check(file, name):
+    value, wrong = file.properties[name], None
+    if name in OTHER_TARGETS:
+        wrong = f"target property {name} belongs to another target than Python: take it out"
+    elif name not in IGNORED and name not in HONOURED:
+        wrong = f"target property {name} is not supported: take it out, or run the program with lfc"
+    elif name in _VALUES and not _VALUES[name][0](value):
+        wrong = f"target property {name} is {value!r}: it must be {_VALUES[name][1]}"
+    if wrong:
+        raise LFError(wrong, file.path, file.text, *file.places[name])
+
+
+def _is_time(value):
+    try:
+        time.parse(str(value))
+    except ValueError:
+        return False
+    return True
+
+
+def _is_one_of(*names):
+    return lambda value: isinstance(value, str) and value.lower() in names
+
+
+_BOOLEAN = (lambda value: isinstance(value, bool)), "true or false"
+_COORDINATIONS, _LEVELS = ("centralized", "decentralized"), ("error", "warn", "warning", "info", "log", "debug")
+_VALUES = {  # {property: (whether it can have a value, the values in words)}
+    "coordination": (_is_one_of(*_COORDINATIONS), " or ".join(_COORDINATIONS)),
+    "fast": _BOOLEAN,
+    "files": (lambda value: isinstance(value, (str, list)), "a path, or a list of paths in brackets"),
+    "keepalive": _BOOLEAN,
+    "logging": (_is_one_of(*_LEVELS), "one of " + ", ".join(_LEVELS)),
+    "timeout": (_is_time, "a time value: a number and a unit, such as 10 sec"),
+    "workers": (lambda value: type(value) is int and value >= 0, "a whole number, 0 or more"),
+}

@@ -398,6 +398,7 @@ class Instance:
             resets the state that lies in this mode, or in none.
         mode: the Mode of `parent` that it lies in.
         federate: the Federate that it belongs to, or None.
+        shares: it has an object that another reactor has and may change, so both run in the process of the program.
     """
 
     name: str
@@ -417,6 +418,7 @@ class Instance:
     make_state: Callable[[Any], None] | None = None
     reset_state: Callable[[Mode | None], None] | None = None
     federate: Federate | None = None
+    shares: bool = False
 
     @property
     def path(self) -> str:

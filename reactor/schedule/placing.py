@@ -14,7 +14,7 @@ def place(top, reactions, levels, placement, workers):
 
     "inline": all here. "isolated": a worker each. "packed": `workers` workers; a reactor goes to the one that has least to do at the
     levels of its reactions. A reactor stays here whose reactions may use a physical action or a watchdog, because other threads and
-    the clock reach those at any time, and one that shares with others a global variable that one of them changes.
+    the clock reach those at any time, and one that shares with others a global variable that one of them changes, or an object.
     """
     if placement not in PLACEMENTS:
         raise ValueError(f"placement={placement!r} is not known: use one of {', '.join(PLACEMENTS)}")
@@ -36,7 +36,7 @@ def place(top, reactions, levels, placement, workers):
 
 
 def _bound(instance):
-    return any(
+    return instance.shares or any(
         isinstance(effect, Watchdog) or (isinstance(effect, Action) and effect.physical)
         for reaction in instance.reactions
         for effect in (*reaction.effects, *reaction.triggers, *reaction.sources)

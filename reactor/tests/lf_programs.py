@@ -365,17 +365,17 @@ define(
 )
 define(
     "federates_have_copies",
-    "values that cross federates are copies",
+    "values that cross federates are copies, made when the reaction that set them has ended",
     """reactor Send { output out state v = {= [1] =} timer t(0, 10 ns) reaction(t) -> out {= out.set(self.v)
            self.v.append(2) =} }
        reactor Get { input inp output sum reaction(inp) -> sum {= inp.value.append(9)
            sum.set(len(inp.value)) =} }
        federated reactor { s = new Send() a = new Get() b = new Get() s.out -> a.inp  s.out -> b.inp after 1 ns }""",
     """(0, 0) s.reaction_1 out=[1, 2]
-       (0, 0) a.reaction_1 inp=[1] sum=2
+       (0, 0) a.reaction_1 inp=[1, 2] sum=3
        (1, 0) b.reaction_1 inp=[1, 2] sum=3
        (10, 0) s.reaction_1 out=[1, 2, 2]
-       (10, 0) a.reaction_1 inp=[1, 2] sum=3""",
+       (10, 0) a.reaction_1 inp=[1, 2, 2] sum=4""",
     timeout=10,
 )
 define(

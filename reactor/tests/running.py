@@ -9,7 +9,7 @@ def program(folder, text, name="main", **settings):
     path = folder / f"{name}.lf"
     path.write_text(f"target Python\n{text}\n")
     top, found = load(str(path))
-    return Program(top, **{"fast": True, "trace": True, "source": str(path), **found, **settings})
+    return Program(top, **{"fast": True, "trace": True, **found, **settings})
 
 
 def trace_of(ran):

@@ -32,7 +32,7 @@ def decentralised(folder, text, **settings):
     from reactor.program import Program
 
     top, found = load(str(path))
-    made = Program(top, trace=True, source=str(path), **{**found, **settings})
+    made = Program(top, trace=True, **{**found, **settings})
     made.run()
     return trace_of(made)
 
@@ -137,7 +137,7 @@ def of(trace, reaction):
 @pytest.mark.parametrize("placement", ["inline", "packed"])
 def test_a_transient_federate_leaves_and_starts_again_with_new_state(placement, tmp_path):
     text = SWAP + ("federated reactor { l = new Launch() s = new See() @transient m = new M() m.out -> s.inp }")
-    seen = ran(tmp_path, text, placement=placement, timeout=60 * 10**9, source=str(tmp_path / "main.lf"))
+    seen = ran(tmp_path, text, placement=placement, timeout=60 * 10**9)
     assert of(seen, "s.reaction_1") == ["True", "'gone'", "True", "'gone'"]
     assert sum(" m.reaction_2" in line for line in seen) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["main.lf"], "what starts federates is removed"
@@ -147,7 +147,7 @@ def test_a_federate_that_takes_part_is_not_started_again(tmp_path):
     text = SWAP.replace("if self.n == 1: lf.stop()", "pass") + (
         "federated reactor { l = new Launch() @transient m = new M() }"
     )
-    seen = ran(tmp_path, text, timeout=5 * 10**6, source=str(tmp_path / "main.lf"))
+    seen = ran(tmp_path, text, timeout=5 * 10**6)
     assert "takes part already" in "".join(line for line in seen if "l.reaction_1" in line)
 
 

@@ -22,7 +22,7 @@ def written(folder, text, name="main.lf"):
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("target Python\nmain reactor {\n  timer 5\n}", "3:9", "unexpected '5'; expected id"),
+        ("target Python\nmain reactor {\n  timer 5\n}", "3:9", "unexpected '5'; expected a name"),
         ("target Python\nmain reactor {\n  a = new Gone()\n}", "3:3", "no reactor Gone is declared or imported here"),
         ("target Python\nmain reactor {\n  a.x -> b.y\n}", "3:3", "there is no reactor a"),
         (
@@ -176,6 +176,45 @@ def test_physical_connections_take_the_time_of_the_clock(tmp_path):
             "5:3",
             "main.b.i is connected already, in line 4",
         ),
+        ("reactor A { }\nreactor A { }\nmain reactor { }", "3:1", "reactor A is declared already, in line 2"),
+        ("main reactor { }\nmain reactor { }", "3:1", "this file has a main reactor already, in line 2"),
+        ("main reactor Foo { }", "2:1", "name it main as its file"),
+        ("reactor A { a = new A() }\nmain reactor { a = new A() }", "2:13", "reactor A contains itself"),
+        ("reactor A extends B { }\nreactor B extends A { }\nmain reactor { a = new A() }", "2:1", "A extends itself"),
+        (
+            "reactor A { output o }\nreactor B extends A { output o }\nmain reactor { b = new B() }",
+            "3:23",
+            "o is declared already, in line 2",
+        ),
+        ("main reactor {\n  timer t(0, 10)\n}", "3:14", "10 is not a time value"),
+        ("main reactor {\n  timer t(0, 10 lightyears)\n}", "3:17", "'lightyears' is no unit of time; there are ns"),
+        ("main reactor {\n  timer t(0, {= -1 =})\n}", "3:14", "-1 ns is less than 0"),
+        ("reactor A { input in }\nmain reactor { }", "2:13", "in is a word of Python"),
+        ("reactor A(n) { }\nmain reactor { }", "2:11", "parameter n has no default value"),
+        ("reactor A { output[2.5] o }\nmain reactor { a = new A() }", "2:19", "2.5 is not a width"),
+        ("main reactor {\n  action a\n}", "3:3", "action a is neither logical nor physical"),
+        ("@timout(1 s)\nmain reactor { }", "3:1", "there is no attribute @timout"),
+        ("reactor A { }\nmain reactor {\n  @transient\n  a = new A() }", "5:3", "@transient stands before a federate"),
+        (
+            "reactor A(n=1) { reaction(startup) {=\n    self.n += 1\n  =} }\nmain reactor { a = new A() }",
+            "3:5",
+            "n is a parameter",
+        ),
+        (
+            "reactor A { output o input i }\nmain reactor { a = new A() b = new A() a.o -> b.i\n  reaction(startup) -> b.i {= =} }",
+            "4:3",
+            "main.b.i is connected, in line 3",
+        ),
+        ("main reactor {\n  recation(startup) {= =}\n}", "3:11", "did you mean reaction in place of recation?"),
+        ("main reactor {\n  reaction(startup) {=\n  }\n}", "3:21", "this {= has no =}"),
+        ("main reactor {\n  state s = 'abc'\n}", "3:13", "text stands in double quotes"),
+        ("main reactor {\n  timer t\n", "3:10", "the file ends here; expected a declaration"),
+        (
+            "preamble {=\n  import no_such_module\n=}\nmain reactor { }",
+            "2:1",
+            "this preamble raised ModuleNotFoundError",
+        ),
+        ("reactor A(n = {= unknown =}) { }\nmain reactor { a = new A() }", "2:15", "this expression raised NameError"),
     ],
 )
 def test_what_does_not_fit_is_shown_with_line_and_caret(text, place, message, tmp_path):
@@ -183,6 +222,32 @@ def test_what_does_not_fit_is_shown_with_line_and_caret(text, place, message, tm
     with pytest.raises(LFError, match=re.escape(message)) as caught:
         load(path)
     assert str(caught.value).startswith(f"{path}:{place}: error: ")
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ('compiler: "gcc"', "compiler belongs to another target than Python"),
+        ("fats: true", "fats is not supported"),
+        ("timeout: 5", "timeout is 5: it must be a time value"),
+        ("fast: maybe", "fast is 'maybe': it must be true or false"),
+        ("workers: -1", "workers is -1: it must be a whole number"),
+        ("coordination: anarchic", "coordination is 'anarchic': it must be centralized or decentralized"),
+        ("files: gone.py", "there is no gone.py: looked in"),
+    ],
+)
+def test_a_wrong_target_property_is_shown(pair, message, tmp_path):
+    path = written(tmp_path, f"target Python {{\n  {pair}\n}}\nmain reactor {{ }}")
+    with pytest.raises(LFError, match=re.escape(message)) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}:2:3: error: ")
+
+
+@pytest.mark.parametrize("delay", ["-5", "0.5", "'1 s'"])
+def test_a_delay_is_a_whole_number_from_0_on(delay, tmp_path, capsys):
+    text = f"target Python\nmain reactor {{ logical action a reaction(startup) -> a {{= a.schedule({delay}) =}} }}"
+    assert main([written(tmp_path, text)]) == 1
+    assert f"main.a is scheduled {delay}" in capsys.readouterr().err
 
 
 def test_properties_may_stand_before_the_main_reactor(tmp_path):
@@ -203,3 +268,27 @@ def test_attributes_of_parameters_and_reactions_without_code_are_read(tmp_path):
     ran = program(tmp_path, 'reactor A(@label("x") n = 3) { reaction(startup) }\nmain reactor { a = new A(n = None) }')
     ran.run()
     assert list(ran.trace.lines()) == ["(0, 0) main.a.reaction_1"]
+
+
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        ('x = 2\n  o.set(f"{x=}")', "'x=2'"),
+        ("x = 2\n  o.set(f'{x=}')", "'x=2'"),
+        ('o.set("""a=}" \'b""")', repr("a=}\" 'b")),
+        ("o.set('\\\\')", "'\\\\'"),
+        ("o.set(1)  # don't", "1"),
+        ('o.set("")  # "', "''"),
+        ("o.set(3) # here", "3"),
+    ],
+)
+def test_code_ends_at_the_end_sign_that_is_in_no_text(code, value, tmp_path):
+    ran = program(tmp_path, f"main reactor {{ output o reaction(startup) -> o {{=\n  {code}\n=}} }}")
+    ran.run()
+    assert list(ran.trace.lines()) == [f"(0, 0) main.reaction_1 o={value}"]
+
+
+def test_code_on_one_line_ends_in_a_comment_too(tmp_path):
+    ran = program(tmp_path, "main reactor { reaction(startup) {= pass # nothing =} reaction(startup) {= x = [1] =} }")
+    ran.run()
+    assert len(list(ran.trace.lines())) == 2
