@@ -87,3 +87,10 @@ def test_recursive_of_cancel_is_true_or_false_as_python_takes_it(ray):
     ref = ray.remote(lambda: 1).remote()
     ray.get(ref)
     ray.cancel(ref, recursive=None)
+
+
+def test_equal_options_of_different_types_are_not_the_same(ray):
+    function = ray.remote(lambda: 1)
+    function.options(num_returns=1)
+    with pytest.raises(TypeError, match="num_returns"):
+        function.options(num_returns=1.0)

@@ -88,7 +88,7 @@ class RemoteFunction(Generic[P, R]):
     def options(self, **given: Any) -> Any:
         """The same function with other options; see `ray.remote`."""
         try:
-            key = tuple(sorted(given.items()))
+            key = tuple(sorted((name, type(value), value) for name, value in given.items()))  # 1 is no 1.0
             known = self._variants.get(key)
         except TypeError:  # an option that cannot be hashed or compared
             key = known = None

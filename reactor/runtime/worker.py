@@ -252,6 +252,8 @@ def exit_kind(error, reason):
     if isinstance(error, SystemExit):
         global exit_status
         exit_status = _status(error.code)
+        if not isinstance(error.code, (int, type(None))):
+            print(error.code, file=sys.stderr)  # as Python does
         return INTENDED if getattr(error, "intended", False) else FINISHED if error.code == 0 else SYSTEM_EXIT
     return UNKNOWN
 
