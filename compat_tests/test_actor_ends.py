@@ -285,3 +285,56 @@ def test_exit_actor_outside_of_an_actor_is_a_type_error(ray):
         ray.actor.exit_actor()
     with pytest.raises(TypeError, match="exit_actor API is called on a non-actor worker, 1"):
         ray.get(leave.remote())
+
+
+class Note:
+    """Writes a note when it goes."""
+
+    def __init__(self, notes, text):
+        self.notes, self.text = notes, text
+
+    def __del__(self):
+        self.notes.write(self.text)
+
+
+class Owner:
+    """An actor that leaves a note, two files with buffered text, and an exit function that does not refer to it."""
+
+    def __init__(self, path, notes):
+        global kept
+        self.note = Note(notes, "owned")
+        self.file, kept = (open(f"{path}/{name}", "w") for name in ("own", "kept"))  # noqa: SIM115
+        self.file.write("own text")
+        kept.write("kept text")
+        atexit.register(notes.write, "atexit")
+
+    def __ray_shutdown__(self):
+        self.note.notes.write("shutdown")
+
+    def __del__(self):
+        self.note.notes.write("del")
+
+    def here(self):
+        return True
+
+    def sys_exit(self, code):
+        sys.exit(code)
+
+
+@pytest.mark.parametrize("method, arguments", [(None, ()), ("sys_exit", (0,)), ("sys_exit", (3,)), ("__ray_terminate__", ())])
+def test_what_an_actor_owns_goes_before_its_exit_functions_and_its_files_are_written_out(ray, notes, tmp_path, method, arguments):
+    actor = ray.remote(Owner).remote(str(tmp_path), notes)
+    ray.get(actor.here.remote())
+    if method:
+        died(ray, getattr(actor, method).remote(*arguments))
+    del actor
+    assert notes.seen(4) == ["atexit", "del", "owned", "shutdown"]
+    assert Path(notes.path).read_text().split() == ["shutdown", "del", "owned", "atexit"]
+    assert [wait_for_text(tmp_path / name) for name in ("own", "kept")] == ["own text", "kept text"]
+
+
+def wait_for_text(path):
+    deadline = time.monotonic() + 20
+    while not path.read_text() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return path.read_text()

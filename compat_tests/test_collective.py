@@ -140,6 +140,7 @@ def test_mistakes_are_named(ray, collective, members):
             ray.get(actor.call.remote(function))
 
     expect(lambda c: c.init_collective_group(1, 0, "gloo", "the group"), RuntimeError, "second time")
+    expect(lambda c: c.init_collective_group(1, 0, "absent", "another"), ValueError, "Backend ABSENT not registered")
     expect(lambda c: c.allreduce(np.zeros(1), "nowhere"), RuntimeError, "not initialized")
     expect(lambda c: c.allreduce([1], "the group"), RuntimeError, "Unrecognized tensor type")
     expect(lambda c: c.send(np.zeros(1), 0, "the group"), RuntimeError, "is self")

@@ -97,3 +97,23 @@ def test_a_coroutine_cancelled_while_it_runs_is_a_task_error_and_a_cancellation(
     with pytest.raises(ray.exceptions.TaskCancelledError) as caught:
         ray.get(ref)
     assert isinstance(caught.value, ray.exceptions.RayTaskError)
+
+
+def test_a_call_that_waits_for_its_turn_begins_after_those_that_the_ended_one_has_woken(ray):
+    @ray.remote(max_concurrency=2)
+    class Pairs:
+        def __init__(self):
+            self.event, self.count = asyncio.Event(), 0
+
+        async def meet(self):
+            self.count += 1
+            if self.count == 2:
+                self.event.set()
+            else:
+                await self.event.wait()
+                self.event.clear()
+                self.count = 0
+
+    for _ in range(10):
+        pairs = Pairs.remote()
+        assert ray.get([pairs.meet.remote() for _ in range(8)], timeout=20) == [None] * 8

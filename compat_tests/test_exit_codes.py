@@ -32,3 +32,26 @@ def test_the_error_of_a_task_has_the_exit_code(ray, code, told):
     leave = ray.remote(max_retries=0)(lambda: sys.exit(code))
     with pytest.raises(ray.exceptions.WorkerCrashedError, match=rf"exited with code {told}, because the task called sys\.exit"):
         ray.get(leave.remote())
+
+
+@pytest.mark.needs_processes
+def test_a_code_that_is_text_is_shown(scripts):
+    scripts.write("script.py", """
+        import sys
+        import ray
+        INIT
+
+        @ray.remote
+        class Leaver:
+            def leave(self):
+                sys.exit("had enough")
+
+        try:
+            ray.get(Leaver.remote().leave.remote())
+        except ray.exceptions.ActorDiedError as error:
+            print("exit code 1" in str(error))
+        ray.shutdown()
+    """)
+    driver = scripts.start("script.py")
+    scripts.finished(driver)
+    assert driver.out.strip().splitlines()[-1] == "True" and "had enough" in driver.err

@@ -70,7 +70,7 @@ def cancel(
         )
     from rayshim.calls.cancelling import cancel_ref
 
-    cancel_ref(ray_waitable, force, recursive)
+    cancel_ref(ray_waitable, force, bool(recursive))
 
 
 def get_actor(name: str, namespace: str | None = None) -> ActorHandle[Any]:
@@ -80,6 +80,8 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle[Any]:
     """
     if not name:
         raise ValueError(f"Please supply a non-empty value to get_actor ({at('get_actor')})")
+    if isinstance(name, bytes):
+        name = name.decode()
     if not isinstance(name, str):
         raise TypeError(f"expected bytes, {type(name).__name__} found ({at('get_actor')}: the name must be a string)")
     if namespace == "":

@@ -108,7 +108,10 @@ class ActorClass(Generic[T]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "_cls" not in self.__dict__:
             raise AttributeError(name)
-        value = getattr(self._cls, name)  # class attributes, static and class methods work as on the class itself
+        try:
+            value = getattr(self._cls, name)  # class attributes, static and class methods work as on the class itself
+        except AttributeError:
+            raise AttributeError(f"'{self!r}' object has no attribute '{name}'") from None
         if isinstance(value, FunctionType) and value is next(
             (c.__dict__[name] for c in self._cls.__mro__ if name in c.__dict__), None
         ):

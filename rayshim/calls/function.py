@@ -39,6 +39,8 @@ class RemoteFunction(Generic[P, R]):
     generator function, an ObjectRefGenerator. It raises TypeError if the arguments do not fit the function.
     """
 
+    __module__ = "rayshim.remote_function"
+
     def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
         if is_coroutine(function):
             raise ValueError(
@@ -86,7 +88,7 @@ class RemoteFunction(Generic[P, R]):
     def options(self, **given: Any) -> Any:
         """The same function with other options; see `ray.remote`."""
         try:
-            key = tuple(sorted(given.items()))
+            key = tuple(sorted((name, type(value), value) for name, value in given.items()))  # 1 is no 1.0
             known = self._variants.get(key)
         except TypeError:  # an option that cannot be hashed or compared
             key = known = None
@@ -154,7 +156,7 @@ class RemoteFunction(Generic[P, R]):
         option = name[1:]
         if not name.startswith("_") or option not in opts.TASK_DEFAULTS:
             raise AttributeError(f"'RemoteFunction' object has no attribute '{name}'")
-        return self._options.get(option, None if option in opts.QUANTITIES else opts.TASK_DEFAULTS[option])
+        return self._options.get(option, opts.TASK_DEFAULTS[option])
 
     def __reduce__(self) -> tuple[Any, ...]:
         code = session.current and session.current.exported_as(self._function)

@@ -100,6 +100,8 @@ def _bind(method, args, kwargs, options):
 class GeneratorMethod(ActorMethod):
     """A method that is a generator: its calls return an ObjectRefGenerator."""
 
+    __module__ = "rayshim.actor"
+
     __slots__ = ()
     is_generator = True
 

@@ -35,7 +35,7 @@ def _quantity(name, value):
         return None
     if value < 0:
         return f"The quantity of resource {name} cannot be negative"
-    if isinstance(value, float) and 0 < value < _SMALLEST_QUANTITY:
+    if isinstance(value, float) and value and int(value * _core.UNIT) == 0:
         return f"The precision of the fractional quantity of resource {name} cannot go beyond {_SMALLEST_QUANTITY}"
 
 
@@ -192,7 +192,6 @@ _CALL = {**_METHOD, "name": (_TEXT, _no_rule, ""), "_labels": (_DICT, _label_val
 #: Default options of a task, an actor and a method.
 TASK_DEFAULTS = {name: default for name, (_, _, default) in _TASK.items()}
 ACTOR_DEFAULTS = {name: default for name, (_, _, default) in _ACTOR.items()}
-QUANTITIES = ("num_cpus", "num_gpus", "memory", "object_store_memory")
 METHOD_DEFAULTS = {name: default for name, (_, _, default) in _METHOD.items()}
 
 #: The text of the AssertionError that Ray raises for `@remote(3)` and `@remote()`, and for `@method(3)`.
@@ -218,6 +217,12 @@ def task_options(given, in_options=False, is_generator=None, base=None):
 
     Raises ValueError for an unknown option or a wrong value, TypeError for a wrong type.
     """
+    per_yield = (base or {}).get("_num_objects_per_yield") or 1
+    if in_options and given.get("_num_objects_per_yield", per_yield) != per_yield:
+        raise ValueError(
+            "_num_objects_per_yield cannot be overridden per task call. Use @ray.remote(_num_objects_per_yield=...) instead. "
+            f"(at {calling()})"
+        )
     checked = _check(given, _TASK, "remote functions")
     if in_options and "max_calls" in checked:
         raise ValueError(
@@ -265,6 +270,11 @@ def call_options(given, is_generator=None):
             raise TypeError(
                 f"ActorMethod._remote() got an unexpected keyword argument '{name}'. Valid ones are {list(_CALL)}. (at {calling()})"
             )
+    if "_num_objects_per_yield" in given:
+        raise ValueError(
+            "_num_objects_per_yield cannot be overridden per actor method call. Use @ray.method(_num_objects_per_yield=...) instead. "
+            f"(at {calling()})"
+        )
     number, retried = given.get("num_returns"), given.get("retry_exceptions")
     if isinstance(number, str) and number not in ("streaming", "dynamic"):
         raise TypeError(f"an integer is required (num_returns={number!r:.80} for actor methods at {calling()})")

@@ -28,6 +28,7 @@ class ObjectRef(_core.Ref, Generic[T_co]):
     `get` returns the value. A ref can be passed to tasks and actors, stored and returned. The value is kept as long as a ref to it exists.
     """
 
+    __module__ = "rayshim"
     __slots__ = ()
 
     def __new__(cls, id: bytes) -> ObjectRef[Any]:

@@ -51,7 +51,7 @@ def exception(facts):
             bytes.fromhex(actor["id"]),
         )
     return exceptions.ActorDiedError(
-        ActorDeath(
+        cause=ActorDeath(
             f"The actor is dead because {_why(facts)}{_with_whom(facts)}",
             class_name=actor["qualified_name"],
             actor_id=actor["id"],

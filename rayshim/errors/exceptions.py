@@ -84,7 +84,6 @@ class ActorUnavailableError(RayActorError):
             hex_id,
             f"The actor {hex_id} is unavailable: {error_message}. The task may or may not have been executed on the actor.",
         )
-        self.args: tuple[Any, ...] = (error_message, actor_id)
 
 
 class _TextError(RayError):

@@ -22,6 +22,7 @@ _groups = {}  # name ("": default) -> Threads or _Loop, of this process's actor
 _group_of = []  # name of the group of each method, by index
 _in_work = {}  # uid of a call's result -> its _Call, until it is done
 _leaving = False  # the actor ends when those are done
+_left = []  # calls that have ended the actor: their results are those of its death, and not those of a call that is dropped
 
 
 class _Watched(selectors.DefaultSelector):
@@ -153,6 +154,7 @@ class _Call:
         self.method = getattr(function, "method", function)
         self.task = None
         self.leaves = False  # it has called exit_actor
+        self.placed = False  # whether it is one of those that its loop runs at once
         self.begun = False  # whether its method was called
         self.cancelled = False  # whether its loop has processed the cancellation
         self.tag = self.number = (
@@ -197,6 +199,7 @@ class _Call:
         _leaving = True
         _core.leave_after_task()  # no more are begun
         _in_work.pop(self.uid, None)
+        _left.append(self)
         _leave_when_alone()
 
     def interrupted(self):
@@ -273,7 +276,13 @@ class _Loop:
 
     def _start(self, call):
         call.task = self._loop.create_task(self._run(call))
-        call.task.add_done_callback(call.dropped)
+        call.task.add_done_callback(functools.partial(self._ended, call))
+
+    def _ended(self, call, task):
+        """The next call begins only after the calls that this one has woken went on, as on Ray."""
+        if call.placed:
+            self._free.release()
+        call.dropped(task)
 
     def cancel(self, call):
         self._in_loop("cancel", self._cancel, call)
@@ -287,8 +296,9 @@ class _Loop:
     async def _run(self, call):
         running.set(call)
         try:
-            async with self._free:
-                value = await self._call(call)
+            await self._free.acquire()
+            call.placed = True
+            value = await self._call(call)
         except SystemExit as error:
             if call.leaves:
                 return call.leave()

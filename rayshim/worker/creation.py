@@ -58,21 +58,23 @@ def create(number, args, kwargs):
     instance, handed_on, lanes, around = s.placement.construct(
         number, lambda: _instance(cls, args, kwargs), info.is_async, concurrently, _surrounded
     )
-    if s.placement.own_process and not {"__ray_shutdown__", "__del__"}.isdisjoint(dir(type(instance))):
-        from rayshim.worker.exit import remember
-
-        remember(instance)
     if type(instance).__repr__ is not object.__repr__:
         s.placement.show_as(number, instance)
     from rayshim.worker import builtin_methods
 
     if how.get("transports") is not None or not s.placement.own_process:
         around = _with_tensors(number, how.get("transports"), around)
-    made = {name: builtin_methods.bind(instance, name, method.options, around) for name, method in info.methods.items()}
+    made = [builtin_methods.bind(instance, name, method.options, around) for name, method in info.methods.items()]
+    if s.placement.own_process:
+        from rayshim.worker.exit import Ending
+
+        ending = Ending(instance, made)
+        worker.before_exit.append(ending.before_exit)
+        worker.after_exit.append(ending.after_exit)
     script = (
         journal.created(facts, handed_on) if s.settings["journal"] else None
     )  # tags of its calls in their recorded order
-    return list(made.values()), handed_on, lanes, _name_in_every_run(facts), script
+    return made, handed_on, lanes, _name_in_every_run(facts), script
 
 
 def _instance(cls, args, kwargs):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import threading
-from typing import NoReturn
+import weakref
+from typing import Any, NoReturn
 
 from reactor import _core
 
@@ -56,18 +59,39 @@ def _leave_from_own_thread():
         raise SystemExit(0)
 
 
-def remember(instance):
-    """Has the process of this actor call, when it ends and not by a kill, its `__ray_shutdown__` before its exit functions, and its
-    destructor after them."""
-    from reactor.runtime import worker
+class Ending:
+    """The end of an actor that has the process to itself, if it is not killed: its `__ray_shutdown__` is called, then its instance goes,
+    before the exit functions if nothing else of the program refers to it, at the latest after them. What it owns goes with it: destructors
+    run, and files are written out.
 
-    cls = type(instance)
-    if hasattr(cls, "__ray_shutdown__"):
-        worker.before_exit.append(lambda: _discard(instance.__ray_shutdown__()))
-    if hasattr(cls, "__del__"):
-        worker.after_exit.append(lambda: cls.__del__(instance))
+    Arguments:
+        instance: the actor's; methods: the list that the core takes its methods from.
+    """
 
+    def __init__(self, instance: Any, methods: list[Any]) -> None:
+        self._instance, self._methods = instance, methods
 
-def _discard(value):
-    if hasattr(value, "close"):  # a coroutine: as in Ray, nobody runs it
-        value.close()
+    def before_exit(self) -> None:
+        shutdown = getattr(type(self._instance), "__ray_shutdown__", None)
+        try:
+            value = shutdown and shutdown(self._instance)
+            if hasattr(value, "close"):  # a coroutine: as in Ray, nobody runs it
+                value.close()
+        finally:
+            self._methods.clear()
+            try:
+                self._instance = weakref.ref(self._instance)
+            except TypeError:  # its class has __slots__ without one for weak references
+                instance = self._instance
+                self._instance = lambda: instance
+
+    def after_exit(self) -> None:
+        atexit._clear()  # they may refer to the instance
+        gc.collect()
+        instance: Any = self._instance()
+        if instance is None:
+            return
+        cls = type(instance)
+        if hasattr(cls, "__del__"):
+            cls.__del__(instance)
+        getattr(instance, "__dict__", {}).clear()

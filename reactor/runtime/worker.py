@@ -263,6 +263,8 @@ def exit_kind(error, reason):
     if isinstance(error, SystemExit):
         global exit_status
         exit_status = _status(error.code)
+        if not isinstance(error.code, (int, type(None))):
+            print(error.code, file=sys.stderr)  # as Python does
         return INTENDED if getattr(error, "intended", False) else FINISHED if error.code == 0 else SYSTEM_EXIT
     return UNKNOWN
 
@@ -297,12 +299,18 @@ def leave(reason):
     """Ends the process after its exit functions and the flush of its output."""
     _core.set_exit_reason(reason)
     if reason in (INTENDED, OUT_OF_SCOPE, SYSTEM_EXIT, FINISHED, DRAINED):
-        if reason != DRAINED:
-            _tell(before_exit)
         _run_exit_functions()
-        _tell(after_exit)
     flush()
     os._exit(status_of(reason))
+
+
+def _write_out_files():
+    """Writes out what the program has left in the buffers of open files, as Python does at its end."""
+    import gc
+
+    for file in gc.get_objects():
+        if isinstance(file, (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)) and not file.closed:
+            _tell([file.flush])
 
 
 def _tell(functions):
@@ -318,6 +326,10 @@ def _tell(functions):
 def _run_exit_functions():
     import atexit
 
+    _tell(before_exit)
     _end_processes_of_multiprocessing()
     atexit._run_exitfuncs()
+    _write_out_files()
+    _tell(after_exit)
+    _write_out_files()
     flush()

@@ -48,8 +48,12 @@ def gloo_available() -> bool:
     return is_backend_available("GLOO")
 
 
+def _name(backend):
+    return "GLOO" if backend.upper() == "TORCH_GLOO" else backend.upper()
+
+
 def _backend(name):
-    name = "GLOO" if name.upper() == "TORCH_GLOO" else name.upper()
+    name = _name(name)
     if name not in _backends:
         raise RuntimeError(
             f"Backend {name} is not registered. Please register it using register_collective_backend('{name}', YourBackendClass), "
@@ -84,6 +88,10 @@ def init_collective_group(
         if not (world_size > 0 and 0 <= rank < world_size):
             raise AssertionError(
                 f"init_collective_group: rank {rank} of a group of {world_size}: must be from 0 to world_size - 1 (at {calling()})"
+            )
+        if _name(backend) not in _backends:
+            raise ValueError(
+                f"Backend {_name(backend)} not registered ({at('init_collective_group')}: rayshim has 'gloo', for CPU tensors)"
             )
         _join(world_size, rank, backend, group_name, gloo_timeout)
 
