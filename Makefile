@@ -101,6 +101,7 @@ $(VENV)/tidy: $(VENV)/made
 # Real Ray is the other side of the comparisons. Where it cannot be installed they show rayshim alone.
 $(VENV)/ray: $(VENV)/made
 	-$(PY) -m pip install --quiet "ray[cgraph,rllib,tune,train,data]==2.60.0"
+	-$(PY) -m pip install --quiet "ray[serve]==2.60.0"
 	touch $@
 
 clean:

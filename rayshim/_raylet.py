@@ -2,11 +2,16 @@
 
 # ruff: noqa: F401
 
+from enum import IntEnum
+
 from reactor import _core
 
+from rayshim.api.cluster import available_resources, nodes
 from rayshim.calls.generators import DynamicObjectRefGenerator, ObjectRefGenerator, StreamingGeneratorStats  # noqa: F401
 from rayshim.calls.refs import ObjectRef  # noqa: F401
 from rayshim.experimental import internal_kv
+from rayshim.over.time_series import merge_instantaneous_total_cython, time_weighted_average_cython
+from rayshim.placement.strategies import selected
 from rayshim.session.ids import (
     ActorClassID,
     ActorID,
@@ -20,6 +25,7 @@ from rayshim.session.ids import (
     UniqueID,
     WorkerID,
 )
+from rayshim.worker.threads import running as async_task_id  # noqa: F401  the call that runs in this coroutine
 
 RESOURCE_UNIT_SCALING = _core.UNIT
 RAY_NODE_ID_KEY = "ray.io/node-id"
@@ -31,8 +37,28 @@ GRPC_STATUS_CODE_UNKNOWN = 2
 GRPC_STATUS_CODE_UNIMPLEMENTED = 12
 
 
+class AuthenticationMode(IntEnum):
+    """How a cluster's processes prove that they belong to it."""
+
+    DISABLED = 0
+    TOKEN = 1
+
+
+def get_authentication_mode():
+    """DISABLED: a session is open to its user alone, which the kernel checks."""
+    return AuthenticationMode.DISABLED
+
+
+def validate_authentication_token(header, expected=None):
+    """Whether the "Bearer ..." header of a request is right. Without authentication each is."""
+    return True
+
+
 class GcsClient:
-    """Ray's client of its cluster's head, as far as it keeps keys and values: they are the session's."""
+    """Ray's client of its cluster's head: keys and values, which are the session's, and the nodes, which are this machine.
+
+    Nodes are told in the messages of the installed Ray package (`ray.core.generated`), so these methods need it.
+    """
 
     def __init__(self, address=None, cluster_id=None, **kwargs):
         self.address, self.cluster_id = address, cluster_id
@@ -52,6 +78,80 @@ class GcsClient:
 
     def internal_kv_exists(self, key, namespace=None, timeout=None):
         return internal_kv._internal_kv_exists(key, namespace=namespace)
+
+    def get_all_node_info(self, timeout=None):
+        """{NodeID: GcsNodeInfo}."""
+        from ray.core.generated import gcs_pb2
+
+        return {
+            NodeID.from_hex(node["NodeID"]): gcs_pb2.GcsNodeInfo(
+                node_id=bytes.fromhex(node["NodeID"]),
+                node_manager_address=node["NodeManagerAddress"],
+                node_manager_hostname=node["NodeManagerHostname"],
+                node_name=node["NodeName"],
+                state=gcs_pb2.GcsNodeInfo.ALIVE,
+                resources_total=node["Resources"],
+                labels=node["Labels"],
+                is_head_node=True,
+            )
+            for node in nodes()
+        }
+
+    def get_all_resource_usage(self, timeout=None):
+        """A GetAllResourceUsageReply: what each node has, and what of it is free."""
+        from ray.core.generated import gcs_pb2, gcs_service_pb2
+
+        batch = [
+            gcs_pb2.ResourcesData(
+                node_id=bytes.fromhex(node["NodeID"]),
+                resources_total=node["Resources"],
+                resources_available=available_resources(),
+            )
+            for node in nodes()
+        ]
+        return gcs_service_pb2.GetAllResourceUsageReply(resource_usage_data=gcs_pb2.ResourceUsageBatchData(batch=batch))
+
+    def get_draining_nodes(self, timeout=None):
+        """{hex id: deadline} of the nodes that are about to leave: none, this machine stays."""
+        return {}
+
+
+class MessagePackSerializer:
+    """Ray's form of values for other languages: MessagePack, with what that lacks as an extension of Python's own."""
+
+    _PYTHON = 101
+
+    @classmethod
+    def dumps(cls, o, python_serializer=None):
+        """bytes. What MessagePack lacks goes through `python_serializer`; without one a TypeError is raised."""
+        import msgpack
+
+        def default(value):
+            if python_serializer is None:
+                return value
+            return msgpack.ExtType(cls._PYTHON, msgpack.dumps(python_serializer(value)))
+
+        try:
+            return msgpack.dumps(o, default=default, use_bin_type=True, strict_types=True)
+        except ValueError:  # it contains itself
+            return msgpack.dumps(default(o), default=default, use_bin_type=True, strict_types=True)
+
+    @classmethod
+    def loads(cls, s, python_deserializer=None):
+        """The value of bytes that `dumps` has made."""
+        import msgpack
+
+        def extension(code, data):
+            if code == cls._PYTHON and python_deserializer is not None:
+                return python_deserializer(msgpack.loads(data))
+            raise ValueError(f"Unrecognized ext type id: {code}")
+
+        return msgpack.loads(s, ext_hook=extension, raw=False, strict_map_key=False)
+
+
+def node_labels_match_selector(node_labels, selector):
+    """Whether a node with these labels ({key: value}) satisfies the selector ({key: "value", "!value", "in(a, b)" ...})."""
+    return selected(selector, node_labels)
 
 
 IMPLICIT_RESOURCE_PREFIX = "node:__internal_implicit_resource_"

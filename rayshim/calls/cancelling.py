@@ -24,7 +24,8 @@ def cancel_ref(ref, force, recursive):
 
     def end():
         outcome, slot = _core.cancel(ref, recursive)
-        if outcome == _core.Cancelled.RUNNING and not of_actor and slot >= 0:
+        # An actor's process looks which of its calls is meant, and cancels what that has called.
+        if outcome == _core.Cancelled.RUNNING and (recursive or not of_actor) and slot >= 0:
             s.placement.interrupt(slot, force)
 
     if s.settings["journal"]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from reactor import _core
 
+from rayshim.calls.stream_state import END, FAILED, ITEM, PENDING, missing
 from rayshim.errors.sites import at, calling
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from rayshim.calls.refs import ObjectRef
 
 T_co = TypeVar("T_co", covariant=True)
-
-PENDING, CLOSING, ITEM, END, FAILED = _core.StreamState
 
 
 class ObjectRefGenerator(Generic[T_co]):
@@ -31,17 +30,14 @@ class ObjectRefGenerator(Generic[T_co]):
         self._generator_ref = completion
         self._link = link  # ref of the object that leads to the next value
         self._failure_given = False
+        self._ahead = None  # Ahead: the refs that _get_next_ref_n has given and that are not taken yet
 
     def __iter__(self) -> ObjectRefGenerator[T_co]:
         return self
 
     def __next__(self) -> ObjectRef[T_co]:
         """The ref of the next value; waits until the value is yielded. StopIteration after the last one."""
-        found = _core.next_item(self._link, self._generator_ref, None)
-        if found is None:
-            return self._last(StopIteration)
-        ref, self._link = found
-        return ref
+        return self._take(_core.next_item(self._link, self._generator_ref, None), StopIteration)
 
     def __aiter__(self) -> ObjectRefGenerator[T_co]:
         return self
@@ -54,27 +50,26 @@ class ObjectRefGenerator(Generic[T_co]):
 
         while missing := self._missing():
             await asyncio.wrap_future(any_done(missing))
-        found = _core.next_item(self._link, self._generator_ref, 0)
-        if found is None:
-            return self._last(StopAsyncIteration)
-        ref, self._link = found
-        return ref
+        return self._take(_core.next_item(self._link, self._generator_ref, 0), StopAsyncIteration)
 
-    def _last(self, stop):
-        if self._failure_given or self._state() == END:
-            raise stop
-        self._failure_given = True
-        return self._generator_ref
+    def _take(self, found, stop):
+        ahead = self._ahead.take() if self._ahead else None
+        if self._ahead and not self._ahead.refs:
+            self._ahead = None
+        if found is None:
+            if self._failure_given or self._state() == END:
+                raise stop
+            self._failure_given = True
+            return ahead or self._generator_ref
+        ref, self._link = found
+        return ahead or ref
 
     def _state(self):
         return _core.item_state(self._link, self._generator_ref)
 
     def _missing(self):
         """The refs of which one must be done before `next` can return; empty if it can return now."""
-        state = self._state()
-        if state == PENDING:
-            return [self._link, self._generator_ref]
-        return [self._generator_ref] if state == CLOSING else []
+        return missing(self._link, self._generator_ref)
 
     def _next_sync(self, timeout_s=None):
         """As `next`, waiting at most `timeout_s` seconds (None: until it is there); then a nil ref."""
@@ -88,6 +83,27 @@ class ObjectRefGenerator(Generic[T_co]):
     def _stream_exhausted(self):
         """Whether all values were taken, so that only the end is to come."""
         return self._state() not in (PENDING, ITEM)
+
+    def _get_next_ref_n(self, num_refs):
+        """The refs (list) of the next `num_refs` values, which need not be there yet and are not taken. Refs beyond the last value fail."""
+        if num_refs <= 0:
+            raise ValueError("num_refs must be positive")
+        from rayshim.calls.ahead import Ahead
+
+        self._ahead = self._ahead or Ahead(self._link, self._generator_ref)
+        return self._ahead.first(num_refs)
+
+    def _consume_next_ref_n(self, num_refs):
+        """Takes the next `num_refs` values, or those up to the end. Raises ValueError if they are not all there."""
+        if num_refs <= 0:
+            raise ValueError("num_refs must be positive")
+        for taken in range(num_refs):
+            if self._missing():
+                raise ValueError(
+                    f"the generator has {taken} of {num_refs} values: wait for the ref of the last one first"
+                )
+            if next(self, None) is None:
+                return
 
     def completed(self) -> ObjectRef[Any]:
         """A ref that is done when the generator has ended. `get` of it raises if the task failed for another reason than an exception in the generator."""

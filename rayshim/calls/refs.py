@@ -128,6 +128,32 @@ class ObjectRef(_core.Ref, Generic[T_co]):
         """Calls `callback` with the value or the error when the call is done, in a thread of rayshim."""
         self.future().add_done_callback(lambda done: callback(done.exception() or done.result()))
 
+    def _on_ready(self, callback: Callable[[BaseException | None], object]) -> Callable[[], None]:
+        """Calls `callback(None)` when the call is done, without fetching its value, in a thread of rayshim.
+
+        Returns a function that calls it off: `callback` then gets a RaySystemError at once."""
+        from rayshim.errors.exceptions import RaySystemError
+        from rayshim.session.futures import any_done
+
+        ready = any_done((self,))
+        ready.add_done_callback(
+            lambda done: callback(RaySystemError("WaitAsync cancelled") if done.cancelled() else None)
+        )
+
+        def cancel() -> None:
+            ready.cancel()
+
+        return cancel
+
+    async def _ready(self) -> ObjectRef[T_co]:
+        """This ref, when the call is done."""
+        import asyncio
+
+        from rayshim.session.futures import any_done
+
+        await asyncio.wrap_future(any_done((self,)))
+        return self
+
     def as_future(self) -> asyncio.Future[T_co]:
         """An asyncio.Future of the value, for the running loop."""
         import asyncio

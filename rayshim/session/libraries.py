@@ -1,4 +1,4 @@
-"""Libraries of the installed Ray package (RLlib, Tune, Train, Data) that run on rayshim.
+"""Libraries of the installed Ray package (RLlib, Tune, Train, Data, Serve) that run on rayshim.
 
 They are pure Python on top of Ray's core, and are taken from the package as they are. The core is rayshim: nothing of the package's own core is
 ever loaded. `rayshim/over/` has the few modules that stand for internals of Ray which the libraries import.
@@ -12,10 +12,10 @@ from importlib.machinery import SourceFileLoader
 from rayshim.session.version import RAY_VERSION
 
 OVER = "rayshim.over"
-_LIBRARIES = ("rllib", "tune", "air", "train", "data")
+_LIBRARIES = ("rllib", "tune", "air", "train", "data", "serve")
 _WHOLE = "widgets _common experimental.state core.generated"
-_PRIVATE = "ray_constants utils dict log accelerators thirdparty event client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils"
-_UTIL = "debug tpu common spark dask serialization_addons"
+_PRIVATE = "ray_constants utils dict log accelerators thirdparty event client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils grpc_utils authentication arrow_serialization"
+_UTIL = "debug tpu common spark dask serialization_addons tracing"
 _OTHERS = (
     "autoscaler._private.cli_logger dashboard.modules.metrics.dashboards dashboard.modules.job.pydantic_models "
     "dashboard.modules.job.common"
@@ -125,6 +125,6 @@ def _root():
     if found.version != RAY_VERSION:
         raise ImportError(
             f"rayshim runs the libraries of Ray {RAY_VERSION}, and Ray {found.version} is installed here. "
-            f"Install the release that it runs: pip install 'ray[rllib,tune,train,data]=={RAY_VERSION}'."
+            f"Install the release that it runs: pip install 'ray[rllib,tune,train,data,serve]=={RAY_VERSION}'."
         )
     return str(found.locate_file("ray"))

@@ -1,4 +1,4 @@
-"""RLlib, Tune, Train and Data of the installed Ray package run on rayshim, and nothing of Ray's own core is loaded for them."""
+"""RLlib, Tune, Train, Data and Serve of the installed Ray package run on rayshim, and nothing of Ray's own core is loaded for them."""
 
 import json
 import os
@@ -42,10 +42,10 @@ import ray
 from rayshim.session import libraries
 
 root, missing = libraries._root(), {}
-for library in ("rllib", "tune", "air", "train", "data"):
+for library in ("rllib", "tune", "air", "train", "data", "serve"):
     for folder, _, files in os.walk(os.path.join(root, library)):
         inside = os.path.relpath(folder, root).split(os.sep)
-        if not {"tests", "examples", "tuned_examples", "thirdparty"} & set(inside):
+        if not {"tests", "examples", "tuned_examples", "thirdparty", "benchmarks"} & set(inside):
             for file in files:
                 if file.endswith(".py"):
                     name = ".".join(["ray", *inside, file[:-3]]).removesuffix(".__init__")
@@ -78,7 +78,11 @@ def test_every_module_is_imported_and_none_of_the_packages_core(tmp_path):
     } | {
         module
         for module in of_ray
-        if "lightning" in module or "horovod" in module or "keras" in module or "tensorflow" in module
+        if module.startswith("ray.serve.llm")
+        or "lightning" in module
+        or "horovod" in module
+        or "keras" in module
+        or "tensorflow" in module
     }
 
 

@@ -14,6 +14,7 @@ from rayshim.calls.class_info import SYSTEM_GROUP
 from rayshim.calls.concurrency import has_threads, no_room
 from rayshim.errors.exceptions import TaskCancelledError
 from rayshim.session import session
+from rayshim.worker import interrupts
 from rayshim.worker.threads import Threads, leave, running
 
 _GRAPH_GROUP = "_graph"  # the stages of compiled graphs, which run one after the other
@@ -93,6 +94,7 @@ def make(info, how, constructor, recorded=None):
         numbers = {name: i for i, name in enumerate(["", *groups])}
         lanes = [numbers.get(name, 0) for name in _group_of] if groups else []
     if handed_on:
+        _core.set_handed_on(running)
         _end_when_done()
     return instance, handed_on, lanes
 
@@ -139,10 +141,12 @@ def _refuse(groups, error):
 
 
 def cancel(uid, children):
-    """Hook of the core: interrupts the call with this result."""
+    """Hook of the core: interrupts the call with this result, and `children`: cancels the calls that it has made."""
     call = _in_work.get(uid)
     if call is not None:
         call.group.cancel(call)
+    if children:
+        interrupts.cancel_children_of(uid if call is None else call.completion)
 
 
 class _Call:

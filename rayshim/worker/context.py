@@ -29,6 +29,7 @@ from rayshim.session.ids import (
     task_id,
     worker_id,
 )
+from rayshim.session.serializers import Context
 from rayshim.worker import running
 
 #: The resources of the kinds of accelerators that Ray knows.
@@ -354,23 +355,8 @@ class _CoreWorker:
         return 0
 
 
-class _Serialization:
+class _Serialization(Context):
     """`global_worker.get_serialization_context()`."""
-
-    def _register_cloudpickle_reducer(self, cls, reducer):
-        """Has instances of `cls` pickled by `reducer`, which returns what `__reduce__` returns."""
-        import cloudpickle
-        from reactor import codec
-
-        cloudpickle.CloudPickler.dispatch_table[cls] = reducer  # pyright: ignore[reportIndexIssue]
-        codec.reducers[cls] = reducer
-
-    def _unregister_cloudpickle_reducer(self, cls):
-        import cloudpickle
-        from reactor import codec
-
-        cloudpickle.CloudPickler.dispatch_table.pop(cls, None)  # pyright: ignore[reportAttributeAccessIssue]
-        codec.reducers.pop(cls, None)
 
     def serialize(self, value: Any) -> SimpleNamespace:
         """An object with `total_bytes`, the size of the value in the store."""

@@ -11,15 +11,25 @@ def listen():
     """In a worker: sets a handler by which SIGINT interrupts the running call if that call was cancelled; otherwise SIGINT is ignored."""
 
     def interrupted(number, frame):
+        _core.pass_on_cancels()
         if _core.cancel_wanted():
-            for slot in _core.cancel_children():
-                session.current.control.tell("signal", slot, int(signal.SIGINT))
+            _interrupt(_core.cancel_children())
             if session.current.placement.record is None and _imports(frame):
                 _core.leave_after_task()
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupted)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # the program may have blocked it in the driver
+
+
+def cancel_children_of(call):
+    """Cancels what a call of an actor has called. `call`: its completion if it was handed on to a thread or a loop, else the uid of its result."""
+    _interrupt(_core.cancel_children_of(call))
+
+
+def _interrupt(slots):
+    for slot in slots:
+        session.current.control.tell("signal", slot, int(signal.SIGINT))
 
 
 def _imports(frame):

@@ -111,6 +111,7 @@ void completion_dealloc(PyObject* self) {
   delete c->stream;
   delete c->results;
   delete c->notes;
+  delete c->children;
   Py_CLEAR(c->name);
   free_instance(self);
 }
@@ -153,9 +154,23 @@ PyObject* new_completion(const Off* results, const uint32_t* notes, uint32_t n, 
   c->actor = ctx->call->actor;
   c->started = started;
   c->replayed = flags & kReplayed;
+  c->children = new Started;
   ctx->proc->deferred.fetch_add(1, memory_order_relaxed);
   ctx->deferred_open.fetch_add(1);
   return reinterpret_cast<PyObject*>(c);
+}
+
+PyCompletion* running_completion() {
+  if (!ctx->handed_on || !ctx->deferred_open.load(memory_order_relaxed)) return nullptr;
+  PyObject* value = nullptr;
+  PyObject* found = nullptr;
+  if (PyContextVar_Get(ctx->handed_on, nullptr, &value) == 0 && value) found = PyObject_GetAttrString(value, "completion");
+  Py_XDECREF(value);
+  if (!found) PyErr_Clear();
+  auto* c = found && PyObject_TypeCheck(found, CompletionType) ? reinterpret_cast<PyCompletion*>(found) : nullptr;
+  const bool open = c && c->epoch == epoch && !c->results->empty();
+  Py_XDECREF(found);  // the call that runs keeps it
+  return open ? c : nullptr;
 }
 
 bool add_completion_type(PyObject* module) { return add_type(module, CompletionType, &completion_spec); }

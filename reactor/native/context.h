@@ -182,7 +182,8 @@ struct Context {
   uint32_t departing = 0;                 // the actor that ends with its running call
   Owned breaking_off;                     // inline: what a signal has raised in the call whose outcome is being stored, see breaks_off()
   std::vector<std::pair<Object*, uint32_t>> failures;  // to be told, each with the journal's entry of its hold (failures.h)
-  std::vector<std::pair<Off, uint64_t>> children;  // (result, uid) of tasks that the running task started
+  Started children;                       // of the running call
+  PyObject* handed_on = nullptr;          // the ContextVar of calls that were handed on, see set_handed_on
   uint16_t depth = 0;                     // of the running task in other tasks
   uint32_t mark;                          // what Object::runner says of the running call's results
   ActorStates* states = nullptr;      // of a process that has several actors (actor_states.h)

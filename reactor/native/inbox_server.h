@@ -101,6 +101,8 @@ inline Ordered ordered(const InboxServer& s) {
 inline bool in_order(const InboxServer& s) {
   return ctx->logical && (!s.script.empty() || (s.in->order.load(memory_order_seq_cst) & (kSeveral | kPhysical)) == kSeveral);
 }
+// Tells of the actor's calls that somebody wants to be interrupted.
+void pass_on_cancels();
 bool serve_one(InboxServer& s);  // runs the next call that can run; false: there is none
 bool served_ready(const InboxServer& s);  // whether serve_one may have something to do, or the actor's end has come; needs no GIL
 bool process_asked();  // somebody wants something of the process itself; needs no GIL

@@ -27,6 +27,7 @@
 #include "countdown.h"
 #include "journal.h"
 #include <cstring>
+#include <vector>
 
 namespace reactor {
 
@@ -137,6 +138,33 @@ inline uint64_t full_size(Heap* h, Object* o) {
     if (value_buffers(v)[i].shown()) n += value_buffers(v)[i].size;
   return n;
 }
+
+// The calls that a running call has made: cancelling it may cancel them. Nothing is held: an object whose uid is another is no longer theirs.
+class Started {
+ public:
+  void add(Heap* h, Object* result) {
+    if (calls_.size() >= most_) {
+      std::erase_if(calls_, [h](auto& call) { return !under_way(h, call); });
+      most_ = 64 + 2 * calls_.size();
+    }
+    calls_.emplace_back(h->off(result), result->uid);
+  }
+  std::vector<Object*> under_way(Heap* h) const {
+    std::vector<Object*> found;
+    for (auto& call : calls_)
+      if (under_way(h, call)) found.push_back(h->at<Object>(call.first));
+    return found;
+  }
+  void clear() { calls_.clear(); }
+
+ private:
+  static bool under_way(Heap* h, const std::pair<Off, uint64_t>& call) {
+    auto* o = h->at<Object>(call.first);
+    return o->uid == call.second && o->holds.load() > 0 && !is_done(o);
+  }
+  std::vector<std::pair<Off, uint64_t>> calls_;  // (first result, its uid)
+  size_t most_ = 64;  // then those that are done are forgotten
+};
 
 inline void take_hold(Object* o) { o->holds.fetch_add(1, memory_order_relaxed); }
 

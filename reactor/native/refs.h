@@ -87,6 +87,7 @@ struct PyCompletion {
   uint32_t actor;
   uint64_t started;   // ns, where times are kept
   bool replayed;
+  Started* children;
 };
 
 extern PyTypeObject* RefType;
@@ -95,6 +96,8 @@ extern PyTypeObject* LinkType;
 extern PyTypeObject* MethodType;
 extern PyTypeObject* FunctionType;
 extern PyTypeObject* CompletionType;
+// The completion of the call that was handed on to this thread or coroutine; null where none runs.
+PyCompletion* running_completion();
 extern PyTypeObject* ref_class;  // what new_ref makes: Ref or a subclass
 
 inline bool is_ref(PyObject* o) { return Py_TYPE(o) == ref_class || PyObject_TypeCheck(o, RefType); }

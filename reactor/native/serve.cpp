@@ -162,17 +162,6 @@ void run_next(InboxServer& s, const Next& next) {
   run_message(m, &from);
 }
 
-// Calls handed on (to threads, to an event loop) that somebody wants to be interrupted.
-void pass_on_cancels() {
-  for (Off off = ctx->proc->cancels.exchange(0, memory_order_acq_rel); off;) {
-    auto* n = ctx->heap->at<CancelNote>(off);
-    hooks.cancelled.tell(n->uid, n->children != 0);
-    Off next = n->next;
-    ctx->local.alloc.free(off);
-    off = next;
-  }
-}
-
 bool serve_inbox(InboxServer& s) {
   bool any = false;
   for (int i = 0; i < 64; ++i) {
@@ -265,6 +254,16 @@ bool inbox_ready(const InboxServer& s) {
 }
 
 }  // namespace
+
+void pass_on_cancels() {
+  for (Off off = ctx->proc->cancels.exchange(0, memory_order_acq_rel); off;) {
+    auto* n = ctx->heap->at<CancelNote>(off);
+    hooks.cancelled.tell(n->uid, n->children != 0);
+    Off next = n->next;
+    ctx->local.alloc.free(off);
+    off = next;
+  }
+}
 
 bool serve_one(InboxServer& s) {
   Next next = next_message(s);

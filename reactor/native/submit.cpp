@@ -113,7 +113,7 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
     if (!refs) refs = out.refs();
     if (!refs) return nullptr;
   }
-  if (ctx->call->uid && ctx->serving) ctx->children.emplace_back(ctx->heap->off(out.results[0]), out.results[0]->uid);
+  out.note_started();
   if (ctx->placement->at_once) return run_task_here(out, f) ? refs.release() : nullptr;
   if (!out.task) out.task = ctx->local.alloc.alloc(out.record_size());
   if (!out.task) throw NoRoom();

@@ -5,6 +5,7 @@
 namespace reactor {
 namespace {
 
+std::vector<Hand*> hands;  // all; never freed
 thread_local Hand* hand __attribute__((tls_model("initial-exec"))) = nullptr;
 
 int gate(PyObject*, PyFrameObject*, int, PyObject*) {
@@ -22,7 +23,17 @@ Hand::Hand() : ident(PyThread_get_thread_ident()), tid(int(syscall(SYS_gettid)))
   pthread_getcpuclockid(pthread_self(), &clock);  // the other clock never stands still: then nobody is passed over
 }
 Hand* own_hand() { return hand; }
-Hand* make_hand() { return hand = new Hand; }  // its thread lives as long as the process
+Hand* make_hand() {  // its thread lives as long as the process
+  hands.push_back(hand = new Hand);
+  return hand;
+}
+
+const Started* children_of(uint64_t uid) {
+  if (ctx->call->uid == uid) return &ctx->children;
+  for (const Hand* h : hands)
+    if (h->kept.running->uid == uid) return &h->kept.children;
+  return nullptr;
+}
 
 Execution put_away() {
   Packed& p = packed();

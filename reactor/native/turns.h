@@ -28,7 +28,7 @@ struct PackedActor;
 // The part of the context that belongs to the running call.
 struct Execution {
   const RunningCall* running = &kNoCall;
-  std::vector<std::pair<Off, uint64_t>> children;
+  Started children;
   uint32_t mark = 0;
   Recorder::Caller caller;
   PackedActor* packed_actor = nullptr;    // gone if its call is discarded
@@ -38,6 +38,8 @@ struct Execution {
   uint64_t issued = 0;
   uint32_t level = 0, serves = 0;
 };
+// What the call with this result, which runs in this process, has called; null: no such call runs.
+const Started* children_of(uint64_t uid);
 Execution put_away();
 void take_back(Execution&& e);
 

@@ -1,7 +1,9 @@
 // What is known of the call that runs here, and cancelling calls.
 #include "bindings.h"
 #include <nanobind/stl/string.h>
+#include "inbox_server.h"
 #include "inline.h"
+#include "turns.h"
 
 namespace reactor {
 namespace {
@@ -116,17 +118,32 @@ uint64_t uid_of_call(nb::handle ref) {
   return kind_bits(o) & kJoined ? static_cast<JoinedResult*>(o)->first_uid : o->uid;
 }
 
-// Cancels the tasks that the running, cancelled task has started; gives the slots of processes to be interrupted.
-nb::list cancel_children() {
+// The slots of the processes that are to be interrupted.
+nb::list cancel_all(const Started& started) {
   nb::list slots;
-  if (!ctx->proc->cancel_children.load()) return slots;
-  for (auto [off, uid] : ctx->children) {
-    auto* o = ctx->heap->at<Object>(off);
-    if (o->uid != uid || o->holds.load() <= 0 || cancel_object(o, true) != Cancelled::Running) continue;
-    uint32_t runner = slot_of(o->runner.load());
+  for (Object* o : started.under_way(ctx->heap)) {
+    if (cancel_object(o, true) != Cancelled::Running) continue;
+    const uint32_t runner = slot_of(o->runner.load());
     if (runner != kNoProc) slots.append(runner);
   }
   return slots;
+}
+
+// Cancels the calls that the running, cancelled task has made.
+nb::list cancel_children() { return ctx->proc->cancel_children.load() ? cancel_all(ctx->children) : nb::list(); }
+
+// The same of a call of an actor: of one that was handed on by its completion, of one that runs here by the uid of its result.
+nb::list cancel_children_of(nb::handle call) {
+  need_ctx();
+  if (PyObject_TypeCheck(call.ptr(), CompletionType)) return cancel_all(*reinterpret_cast<PyCompletion*>(call.ptr())->children);
+  const Started* children = children_of(nb::cast<uint64_t>(call));
+  return children ? cancel_all(*children) : nb::list();
+}
+
+// `variable`: a ContextVar whose value, in the threads and coroutines of calls that were handed on, has the call's completion as `completion`.
+void set_handed_on(nb::handle variable) {
+  need_ctx();
+  ctx->handed_on = Py_NewRef(variable.ptr());
 }
 
 nb::object method_name(uint32_t actor, uint32_t index) {
@@ -142,6 +159,9 @@ void bind_running_call(nb::module_& m) {
   m.def("uid_of_call", &uid_of_call, nb::arg("ref"), nb::call_guard<Using>());
   m.def("limit_streams", &limit_streams, nb::arg("most"), nb::arg("by"));
   m.def("cancel_children", &cancel_children, nb::call_guard<Using>());
+  m.def("cancel_children_of", &cancel_children_of, nb::arg("call"), nb::call_guard<Using>());
+  m.def("pass_on_cancels", &pass_on_cancels);
+  m.def("set_handed_on", &set_handed_on, nb::arg("variable"));
   m.def("cancel_wanted", [] { return ctx && ctx->call->uid && ctx->proc->cancel.load() == ctx->call->uid; });
   m.def("take_retry", [] { return ctx && take_retry(ctx->call->message); });
   m.def("is_cancelled",

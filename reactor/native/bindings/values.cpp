@@ -50,6 +50,7 @@ void reply(uint64_t off, nb::object value, bool error) {
 }
 
 // A ref whose result this process gives: (ref, offset, note). It calls fulfil(offset, note, value). If it ends before, the ref fails.
+// `error`: the value is the stored form of an exception.
 nb::object promise() {
   need_ctx();
   Object* o = new_object(ctx->local, 2);
@@ -59,9 +60,9 @@ nb::object promise() {
   return nb::make_tuple(ref, off, note);
 }
 
-void fulfil(uint64_t off, uint32_t note, nb::object value) {
+void fulfil(uint64_t off, uint32_t note, nb::object value, bool error) {
   auto* o = ctx->heap->at<Object>(off);
-  give(o, value, false);
+  give(o, value, error);
   drop_noted(ctx->local, o, note);
 }
 
@@ -157,7 +158,7 @@ void bind_values(nb::module_& m) {
   m.def("put_recorded", &put_recorded, nb::arg("value").none(), nb::arg("must_fit") = false);
   m.def("request", &request, nb::call_guard<Using>());
   m.def("promise", &promise, nb::call_guard<Using>());
-  m.def("fulfil", &fulfil, nb::arg("offset"), nb::arg("note"), nb::arg("value").none(), nb::call_guard<Using>());
+  m.def("fulfil", &fulfil, nb::arg("offset"), nb::arg("note"), nb::arg("value").none(), nb::arg("error") = false, nb::call_guard<Using>());
   m.def("reply", &reply, nb::arg("offset"), nb::arg("value").none(), nb::arg("error") = false, nb::call_guard<Using>());
   m.def("link_at", &link_at, nb::arg("offset"), nb::arg("take"), nb::arg("weak") = false, nb::call_guard<Using>());
   m.def("ref_at", &ref_at, nb::arg("offset"), nb::call_guard<Using>());
