@@ -3,6 +3,7 @@
 # ruff: noqa: F401
 
 from enum import IntEnum
+from importlib import import_module
 
 from reactor import _core
 
@@ -35,6 +36,11 @@ GRPC_STATUS_CODE_UNAVAILABLE = 14
 GRPC_STATUS_CODE_DEADLINE_EXCEEDED = 4
 GRPC_STATUS_CODE_UNKNOWN = 2
 GRPC_STATUS_CODE_UNIMPLEMENTED = 12
+
+
+def _messages(name):
+    """A module of the messages of Ray's core."""
+    return import_module(f"ray.core.generated.{name}")
 
 
 class AuthenticationMode(IntEnum):
@@ -81,7 +87,7 @@ class GcsClient:
 
     def get_all_node_info(self, timeout=None):
         """{NodeID: GcsNodeInfo}."""
-        from ray.core.generated import gcs_pb2
+        gcs_pb2 = _messages("gcs_pb2")
 
         return {
             NodeID.from_hex(node["NodeID"]): gcs_pb2.GcsNodeInfo(
@@ -99,8 +105,7 @@ class GcsClient:
 
     def get_all_resource_usage(self, timeout=None):
         """A GetAllResourceUsageReply: what each node has, and what of it is free."""
-        from ray.core.generated import gcs_pb2, gcs_service_pb2
-
+        gcs_pb2, gcs_service_pb2 = _messages("gcs_pb2"), _messages("gcs_service_pb2")
         batch = [
             gcs_pb2.ResourcesData(
                 node_id=bytes.fromhex(node["NodeID"]),

@@ -4,7 +4,7 @@ import os
 
 
 def _setting(name, default):
-    return lambda: int(os.environ.get(f"RAY_{name}", default))
+    return lambda: int(os.environ.get(f"RAY_{name}") or default)
 
 
 grpc_client_keepalive_time_ms = _setting("grpc_client_keepalive_time_ms", 300000)

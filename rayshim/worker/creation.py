@@ -66,8 +66,10 @@ def create(number, args, kwargs):
         around = _with_tensors(number, how.get("transports"), around)
     made = [builtin_methods.bind(instance, name, method.options, around) for name, method in info.methods.items()]
     if s.placement.own_process:
+        from rayshim.worker import interrupts
         from rayshim.worker.exit import Ending
 
+        interrupts.methods_run_here = not handed_on
         ending = Ending(instance, made)
         worker.before_exit.append(ending.before_exit)
         worker.after_exit.append(ending.after_exit)

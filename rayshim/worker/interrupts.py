@@ -6,12 +6,15 @@ from reactor import _core
 
 from rayshim.session import session
 
+methods_run_here = False  # in the main thread of an actor's own process, which hears of cancellations while a method runs by the signal alone
+
 
 def listen():
     """In a worker: sets a handler by which SIGINT interrupts the running call if that call was cancelled; otherwise SIGINT is ignored."""
 
     def interrupted(number, frame):
-        _core.pass_on_cancels()
+        if methods_run_here:
+            _core.pass_on_cancels()
         if _core.cancel_wanted():
             _interrupt(_core.cancel_children())
             if session.current.placement.record is None and _imports(frame):
