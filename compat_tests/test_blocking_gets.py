@@ -23,6 +23,11 @@ SOURCE = """
                 return ray.get(one.remote()) + sum(ray.get([one.remote(), one.remote()]))
 
         @ray.remote
+        class Silenced(Blocking.__ray_actor_class__):
+            def __init__(self):
+                ray._private.worker.blocking_get_inside_async_warned = True
+
+        @ray.remote
         class Awaiting:
             async def total(self):
                 return await one.remote() + 2
@@ -37,7 +42,7 @@ SOURCE = """
             def speak(self):
                 print("spoken", file=sys.stderr)
 
-        print(ray.get([kind.remote().total.remote() for kind in (Blocking, Awaiting, Plain)]))
+        print(ray.get([kind.remote().total.remote() for kind in (Blocking, Silenced, Awaiting, Plain)]))
         ray.get(Last.remote().speak.remote())
         sys.stdout.write("done\\n")
         sys.stdout.flush()
@@ -51,7 +56,7 @@ def told(scripts, *texts):
     scripts.write("script.py", SOURCE)
     driver = scripts.start("script.py")
     driver.wait_for("done")
-    assert driver.out.startswith("[3, 3, 3]")
+    assert driver.out.startswith("[3, 3, 3, 3]")
     wait_until(lambda: all(text in driver.err for text in ("spoken", *texts)), 15, "the actors speak")
     (scripts.directory / "seen").touch()
     scripts.finished(driver)

@@ -18,7 +18,7 @@ from rayshim.worker.context import (  # noqa: F401
 )
 
 R = TypeVar("R")
-blocking_get_inside_async_warned = False  # of Ray's warning; rayshim does not warn
+blocking_get_inside_async_warned = False  # True: an async actor is not told that `get` blocks its event loop
 _post_init_hooks = []  # functions without arguments, called at the end of `init`
 
 

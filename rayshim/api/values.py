@@ -117,6 +117,9 @@ def _warn_of_blocking():
     from rayshim.errors import logs
 
     session.held_up_by_get = False
+    theirs = sys.modules.get("rayshim._private.worker")
+    if theirs is not None and theirs.blocking_get_inside_async_warned:  # a library has turned the warning off
+        return
     if os.environ.get("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "1").lower() in ("1", "true"):
         logs.logger.warning(
             "Using blocking ray.get inside async actor. This blocks the event loop. Please use `await` on object ref with asyncio.gather if you "

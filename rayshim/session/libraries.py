@@ -17,7 +17,7 @@ _WHOLE = "widgets _common experimental.state core.generated"
 _PRIVATE = "ray_constants utils dict log accelerators thirdparty event client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils grpc_utils authentication arrow_serialization"
 _UTIL = "debug tpu common spark dask serialization_addons tracing"
 _OTHERS = (
-    "autoscaler._private.cli_logger dashboard.modules.metrics.dashboards dashboard.modules.job.pydantic_models "
+    "autoscaler._private.cli_logger autoscaler._private.constants dashboard.modules.metrics.dashboards dashboard.modules.job.pydantic_models "
     "dashboard.modules.job.common"
 )
 ALLOWED = frozenset(
@@ -52,6 +52,7 @@ def spec(name):
     if name in _LIBRARIES and name not in _found:
         _import_in_zygote(f"ray.{name}")
     _found[name] = True
+    _add_vendored(root)
     from importlib.machinery import ModuleSpec
     from importlib.util import spec_from_file_location
 
@@ -70,6 +71,13 @@ def spec(name):
     namespace = ModuleSpec(f"ray.{name}", None, is_package=True)
     namespace.submodule_search_locations = [path]
     return namespace
+
+
+def _add_vendored(root):
+    """Lets `import colorama` and `import psutil` find those that Ray's package brings along, if they are not installed."""
+    vendored = os.path.join(root, "thirdparty_files")
+    if vendored not in sys.path:
+        sys.path.append(vendored)
 
 
 class _Source(SourceFileLoader):

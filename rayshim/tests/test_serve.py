@@ -1,13 +1,16 @@
 """Ray Serve of the installed Ray package: HTTP, handles, replicas. What is expected here is what the same program gives on Ray."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from importlib.util import find_spec
 
 import pytest
 
+from compat_tests.processes import wait_until
 from rayshim.tests.test_libraries import installed
 
 pytestmark = [
@@ -46,11 +49,23 @@ def state(name):
 """
 
 
-def serve(program, tmp_path):
-    """The lines that the program prints, on rayshim. It leaves no process."""
+def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        return free.getsockname()[1]
+
+
+def suppressed(ask):
+    """What `ask()` gives, False if it cannot reach its server."""
+    try:
+        return ask()
+    except OSError:
+        return False
+
+
+def serve(program, tmp_path):
+    """The lines that the program prints, on rayshim. It leaves nobody who listens."""
+    port = free_port()
     script = tmp_path / "program.py"
     script.write_text((BEGIN + program + "\nserve.shutdown()\n").replace("PORT", str(port)))
     done = subprocess.run(
@@ -66,6 +81,36 @@ def serve(program, tmp_path):
         again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         again.bind(("127.0.0.1", port))
     return done.stdout.splitlines()
+
+
+def test_the_command_serve_run(tmp_path):
+    (tmp_path / "app.py").write_text(
+        "from ray import serve\n\n@serve.deployment\nclass Hi:\n    def __call__(self, request):\n        return 'hi'\n\napp = Hi.bind()\n"
+        "if __name__ != '__main__':\n    serve.start(http_options={'port': int(open('port').read())})\n"
+    )
+    (tmp_path / "port").write_text(str(port := free_port()))
+    running = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-m", "rayshim", "-m", "ray.serve.scripts", "run", "app:app"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    answers = []
+
+    def ask():
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as answer:
+            answers.append(answer.read())
+        return True
+
+    try:
+        wait_until(lambda: suppressed(ask), 120)
+    finally:
+        running.send_signal(signal.SIGINT)
+        output, _ = running.communicate(timeout=60)
+    assert answers == [b"hi"], output
+    assert "Using blocking" not in output  # Serve has turned this warning off
 
 
 def test_two_replicas_answer_requests_and_handles(tmp_path):

@@ -1,0 +1,1 @@
+"""Ray's dashboard: there is none here."""
