@@ -64,6 +64,11 @@ def exception(facts):
     )
 
 
+def of_retried(facts):
+    """Why a call is run again: the text of its error, had it no retries."""
+    return str(exception(facts)) if facts["actor"] is None else f"The actor is temporarily unavailable: {_why(facts)}"
+
+
 def _function(facts):
     """The task that ran when its worker died, as "f() in "; empty if no task had started."""
     name = facts.get("running", "").removeprefix("ray::")

@@ -5,7 +5,7 @@ from inspect import getattr_static, isgeneratorfunction
 from reactor import _core
 
 from rayshim.errors.exceptions import RayChannelError
-from rayshim.worker.retries import again, retried
+from rayshim.worker.retries import again, is_retried, retried
 
 
 def bind(instance, name, options, plain=lambda method: method):
@@ -79,8 +79,8 @@ class Configured:
         while True:
             try:
                 return self.method(*args, **kwargs)
-            except self.retry:
-                if not _core.take_retry():
+            except self.retry as error:
+                if not is_retried(error, self, _core.take_retry):
                     raise
 
 

@@ -221,7 +221,9 @@ class _Call:
 
     def again(self, error):
         """Whether to retry the call after `error`."""
-        return isinstance(error, self.retry) and self.completion.take_retry()
+        from rayshim.worker.retries import is_retried
+
+        return isinstance(error, self.retry) and is_retried(error, self.function, self.completion.take_retry)
 
 
 def _leave_when_alone():

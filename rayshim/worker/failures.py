@@ -48,7 +48,7 @@ def failure(error, what, is_argument):
 
     if isinstance(error, Refused):
         return error.error.to_bytes()
-    return _task_error(error, what, is_argument).to_bytes()
+    return task_error(error, what, is_argument).to_bytes()
 
 
 def unstored(error, why, what):
@@ -56,7 +56,7 @@ def unstored(error, why, what):
     `why`. It has the beginning of both texts."""
     kind = type(why) if isinstance(why, (ObjectStoreFullError, OutOfDiskError)) else RaySystemError
     text = f"The call raised {_beginning(error)}\nThis exception could not be stored: {_beginning(why)}"
-    return _task_error(kind(text), what, False).to_bytes()
+    return task_error(kind(text), what, False).to_bytes()
 
 
 def _beginning(error, limit=500):
@@ -82,13 +82,13 @@ def left_over(error, what, wanted):
     else:
         print(
             f"Unhandled error of a generator that had yielded all of its num_returns={wanted} values, so no ref has it: "
-            f"{_task_error(error, what, False)}",
+            f"{task_error(error, what, False)}",
             file=sys.stderr,
             flush=True,
         )
 
 
-def _task_error(error, what, is_argument):
+def task_error(error, what, is_argument):
     from rayshim.worker.context import RuntimeContext
 
     # Of the call itself or of its cancellation; Ray does not distinguish them.

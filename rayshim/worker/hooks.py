@@ -193,6 +193,17 @@ def died(facts):
     return {**facts, "actor": facts["actor"] and public(facts["actor"])}
 
 
+def retried(facts, left):
+    """In the supervisor: what the driver's user is told of calls that are run again because their process died. `left`: their retries."""
+    from rayshim.errors import deaths
+    from rayshim.worker.retries import will_be_retried
+
+    actor = facts["actor"]
+    name = facts["running"].removeprefix("ray::") or (actor["class_name"] if actor else "a task")
+    others = f" So will {len(left) - 1} other calls of it." if len(left) > 1 else ""
+    return f"{will_be_retried(name, left[0])} Error: {deaths.of_retried(facts)}{others}"
+
+
 def deferred(actor, index, function, args, kwargs, completion):
     from rayshim.worker import concurrency
 

@@ -1,9 +1,30 @@
 """Retries of calls after an exception: the options `retry_exceptions` and `max_task_retries`."""
 
+import sys
+
+from reactor import _core
+
 
 def retried(which):
     """The exception classes for an except clause, from `retry_exceptions=which`."""
     return () if not which else Exception if which is True else tuple(which)
+
+
+def is_retried(error, function, take_retry=_core.take_retry):
+    """Whether the call of `function` that has raised `error` is run again. That is told on stderr, where the error would be lost otherwise."""
+    left = take_retry()
+    if left:
+        from rayshim.worker.failures import task_error
+
+        told = task_error(error, function, False)
+        print(f"{will_be_retried(told.function_name, left)} Error: User exception:\n{told}", file=sys.stderr)
+    return left > 0
+
+
+def will_be_retried(name, left):
+    """Ray's sentence about a call that is run again. `left`: the retries that it had."""
+    number = "infinite" if left == _core.FOREVER else left
+    return f"Task {name} failed. There are {number} retries remaining, so the task will be retried."
 
 
 def _takes_value(values):
@@ -30,8 +51,8 @@ def again(function, args, kwargs, retry, take_retry):
                     given += 1
                     told = yield value
                 place += 1
-        except retry:
-            if not take_retry():
+        except retry as error:
+            if not is_retried(error, function, take_retry):
                 raise
 
 
@@ -47,6 +68,6 @@ async def again_async(function, args, kwargs, retry, take_retry):
                     yield value
                 place += 1
             return
-        except retry:
-            if not take_retry():
+        except retry as error:
+            if not is_retried(error, function, take_retry):
                 raise

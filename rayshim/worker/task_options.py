@@ -10,7 +10,7 @@ from rayshim.placement import num_threads
 from rayshim.session import accelerators, gpus, session
 from rayshim.session.environment import thawed
 from rayshim.worker import environment
-from rayshim.worker.retries import again
+from rayshim.worker.retries import again, is_retried
 
 
 def wrap(function, flags):
@@ -81,8 +81,8 @@ def _retrying(function, which):
         while True:
             try:
                 return function(*args, **kwargs)
-            except kinds:
-                if not _core.take_retry():
+            except kinds as error:
+                if not is_retried(error, function):
                     raise
 
     return run

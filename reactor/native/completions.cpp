@@ -92,7 +92,7 @@ PyObject* completion_cancelled(PyObject* self, void*) {
 }
 PyObject* completion_take_retry(PyObject* self, PyObject*) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
-  return completion_open(c) ? PyBool_FromLong(take_retry(c->message)) : nullptr;
+  return completion_open(c) ? PyLong_FromUnsignedLong(take_retry(c->message)) : nullptr;
 }
 PyObject* completion_uid(PyObject* self, void*) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
@@ -124,7 +124,8 @@ PyMethodDef completion_methods[] = {
      "whether a stream may give one more value, by the window over all streams: None, or the refs of which one is to be waited for"},
     {"interrupted", completion_interrupted, METH_O, "complete a call that was cancelled while it ran with an exception"},
     {"drain", completion_drain, METH_O, "give all values of a generator, waiting where it must"},
-    {"take_retry", completion_take_retry, METH_NOARGS, "use up one of the call's retries; False: it has none left"},
+    {"take_retry", completion_take_retry, METH_NOARGS,
+     "use up one of the call's retries; gives how many it had, FOREVER of those without end"},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef completion_getset[] = {{"streaming", completion_streaming, nullptr, "whether the call gives a stream", nullptr},
                                    {"cancelled", completion_cancelled, nullptr, "whether the call was cancelled since it began", nullptr},

@@ -6,6 +6,9 @@
 #include "stream.h"
 
 namespace reactor {
+
+std::vector<uint32_t> retried;
+
 namespace {
 
 // Whether some queue's slot holds `value`: a task's offset while it waits, claimed(...) after.
@@ -45,7 +48,7 @@ void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<
     failed.insert(off);
   }
   if (again) {
-    --m->retries;
+    retried.push_back(take_retry(m));
     for (uint32_t i = 0; i < m->results; ++i) {
       auto* o = ctx->heap->at<Object>(m->result_at(i));
       o->runner.store(kNoProc, memory_order_relaxed);

@@ -138,6 +138,6 @@ void close_link(PyLink* link);
 bool run_message(Message* m, Receiver* from, uint32_t task_note = kNoEntry, Owned* broken_off = nullptr);
 bool breaks_off();  // inline: a signal to the driver has raised the current Python error, which is noted for the caller of the running call
 bool was_cancelled(const Off* results, uint32_t n);
-bool take_retry(Message* m);  // counts one down; false: there is none left
+uint32_t take_retry(Message* m);  // uses up one; gives how many there were
 
 }  // namespace reactor

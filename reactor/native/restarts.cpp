@@ -139,7 +139,7 @@ void DeadCalls::settle(bool restart, Off reason, bool unborn, std::unordered_set
       failed.insert(m->result_at(i));
     }
     if (run) {
-      if (begun) take_retry(m);
+      if (begun && m->retries) retried.push_back(take_retry(m));
       reset_results(m);
       again.add(m);
     } else {

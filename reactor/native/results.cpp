@@ -178,10 +178,11 @@ void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint3
   }
 }
 
-bool take_retry(Message* m) {
-  if (!m || m->retries == 0 || m == running_out) return false;
-  if (m->retries != kForever) --m->retries;
-  return true;
+uint32_t take_retry(Message* m) {
+  if (!m || m == running_out) return 0;
+  const uint32_t left = m->retries;
+  if (left && left != kForever) --m->retries;
+  return left;
 }
 
 // Whether the call was cancelled while it ran; then its results are settled as that.

@@ -364,7 +364,7 @@ void MessageRun::settle_departure() {
   Off reason = 0;
   if (!kept_) forget_stored();
   const bool lives_on = kind_ == MessageKind::Call && restarted(actor_, leaving_, reason);
-  again_ = lives_on && !kept_ && take_retry(m_);
+  again_ = lives_on && !kept_ && take_retry(m_) > 0;
   if (!lives_on) reason = note_death(actor_, 0, leaving_);
   for (Off off : results_) {
     if (again_ || kept_) break;

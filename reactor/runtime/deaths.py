@@ -47,6 +47,7 @@ class Deaths:
     def _settle_death(self, w, status):
         """Settles the death of a worker's process: its calls fail or wait for the restart, its resources and output are taken back, and the actors
         that it created end."""
+        scope = self.relay.scope_of(w.pipes)
         for fd in list(w.pipes):
             self.relay.read(fd)
         info = _core.proc_info(w.slot)
@@ -73,6 +74,8 @@ class Deaths:
             for a in hosted
         ]
         restarts = _core.reap(w.slot, _core.put(self.plugin.died(facts)), unavailable, reasons)
+        if left := _core.retried():
+            self.relay.tell(self.plugin.retried(facts, left), scope)
         for actor in hosted:
             _core.give_resources(actor.demand)
             self._died(actor)

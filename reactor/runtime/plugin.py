@@ -48,6 +48,11 @@ def died(facts):
     return facts
 
 
+def retried(facts, left):
+    """What the user is told when calls are run again after the process of a worker has died. `left`: how many retries each of them had."""
+    return f"worker {facts['pid']} has died (status {facts['status']}), and {len(left)} of its calls are run again"
+
+
 def ended():
     pass
 

@@ -35,6 +35,10 @@ class Relay:
             self.poll.register(fd, select.EPOLLIN)
         return living
 
+    def scope_of(self, pipes):
+        """The scope of the worker with these pipes; None if they have ended."""
+        return next((self._pipes[fd][0].scope for fd in pipes if fd in self._pipes), None)
+
     def read(self, fd):
         """Takes in what a pipe has. False: this is no pipe of a worker."""
         cutter, living = self._pipes.get(fd, (None, None))
@@ -69,9 +73,10 @@ class Relay:
             for cutter, _ in self._pipes.values():
                 self.send(cutter.end() if cutter.open else [], cutter.scope)
 
-    def tell(self, text):
-        """A line for the driver's user."""
-        self.send([output.frame(2, "runtime", os.getpid(), text.encode())], self.scope)
+    def tell(self, text, scope=None):
+        """Lines for the user of the driver that has this scope; None: of the one that is served."""
+        lines = [output.frame(2, "runtime", os.getpid(), line.encode()) for line in text.splitlines()]
+        self.send(lines, self.scope if scope is None else scope)
 
     def send(self, frames, scope=None):
         """Sends frames to the driver of this scope."""

@@ -163,7 +163,7 @@ void bind_running_call(nb::module_& m) {
   m.def("pass_on_cancels", &pass_on_cancels);
   m.def("set_handed_on", &set_handed_on, nb::arg("variable"));
   m.def("cancel_wanted", [] { return ctx && ctx->call->uid && ctx->proc->cancel.load() == ctx->call->uid; });
-  m.def("take_retry", [] { return ctx && take_retry(ctx->call->message); });
+  m.def("take_retry", [] { return ctx ? take_retry(ctx->call->message) : 0; });
   m.def("is_cancelled",
         [] { return ctx && ctx->call->n && ctx->heap->at<Object>(ctx->call->results[0])->cancellation.load() == kCancelledRunning; });
   m.def("leave_after_task", [] {  // by any thread: the main thread may be asleep

@@ -20,6 +20,7 @@ bool reap_process(uint32_t slot, nb::handle reason, nb::handle unavailable,
     dead.push_back({ctx->heap->at<Object>(actor), ref_object(why.ptr()), place});
     if (!dead.back().reason) throw nb::python_error();
   }
+  retried.clear();
   return reap(slot, r, u, dead);
 }
 
@@ -61,6 +62,7 @@ void bind_workers(nb::module_& m) {
       nb::arg("demand"));
   m.def("reap", &reap_process, nb::arg("slot"), nb::arg("reason"), nb::arg("unavailable").none(),
         nb::arg("hosted") = std::vector<std::tuple<uint64_t, nb::object, uint32_t>>());
+  m.def("retried", [] { return retried; });
   m.def("spawn_answered", [] {
     ctx->header->spawn_asked.store(0);
     kick_queues();
