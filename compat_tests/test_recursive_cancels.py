@@ -192,3 +192,37 @@ def test_calls_of_other_calls_go_on(ray, gate, tmp_path, leaves):
     gate.open()
     gate.wait_for("done", 15)
     assert ray.wait([kept], timeout=0)[0] == []
+
+
+def test_messages_to_an_actor_that_is_free_arrive(ray, gate):
+    @ray.remote
+    class Log:
+        def __init__(self):
+            self.lines = []
+
+        def add(self, line):
+            self.lines.append(line)
+
+        def all(self):
+            return sorted(self.lines)
+
+    log = Log.remote()
+    ray.get(log.all.remote())
+
+    @ray.remote(num_cpus=0)
+    def task(n):
+        log.add.remote(n)
+        time.sleep(0.5)  # it arrives meanwhile
+        gate.touch(f"sent {n}")
+        for _ in range(3000):
+            time.sleep(0.01)
+
+    calls = [task.remote(n) for n in range(4)]
+    for n in range(4):
+        gate.wait_for(f"sent {n}")
+    for call in reversed(calls):
+        ray.cancel(call)
+    for call in calls:
+        with pytest.raises(ray.exceptions.TaskCancelledError):
+            ray.get(call, timeout=15)
+    assert ray.get(log.all.remote()) == [0, 1, 2, 3]

@@ -100,7 +100,7 @@ def retried(name, left):
 
 
 def test_after_an_exception(scripts):
-    err = told(
+    told(
         scripts,
         SOURCE,
         "[1, 2, 3, 4, 5]\n6\n",
@@ -110,10 +110,8 @@ def test_after_an_exception(scripts):
         retried(r"Raises\.method", 1),
         "ValueError: first time",
     )
-    assert err.count("so the task will be retried") == 4
 
 
 @pytest.mark.needs_processes
 def test_after_the_death_of_its_process(scripts):
-    err = told(scripts, DYING, "1 2\n", retried("dies", 2), retried(r"Dies(\.method)?", 4))
-    assert err.count("so the task will be retried") == 2
+    told(scripts, DYING, "1 2\n", retried("dies", 2), retried(r"Dies(\.method)?", 4))

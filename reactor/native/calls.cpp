@@ -127,7 +127,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
     m = link->outlet->sender.reserve(out.record_size());
     if (!m) throw NoRoom();
   }
-  if (kind != MessageKind::Create) out.note_started();
+  if (kind != MessageKind::Create) out.note_started(ctx->heap->off(inbox));
   if (ctx->logical) open_call(out, inbox, link->actor);
   out.fill(m, kind);
   m->actor = link->actor;

@@ -142,27 +142,32 @@ inline uint64_t full_size(Heap* h, Object* o) {
 // The calls that a running call has made: cancelling it may cancel them. Nothing is held: an object whose uid is another is no longer theirs.
 class Started {
  public:
-  void add(Heap* h, Object* result) {
+  struct Call {
+    Off result;  // the first one
+    uint64_t uid;
+    Off inbox;  // of the actor that is called; 0: it is a task
+  };
+  void add(Heap* h, Object* result, Off inbox) {
     if (calls_.size() >= most_) {
       std::erase_if(calls_, [h](auto& call) { return !under_way(h, call); });
       most_ = 64 + 2 * calls_.size();
     }
-    calls_.emplace_back(h->off(result), result->uid);
+    calls_.push_back({h->off(result), result->uid, inbox});
   }
-  std::vector<Object*> under_way(Heap* h) const {
-    std::vector<Object*> found;
+  std::vector<Call> under_way(Heap* h) const {
+    std::vector<Call> found;
     for (auto& call : calls_)
-      if (under_way(h, call)) found.push_back(h->at<Object>(call.first));
+      if (under_way(h, call)) found.push_back(call);
     return found;
   }
   void clear() { calls_.clear(); }
 
  private:
-  static bool under_way(Heap* h, const std::pair<Off, uint64_t>& call) {
-    auto* o = h->at<Object>(call.first);
-    return o->uid == call.second && o->holds.load() > 0 && !is_done(o);
+  static bool under_way(Heap* h, const Call& call) {
+    auto* o = h->at<Object>(call.result);
+    return o->uid == call.uid && o->holds.load() > 0 && !is_done(o);
   }
-  std::vector<std::pair<Off, uint64_t>> calls_;  // (first result, its uid)
+  std::vector<Call> calls_;
   size_t most_ = 64;  // then those that are done are forgotten
 };
 

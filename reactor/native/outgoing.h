@@ -130,11 +130,11 @@ struct Outgoing {
   // Takes the last call's arguments if these are the same, byte for byte; else they are forgotten. False: a Python error is set.
   bool given_before();
   // Notes the call with the one that makes it.
-  void note_started() {
+  void note_started(Off inbox = 0) {
     if (!ctx->serving) return;
     PyCompletion* handed_on = running_completion();
-    if (handed_on) handed_on->children->add(ctx->heap, results[0]);
-    else if (ctx->call->uid) ctx->children.add(ctx->heap, results[0]);
+    if (handed_on) handed_on->children->add(ctx->heap, results[0], inbox);
+    else if (ctx->call->uid) ctx->children.add(ctx->heap, results[0], inbox);
   }
   void make_results(uint16_t kind, uint32_t actor = 0) {
     if (wanted > 1) return make_joined(kind, actor);

@@ -118,11 +118,19 @@ uint64_t uid_of_call(nb::handle ref) {
   return kind_bits(o) & kJoined ? static_cast<JoinedResult*>(o)->first_uid : o->uid;
 }
 
+// Whether it has not begun because of the order alone: its actor is free, and holds it back. In serial order it had been done at once.
+bool is_held_back(const Started::Call& call) {
+  if (!call.inbox || ctx->heap->at<Object>(call.result)->state.load(memory_order_acquire) != State::Pending) return false;
+  const uint32_t proc = ctx->heap->at<Inbox>(call.inbox)->proc.load(memory_order_relaxed);
+  return proc < ctx->header->proc_high.load(memory_order_relaxed) && ctx->heap->procs[proc].held.load(memory_order_seq_cst);
+}
+
 // The slots of the processes that are to be interrupted.
 nb::list cancel_all(const Started& started) {
   nb::list slots;
-  for (Object* o : started.under_way(ctx->heap)) {
-    if (cancel_object(o, true) != Cancelled::Running) continue;
+  for (const Started::Call& call : started.under_way(ctx->heap)) {
+    auto* o = ctx->heap->at<Object>(call.result);
+    if (is_held_back(call) || cancel_object(o, true) != Cancelled::Running) continue;
     const uint32_t runner = slot_of(o->runner.load());
     if (runner != kNoProc) slots.append(runner);
   }
