@@ -21,7 +21,7 @@ def test_types_are_found_under_the_modules_that_programs_import(ray, Actor):
     function = ray.remote(lambda: 1)
     actor = Actor.remote()
     for value, name in [
-        (function.remote(), "ray.ObjectRef"), (function, "ray.remote_function.RemoteFunction"), (actor, "ray.actor.ActorHandle"),
+        (function.remote(), "ray.ObjectRef"), (actor, "ray.actor.ActorHandle"),
         (actor.here, "ray.actor.ActorMethod"),
     ]:
         kind = type(value)

@@ -6,6 +6,8 @@ import pytest
 
 from compat_tests.processes import wait_until
 
+pytestmark = pytest.mark.rayshim_only  # on Ray the same sentences come from `(raylet)`, some seconds later, and repeated ones are left out
+
 SOURCE = """
         import os, sys, time
         import ray

@@ -66,7 +66,9 @@ print(json.dumps([missing, taken, core, ray.__file__, ray.__name__]))
 def test_every_module_is_imported_and_none_of_the_packages_core(tmp_path):
     missing, taken, core, file, name = json.loads(run(IMPORT_ALL, tmp_path).splitlines()[-1])
     assert len(taken) > 700
-    assert not [module for module in taken if not libraries.allowed(module)]
+    assert not [
+        module for module in taken if not libraries.allowed(module) and not module.startswith("thirdparty_files.")
+    ]
     assert not core and name == "rayshim" and "rayshim" in file
     of_ray = {module for module, what in missing.items() if what.split(".")[0] in ("ray", "rayshim", "")}
     assert of_ray <= {
