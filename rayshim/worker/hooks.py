@@ -199,7 +199,7 @@ def retried(facts, left):
     from rayshim.worker.retries import will_be_retried
 
     actor = facts["actor"]
-    name = facts["running"].removeprefix("ray::") or (actor["class_name"] if actor else "a task")
+    name = facts["running"].removeprefix("ray::") or (actor["class_name"] if actor else "(unknown)")
     others = f" So will {len(left) - 1} other calls of it." if len(left) > 1 else ""
     return f"{will_be_retried(name, left[0])} Error: {deaths.of_retried(facts)}{others}"
 
