@@ -52,6 +52,10 @@ def died(facts):
     return {"pid": facts["pid"], "status": facts["status"], "killed": facts["killed"]}
 
 
+def retried(facts, left):
+    return f"{len(left)} calls of {facts['pid']} are run again"
+
+
 def ended():
     """Nothing is left to remove after a run."""
 
