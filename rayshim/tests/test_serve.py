@@ -11,12 +11,11 @@ from importlib.util import find_spec
 import pytest
 
 from compat_tests.processes import wait_until
-from rayshim.tests.test_libraries import installed
+from rayshim.tests.test_libraries import installed, run
 
 pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.skipif(not installed or find_spec("fastapi") is None, reason="Ray Serve is not installed"),
-    pytest.mark.xdist_group("serve"),
 ]
 
 BEGIN = """
@@ -66,21 +65,11 @@ def suppressed(ask):
 def serve(program, tmp_path):
     """The lines that the program prints, on rayshim. It leaves nobody who listens."""
     port = free_port()
-    script = tmp_path / "program.py"
-    script.write_text((BEGIN + program + "\nserve.shutdown()\n").replace("PORT", str(port)))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "rayshim", str(script)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    printed = run((BEGIN + program + "\nserve.shutdown()\n").replace("PORT", str(port)), tmp_path)
     with socket.socket() as again:
         again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         again.bind(("127.0.0.1", port))
-    return done.stdout.splitlines()
+    return printed.splitlines()
 
 
 def test_the_command_serve_run(tmp_path):

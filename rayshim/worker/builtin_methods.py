@@ -80,7 +80,7 @@ class Configured:
             try:
                 return self.method(*args, **kwargs)
             except self.retry as error:
-                if not is_retried(error, self, _core.take_retry):
+                if not is_retried(error, self):
                     raise
 
 

@@ -20,9 +20,9 @@ void forget_value(Object* o, std::unordered_set<Off>& freed);  // of a result th
 uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting);  // slot of a Starting process; kNoProc when all are taken
 // Settles all that a dead process leaves. `unavailable`: its actor may be restarted, and calls that cannot wait for that end with
 // this reason instead. Returns whether there is a new process to be started for it.
+bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<DeadActor>& packed_actor);
 // How many retries the calls had that the last reap() has run again.
 extern std::vector<uint32_t> retried;
-bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<DeadActor>& packed_actor);
 // Tells a packed worker to host an actor of these facts at a place of its own; or, without them, to let it go because of what its
 // inbox's `reason` says.
 void tell_host(uint32_t slot, Object* actor, uint32_t place, Object* facts);
