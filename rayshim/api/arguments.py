@@ -250,6 +250,34 @@ def full_wait(accepted):
     return float(asked.get("oom_grace_period_s", os.environ.get("RAY_oom_grace_period_s", _FULL_WAIT)))
 
 
+def memory(accepted):
+    """The argument `memory` of reactor's Driver: what is done when the machine's memory runs out. As in Ray, taken from `_system_config` or
+    environment variables (https://docs.ray.io/en/latest/ray-core/scheduling/ray-oom-prevention.html)."""
+    interval = _configured(accepted, "memory_monitor_refresh_ms", 250, 0) / 1000
+    share = _configured(accepted, "memory_usage_threshold", 0.95, 0, 1)
+    free = _configured(accepted, "min_memory_free_bytes", -1, -1)
+    return interval and {
+        "interval": interval,
+        "share": share,
+        "free": None if free < 0 else int(free),
+        "idle": int(_configured(accepted, "idle_worker_killing_memory_threshold_bytes", 1 << 30, 0)),
+        "retries": int(_configured(accepted, "task_oom_retries", -1, -1)),
+        "delay": _configured(accepted, "task_oom_retry_delay_base_ms", 1000, 0) / 1000,
+    }
+
+
+def _configured(accepted, name, default, least, most=float("inf")):
+    """A number of Ray's configuration: `_system_config`'s or, without it, that of the environment variable RAY_name. ValueError: it is none."""
+    given = (accepted.get("_system_config") or {}).get(name, os.environ.get(f"RAY_{name}") or default)
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or not least <= number <= most:
+        raise ValueError(f"RAY_{name} must be a number from {least} to {most}. ({at('init')}: it is {given!r})")
+    return number
+
+
 def node_labels(labels, node):
     """The labels of this machine: the default ones and those given. RAY_OVERRIDE_LABELS (a JSON object) overrides both."""
     from rayshim.api.node_labels import of_machine

@@ -274,6 +274,7 @@ def _start(given):
         keeping=journal_path is not None,
         spilling=arguments.spilling(given.object_spilling_directory, given.accepted),
         full_wait=arguments.full_wait(given.accepted),
+        memory=arguments.memory(given.accepted),
         **of_kind,
     )
     try:

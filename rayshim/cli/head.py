@@ -111,6 +111,7 @@ def _started(options):
         digesting=1,
         spilling=arguments.spilling(None, accepted),
         full_wait=arguments.full_wait(accepted),
+        memory=arguments.memory(accepted),
         listening=listener,
         about=about,
         head=True,

@@ -8,6 +8,7 @@ from reactor import _core
 from rayshim.errors import exceptions
 from rayshim.errors.actor_death import ActorDeath
 from rayshim.errors.address import get_node_ip_address
+from rayshim.errors.memory import out_of_memory
 
 NOWHERE = "a node that is not there"  # the key of a reservation that was never made
 _Reason = _core.ExitReason
@@ -28,7 +29,7 @@ def exception(facts):
         facts: dict from reactor's supervisor, or None if nothing is known. Always: pid, status (of `waitpid`), exit_reason, actor (dict, None
             for a task worker), killed (the reason, if the death was requested). In some cases: creation_error (the constructor raised),
             restarting (the actor is being restarted), running (title of the task that ran), released (key of the placement group that was
-            removed), beside (names of the other actors of a packed worker)."""
+            removed), beside (names of the other actors of a packed worker), memory (what the memory was, if the process was ended for it)."""
     if facts is None:
         return exceptions.ActorDiedError()
     if facts.get("creation_error"):
@@ -37,6 +38,8 @@ def exception(facts):
     actor = facts["actor"]
     if facts.get("released") and facts["pid"] == 0:
         return refusal(facts["released"], of_actor=actor is not None)
+    if actor is None and facts.get("memory"):
+        return exceptions.OutOfMemoryError(out_of_memory(facts))
     if actor is None:
         why = ""
         if facts["exit_reason"] in (_Reason.FINISHED, _Reason.SYSTEM_EXIT):
@@ -50,6 +53,8 @@ def exception(facts):
             "(max_task_retries)",
             bytes.fromhex(actor["id"]),
         )
+    if facts.get("memory"):
+        return exceptions.OutOfMemoryError(out_of_memory(facts))
     return exceptions.ActorDiedError(
         cause=ActorDeath(
             f"The actor is dead because {_why(facts)}{_with_whom(facts)}",
@@ -102,6 +107,8 @@ def _why(facts):
         return "its worker process received SIGTERM and ended."
     if facts["exit_reason"] == _Reason.OUT_OF_SCOPE:
         return "all references to the actor were removed."
+    if facts.get("memory"):
+        return f"its worker process has died. {out_of_memory(facts)}"
     return f"its worker process has died: {_how(facts['status'])}. Worker exit type: SYSTEM_ERROR."
 
 

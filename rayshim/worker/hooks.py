@@ -201,7 +201,8 @@ def retried(facts, left):
     actor = facts["actor"]
     name = facts["running"].removeprefix("ray::") or (actor["class_name"] if actor else "(unknown)")
     others = f" So will {len(left) - 1} other calls of it." if len(left) > 1 else ""
-    return f"{will_be_retried(name, left[0])} Error: {deaths.of_retried(facts)}{others}"
+    oom = "oom" if facts.get("memory") and actor is None else ""
+    return f"{will_be_retried(name, left[0], oom)} Error: {deaths.of_retried(facts)}{others}"
 
 
 def deferred(actor, index, function, args, kwargs, completion):

@@ -21,10 +21,11 @@ def is_retried(error, function, take_retry=_core.take_retry):
     return left > 0
 
 
-def will_be_retried(name, left):
-    """Ray's sentence about a call that is run again. `left`: the retries that it had."""
+def will_be_retried(name, left, after=""):
+    """Ray's sentence about a call that is run again. `left`: the retries that it had; `after`: "oom", if they are those after the memory ran out."""
     number = "infinite" if left == _core.FOREVER else left
-    return f"Task {name} failed. There are {number} retries remaining, so the task will be retried."
+    why, kind = (f" due to {after}", f"{after} ") if after else ("", "")
+    return f"Task {name} failed{why}. There are {number} {kind}retries remaining, so the task will be retried."
 
 
 def _takes_value(values):

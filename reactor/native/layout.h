@@ -99,6 +99,7 @@ struct alignas(64) Proc {
   Wanted wants[kWants];
   atomic<uint32_t> made;       // an instance: its constructor has ended well
   atomic<uint64_t> running_class;  // of the task that a task worker runs, 0 for none (lent_cpus.h)
+  atomic<uint64_t> running_task;   // the same task: twice the uid of its result, and 1 if it has retries; 0 for none
   atomic<uint64_t> cancel;     // uid of the running call's result that is to be interrupted
   atomic<uint32_t> cancel_children;  // and the tasks that it started with it
   atomic<Off> cancels;         // list of CancelNote: calls handed to threads or an event loop that are to be interrupted

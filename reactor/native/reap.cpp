@@ -8,6 +8,7 @@
 namespace reactor {
 
 std::vector<uint32_t> retried;
+std::vector<Off> put_off;
 
 namespace {
 
@@ -27,10 +28,10 @@ bool queue_holds(Heap* h, uint64_t value) {
 }
 
 // A task whose worker died: run it again if it may be, else fail it.
-void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed) {
+void retry_or_fail(Off task, Off reason, Retry retry, uint64_t cancelled, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed) {
   auto* m = ctx->heap->at<Message>(task);
   bool cancel = cancelled == ctx->heap->at<Object>(m->result)->uid;
-  bool again = m->retries > 0 && !cancel;
+  bool again = m->retries > 0 && retry != Retry::Never && !cancel;
   std::vector<Off> settled;
   if (m->flags & kStreaming) find_pending_link(m, settled);
   for (Off off : settled) {
@@ -48,14 +49,15 @@ void retry_or_fail(Off task, Off reason, uint64_t cancelled, std::unordered_set<
     failed.insert(off);
   }
   if (again) {
-    retried.push_back(take_retry(m));
+    if (retry == Retry::Later) put_off.push_back(task);
+    else retried.push_back(take_retry(m));
     for (uint32_t i = 0; i < m->results; ++i) {
       auto* o = ctx->heap->at<Object>(m->result_at(i));
       o->runner.store(kNoProc, memory_order_relaxed);
       o->state.store(State::Pending, memory_order_release);
     }
     m->missing = 1;
-    task_ready(ctx->local, task);
+    if (retry != Retry::Later) run_again(task);
     return;
   }
   for (uint32_t i = 0; cancel && i < m->results; ++i) {
@@ -73,7 +75,8 @@ Off off_of(uint64_t noted) { return Off(noted & ~uint64_t(Entry::Mask)); }
 // The steps of reap(), in their order.
 class DeadProcess {
  public:
-  DeadProcess(uint32_t slot, Object* reason) : slot_(slot), p_(h_->procs[slot]), reason_(reason), why_(reason ? h_->off(reason) : 0) {}
+  DeadProcess(uint32_t slot, Object* reason, Retry retry)
+      : slot_(slot), p_(h_->procs[slot]), reason_(reason), retry_(retry), why_(reason ? h_->off(reason) : 0) {}
   void leave_counts();
   void read_journal();
   bool settle_actor(Object* unavailable);
@@ -98,6 +101,7 @@ class DeadProcess {
   const uint32_t slot_;
   Proc& p_;
   Object* const reason_;
+  const Retry retry_;
   const Off fallen_ = note_fallen(h_, p_);     // by it, and perhaps noted still
   Off why_;                                    // what those get who waited for it
   std::vector<uint64_t> entries_;              // of its journal
@@ -186,7 +190,7 @@ void DeadProcess::settle_tasks() {
     if (m->kind != MessageKind::Task) continue;
     auto* o = h_->at<Object>(m->result);
     if (tried && o->runner.load() != kNoProc) continue;  // an old claim of the same memory
-    retry_or_fail(off_of(v), why_, p_.cancel.load(), failed_, freed_);
+    retry_or_fail(off_of(v), why_, retry_, p_.cancel.load(), failed_, freed_);
   }
   for (uint64_t v : entries_)
     if (tag_of(v) == Entry::Finished) release_detached({off_of(v), kNoEntry});
@@ -312,8 +316,12 @@ void DeadProcess::free_entry() {
 
 }  // namespace
 
-bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<DeadActor>& packed_actor) {
-  DeadProcess dead(slot, reason);
+void run_again(Off task) { task_ready(ctx->local, task); }
+
+bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<DeadActor>& packed_actor, Retry retry) {
+  retried.clear();
+  put_off.clear();
+  DeadProcess dead(slot, reason, retry);
   dead.leave_counts();
   finish_walk_of_dead(ctx->local, slot, queue_task);
   dead.read_journal();

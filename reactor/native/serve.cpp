@@ -218,12 +218,14 @@ bool serve_tasks() {
     if (ctx->header->actors_waiting.load(memory_order_relaxed)) send_control(Control::Resources, 0);  // one may have let it go first
     auto* m = h->at<Message>(task);
     ctx->proc->running_class.store(class_of(m), memory_order_release);  // before others look how many are under way
+    ctx->proc->running_task.store(h->at<Object>(m->result)->uid << 1 | (m->retries > 0), memory_order_relaxed);
     // Claiming makes room for one more worker where tasks are left, in any queue, and resources are free.
     kick_queues();
     ctx->depth = m->method;
     ctx->caller = party_of(0, h->at<Object>(m->function)->uid);
     run_message(m, nullptr, note);
     ctx->proc->running_class.store(0, memory_order_relaxed);
+    ctx->proc->running_task.store(0, memory_order_relaxed);
     ctx->depth = 0;
     ctx->children.clear();
     release_detached({task, note});

@@ -129,6 +129,7 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
     p.deferred.store(0);
     p.made.store(0);
     p.running_class.store(0);
+    p.running_task.store(0);
     p.cancel.store(0);
     p.cancel_children.store(0);
     p.cancels.store(0);

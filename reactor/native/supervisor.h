@@ -18,11 +18,17 @@ Object* new_actor(Local& l, bool restarts, bool physical);
 void actor_unheld(Local& l, Object* actor);
 void forget_value(Object* o, std::unordered_set<Off>& freed);  // of a result that was stored and is not complete
 uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting);  // slot of a Starting process; kNoProc when all are taken
+// What becomes of the tasks with retries of a dead process. Counted: they are run again at once, and that is one of their retries.
+// Later: it is none, and each waits in `put_off` for run_again(). Never: they end.
+enum class Retry : uint32_t { Counted = 0, Later, Never };
 // Settles all that a dead process leaves. `unavailable`: its actor may be restarted, and calls that cannot wait for that end with
 // this reason instead. Returns whether there is a new process to be started for it.
-bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<DeadActor>& packed_actor);
+bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<DeadActor>& packed_actor, Retry retry);
 // How many retries the calls had that the last reap() has run again.
 extern std::vector<uint32_t> retried;
+// The tasks that it has put off.
+extern std::vector<Off> put_off;
+void run_again(Off task);
 // Tells a packed worker to host an actor of these facts at a place of its own; or, without them, to let it go because of what its
 // inbox's `reason` says.
 void tell_host(uint32_t slot, Object* actor, uint32_t place, Object* facts);

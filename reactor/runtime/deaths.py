@@ -37,6 +37,7 @@ class Deaths:
     hosting: Any
     drivers: Any
     retry_spawn: bool
+    memory: Any
     start_waiting: Callable[[], None]
     _start_waiting: Callable[[], None]
     _end_actor: Callable[[Actor], None]
@@ -59,6 +60,7 @@ class Deaths:
             "killed": w.actor and w.actor.killed,
             "released": w.released,
             "running": info["running"],
+            "memory": w.memory,
         }
         unavailable = None
         if w.actor is not None and info["exit_reason"] not in worker.LASTING and self._may_restart(w.actor):
@@ -68,13 +70,18 @@ class Deaths:
         reasons = [
             (
                 a.offset,
-                _core.put(self.plugin.died({**self._death(a, w, info["exit_reason"], status), "beside": labels})),
+                _core.put(
+                    self.plugin.died(
+                        {**self._death(a, w, info["exit_reason"], status), "beside": labels, "memory": w.memory}
+                    )
+                ),
                 a.place,
             )
             for a in hosted
         ]
-        restarts = _core.reap(w.slot, _core.put(self.plugin.died(facts)), unavailable, reasons)
-        if left := _core.retried():
+        reason = _core.put(self.plugin.died(facts))
+        restarts = _core.reap(w.slot, reason, unavailable, reasons, self.memory.retry(w))
+        if left := self.memory.put_off(w) or _core.retried():
             self.relay.tell(self.plugin.retried(facts, left), scope)
         for actor in hosted:
             _core.give_resources(actor.demand)

@@ -51,6 +51,10 @@ class Driver:
             can be written there; `left`, the share of that disk which is left free; `note`, bytes after which the user gets a message,
             then at each doubling, 0 for never; `note_text`, added to that message. None: a full store is an error.
         full_wait: seconds for which a value waits for room in the store before that is an error, counted from when the store became full.
+        memory: what is done when the machine's memory runs out (see reactor.runtime.memory): a dict of `interval`, seconds between two looks; `share`
+            of the memory that may be in use; `free`, bytes with which more may be in use, or None; `idle`, bytes from which on idle workers end
+            first; `retries`, how often one task is run again, -1 for ever; `delay`, seconds before the first time, twice as long before
+            each further one. None: nothing is done.
         packed: {"workers": number of processes, "groups": for each process the names of its actors, "alone": names of the actors with their own
             process} for packed workers (see reactor.runtime.hosting); None: a process per actor.
         listening: a socket on which drivers come to this session (see reactor.runtime.drivers); about: a dict that those are told; head:
@@ -71,6 +75,7 @@ class Driver:
         inline=False,
         spilling=None,
         full_wait=5.0,
+        memory=None,
         ordering="arrival",
         patience=PATIENCE,
         digesting=0,
@@ -92,7 +97,7 @@ class Driver:
         self.inline = inline
         self.ordering, self.patience, self.digesting = ordering, patience, digesting
         self.keeping = keeping
-        self.spilling, self.full_wait = spilling, full_wait
+        self.spilling, self.full_wait, self.memory = spilling, full_wait, memory
         self.packed = packed
         self.listening, self.about, self.head = listening, about, head
         self.zygote = None
@@ -162,6 +167,7 @@ class Driver:
             "settings": self.settings,
             "preload": self.preload,
             "spilling": self.spilling,
+            "memory": self.memory,
             "packed": self.packed,
             "drivers": self.about if self.listening is not None else None,
             "head": self.head,

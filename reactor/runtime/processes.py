@@ -34,6 +34,8 @@ class Worker:
         self.setting = setting  # number of what it was born with
         self.pipes = pipes  # descriptors of its stdout and stderr that have not ended
         self.released = None  # key of the reservation with which it was ended
+        self.memory: Any = None  # the facts, if it was ended because memory ran out
+        self.lost_task = 0  # the uid of the task that it then ran
 
     @property
     def runs_tasks(self):

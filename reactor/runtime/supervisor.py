@@ -18,6 +18,7 @@ from reactor.runtime.demands import Demands
 from reactor.runtime.drivers import Drivers, Setting, scope_of
 from reactor.runtime.gpus import GpuShares
 from reactor.runtime.key_values import KeyValues
+from reactor.runtime.memory import MemoryMonitor
 from reactor.runtime.preloading import preload
 from reactor.runtime.processes import Actor, Groups, Trees, Worker, fork
 from reactor.runtime.relay import OPEN_SECONDS, Relay
@@ -64,6 +65,7 @@ class Supervisor(Requests, Deaths):
         self.births = Births(self.relay.tell)
         self.groups = Groups()
         self.trees = Trees()
+        self.memory = MemoryMonitor(config["memory"], self.workers)
         self.orphaned = False  # the driver has died
         self.unread = deque()  # control messages, read early because the socket was full
         self.drivers = None
@@ -87,10 +89,12 @@ class Supervisor(Requests, Deaths):
                 (_RETRY_SECONDS, self.retry_spawn),
                 (OPEN_SECONDS, self.relay.open),
                 (descendants.GRACE_SECONDS, self.groups or self.trees),
+                (memory := self.memory.seconds(), memory is not None),
             )
             events = self.poll.poll(0 if self.unread else min((seconds for seconds, on in waits if on), default=None))
             if self.orphaned:
                 self._end_all(flush=False)
+            self.memory.look()
             self.groups.kill()
             self.trees.kill()
             self.relay.show_open()

@@ -11,7 +11,7 @@ namespace {
 
 // `hosted`: (offset of the actor, reason of its death, its place) of each that a packed worker hosted.
 bool reap_process(uint32_t slot, nb::handle reason, nb::handle unavailable,
-                  std::vector<std::tuple<uint64_t, nb::object, uint32_t>> packed_actor) {
+                  std::vector<std::tuple<uint64_t, nb::object, uint32_t>> packed_actor, uint32_t retry) {
   Object* r = ref_object(reason.ptr());
   Object* u = !r || unavailable.is_none() ? nullptr : ref_object(unavailable.ptr());
   if (!r || (!u && !unavailable.is_none())) throw nb::python_error();
@@ -20,8 +20,7 @@ bool reap_process(uint32_t slot, nb::handle reason, nb::handle unavailable,
     dead.push_back({ctx->heap->at<Object>(actor), ref_object(why.ptr()), place});
     if (!dead.back().reason) throw nb::python_error();
   }
-  retried.clear();
-  return reap(slot, r, u, dead);
+  return reap(slot, r, u, dead, Retry(retry));
 }
 
 // Whether any worker runs something, or a task waits in a queue.
@@ -61,8 +60,10 @@ void bind_workers(nb::module_& m) {
       "set_proc_demand", [](uint32_t slot, uint32_t demand) { ctx->heap->procs[slot].demand.store(demand + 1); }, nb::arg("slot"),
       nb::arg("demand"));
   m.def("reap", &reap_process, nb::arg("slot"), nb::arg("reason"), nb::arg("unavailable").none(),
-        nb::arg("hosted") = std::vector<std::tuple<uint64_t, nb::object, uint32_t>>());
+        nb::arg("hosted") = std::vector<std::tuple<uint64_t, nb::object, uint32_t>>(), nb::arg("retry") = uint32_t(Retry::Counted));
   m.def("retried", [] { return retried; });
+  m.def("put_off", [] { return put_off; });
+  m.def("run_again", &run_again, nb::arg("task"));
   m.def("spawn_answered", [] {
     ctx->header->spawn_asked.store(0);
     kick_queues();
