@@ -50,6 +50,44 @@ def test_dead_actors_are_listed(ray, state, counter):
     assert state.summarize_actors()["cluster"]["summary"]["Counter"]["state_counts"] == {"DEAD": 1, "ALIVE": 4, "PENDING_CREATION": 1}
 
 
+@pytest.mark.needs_processes
+def test_why_actors_died_and_how_often_they_were_restarted(ray, state):
+    class Dies:
+        def __init__(self, fail=False):
+            if fail:
+                raise ValueError("no")
+
+        def die(self):
+            os._exit(3)
+
+        def number(self):
+            return 1
+
+    dies = ray.remote(Dies)
+    alone = dies.options(name="alone").remote()
+    again = dies.options(name="again", max_restarts=1, max_task_retries=-1).remote()
+    dies.options(name="unborn").remote(fail=True)
+    dies.options(name="dropped").remote()
+    killed = dies.options(name="killed").remote()
+    with pytest.raises(ray.exceptions.RayActorError):
+        ray.get(alone.die.remote())
+    again.die.options(max_task_retries=0).remote()
+    ray.get([again.number.remote(), killed.number.remote()])
+    ray.kill(killed)
+
+    def found():
+        return {a.name: a for a in state.list_actors(detail=True)}
+    wait_until(lambda: [found()[name].state for name in ("alone", "unborn", "dropped", "killed", "again")] == ["DEAD"] * 4 + ["ALIVE"])
+    actors = found()
+    assert {name: a.num_restarts for name, a in actors.items()} == {"alone": 0, "again": 1, "unborn": 0, "dropped": 0, "killed": 0}
+    assert not actors["again"].death_cause and list(actors["unborn"].death_cause) == ["creation_task_failure_context"]
+    causes = {name: actors[name].death_cause["actor_died_error_context"] for name in ("alone", "dropped", "killed")}
+    assert {name: c["reason"] for name, c in causes.items()} == {"alone": "WORKER_DIED", "dropped": "OUT_OF_SCOPE", "killed": "RAY_KILL"}
+    assert {name: c["name"] for name, c in causes.items()} == {name: name for name in causes}
+    assert causes["alone"]["error_message"].startswith("The actor is dead because its worker process has died")
+    assert causes["alone"]["pid"] == actors["alone"].pid and causes["alone"]["never_started"] is False
+
+
 def test_filters_and_limit(ray, state, counter):
     actors = [counter.options(name=name).remote() for name in "ab"]
     ray.get([actor.pid.remote() for actor in actors])

@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 def exception(facts):
-    """The exception for a call whose process died: ActorDiedError, ActorUnavailableError (the actor is being restarted) or, for a task,
+    """The exception for a call for_this process died: ActorDiedError, ActorUnavailableError (the actor is being restarted) or, for a task,
     WorkerCrashedError.
 
     Arguments:
@@ -41,15 +41,15 @@ def exception(facts):
     if actor is None and facts.get("memory"):
         return exceptions.OutOfMemoryError(out_of_memory(facts))
     if actor is None:
-        why = ""
+        for_this = ""
         if facts["exit_reason"] in (_Reason.FINISHED, _Reason.SYSTEM_EXIT):
-            why = ", because the task called sys.exit()"
+            for_this = ", because the task called sys.exit()"
         elif facts.get("released"):
-            why = ", because its placement group was removed"
-        return exceptions.WorkerCrashedError(f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}{why}")
+            for_this = ", because its placement group was removed"
+        return exceptions.WorkerCrashedError(f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}{for_this}")
     if facts.get("restarting"):
         return exceptions.ActorUnavailableError(
-            f"The actor is temporarily unavailable: {_why(facts)} The actor is being restarted, and this call has no retries left "
+            f"The actor is temporarily unavailable: {why(facts)} The actor is being restarted, and this call has no retries left "
             "(max_task_retries)",
             bytes.fromhex(actor["id"]),
         )
@@ -57,7 +57,7 @@ def exception(facts):
         return exceptions.OutOfMemoryError(out_of_memory(facts))
     return exceptions.ActorDiedError(
         cause=ActorDeath(
-            f"The actor is dead because {_why(facts)}{_with_whom(facts)}",
+            f"The actor is dead because {why(facts)}{_with_whom(facts)}",
             class_name=actor["qualified_name"],
             actor_id=actor["id"],
             pid=facts["pid"],
@@ -71,7 +71,7 @@ def exception(facts):
 
 def of_retried(facts):
     """Why a call is run again: the text of its error, had it no retries."""
-    return str(exception(facts)) if facts["actor"] is None else f"The actor is temporarily unavailable: {_why(facts)}"
+    return str(exception(facts)) if facts["actor"] is None else f"The actor is temporarily unavailable: {why(facts)}"
 
 
 def _function(facts):
@@ -80,7 +80,8 @@ def _function(facts):
     return f"{name}() in " if name else ""
 
 
-def _why(facts):
+def why(facts):
+    """The reason of an actor's death, as the end of the sentence "The actor is dead because ..."; `facts` as in `exception`."""
     if facts.get("released"):
         return (
             "its worker process has died. Worker exit type: INTENDED_SYSTEM_EXIT Worker exit detail: Destroying worker since its placement "
@@ -128,7 +129,7 @@ def _how(status):
 
 
 def refusal(key, of_actor):
-    """The exception for a task or actor whose placement group was removed, or whose node does not exist."""
+    """The exception for a task or actor for_this placement group was removed, or whose node does not exist."""
     if key == NOWHERE:
         kind = exceptions.ActorUnschedulableError if of_actor else exceptions.TaskUnschedulableError
         return kind(

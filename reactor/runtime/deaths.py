@@ -66,26 +66,18 @@ class Deaths:
         if w.actor is not None and info["exit_reason"] not in worker.LASTING and self._may_restart(w.actor):
             unavailable = _core.put(self.plugin.died({**facts, "restarting": True}))
         hosted = self.hosting.died(w) if w.hosted is not None else []
-        labels = [a.facts["label"] for a in hosted]
+        shared = {"beside": [a.facts["label"] for a in hosted], "memory": w.memory}
+        deaths = [{**self._death(a, w, info["exit_reason"], status), **shared} for a in hosted]
         reasons = [
-            (
-                a.offset,
-                _core.put(
-                    self.plugin.died(
-                        {**self._death(a, w, info["exit_reason"], status), "beside": labels, "memory": w.memory}
-                    )
-                ),
-                a.place,
-            )
-            for a in hosted
+            (a.offset, _core.put(self.plugin.died(death)), a.place) for a, death in zip(hosted, deaths, strict=True)
         ]
         reason = _core.put(self.plugin.died(facts))
         restarts = _core.reap(w.slot, reason, unavailable, reasons, self.memory.retry(w))
         if left := self.memory.put_off(w) or _core.retried():
             self.relay.tell(self.plugin.retried(facts, left), scope)
-        for actor in hosted:
+        for actor, death in zip(hosted, deaths, strict=True):
             _core.give_resources(actor.demand)
-            self._died(actor)
+            self._died(actor, death)
         if info["exit_reason"] not in (worker.IDLE, worker.DRAINED):
             self._kill_made_by(w.pid)
         if w.runs_tasks:
@@ -97,7 +89,7 @@ class Deaths:
             if restarts:
                 self._restart(w.actor)
             else:
-                self._died(w.actor)
+                self._died(w.actor, facts)
         self.start_waiting()
 
     def _task_worker_died(self, w, info, facts):
@@ -184,8 +176,9 @@ class Deaths:
             _core.reply(reply, (True, True))
         actor.waiters = []
 
-    def _died(self, actor):
+    def _died(self, actor, facts):
         actor.dead = True
+        actor.death = {name: fact for name, fact in facts.items() if name != "actor"}
         self.dead_actors.append(self._told(actor))
         key = actor.facts.get("name") and (actor.facts["namespace"], actor.facts["name"])
         if key and self.names.get(key) is actor:
@@ -208,7 +201,7 @@ class Deaths:
         }
         _core.kill_inbox(actor.offset, _core.put(self.plugin.died(facts)))
         self.actors[actor.offset] = actor
-        self._died(actor)
+        self._died(actor, facts)
 
     def _forget(self, actor):
         if self.actors.get(actor.offset) is actor and _core.free_actor(actor.offset):

@@ -23,6 +23,7 @@ class Actor:
         self.released = None  # key of the reservation in which it was to run, if that is gone
         self.waiters = []  # offsets of objects to answer when it is dead
         self.dead = False
+        self.death: Any = None  # the facts about it, when it is dead
         self.pid = 0  # of its last process
         self.restarts = 0  # number of its restarts
 

@@ -189,4 +189,6 @@ class Requests:
             "host": a.host,
             "state": "DEAD" if a.dead else "ALIVE" if a.worker else "RESTARTING" if a.restarts else "PENDING_CREATION",
             "killed": a.killed,
+            "restarts": a.restarts,
+            "death": a.death,
         }

@@ -263,7 +263,7 @@ class Supervisor(Requests, Deaths):
         _core.give_resources(actor.demand)
         if exit_reason != worker.OUT_OF_SCOPE or actor.killed:
             self._kill_made_by(None, actor.facts["number"])
-        self._died(actor)
+        self._died(actor, death)
         self.start_waiting()
 
     # ---- starting

@@ -10,6 +10,7 @@ from reactor import _core
 
 from rayshim.api.cluster import cluster_resources
 from rayshim.errors.address import get_node_ip_address
+from rayshim.errors.deaths import why
 from rayshim.errors.sites import calling
 from rayshim.jobs.types import JobStatus, JobType
 from rayshim.placement import bundles
@@ -43,7 +44,7 @@ def _actor(f):
         pid=f["pid"],
         ray_namespace=f["namespace"],
         required_resources=demand,
-        death_cause=_cause(f, hex_id) if f.get("killed") else None,
+        death_cause=_cause(f, hex_id) if f.get("death") else None,
         is_detached=f.get("detached", False),
         placement_group_id=f.get("within"),
         num_restarts=f.get("restarts", 0),
@@ -54,16 +55,33 @@ def _actor(f):
 
 
 def _cause(f, hex_id):
+    death = f["death"]
+    if death["exit_reason"] == _core.ExitReason.CREATION_FAILED:
+        return {"creation_task_failure_context": {"language": "PYTHON"}}  # its callers have the exception
+    message = f"The actor is dead because {why({**death, 'actor': f})}"
+    if death.get("memory"):
+        return {"oom_context": {"error_message": message, "fail_immediately": False}}
     facts = {
-        "error_message": f"The actor is dead because {f['killed']}",
-        "actor_id": hex_id,
-        "class_name": f["class_name"],
+        "error_message": message,
+        "owner_ip_address": get_node_ip_address(),
+        "node_ip_address": get_node_ip_address(),
+        "pid": f["pid"],
         "name": f["name"],
         "ray_namespace": f["namespace"],
-        "pid": f["pid"],
-        "node_ip_address": get_node_ip_address(),
+        "class_name": f["class_name"],
+        "actor_id": hex_id,
+        "never_started": death["pid"] == 0,
+        "reason": _reason(death),
     }
     return {"actor_died_error_context": facts}
+
+
+def _reason(death):
+    if death["exit_reason"] == _core.ExitReason.OUT_OF_SCOPE:
+        return "OUT_OF_SCOPE"
+    if death["killed"] and "owner" in death["killed"]:
+        return "OWNER_DIED"
+    return "RAY_KILL" if death["killed"] else "WORKER_DIED"
 
 
 def nodes() -> list[NodeState]:
