@@ -74,6 +74,18 @@ def of_retried(facts):
     return str(exception(facts)) if facts["actor"] is None else f"The actor is temporarily unavailable: {why(facts)}"
 
 
+def of_crashed(facts):
+    """Ray's sentence about a process that died in the middle of its work: what it was, and how it ended."""
+    names = (
+        ", ".join(facts["beside"])
+        or (facts["actor"] or {}).get("class_name")
+        or facts["running"].removeprefix("ray::")
+        or "(unknown)"
+    )
+    how = out_of_memory(facts) if facts["memory"] else f"{_how(facts['status'])}."
+    return f"A worker died or was killed while executing a task by an unexpected system error: {names}, pid={facts['pid']}: {how}"
+
+
 def _function(facts):
     """The task that ran when its worker died, as "f() in "; empty if no task had started."""
     name = facts.get("running", "").removeprefix("ray::")

@@ -205,6 +205,13 @@ def retried(facts, left):
     return f"{will_be_retried(name, left[0], oom)} Error: {deaths.of_retried(facts)}{others}"
 
 
+def crashed(facts):
+    """In the supervisor: what the driver's user is told of a process that died in the middle of its work, when no call is run again."""
+    from rayshim.errors import deaths
+
+    return deaths.of_crashed(facts)
+
+
 def deferred(actor, index, function, args, kwargs, completion):
     from rayshim.worker import concurrency
 

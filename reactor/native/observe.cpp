@@ -384,6 +384,7 @@ nb::dict proc_info(uint32_t slot) {
   const uint64_t task = p.running_task.load();
   d["task"] = task >> 1;
   d["has_retries"] = bool(task & 1);
+  d["cancelled"] = task && p.cancel.load() == task >> 1;
   d["demand"] = p.demand.load();
   d["running"] = nb::steal(
       PyUnicode_DecodeUTF8(p.running, Py_ssize_t(strnlen(p.running, sizeof p.running)), "ignore"));  // a cut may be inside of a letter

@@ -75,6 +75,8 @@ class Deaths:
         restarts = _core.reap(w.slot, reason, unavailable, reasons, self.memory.retry(w))
         if left := self.memory.put_off(w) or _core.retried():
             self.relay.tell(self.plugin.retried(facts, left), scope)
+        elif _is_crash(w, info, facts):
+            self.relay.tell(self.plugin.crashed({**facts, **shared}), scope)
         for actor, death in zip(hosted, deaths, strict=True):
             _core.give_resources(actor.demand)
             self._died(actor, death)
@@ -207,3 +209,9 @@ class Deaths:
         if self.actors.get(actor.offset) is actor and _core.free_actor(actor.offset):
             del self.actors[actor.offset]
             _core.drop(actor.facts["info"])
+
+
+def _is_crash(w, info, facts):
+    """Whether the process has ended in the middle of its work, and neither the program nor the runtime has asked for that."""
+    wanted = facts["exit_reason"] != worker.UNKNOWN or facts["killed"] or facts["released"] or info["cancelled"]
+    return not wanted and bool(info["task"] if w.runs_tasks else w.actor or w.hosted)

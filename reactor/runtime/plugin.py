@@ -53,6 +53,11 @@ def retried(facts, left):
     return f"worker {facts['pid']} has died (status {facts['status']}), and {len(left)} of its calls are run again"
 
 
+def crashed(facts):
+    """What the user is told when the process of a worker has died in the middle of its work, and no call is run again."""
+    return f"worker {facts['pid']} has died (status {facts['status']})"
+
+
 def ended():
     pass
 

@@ -56,6 +56,10 @@ def retried(facts, left):
     return f"{len(left)} calls of {facts['pid']} are run again"
 
 
+def crashed(facts):
+    return f"{facts['pid']} has died"
+
+
 def ended():
     """Nothing is left to remove after a run."""
 
