@@ -147,3 +147,24 @@ def test_async_generators_only_stream(ray, async_counter_class, given):  # noqa:
     found = async_counter_class.remote().count.options(num_returns=given).remote(3)
     with pytest.raises((TypeError, ValueError)):
         ray.get(found)
+
+
+@pytest.mark.parametrize("number", ["streaming", "dynamic"])
+def test_only_methods_that_yield_are_decorated_as_generators(ray, number):
+    def wrapped(method):
+        return lambda self: method(self)
+
+    def generate(self):
+        yield 1
+
+    async def generate_async(self):
+        yield 1
+
+    async def give(self):
+        return [1]
+
+    for no_generator in (lambda self: [1], give, wrapped(generate)):
+        with pytest.raises(ValueError, match=f"num_returns='{number}' can only be used with generator functions"):
+            ray.method(num_returns=number)(no_generator)
+    for generator in (generate, generate_async):
+        ray.method(num_returns=number)(generator)

@@ -55,8 +55,8 @@ _REFUSALS = (TypeError, AttributeError, RecursionError, pickle.PicklingError)  #
 
 
 def dumps(value):
-    """Pickles `value`; returns (bytes, list of buffers). Raises TypeError with the name of the part that cannot be pickled, PicklingError if the
-    value is nested too deep."""
+    """Pickles `value`; returns (bytes, list of buffers). A TypeError names the part that cannot be pickled; other errors keep their class, because
+    programs catch PicklingError and AttributeError, and the part is a note on them."""
     _register_libraries()
     try:
         return _dumped(value)
@@ -67,7 +67,10 @@ def dumps(value):
             return _dumped_deep(value)
         from reactor.picklability import explain
 
-        raise explain(value, error) from error
+        told = explain(value, error)
+        if told is error:
+            raise
+        raise told from error
 
 
 def _dumped(value):

@@ -12,14 +12,20 @@ _LIMIT = 200  # most parts that the search visits
 
 
 def explain(value, error):
-    """The TypeError for a value whose pickling raised `error`, with the part that failed, its place in the value, and the reason."""
+    """The error to raise for a value whose pickling raised `error`, with the part that failed, its place in the value, and the reason: a new
+    TypeError for a TypeError, and `error` itself with a note for another class."""
     path, culprit = _search(value)
     what = f"{_short(culprit)} (a {type(culprit).__module__}.{type(culprit).__qualname__})"
     where = f" at value{path}" if path else ""
-    made = NotPicklable(
+    text = (
         f"Could not serialize {_short(value)}: {what}{where} cannot be pickled: {error}. "
         "Leave it out, or create it inside the actor or task that uses it"
     )
+    if not isinstance(error, TypeError):
+        if hasattr(error, "add_note"):  # from Python 3.11 on
+            error.add_note(text)
+        return error
+    made = NotPicklable(text)
     made.value = value  # pyright: ignore[reportAttributeAccessIssue]
     return made
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from reactor import _core
@@ -112,12 +111,11 @@ class ActorClass(Generic[T]):
             value = getattr(self._cls, name)  # class attributes, static and class methods work as on the class itself
         except AttributeError:
             raise AttributeError(f"'{self!r}' object has no attribute '{name}'") from None
-        if isinstance(value, FunctionType) and value is next(
-            (c.__dict__[name] for c in self._cls.__mro__ if name in c.__dict__), None
-        ):
-            # As on Ray, a method is bound. Were it the function itself, cloudpickle would find it under its module's name and send the class's
-            # methods by reference, and the actor would import the module in which the class is defined.
-            return MethodType(value, self)
+        defined = next((c.__dict__[name] for c in self._cls.__mro__ if name in c.__dict__), None)
+        if value is defined and callable(value) and hasattr(type(value), "__get__"):
+            # As on Ray, a method is bound, one with functools.lru_cache, too. Were it the function itself, cloudpickle would find it under its
+            # module's name and send the class's methods by reference, and the actor would import the module in which the class is defined.
+            return value.__get__(self)
         return value
 
     def __dir__(self) -> list[str]:

@@ -160,6 +160,8 @@ def method(*args: Any, **kwargs: Any) -> Any:
     checked = opts.method_options(kwargs)
 
     def annotate(function: Any) -> Any:
+        if "num_returns" in checked:
+            opts.check_num_returns(checked["num_returns"], is_generator(function))
         if "tensor_transport" in checked:
             checked["tensor_transport"] = opts.transport(checked["tensor_transport"])
         setattr(function, _OPTIONS_ATTRIBUTE, checked)
