@@ -67,7 +67,7 @@ def dumps(value):
             return _dumped_deep(value)
         from reactor.picklability import explain
 
-        raise explain(value, error) from error
+        raise explain(value, error, _dumped) from error
 
 
 def _dumped(value):
