@@ -67,7 +67,7 @@ def dumps(value):
             return _dumped_deep(value)
         from reactor.picklability import explain
 
-        told = explain(value, error)
+        told = explain(value, error, _dumped)
         if told is error:
             raise
         raise told from error

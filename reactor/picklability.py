@@ -2,7 +2,10 @@
 
 
 class NotPicklable(TypeError):
-    """The error. It has the whole `value`, so that a higher layer can make its own message. It is pickled as a plain TypeError."""
+    """The error. It has the whole `value` and the `reason`, so that a higher layer can make its own message. It is pickled as a plain TypeError."""
+
+    value: object
+    reason: str
 
     def __reduce__(self):
         return TypeError, self.args
@@ -11,26 +14,24 @@ class NotPicklable(TypeError):
 _LIMIT = 200  # most parts that the search visits
 
 
-def explain(value, error):
-    """The error to raise for a value whose pickling raised `error`, with the part that failed, its place in the value, and the reason: a new
-    TypeError for a TypeError, and `error` itself with a note for another class."""
-    path, culprit = _search(value)
+def explain(value, error, dump):
+    """The error to raise for a value whose pickling with `dump` raised `error`, with the part that failed, its place in the value, and the reason: a
+    new TypeError for a TypeError, and `error` itself with a note for another class."""
+    path, culprit = _search(value, dump)
     what = f"{_short(culprit)} (a {type(culprit).__module__}.{type(culprit).__qualname__})"
     where = f" at value{path}" if path else ""
-    text = (
-        f"Could not serialize {_short(value)}: {what}{where} cannot be pickled: {error}. "
-        "Leave it out, or create it inside the actor or task that uses it"
-    )
+    reason = f"{what}{where} cannot be pickled: {error}"
+    text = f"Could not serialize {_short(value)}: {reason}. Leave it out, or create it inside the actor or task that uses it"
     if not isinstance(error, TypeError):
         if hasattr(error, "add_note"):  # from Python 3.11 on
             error.add_note(text)
         return error
     made = NotPicklable(text)
-    made.value = value  # pyright: ignore[reportAttributeAccessIssue]
+    made.value, made.reason = value, reason
     return made
 
 
-def _search(value):
+def _search(value, dump):
     """(path, part): the smallest part found whose pickling fails."""
     path, budget, seen = "", [_LIMIT], {id(value)}
     while True:
@@ -38,7 +39,7 @@ def _search(value):
             budget[0] -= 1
             if budget[0] < 0:
                 return path, value
-            if id(part) not in seen and not _picklable(part):
+            if id(part) not in seen and not _picklable(part, dump):
                 path, value = path + step, part
                 seen.add(id(value))
                 break
@@ -65,11 +66,9 @@ def _parts(value):
         yield from ((f".{k}", v) for k, v in vars(value).items() if not k.startswith("__"))
 
 
-def _picklable(value):
-    import cloudpickle
-
+def _picklable(value, dump):
     try:
-        cloudpickle.dumps(value)
+        dump(value)
         return True
     except Exception:
         return False

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reactor import codec
+from reactor.execution import sending
 from reactor.execution.loop import Loop
 from reactor.execution.part import bind
 from reactor.execution.tracing import Trace
@@ -84,7 +85,8 @@ class Program:
         top = self.top
         self._placement, self._recipe = placement, None
         if placement != "inline":
-            self._recipe = source or codec.pickled(top)
+            with sending.refusing():
+                self._recipe = source or codec.pickled(top)
         workers = workers or os.cpu_count() or 1
         self.schedule: Schedule
         self.schedule, self._wiring = compile_schedule(self.top, placement, workers)

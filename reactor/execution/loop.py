@@ -182,16 +182,19 @@ class Loop:
 
     def _run(self):
         events, soon, present, later, inbox = self.events, self.soon, self.present, self.later, self.inbox
-        found, tardy, leaving = self.found, self.tardy, self.leaving
-        never_waits = self.fast and not self.watchdogs
+        found, tardy, leaving, watchdogs = self.found, self.tardy, self.leaving, self.watchdogs
+        crossing, transitions, react = self.crossing, self.transitions, self.react
+        never_waits = self.fast and not watchdogs
         while True:
-            if soon and not inbox and not self.watchdogs:
+            if soon and not inbox and not watchdogs:
                 tag = self.time, self.microstep + 1
             else:
                 tag = events[0][:2] if never_waits and events and not soon and not inbox else _NEVER_STOP
-            if tag > self.stop_tag or tag == _NEVER_STOP:
+            last = tag >= self.stop_tag  # also if there is no tag yet
+            if last:
                 self.gather()
                 tag = self._next()
+                last = tag == self.stop_tag  # what a reaction asks for comes later
             time, microstep = self.time, self.microstep = tag
             while events and events[0][0] == time and events[0][1] == microstep:
                 entry = heappop(events)[3]
@@ -200,11 +203,11 @@ class Loop:
                 for entry in soon:
                     entry[0](entry[1])
                 soon.clear()
-            if tag == self.stop_tag:
+            if last:
                 modes.fire_shutdown(self)
-            if self.crossing:
+            if crossing:
                 self.cross()
-            self.react()
+            react()
             for element in present:
                 element.is_present = False
             if later:
@@ -216,11 +219,11 @@ class Loop:
                 found.clear()
             if tardy:
                 tardy.clear()
-            if tag == self.stop_tag:
+            if last:
                 return
             if leaving:
                 membership.remove_left(self)
-            if self.transitions:
+            if transitions:
                 self.gather()
                 modes.switch(self)
 

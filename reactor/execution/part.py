@@ -2,7 +2,7 @@
 
 import cloudpickle
 from reactor import _core
-from reactor.execution import loading
+from reactor.execution import loading, sending
 from reactor.execution.errors import for_sending
 from reactor.execution.loop import Loop
 from reactor.execution.stored import is_array, is_large, may_change, shape_of
@@ -38,6 +38,7 @@ class Part:
     """Lives in a worker. `recipe` makes the program there: what `load` takes for an .lf file, or pickled reactors."""
 
     def __init__(self, recipe, placement, workers, number, offset):
+        sending.refuse()
         if isinstance(recipe, tuple):
             from reactor.lf.instantiating import load
 
@@ -46,6 +47,8 @@ class Part:
             top = cloudpickle.loads(recipe)
         schedule, wiring = compile_schedule(top, placement, workers)
         self._did = []
+        self._answers = []  # the last ones: [(index of a reaction, its effects)]
+        self._unsent = None  # what `unsent` gives, if a large value of them could not be stored
         self._given = {}  # {(is an action, number): (stored array or bytes that it was given, its shape, its ref)}
         self._loop = loop = Loop(top, schedule, wiring)
         loop._offset = offset
@@ -125,6 +128,7 @@ class Part:
                 loop.tardy[element] = intended
             loop.present.append(element)
         answers = []
+        self._answers.clear()
         for index, which in wanted:
             did.clear()
             loop.federate = loop.reactions[index].instance.federate
@@ -135,9 +139,26 @@ class Part:
             except Exception as error:
                 return [*self._stored(answers), (RAISED, for_sending(error))]
             self._send_again(index)
-            answers.append((DONE, list(did), []))
+            effects = list(did)
+            answers.append((DONE, effects, []))
+            self._answers.append((index, effects))
             did.clear()
         return self._stored(answers)
+
+    def unsent(self):
+        """(index of a reaction, what it gave a value that cannot be sent, why it cannot), in the last answers; None: there is no such value."""
+        if self._unsent:
+            return self._unsent
+        for index, effects in self._answers:
+            for kind, number, value, _ in effects:
+                if reason := sending.why_not(value):
+                    return index, self._name_of(kind, number), reason
+        return None
+
+    def _name_of(self, kind, number):
+        if kind == PORT:
+            return self._ports[number].path
+        return self._actions[number].path if kind == ACTION else f"trace event {number}"
 
     def _send_again(self, index):
         """Sends what an earlier reaction of this tag has set on a port that this one writes, too: it may have changed the value."""
@@ -155,19 +176,23 @@ class Part:
     def _stored(self, answers):
         """Stores the large values in answers, and puts refs of them there."""
         large = {}  # id: [a list of the value, its places, ports that have it]
-        for _, effects, stored in answers:
+        for (_, effects, stored), (index, _) in zip(answers, self._answers):
             for at, effect in enumerate(effects):
                 if effect[0] <= ACTION and is_large(effect[2]):
                     kind, number, value, extra = effect
                     effects[at] = effect = kind, number, None, extra
                     found = large.setdefault(id(value), ([value], [], []))
-                    found[1].append((stored, at))
+                    found[1].append((stored, at, (index, self._name_of(kind, number))))
                     if kind == PORT and self._ports[number].value is value:
                         found[2].append(self._ports[number])
                     del value
         for holder, places, ports in large.values():
-            ref = self._ref_of(holder[0]) or self._store(holder, ports)
-            for stored, at in places:
+            try:
+                ref = self._ref_of(holder[0]) or self._store(holder, ports)
+            except Exception as error:
+                self._unsent = *places[0][2], sending.reason_of(error)
+                raise
+            for stored, at, _ in places:
                 stored.append((at, ref))
         return answers
 

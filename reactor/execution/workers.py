@@ -9,7 +9,7 @@ import sys
 from heapq import heappop
 
 from reactor import _core
-from reactor.execution import federates, membership
+from reactor.execution import federates, membership, sending
 from reactor.execution.errors import ReactionError, WorkerError, WorkerTraceback
 from reactor.execution.loop import Loop
 from reactor.execution.part import (
@@ -63,6 +63,10 @@ class WorkersLoop(Loop):
         self._workers, self._begun = [], []
 
     def run(self):
+        with sending.refusing():
+            self._run_with_workers()
+
+    def _run_with_workers(self):
         driver = Driver(
             cpus=os.cpu_count() or 1, resources={}, store_limit=_STORE, plugin=plugin.__name__, settings={}, show=_show
         )
@@ -128,8 +132,8 @@ class WorkersLoop(Loop):
             try:
                 given, stored = inputs[worker]
                 refs[worker] = self._workers[worker].react(self.time, self.microstep, resets, given, reactions, stored)
-            except TypeError as error:
-                raise self._not_sent("read", self.reactions[reactions[0][0]], error) from error
+            except Exception as error:
+                raise self._not_read([index for index, _ in reactions], given, error) from error
         answers = {}
         for index in batch:
             worker = self._where[index]
@@ -146,11 +150,22 @@ class WorkersLoop(Loop):
         except plugin.Died as error:
             raise WorkerError(worker, reaction, self.elapsed(), self.microstep, error.args[0]) from None
         except Exception as error:  # what was set cannot be sent
-            raise self._not_sent("set", reaction, error) from error
+            told, found = error, _core.get_one(self._workers[worker].unsent(), None)
+            if found:
+                index, element, reason = found
+                reaction, told = self.reactions[index], sending.told(element, reason)
+            raise ReactionError(reaction, self.elapsed(), self.microstep, told) from error
 
-    def _not_sent(self, how, reaction, error):
-        told = f"A value that reactions of this level {how} cannot be sent to another process. Run the program with placement inline, or use a value that can be pickled. {error}"
-        return ReactionError(reaction, self.elapsed(), self.microstep, TypeError(told))
+    def _not_read(self, indices, given, error):
+        """The error for `given`, inputs of some reactions of one worker, that could not be sent."""
+        index, told = indices[0], error
+        for is_action, number, value, *_ in given:
+            if reason := sending.why_not(value):
+                key = is_action, number
+                index, element = next((i, one) for i in indices for has, one in self._reads[i] if has == key)
+                told = sending.told(element.path, reason)
+                break
+        return ReactionError(self.reactions[index], self.elapsed(), self.microstep, told)
 
     def _lets_react(self, index):
         # At shutdown the call is replaced by one that does not look at modes.
@@ -176,18 +191,18 @@ class WorkersLoop(Loop):
                 seen[key] = value
                 if type(value) is not Stored and is_large(value):
                     if id(value) not in here:
-                        here[id(value)] = value, self._store(value, index)
+                        here[id(value)] = value, self._store(value, index, key)
                     value = here[id(value)][1]
                 if type(value) is Stored:
                     stored.append((len(inputs), value.ref))
                     value = None
                 inputs.append((*key, value, element.is_present, self.tardy.get(element)))
 
-    def _store(self, value, index):
+    def _store(self, value, index, key):
         try:
             return Stored(_core.put(value))
-        except TypeError as error:
-            raise self._not_sent("read", self.reactions[index], error) from error
+        except Exception as error:
+            raise self._not_read([index], [(*key, value)], error) from error
 
     def _intended(self, index):
         """The intended tag of what a reaction reads, if that is tardy."""

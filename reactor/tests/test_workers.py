@@ -1,11 +1,12 @@
 """Programs on workers: the same trace as inline, on reactor's own processes and memory."""
 
+import multiprocessing
 import os
 import signal
 
 import numpy as np
 import pytest
-from reactor import STARTUP, Input, Output, Program, ReactionError, Reactor, Timer, msec, nsec, reaction
+from reactor import STARTUP, Input, Output, Program, ReactionError, Reactor, Timer, codec, msec, nsec, reaction
 from reactor.execution.errors import WorkerError
 from reactor.tests.calling import alive
 from reactor.tests.lf_mode_programs import PROGRAMS
@@ -170,13 +171,44 @@ def test_an_error_in_a_worker_has_its_traceback_as_cause(made, kind):
     assert kind is KeyError or str(error) == "TwoArguments: 1 and 2"
 
 
-@pytest.mark.parametrize(("action", "how"), [("logical", "set"), ("physical", "read")])
-def test_a_value_that_cannot_be_sent_is_told_with_its_reaction(action, how, tmp_path):
-    text = f"""reactor A {{ {action} action a output out
+@pytest.mark.parametrize("action", ["logical", "physical"])
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("threading.Lock()", r"<unlocked _thread.lock .* cannot be pickled: cannot pickle '_thread.lock'"),
+        ("{'a': [1, multiprocessing.Pipe()[0]]}", r"at value\['a'\]\[1\] cannot be pickled: its file descriptor"),
+        ("multiprocessing.Queue()", "should only be shared between processes through inheritance"),
+        ("bytearray(1 << 20), threading.Lock()", r"at value\[1\] cannot be pickled"),
+    ],
+)
+def test_a_value_that_cannot_be_sent_is_told_with_its_port(action, value, told, tmp_path):
+    """With a physical action the sender is in the process of the program, and the value is sent for its reader."""
+    text = f"""preamble {{= import multiprocessing, threading =}}
+       reactor A {{ {action} action a output other output out
          reaction(startup) -> a {{= a.schedule(0) =}}
-         reaction(a) -> out {{= import threading
-           out.set(threading.Lock()) =}} }}
-       reactor B {{ input inp reaction(inp) {{= =}} }}
-       main reactor {{ a = new A() b = new B() a.out -> b.inp }}"""
-    with pytest.raises(ReactionError, match=f"level {how} cannot be sent to another process.*_thread.lock"):
+         reaction(a) -> other, out {{= other.set(1); out.set(({value})) =}} }}
+       reactor B {{ input other input inp reaction(other) {{= =}} reaction(inp) {{= =}} }}
+       main reactor {{ a = new A() b = new B() a.other -> b.other a.out -> b.inp }}"""
+    reaction = "a.reaction_2" if action == "logical" else "b.reaction_2"
+    with pytest.raises(ReactionError, match=f"{reaction} .*The value of main.a.out cannot be sent.*{told}"):
         program(tmp_path, text, placement="isolated").run()
+
+
+class Holds(Reactor):
+    tick = Timer()
+
+    def __init__(self):
+        self.end = multiprocessing.Pipe()[0]
+
+    @reaction(tick)
+    def use(self):
+        pass
+
+
+def test_a_connection_of_processes_cannot_be_state_that_is_sent():
+    with pytest.raises(TypeError, match="its file descriptor belongs to this process"):
+        Program(Holds(), placement="isolated")
+    end = Holds().end
+    again = codec.loads(*codec.dumps(end))  # elsewhere its class says how it is pickled
+    assert again._handle == end._handle
+    again._handle = None  # two would close the same descriptor
