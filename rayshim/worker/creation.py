@@ -1,7 +1,9 @@
 """Creates the instance of an actor in its worker, and loads exported functions."""
 
+import _thread
 import os
 import sys
+import time
 import weakref
 
 from reactor import _core
@@ -17,6 +19,10 @@ from rayshim.placement import bundles, num_threads
 from rayshim.session import gpus, session
 from rayshim.session.environment import thawed
 from rayshim.session.facts import public
+
+# On Ray, at least these seconds pass between an actor's constructor and its first call. A thread that the constructor starts, of a server, say,
+# has begun by then.
+_BEFORE_FIRST_CALL = 0.0025
 
 
 def cpus(facts):
@@ -81,15 +87,23 @@ def create(number, args, kwargs):
 
 def _instance(cls, args, kwargs):
     """An instance of the class; if its `__init__` is a coroutine function, a coroutine that gives it."""
+    threads = _thread._count()
     if not is_coroutine(cls.__init__):
-        return cls(*args, **kwargs)
+        return _with_threads_begun(cls(*args, **kwargs), threads)
 
     async def constructed():
         instance = cls.__new__(cls, *args, **kwargs)
         await instance.__init__(*args, **kwargs)
-        return instance
+        return _with_threads_begun(instance, threads)
 
     return constructed()
+
+
+def _with_threads_begun(instance, threads):
+    """The instance, after time for threads that its constructor has started: there were `threads` before it."""
+    if _thread._count() > threads:
+        time.sleep(_BEFORE_FIRST_CALL)
+    return instance
 
 
 def _surrounded(env, own):
