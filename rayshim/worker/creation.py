@@ -88,19 +88,20 @@ def create(number, args, kwargs):
 def _instance(cls, args, kwargs):
     """An instance of the class; if its `__init__` is a coroutine function, a coroutine that gives it."""
     threads = _thread._count()
+    instance = cls.__new__(cls)  # as on Ray: without arguments, and not by its metaclass's __call__
     if not is_coroutine(cls.__init__):
-        return _with_threads_begun(cls(*args, **kwargs), threads)
+        return _begun(instance, cls.__init__(instance, *args, **kwargs), threads)
 
     async def constructed():
-        instance = cls.__new__(cls, *args, **kwargs)
-        await instance.__init__(*args, **kwargs)
-        return _with_threads_begun(instance, threads)
+        return _begun(instance, await cls.__init__(instance, *args, **kwargs), threads)
 
     return constructed()
 
 
-def _with_threads_begun(instance, threads):
-    """The instance, after time for threads that its constructor has started: there were `threads` before it."""
+def _begun(instance, returned, threads):
+    """The instance, whose `__init__` has returned `returned`, after time for threads that it has started: there were `threads` before it."""
+    if returned is not None:
+        raise TypeError(f"__init__() should return None, not '{type(returned).__name__}'")
     if _thread._count() > threads:
         time.sleep(_BEFORE_FIRST_CALL)
     return instance
