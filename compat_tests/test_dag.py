@@ -52,6 +52,15 @@ def test_a_graph_of_functions_runs_each_call_once(ray, gate):
     assert gate.inside() == 1
 
 
+def test_execute_warns_that_it_is_deprecated(ray):
+    @ray.remote
+    def three():
+        return 3
+
+    with pytest.warns(DeprecationWarning, match=r"DAGNode\.execute\(\) is deprecated"):
+        assert ray.get(three.bind().execute()) == 3
+
+
 def test_nodes_inside_containers_become_refs(ray):
     double, _ = functions(ray)
 

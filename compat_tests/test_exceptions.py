@@ -390,6 +390,8 @@ def test_rays_exception_classes_are_related_as_in_ray(ray):
         ("RuntimeEnvSetupError", "RayError"), ("ActorAlreadyExistsError", "RayError"),
     ]:
         assert issubclass(getattr(errors, sub), getattr(errors, base))
+    assert {errors.RayError, errors.RayTaskError, errors.ActorDiedError} < set(errors.RAY_EXCEPTION_TYPES)
+    assert len(errors.RAY_EXCEPTION_TYPES) == 30
     assert issubclass(errors.GetTimeoutError, TimeoutError)
     assert issubclass(errors.ActorAlreadyExistsError, ValueError)
 

@@ -1,4 +1,4 @@
-"""The logger "ray" in workers, and `init(ignore_reinit_error=True)` there and in the driver."""
+"""The logger "ray" in workers and in a driver before `init`, and `init(ignore_reinit_error=True)` there and in the driver."""
 
 import pytest
 
@@ -53,3 +53,23 @@ def test_a_second_init_configures_the_logger_before_it_says_that_it_is_the_secon
     driver = scripts.start("script.py")
     assert scripts.finished(driver).splitlines() == ["40 1", "20 1", "20 0"]
     assert [line for line in driver.err.splitlines() if AGAIN in line] == ["MINE " + AGAIN]
+
+
+BEFORE_INIT = """
+    import logging
+    import ray
+
+    logger = logging.getLogger("ray")
+    print(logger.level, logger.propagate, len(logger.handlers), logging.getLogger("ray.rllib").level)
+    logging.getLogger("ray.tune").info("an info line")
+    logging.getLogger("ray.rllib").info("an info line of RLlib")
+    logging.getLogger("ray.rllib").warning("a warning of RLlib")
+"""
+
+
+def test_the_import_of_ray_configures_the_logger(scripts):
+    scripts.write("script.py", BEFORE_INIT)
+    driver = scripts.start("script.py")
+    assert scripts.finished(driver) == "20 False 1 30\n"
+    lines = [line.partition("\t")[2] for line in driver.err.splitlines() if "script.py" in line]
+    assert lines == ["INFO script.py:7 -- an info line", "WARNING script.py:9 -- a warning of RLlib"]

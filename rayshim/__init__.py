@@ -26,6 +26,7 @@ from rayshim.calls.generators import DynamicObjectRefGenerator, ObjectRefGenerat
 from rayshim.calls.refs import ObjectRef
 from rayshim.client_builder import client
 from rayshim.cross_language import java_actor_class, java_function
+from rayshim.errors.logs import logger
 from rayshim.session.ids import (
     ActorClassID,
     ActorID,
@@ -55,7 +56,6 @@ _MODULE_OF = {
     "exit_actor": "actor",
     "packed": "placement.packed",
     "LoggingConfig": "job_config",
-    "logger": "errors.logs",
     "ClientBuilder": "client_builder",
     "Language": "cross_language",
 }
@@ -81,7 +81,6 @@ if TYPE_CHECKING:
     from rayshim.api import digest, graph, report
     from rayshim.client_builder import ClientBuilder
     from rayshim.cross_language import Language
-    from rayshim.errors.logs import logger
     from rayshim.job_config import LoggingConfig
     from rayshim.placement.packed import packed
 

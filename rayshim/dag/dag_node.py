@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import uuid
+import warnings
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Literal
 
 from rayshim.dag.base import DAGNodeBase
 from rayshim.dag.py_obj_scanner import _PyObjScanner
+from rayshim.errors.deprecation import RayDeprecationWarning
 from rayshim.errors.sites import at, calling
 
 if TYPE_CHECKING:
@@ -100,6 +102,11 @@ class DAGNode(DAGNodeBase):
         The arguments are those of the graph's input. With `_ray_cache_refs=True` the results of all nodes are kept in
         `cache_from_last_execute`.
         """
+        warnings.warn(
+            "DAGNode.execute() is deprecated and will be removed in a future release.",
+            RayDeprecationWarning,
+            stacklevel=2,
+        )
 
         def run(node):
             return node._execute_impl(*args, **kwargs)

@@ -385,6 +385,40 @@ class ObjectReconstructionFailedError(ObjectLostError):
         return f"{self._base_str()}\n\n[{self.reason or 'UNKNOWN'}] {self.reason_message}"
 
 
+#: Those of them that Ray names in this list, in its order.
+RAY_EXCEPTION_TYPES: list[type[Exception]] = [
+    PlasmaObjectNotAvailable,
+    RayError,
+    RayTaskError,
+    WorkerCrashedError,
+    RayActorError,
+    ObjectStoreFullError,
+    ObjectLostError,
+    ObjectFetchTimedOutError,
+    ReferenceCountingAssertionError,
+    ObjectReconstructionFailedError,
+    OwnerDiedError,
+    GetTimeoutError,
+    AsyncioActorExit,
+    RuntimeEnvSetupError,
+    TaskPlacementGroupRemoved,
+    ActorPlacementGroupRemoved,
+    PendingCallsLimitExceeded,
+    LocalRayletDiedError,
+    TaskUnschedulableError,
+    ActorDiedError,
+    ActorUnschedulableError,
+    ActorUnavailableError,
+    RayChannelError,
+    RayChannelTimeoutError,
+    OufOfBandObjectRefSerializationException,
+    RayCgraphCapacityExceeded,
+    UnserializableException,
+    ActorAlreadyExistsError,
+    ActorHandleNotFoundError,
+    AuthenticationError,
+]
+
 for _class in [
     value
     for value in globals().values()

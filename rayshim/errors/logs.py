@@ -1,4 +1,4 @@
-"""The logger named "ray" for messages about the session, configured as in Ray."""
+"""The logger named "ray" for messages about the session and of Ray's libraries. The import of this module configures it, as `import ray` does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sys
 
 _FORMAT = "%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s"
 logger: logging.Logger = logging.getLogger("ray")
-_handler = None  # ours
 _of_worker = False  # whether this process is a worker: its lines are the bare messages
 
 
@@ -22,14 +21,16 @@ class _Stderr(logging.StreamHandler):
         return sys.stderr
 
 
+_handler = _Stderr()
+_handler.setFormatter(logging.Formatter(_FORMAT))
+logger.addHandler(_handler)
+logger.setLevel(logging.INFO)
+logger.propagate = False
+logging.getLogger("ray.rllib").setLevel(logging.WARNING)
+
+
 def configure(level: int | str | None = None, form: str | None = None) -> None:
-    """Gives the logger its own handler for stderr. `level`: a number or name, default INFO; `form`: a format of `logging`."""
-    global _handler
-    if _handler is None:
-        _handler = _Stderr()
-        logger.addHandler(_handler)
-        logger.propagate = False
-        logging.getLogger("ray.rllib").setLevel(logging.WARNING)
+    """Sets level and format of the logger. `level`: a number or name, default INFO; `form`: a format of `logging`."""
     logger.setLevel(level.upper() if isinstance(level, str) else logging.INFO if level is None else level)
     if not _of_worker:
         _handler.setFormatter(logging.Formatter(form or _FORMAT))
@@ -47,4 +48,4 @@ def begin_worker() -> None:
     """In a worker, or the process that it is forked from: the logger writes bare messages, which the driver shows with the name of the worker."""
     global _of_worker
     _of_worker = True
-    configure()
+    _handler.setFormatter(None)

@@ -139,7 +139,7 @@ class _Finder:
             if _exists(ours):
                 return ModuleSpec(name, _Loader(ours), origin=ours)  # pyright: ignore[reportArgumentType]
         found = libraries.spec(inner[1:])
-        if found is None:
+        if found is None and not libraries.installed(inner[1:]):
             raise ModuleNotFoundError(_missing(name, OURS + inner), name=name)
         return found
 

@@ -12,7 +12,7 @@ from importlib.machinery import SourceFileLoader
 from rayshim.session.version import RAY_VERSION
 
 OVER = "rayshim.over"
-_LIBRARIES = ("rllib", "tune", "air", "train", "data", "serve")
+_LIBRARIES = ("rllib", "tune", "air", "train", "data", "serve", "llm")
 _WHOLE = "widgets _common experimental.state core.generated"
 _PRIVATE = "ray_constants utils dict log accelerators thirdparty event client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils grpc_utils authentication arrow_serialization"
 _UTIL = "debug tpu common spark dask serialization_addons tracing"
@@ -35,6 +35,11 @@ def allowed(name):
     """Whether the module `name`, without its leading "ray.", may come from the installed package."""
     parts = name.split(".")
     return any(".".join(parts[:n]) in ALLOWED for n in range(1, len(parts) + 1))
+
+
+def installed(name):
+    """Whether the installed package answers for the module `name`: what it lacks there, Ray lacks."""
+    return allowed(name) and _root() is not None
 
 
 def preferred(name):

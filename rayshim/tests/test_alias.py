@@ -75,7 +75,7 @@ def test_an_installed_ray_is_not_used(tmp_path, real_ray):
 def test_what_rayshim_lacks_is_said(tmp_path, real_ray):
     for name, listed in (
         ("only_in_ray", "exceptions"),
-        ("llm.serve", "exceptions"),
+        ("workflow.api", "exceptions"),
         ("util.nothing", "actor_pool"),
     ):
         code = INSTALL + (

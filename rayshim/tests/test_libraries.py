@@ -42,10 +42,10 @@ import ray
 from rayshim.session import libraries
 
 root, missing = libraries._root(), {}
-for library in ("rllib", "tune", "air", "train", "data", "serve"):
+for library in libraries._LIBRARIES:
     for folder, _, files in os.walk(os.path.join(root, library)):
         inside = os.path.relpath(folder, root).split(os.sep)
-        if not {"tests", "examples", "tuned_examples", "thirdparty", "benchmarks"} & set(inside):
+        if not {"tests", "examples", "tuned_examples", "thirdparty", "benchmarks", "benchmark"} & set(inside):
             for file in files:
                 if file.endswith(".py"):
                     name = ".".join(["ray", *inside, file[:-3]]).removesuffix(".__init__")
@@ -80,7 +80,7 @@ def test_every_module_is_imported_and_none_of_the_packages_core(tmp_path):
     } | {
         module
         for module in of_ray
-        if module.startswith("ray.serve.llm")
+        if module.startswith(("ray.serve.llm", "ray.llm."))
         or "lightning" in module
         or "horovod" in module
         or "keras" in module
@@ -302,3 +302,45 @@ if __name__ == "__main__":
 def test_data_goes_through_tasks_actors_and_a_shuffle(tmp_path):
     expected = sum(i * i + 3 for i in range(1000))
     assert f"data 1000 {expected} 1000" in run(DATA, tmp_path).splitlines()
+
+
+REQUESTS = """
+import json, threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import ray
+from ray.data.llm import HttpRequestProcessorConfig, build_processor
+
+
+class Echo(BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        answer = json.dumps({"text": asked["prompt"].upper()}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *args):
+        pass
+
+
+service = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+threading.Thread(target=service.serve_forever, daemon=True).start()
+processor = build_processor(
+    HttpRequestProcessorConfig(url=f"http://127.0.0.1:{service.server_port}/", concurrency=1),
+    preprocess=lambda row: {"payload": {"prompt": row["item"]}},
+    postprocess=lambda row: {"text": row["http_response"]["text"]},
+)
+print(sorted(row["text"] for row in processor(ray.data.from_items(["a", "b", "c"])).take_all()))
+"""
+
+
+def test_datas_llm_processor_asks_a_service(tmp_path):
+    assert run(REQUESTS, tmp_path).splitlines()[-1] == "['A', 'B', 'C']"
+
+
+def test_a_module_that_the_package_lacks_is_missing_as_on_ray(tmp_path):
+    program = "try:\n    import ray.rllib.algorithm\nexcept ModuleNotFoundError as error:\n    print(error)\n"
+    assert run(program, tmp_path) == "No module named 'ray.rllib.algorithm'\n"

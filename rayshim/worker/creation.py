@@ -1,7 +1,9 @@
 """Creates the instance of an actor in its worker, and loads exported functions."""
 
+import _thread
 import os
 import sys
+import time
 import weakref
 
 from reactor import _core
@@ -17,6 +19,10 @@ from rayshim.placement import bundles, num_threads
 from rayshim.session import gpus, session
 from rayshim.session.environment import thawed
 from rayshim.session.facts import public
+
+# On Ray, at least these seconds pass between an actor's constructor and its first call. A thread that the constructor starts, of a server, say,
+# has begun by then.
+_BEFORE_FIRST_CALL = 0.0025
 
 
 def cpus(facts):
@@ -81,15 +87,24 @@ def create(number, args, kwargs):
 
 def _instance(cls, args, kwargs):
     """An instance of the class; if its `__init__` is a coroutine function, a coroutine that gives it."""
+    threads = _thread._count()
+    instance = cls.__new__(cls)  # as on Ray: without arguments, and not by its metaclass's __call__
     if not is_coroutine(cls.__init__):
-        return cls(*args, **kwargs)
+        return _begun(instance, cls.__init__(instance, *args, **kwargs), threads)
 
     async def constructed():
-        instance = cls.__new__(cls, *args, **kwargs)
-        await instance.__init__(*args, **kwargs)
-        return instance
+        return _begun(instance, await cls.__init__(instance, *args, **kwargs), threads)
 
     return constructed()
+
+
+def _begun(instance, returned, threads):
+    """The instance, whose `__init__` has returned `returned`, after time for threads that it has started: there were `threads` before it."""
+    if returned is not None:
+        raise TypeError(f"__init__() should return None, not '{type(returned).__name__}'")
+    if _thread._count() > threads:
+        time.sleep(_BEFORE_FIRST_CALL)
+    return instance
 
 
 def _surrounded(env, own):
