@@ -297,12 +297,24 @@ class Note:
         self.notes.write(self.text)
 
 
+proxies = []
+
+
+class Proxy:
+    """One that cannot stand for anything now, as werkzeug's outside of a request."""
+
+    @property
+    def __class__(self):
+        raise RuntimeError("working outside of request context")
+
+
 class Owner:
-    """An actor that leaves a note, two files with buffered text, and an exit function that does not refer to it."""
+    """An actor that leaves a note, a proxy, two files with buffered text, and an exit function that does not refer to it."""
 
     def __init__(self, path, notes):
         global kept
         self.note = Note(notes, "owned")
+        proxies.append(Proxy())
         self.file, kept = (open(f"{path}/{name}", "w") for name in ("own", "kept"))  # noqa: SIM115
         self.file.write("own text")
         kept.write("kept text")

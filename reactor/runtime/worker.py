@@ -309,7 +309,8 @@ def _write_out_files():
     import gc
 
     for file in gc.get_objects():
-        if isinstance(file, (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)) and not file.closed:
+        kind = type(file)  # `isinstance` would ask the object for its __class__, and a proxy may answer with anything
+        if issubclass(kind, (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)) and not file.closed:
             _tell([file.flush])
 
 
