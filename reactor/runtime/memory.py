@@ -103,7 +103,10 @@ class MemoryMonitor:
         if now < self._next:
             return
         self._next = now + self._config["interval"]
-        seen = usage()
+        try:
+            seen = usage()
+        except OSError:  # no descriptor is free, say
+            return
         # The memory of those that were ended is free when they are dead.
         if seen.used > self._limit and not any(w.memory for w in self._workers.values()):
             self._end(seen)
