@@ -150,7 +150,7 @@ class MemoryMonitor:
         if not tasks:
             return []
         times = self._ended[w.lost_task] = self._ended.get(w.lost_task, 0) + 1
-        when = monotonic() + min(self._config["delay"] * 2 ** (times - 1), _LONGEST_DELAY)
+        when = monotonic() + min(self._config["delay"] * 2 ** min(times - 1, 30), _LONGEST_DELAY)
         for task in tasks:
             heapq.heappush(self._put_off, (when, task))
         most = self._config["retries"]
