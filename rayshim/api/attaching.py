@@ -50,10 +50,9 @@ class Asked:
         check(head, given, self.accepted)
         arguments.check_names(self.accepted)
         config = arguments.logging(self.of_driver["logging_config"], self.of_driver["job_config"])
-        if self.how["configure_logging"]:
-            from rayshim.errors import logs
+        from rayshim.errors import logs
 
-            logs.configure(self.how["logging_level"], self.how["logging_format"])
+        logs.configure_or_silence(self.how["configure_logging"], self.how["logging_level"], self.how["logging_format"])
         driver, settings = self._attach(head, config, recording, tracing)
         return beginning.begin(driver, settings, kinds.kind(settings["placement"]), logging_config=config, **self.how)
 
