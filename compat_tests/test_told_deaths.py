@@ -31,8 +31,23 @@ SOURCE = """
             def leaves(self):
                 ray.actor.exit_actor()
 
+            def exits(self, code):
+                sys.exit(code)
+
             def number(self):
                 return 1
+
+        @ray.remote
+        class Unmade:
+            def __init__(self, code):
+                sys.exit(code)
+
+            def number(self):
+                return 1
+
+        @ray.remote(max_retries=0)
+        def exits(code):
+            sys.exit(code)
 
         def path():
             return os.path.join(os.getcwd(), os.urandom(8).hex())
@@ -75,6 +90,18 @@ WANTED = """
         exists(name)
 """
 
+EXITS = """
+        refs = [CALLS]
+        for ref in refs:
+            try:
+                ray.get(ref)
+            except ray.exceptions.RayError:
+                pass
+        name = path()
+        last = dies.remote(name)
+        exists(name)
+"""
+
 
 def told(scripts, body, number):
     """The lines about deaths, when there are `number`."""
@@ -96,3 +123,13 @@ def test_deaths_of_a_task_and_of_an_actor(scripts):
 
 def test_ends_that_were_asked_for_are_not_told(scripts):
     assert len(told(scripts, WANTED, 1)) == 1
+
+
+@pytest.mark.parametrize("calls, number", [
+    ("Actor.remote().exits.remote(3), Actor.remote().exits.remote(-1), Actor.remote().exits.remote(None), Actor.remote().exits.remote('why')", 4),
+    ("Unmade.remote(3).number.remote()", 1),
+    ("exits.remote(3), exits.remote(0)", 2),
+    ("Actor.remote().exits.remote(0), Unmade.remote(0).number.remote()", 0),
+], ids=["actors", "constructor", "tasks", "zero"])  # fmt: skip
+def test_sys_exit_is_told_unless_an_actor_leaves_with_zero(scripts, calls, number):
+    assert len(told(scripts, EXITS.replace("CALLS", calls), number + 1)) == number + 1

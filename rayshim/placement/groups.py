@@ -182,7 +182,7 @@ def get_placement_group(placement_group_name: str) -> PlacementGroup:
 
 
 def _named(name, namespace):
-    for key, facts, state in _table():
+    for key, facts, state, _ in _table():
         if (facts["name"], facts["namespace"]) == (name, namespace) and state != "RELEASED":
             return PlacementGroup(PlacementGroupID.from_hex(key), facts["bundles"])
     return None
@@ -199,14 +199,15 @@ def placement_group_table(placement_group: PlacementGroup | None = None) -> dict
     """The facts of the group as a dict, {} for an unknown group; without an argument, {hex id: facts} of all groups."""
     session.ensure()
     if placement_group is None:
-        return {key: _entry(key, facts, state) for key, facts, state in _table()}
-    for key, facts, state in _table():
-        if key == placement_group.id.hex():
-            return _entry(key, facts, state)
+        return {entry[0]: _entry(*entry) for entry in _table()}
+    for entry in _table():
+        if entry[0] == placement_group.id.hex():
+            return _entry(*entry)
     return {}
 
 
-def _entry(key, facts, state):
+def _entry(key, facts, state, history):
+    attempts, made_after, attempt_took = history
     node = session.current.settings["node"] if state != "PENDING" else ""
     stage = {
         "PENDING": "NO_RESOURCES" if facts["possible"] and _would_fit(facts["bundles"]) else "INFEASIBLE",
@@ -221,10 +222,10 @@ def _entry(key, facts, state):
         "strategy": facts["strategy"],
         "state": _STATES[state],
         "stats": {
-            "end_to_end_creation_latency_ms": 0.0,
-            "scheduling_latency_ms": 0.0,
-            "scheduling_attempt": 1,
-            "highest_retry_delay_ms": 0.0,
+            "end_to_end_creation_latency_ms": made_after * 1000,
+            "scheduling_latency_ms": attempt_took * 1000,
+            "scheduling_attempt": max(attempts, 1),  # a group that no machine can hold counts as tried, as on Ray
+            "highest_retry_delay_ms": 0.0,  # an attempt follows at once when resources become free
             "scheduling_state": stage,
         },
     }
@@ -241,7 +242,7 @@ def _table():
 
 
 def _facts(key):
-    for known, facts, state in _table():
+    for known, facts, state, _ in _table():
         if known == key:
             return facts, state
     raise ValueError(

@@ -195,7 +195,7 @@ class Placement:
         self.control.tell("reserved", key, made, released, is_error, where)
 
     def reservations(self):
-        """[(key, facts, state)] of all placement groups."""
+        """The facts of all placement groups, see `Reservations.table`."""
         return self.control.ask("reservations")
 
     # What is known of the session

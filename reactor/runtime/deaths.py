@@ -75,7 +75,7 @@ class Deaths:
         restarts = _core.reap(w.slot, reason, unavailable, reasons, self.memory.retry(w))
         if left := self.memory.put_off(w) or _core.retried():
             self.relay.tell(self.plugin.retried(facts, left), scope)
-        elif _is_crash(info, facts, info["task"] if w.runs_tasks else w.actor or hosted):
+        elif _is_crash(w, info, facts, hosted):
             self.relay.tell(self.plugin.crashed({**facts, **shared}), scope)
         for actor, death in zip(hosted, deaths, strict=True):
             _core.give_resources(actor.demand)
@@ -211,7 +211,9 @@ class Deaths:
             _core.drop(actor.facts["info"])
 
 
-def _is_crash(info, facts, work):
-    """Whether the process has ended in the middle of its `work`, a task or actors, and neither the program nor the runtime has asked for that."""
-    wanted = facts["exit_reason"] != worker.UNKNOWN or facts["killed"] or facts["released"] or info["cancelled"]
-    return bool(work) and not wanted
+def _is_crash(w, info, facts, hosted):
+    """Whether the process has ended in the middle of its work, and neither the program nor the runtime has asked for that. An actor that leaves with
+    status 0 has asked for it; a task cannot."""
+    unexpected = (worker.UNKNOWN, worker.SYSTEM_EXIT, *([worker.FINISHED] if w.runs_tasks else []))
+    wanted = facts["exit_reason"] not in unexpected or facts["killed"] or facts["released"] or info["cancelled"]
+    return not wanted and bool(info["task"] if w.runs_tasks else w.actor or hosted)

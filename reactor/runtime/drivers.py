@@ -214,7 +214,7 @@ class Drivers:
         """Ends all actors, tasks and reservations of a scope, detached ones aside."""
         supervisor = self.supervisor
         self.ending.add(scope)
-        for key, facts, _ in supervisor.reservations.table():
+        for key, facts, *_ in supervisor.reservations.table():
             if _belongs(facts, scope):
                 supervisor._release(key)
         for actor in list(supervisor.actors.values()):

@@ -4,6 +4,8 @@ Tasks and actors that request the offered names run inside the reservation. None
 end when the reservation ends. Used by the supervisor, and by the driver if everything is in one process.
 """
 
+from time import perf_counter
+
 from reactor import _core
 
 PENDING, MADE, RELEASED = "PENDING", "MADE", "RELEASED"
@@ -18,6 +20,11 @@ class Reservation:
     def __init__(self, key, facts, wanted, offered):
         self.key, self.facts, self.wanted, self.offered = key, facts, wanted, offered
         self.state = PENDING
+        self.asked = perf_counter()
+        self.attempts = 0  # to take what it wants
+        self.made_after = self.attempt_took = (
+            0.0  # seconds from the request to its fulfilment, and of the attempt that succeeded
+        )
         self.demand = None  # number of the demand `wanted`
         self.index = {}  # offered name -> index of the resource
         self.demands = {}  # ({(offered name, amount)}, setting) -> number of that demand
@@ -68,11 +75,20 @@ class Reservations:
             if r.state == RELEASED and not r.settled:
                 self._settle(r)
         for r in self.all.values():
-            if r.state == PENDING and r.facts["possible"] and _core.take_resources(r.demand):
-                r.state = MADE
-                for name, amount in r.offered.items():
-                    _core.add_resource(r.index[name], amount)
-                self._answer(r)
+            if r.state == PENDING and r.facts["possible"]:
+                self._attempt(r)
+
+    def _attempt(self, r):
+        begun = perf_counter()
+        r.attempts += 1
+        if not _core.take_resources(r.demand):
+            return
+        r.state = MADE
+        for name, amount in r.offered.items():
+            _core.add_resource(r.index[name], amount)
+        end = perf_counter()
+        r.made_after, r.attempt_took = end - r.asked, end - begun
+        self._answer(r)
 
     def when_decided(self, key, made, released, is_error, where):
         """Replies `made` when the reservation is made, or `released` when it is released or unknown."""
@@ -118,5 +134,5 @@ class Reservations:
         r.waiters = []
 
     def table(self):
-        """[(key, facts, state)] of all."""
-        return [(r.key, r.facts, r.state) for r in self.all.values()]
+        """[(key, facts, state, (attempts, seconds until it was made, seconds of the attempt that made it))] of all."""
+        return [(r.key, r.facts, r.state, (r.attempts, r.made_after, r.attempt_took)) for r in self.all.values()]

@@ -256,11 +256,15 @@ class Supervisor(Requests, Deaths):
         actor = self.actors.get(offset)
         if actor is None or actor.worker is None:
             return
-        self.trees.terminate(started, actor.worker.pid)
-        death = self._death(actor, actor.worker, exit_reason, status << 8)
+        w = actor.worker
+        self.trees.terminate(started, w.pid)
+        death = self._death(actor, w, exit_reason, status << 8)
         _core.kill_inbox(offset, _core.put(self.plugin.died(death)))
         self.hosting.left(actor)
         _core.give_resources(actor.demand)
+        if exit_reason == worker.SYSTEM_EXIT and not actor.killed:
+            alone = {"beside": [], "memory": None, "running": ""}
+            self.relay.tell(self.plugin.crashed({**death, **alone}), self.relay.scope_of(w.pipes))
         if exit_reason != worker.OUT_OF_SCOPE or actor.killed:
             self._kill_made_by(None, actor.facts["number"])
         self._died(actor, death)
