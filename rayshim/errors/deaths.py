@@ -2,6 +2,7 @@
 
 import os
 import signal
+from typing import Any
 
 from reactor import _core
 
@@ -92,7 +93,7 @@ def _function(facts):
     return f"{name}() in " if name else ""
 
 
-def why(facts):
+def why(facts: dict[str, Any]) -> str:
     """The reason of an actor's death, as the end of the sentence "The actor is dead because ..."; `facts` as in `exception`."""
     if facts.get("released"):
         return (
