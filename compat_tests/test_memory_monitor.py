@@ -4,6 +4,7 @@ OutOfMemoryError. The limit is put a little above what is in use when a script b
 import pytest
 
 pytestmark = pytest.mark.needs_processes
+tasks = pytest.mark.needs_own_processes  # packed placement has the same workers for tasks
 
 HEAD = """
         import os, sys, time
@@ -78,6 +79,7 @@ TASKS = """
 """
 
 
+@tasks
 def test_a_task_is_run_again_without_end_if_it_has_any_retries(scripts):
     assert said(scripts.run(source(TASKS))) == ["OutOfMemoryError 1", "enough 3", "True True True"]
 
@@ -96,6 +98,7 @@ FEW = """
 """
 
 
+@tasks
 def test_the_number_of_these_retries_can_be_limited(scripts):
     assert said(scripts.run(source(FEW, retries="1"))) == ["OutOfMemoryError 2", "1 enough 2"]
 
@@ -137,6 +140,7 @@ BESIDE = """
 """
 
 
+@tasks
 def test_a_later_call_makes_room_for_those_before_it(scripts):
     assert said(scripts.run(source(BESIDE), num_cpus=2)) == ["enough 2", "True"]
 
@@ -152,6 +156,7 @@ MUCH = """
 """
 
 
+@tasks
 @pytest.mark.parametrize("variable, value", [("memory_monitor_refresh_ms", "0"), ("min_memory_free_bytes", "1000")])
 def test_it_can_be_turned_off_and_the_limit_put_higher(scripts, variable, value):
     text = source(MUCH).replace("import numpy", f"os.environ['RAY_{variable}'] = '{value}'\n        import numpy")

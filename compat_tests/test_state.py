@@ -65,12 +65,12 @@ def test_why_actors_died_and_how_often_they_were_restarted(ray, state):
 
     dies = ray.remote(Dies)
     alone = dies.options(name="alone").remote()
+    with pytest.raises(ray.exceptions.RayActorError):
+        ray.get(alone.die.remote())  # before the others are there, who may share its process
     again = dies.options(name="again", max_restarts=1, max_task_retries=-1).remote()
     dies.options(name="unborn").remote(fail=True)
     dies.options(name="dropped").remote()
     killed = dies.options(name="killed").remote()
-    with pytest.raises(ray.exceptions.RayActorError):
-        ray.get(alone.die.remote())
     again.die.options(max_task_retries=0).remote()
     ray.get([again.number.remote(), killed.number.remote()])
     ray.kill(killed)
