@@ -221,24 +221,20 @@ def spilling(directory, accepted):
     `init`, `_system_config`, or environment variables."""
     import tempfile
 
-    asked = accepted.get("_system_config") or {}
-    if str(
-        asked.get("automatic_object_spilling_enabled", os.environ.get("RAY_automatic_object_spilling_enabled", "true"))
-    ).lower() in ("0", "false"):
+    if str(_configured(accepted, "automatic_object_spilling_enabled", "true")).lower() in ("0", "false"):
         return None
-    config = asked.get("object_spilling_config") or os.environ.get("RAY_object_spilling_config")
+    config = _configured(accepted, "object_spilling_config", None)
     if config and not directory:
         import json
 
         directory = (json.loads(config).get("params") or {}).get("directory_path")
         directory = directory[0] if isinstance(directory, list) else directory
     directory = directory or accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
-    fullest = asked.get("local_fs_capacity_threshold", os.environ.get("RAY_local_fs_capacity_threshold", _FULLEST))
     return {
         "directory": os.fspath(directory),
-        "left": 1 - float(fullest),
+        "left": 1 - float(_configured(accepted, "local_fs_capacity_threshold", _FULLEST)),
         "remedy": "Set init(object_spilling_directory=) or RAY_TMPDIR to a writable directory",
-        "note": int(asked.get("verbose_spill_logs", os.environ.get("RAY_verbose_spill_logs", _SPILL_NOTE))),
+        "note": int(_configured(accepted, "verbose_spill_logs", _SPILL_NOTE)),
         "note_text": "Set RAY_verbose_spill_logs=0 to disable this message.",
     }
 
@@ -246,29 +242,33 @@ def spilling(directory, accepted):
 def full_wait(accepted):
     """The argument `full_wait` of reactor's Driver: seconds for which a value waits for room in a full store. As in Ray, taken from `_system_config` or an
     environment variable."""
-    asked = accepted.get("_system_config") or {}
-    return float(asked.get("oom_grace_period_s", os.environ.get("RAY_oom_grace_period_s", _FULL_WAIT)))
+    return float(_configured(accepted, "oom_grace_period_s", _FULL_WAIT))
 
 
 def memory(accepted):
     """The argument `memory` of reactor's Driver: what is done when the machine's memory runs out. As in Ray, taken from `_system_config` or
     environment variables (https://docs.ray.io/en/latest/ray-core/scheduling/ray-oom-prevention.html)."""
-    interval = _configured(accepted, "memory_monitor_refresh_ms", 250, 0) / 1000
-    share = _configured(accepted, "memory_usage_threshold", 0.95, 0, 1)
-    free = _configured(accepted, "min_memory_free_bytes", -1, -1)
+    interval = _number(accepted, "memory_monitor_refresh_ms", 250, 0) / 1000
+    share = _number(accepted, "memory_usage_threshold", 0.95, 0, 1)
+    free = _number(accepted, "min_memory_free_bytes", -1, -1)
     return interval and {
         "interval": interval,
         "share": share,
         "free": None if free < 0 else int(free),
-        "idle": int(_configured(accepted, "idle_worker_killing_memory_threshold_bytes", 1 << 30, 0)),
-        "retries": int(_configured(accepted, "task_oom_retries", -1, -1)),
-        "delay": _configured(accepted, "task_oom_retry_delay_base_ms", 1000, 0) / 1000,
+        "idle": int(_number(accepted, "idle_worker_killing_memory_threshold_bytes", 1 << 30, 0)),
+        "retries": int(_number(accepted, "task_oom_retries", -1, -1)),
+        "delay": _number(accepted, "task_oom_retry_delay_base_ms", 1000, 0) / 1000,
     }
 
 
-def _configured(accepted, name, default, least, most=float("inf")):
-    """A number of Ray's configuration: `_system_config`'s or, without it, that of the environment variable RAY_name. ValueError: it is none."""
-    given = (accepted.get("_system_config") or {}).get(name, os.environ.get(f"RAY_{name}") or default)
+def _configured(accepted, name, default):
+    """A value of Ray's configuration: `_system_config`'s or, without it, the text of the environment variable RAY_name."""
+    return (accepted.get("_system_config") or {}).get(name, os.environ.get(f"RAY_{name}") or default)
+
+
+def _number(accepted, name, default, least, most=float("inf")):
+    """A number of Ray's configuration. ValueError: it is none."""
+    given = _configured(accepted, name, default)
     try:
         number = float(given)
     except (TypeError, ValueError):

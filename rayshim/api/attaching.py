@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import NoReturn
 
+from rayshim.errors import logs
 from rayshim.errors.sites import at, calling
 from rayshim.placement import kinds
 from rayshim.session import heads
@@ -50,8 +51,6 @@ class Asked:
         check(head, given, self.accepted)
         arguments.check_names(self.accepted)
         config = arguments.logging(self.of_driver["logging_config"], self.of_driver["job_config"])
-        from rayshim.errors import logs
-
         logs.configure_or_silence(self.how["configure_logging"], self.how["logging_level"], self.how["logging_format"])
         driver, settings = self._attach(head, config, recording, tracing)
         return beginning.begin(driver, settings, kinds.kind(settings["placement"]), logging_config=config, **self.how)
@@ -89,9 +88,8 @@ class Asked:
 
         from rayshim.api import arguments
         from rayshim.calls.actor_class import slow_imports
-        from rayshim.errors.logs import logger
 
-        logger.info("Connecting to existing Ray cluster at address: %s...", facts["address"])
+        logs.logger.info("Connecting to existing Ray cluster at address: %s...", facts["address"])
         job_config, namespace = self.of_driver["job_config"], self.of_driver["namespace"]
         env = arguments.environment(self.of_driver["runtime_env"], job_config, self.accepted.get("_skip_env_hook"))
         connection = heads.connect(facts, self.accepted.get("_temp_dir"))
@@ -119,7 +117,7 @@ class Asked:
         }
         driver = Attached(connection, own, slow_imports(False), about)
         driver.start()
-        logger.info("Connected to Ray cluster.")
+        logs.logger.info("Connected to Ray cluster.")
         return driver, {**driver.settings, "address": facts["address"], "dashboard": driver.facts.get("dashboard", "")}
 
 

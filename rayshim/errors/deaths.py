@@ -23,8 +23,8 @@ class Refused(Exception):
 
 
 def exception(facts):
-    """The exception for a call for_this process died: ActorDiedError, ActorUnavailableError (the actor is being restarted) or, for a task,
-    WorkerCrashedError.
+    """The exception for a call whose process died: ActorDiedError, ActorUnavailableError (the actor is being restarted), for a task
+    WorkerCrashedError, or OutOfMemoryError.
 
     Arguments:
         facts: dict from reactor's supervisor, or None if nothing is known. Always: pid, status (of `waitpid`), exit_reason, actor (dict, None
@@ -39,23 +39,21 @@ def exception(facts):
     actor = facts["actor"]
     if facts.get("released") and facts["pid"] == 0:
         return refusal(facts["released"], of_actor=actor is not None)
-    if actor is None and facts.get("memory"):
+    if facts.get("memory") and not facts.get("restarting"):
         return exceptions.OutOfMemoryError(out_of_memory(facts))
     if actor is None:
-        for_this = ""
+        because = ""
         if facts["exit_reason"] in (_Reason.FINISHED, _Reason.SYSTEM_EXIT):
-            for_this = ", because the task called sys.exit()"
+            because = ", because the task called sys.exit()"
         elif facts.get("released"):
-            for_this = ", because its placement group was removed"
-        return exceptions.WorkerCrashedError(f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}{for_this}")
+            because = ", because its placement group was removed"
+        return exceptions.WorkerCrashedError(f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}{because}")
     if facts.get("restarting"):
         return exceptions.ActorUnavailableError(
             f"The actor is temporarily unavailable: {why(facts)} The actor is being restarted, and this call has no retries left "
             "(max_task_retries)",
             bytes.fromhex(actor["id"]),
         )
-    if facts.get("memory"):
-        return exceptions.OutOfMemoryError(out_of_memory(facts))
     return exceptions.ActorDiedError(
         cause=ActorDeath(
             f"The actor is dead because {why(facts)}{_with_whom(facts)}",
@@ -142,7 +140,7 @@ def _how(status):
 
 
 def refusal(key, of_actor):
-    """The exception for a task or actor for_this placement group was removed, or whose node does not exist."""
+    """The exception for a task or actor whose placement group was removed, or whose node does not exist."""
     if key == NOWHERE:
         kind = exceptions.ActorUnschedulableError if of_actor else exceptions.TaskUnschedulableError
         return kind(
