@@ -1,5 +1,9 @@
 """Deterministic reactors on one machine, and the multi-process runtime below: processes, channels, objects, task queues."""
 
+from reactor import idle_threads
+
+idle_threads.let_sleep()
+
 _NAMES = {
     "reactor.model.declaring": ("Action", "Input", "Mode", "Output", "PhysicalAction", "Reactor", "Timer", "reaction"),
     "reactor.model.elements": ("RESET", "SHUTDOWN", "STARTUP"),

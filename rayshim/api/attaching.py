@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import NoReturn
 
+from reactor.runtime import early_zygote
+
 from rayshim.errors import logs
 from rayshim.errors.sites import at, calling
 from rayshim.placement import kinds
@@ -39,6 +41,7 @@ class Asked:
         head = self._head()
         if head is None:
             return None
+        early_zygote.end()
         given = {name: value for name, value in self.of_session.items() if value is not None}
         if isinstance(head, str):
             from rayshim.api import on_ray

@@ -273,7 +273,7 @@ def _taken(name, namespace):
 
 def slow_imports(alias):
     """Names of the slow imports that this process has done: the zygote does them once, for all workers to come. `alias`: whether it has the alias."""
-    names = tuple(name for name in ("numpy", "torch", "gymnasium") if name in sys.modules)
+    names = tuple(name for name in session.SLOW_LIBRARIES if name in sys.modules)
     return names + sys.modules["rayshim.session.libraries"].new_imports() if alias else names
 
 

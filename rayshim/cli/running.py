@@ -42,9 +42,12 @@ def sessions():
     ]
     found = []
     for zygote in sorted(zygotes, key=lambda pid: parents[pid]):
+        shared = _shared(zygote)
+        if shared is None:
+            continue  # its program has not started a session yet
         workers = [_process(pid, commands[pid]) for pid in sorted(parents) if parents[pid] == zygote]
         driver = _process(parents[zygote], commands.get(parents[zygote], ""))
-        made = Running(driver, _process(zygote, "zygote"), [w for w in workers if w is not None], _shared(zygote))  # pyright: ignore[reportArgumentType]
+        made = Running(driver, _process(zygote, "zygote"), [w for w in workers if w is not None], shared)  # pyright: ignore[reportArgumentType]
         if made.driver is not None and made.zygote is not None:
             found.append(made)
     return found
@@ -78,7 +81,7 @@ def _process(pid, command):
 
 
 def _shared(pid):
-    """Bytes in use of the session's shared memory, which all its processes have open."""
+    """Bytes in use of the session's shared memory, which all its processes have open; None if this process has none."""
     try:
         for fd in os.listdir(f"/proc/{pid}/fd"):
             path = f"/proc/{pid}/fd/{fd}"
@@ -86,4 +89,4 @@ def _shared(pid):
                 return os.stat(path).st_blocks * 512
     except OSError:
         pass
-    return 0
+    return None

@@ -91,6 +91,7 @@ def _new_main(**attributes):
 
 
 def _run(main, get_code):
+    _start_zygote()
     try:
         exec(get_code(), main.__dict__)
     except SystemExit:
@@ -98,6 +99,21 @@ def _run(main, get_code):
     except BaseException as error:
         _report_without_our_frames(error)
         raise
+
+
+def _start_zygote():
+    """Starts the process that will start the workers, so that it imports what the program imports at the same time."""
+    if os.environ.get("RAYSHIM_PLACEMENT") == "inline" or any(name in os.environ for name in _NO_ZYGOTE):
+        return
+    from reactor.runtime import early_zygote
+
+    from rayshim.placement import num_threads
+
+    early_zygote.start("rayshim.worker.hooks", num_threads.VARIABLES)
+
+
+#: Variables with which `init` attaches the program to a session that runs already, or keeps a journal.
+_NO_ZYGOTE = ("RAY_ADDRESS", "RAYSHIM_RECORD", "RAYSHIM_REPLAY")
 
 
 def _report_without_our_frames(error):

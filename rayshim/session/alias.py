@@ -6,7 +6,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from rayshim.session import libraries
+from reactor.runtime import early_zygote
+
+from rayshim.session import libraries, session
 from rayshim.session.libraries import OVER
 from rayshim.session.version import RAY_VERSION
 
@@ -77,8 +79,6 @@ class _Asking:
     def find_spec(self, name, path=None, target=None):
         if name != THEIRS or is_installed():
             return None
-        from rayshim.session import session
-
         if session.current is None:
             return None
         placement = session.current.placement
@@ -99,8 +99,7 @@ _TOPIC, _INSTALLED = (
 
 
 def _tell_workers():
-    session = sys.modules.get(f"{OURS}.session.session")
-    current = session and session.current
+    current = session.current
     if current is None or current.driver is None:
         return
     current.placement.post((_TOPIC, _INSTALLED), True)
@@ -125,6 +124,8 @@ class _Finder:
     def find_spec(self, name, path=None, target=None):
         if name in _STARTERS:
             _pass_on()
+        if name in session.SLOW_LIBRARIES and early_zygote.is_waiting() and _is_imported():
+            early_zygote.let_import(name)
         if name.startswith(OURS + ".") and _is_theirs(name.rpartition(".")[0]):
             return _Through().find_spec(name)  # not by the path of its package: it would be a second copy of the module
         if name != THEIRS and not name.startswith(THEIRS + "."):
@@ -142,6 +143,12 @@ class _Finder:
         if found is None and not libraries.installed(inner[1:]):
             raise ModuleNotFoundError(_missing(name, OURS + inner), name=name)
         return found
+
+
+def _is_imported():
+    """Whether the module that a finder is asked for is being imported, and not just looked for."""
+    frame = sys._getframe(2)  # of _find_spec, which calls the finders
+    return frame.f_back is not None and frame.f_back.f_code.co_name == "_find_and_load_unlocked"
 
 
 class _Through:

@@ -9,6 +9,8 @@ import sys
 from functools import cache
 from importlib.machinery import SourceFileLoader
 
+from reactor.runtime import early_zygote
+
 from rayshim.session.version import RAY_VERSION
 
 OVER = "rayshim.over"
@@ -55,7 +57,7 @@ def spec(name):
     if not allowed(name) or (root := _root()) is None:
         return None
     if name in _LIBRARIES and name not in _found:
-        _import_in_zygote(f"ray.{name}")
+        import_in_zygote(f"ray.{name}")
     _found[name] = True
     _add_vendored(root)
     from importlib.machinery import ModuleSpec
@@ -113,9 +115,12 @@ def new_imports():
     return tuple(f"ray.{name}" for name in names if f"ray.{name}" in sys.modules)
 
 
-def _import_in_zygote(name):
+def import_in_zygote(name):
     """Lets the zygote import a library at the same time as the driver, which begins to: its workers are forked with it, and the first of them
     need not wait until the zygote has done so after the driver."""
+    if early_zygote.is_waiting():
+        early_zygote.let_import(name)
+        return
     session = sys.modules.get("rayshim.session.session")
     current = session and session.current
     if current and current.driver and current.control and current.settings.get("zygote_alias"):

@@ -1,6 +1,7 @@
 """rayshim's plugin for the runtime (see reactor.runtime.plugin): sets the core's hooks and starts the session in each process."""
 
 import contextlib
+import functools
 import os
 import sys
 
@@ -63,24 +64,38 @@ def install(settings, role):
         _core.set_hook(name, hook)
     _core.let_bytearrays_arrive_as_bytes()  # as on Ray
     if role == "zygote":
-        sys.argv[0] = sys.modules["__main__"].__file__ = os.path.join(os.path.dirname(__file__), "default_worker.py")
+        _prepare_zygote()
         global _recorded, _session_pid
         _session_pid = settings["session_pid"]
         _recorded = settings["journal"][0] if settings["journal"] and not settings["journal"][1] else None
-        import socket  # noqa: F401  imported here once, not in each worker
-
         kinds.kind(settings["placement"])
-        from rayshim.calls import actor_class, function  # noqa: F401
-        from rayshim.errors import exceptions, logs  # noqa: F401
-        from rayshim.worker import builtin_methods, concurrency, environment, interrupts  # noqa: F401
-
-        logs.begin_worker()
-
         if settings["journal"]:
             from rayshim.journal.threads import know_locks
             from rayshim.worker import journaled_threads  # noqa: F401  creates the runtime's own locks before `know_locks`
 
             know_locks()
+
+
+def prepare():
+    """In a zygote that is started before its run, by a program in which `import ray` means rayshim: what of `install` needs no settings."""
+    from rayshim.session import alias
+
+    alias.install()
+    _prepare_zygote()
+
+
+@functools.cache
+def _prepare_zygote():
+    """What workers find, and are forked with."""
+    sys.argv[0] = sys.modules["__main__"].__file__ = os.path.join(os.path.dirname(__file__), "default_worker.py")
+    import socket  # noqa: F401  imported here once, not in each worker
+
+    from rayshim.calls import actor_class, function, refs  # noqa: F401
+    from rayshim.errors import exceptions, logs  # noqa: F401
+    from rayshim.ordering import deadlock, order  # noqa: F401
+    from rayshim.worker import builtin_methods, concurrency, environment, generators, interrupts  # noqa: F401
+
+    logs.begin_worker()
 
 
 def _reduce_state(state):

@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from reactor import _core, codec
-from reactor.runtime import driver, output
+from reactor.runtime import output, spawning
 from reactor.runtime.control import Sender
 from reactor.runtime.drivers import KEEPS, credentials, framed
 
@@ -85,7 +85,7 @@ class Attached:
                     "settings": self._own,
                     "about": self._about,
                     "path": list(sys.path),
-                    "cwd": driver.current_directory(),
+                    "cwd": spawning.current_directory(),
                     "preload": self._preload,
                 }
             )

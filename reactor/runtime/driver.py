@@ -1,7 +1,6 @@
 """The driver's side of a run: starts the zygote, shows the workers' output, and ends everything."""
 
 import contextlib
-import fcntl
 import os
 import pickle
 import signal
@@ -12,19 +11,11 @@ import threading
 import time
 
 from reactor import _core, codec
-from reactor.runtime import descendants, output
+from reactor.runtime import descendants, early_zygote, output, spawning
 from reactor.runtime.control import Sender
-from reactor.runtime.descriptors import CONTROL_FD, FIRST_FREE_FD, HEAP_FD, LINE_FD, LISTEN_FD, SEND_FD, SPILL_FD
+from reactor.runtime.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, LISTEN_FD, SEND_FD, SPILL_FD
 
 PATIENCE = 0.1, 0.1  # seconds, and share of the time, that a caller may be blocked because of order
-# The interpreter puts the current directory first on the path of such a program: nothing may be imported from there. This package's
-# own root comes after the standard library.
-_PROGRAM = (
-    "import sys; sys.path[:1] == [''] and sys.path.pop(0); import os; lib = os.path.dirname(os.__file__); "
-    "sys.path.insert(max((i for i, p in enumerate(sys.path, 1) if p in (lib, lib + '/lib-dynload')), default=0), {root!r}); "
-    "from reactor.runtime.zygote import main; main()"
-)
-_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 class Driver:
@@ -133,6 +124,8 @@ class Driver:
             _core.register_resource(name, round(amount * _core.UNIT), name == "CPU")
         _core.demand([(0, _core.UNIT)])  # demand 0: one CPU
         _core.demand([])  # demand 1: nothing
+        if self.inline or self.keeping:  # a journal begins with the first lock that its zygote creates
+            early_zygote.end()
         if self.inline:
             return
         try:
@@ -161,8 +154,8 @@ class Driver:
     def _config(self):
         return {
             "path": list(sys.path),
-            "own_path": _path_without_the_programs(),
-            "cwd": current_directory(),
+            "own_path": spawning.path_without_the_programs(),
+            "cwd": spawning.current_directory(),
             "plugin": self.plugin,
             "settings": self.settings,
             "preload": self.preload,
@@ -177,29 +170,12 @@ class Driver:
         }
 
     def _spawn(self, heap, control, send, line, spill):
-        # The blanks are room for what `ps` shows of a worker (title.h).
-        program = _PROGRAM.format(root=_ROOT) + " " * 160
-        pairs = [(heap, HEAP_FD), (control, CONTROL_FD), (send, SEND_FD), (line, LINE_FD)]
-        pairs += [(spill, SPILL_FD)] if spill >= 0 else []
-        pairs += [(self.listening.fileno(), LISTEN_FD)] if self.listening is not None else []
-        # The driver's own flags (-O, -W, -X) stay the driver's, but for -s and -S; PYTHONOPTIMIZE and the like hold for the workers too.
-        flags = ["-S"] * sys.flags.no_site + ["-s"] * sys.flags.no_user_site
-        argv = [sys.executable, *flags, "-c", program]
-        copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD) for fd, _ in pairs]
-        try:
-            actions = [(os.POSIX_SPAWN_DUP2, fd, to) for fd, (_, to) in zip(copies, pairs)]
-            self.zygote = os.posix_spawn(
-                sys.executable, argv, {**self.variables, **os.environ}, file_actions=actions, setsid=True
-            )
-        except OSError as error:
-            raise type(error)(
-                error.errno,
-                f"init: the process that starts the workers could not be started: {error.strerror}",
-                sys.executable,
-            ) from None
-        finally:
-            for fd in copies:
-                os.close(fd)
+        descriptors = [(heap, HEAP_FD), (control, CONTROL_FD), (send, SEND_FD), (line, LINE_FD)]
+        descriptors += [(spill, SPILL_FD)] if spill >= 0 else []
+        descriptors += [(self.listening.fileno(), LISTEN_FD)] if self.listening is not None else []
+        self.zygote = early_zygote.take(descriptors, self.variables)
+        if self.zygote is None:
+            self.zygote = spawning.spawn(spawning.command(), descriptors, self.variables)
 
     def _read_line(self):
         reader = output.FrameReader(self._line)
@@ -279,33 +255,6 @@ def _standard_descriptors_taken():
     finally:
         for fd in taken:
             os.close(fd)
-
-
-def current_directory():
-    """The current directory; None if it has been removed (the workers then inherit it as it is)."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return None
-
-
-def _path_without_the_programs():
-    """`sys.path` without the directories of the program's own modules, and with the standard library first, for the imports of the runtime itself:
-    the program may have modules with the same names."""
-    main = getattr(sys.modules.get("__main__"), "__file__", None)
-    library = os.path.dirname(os.__file__)
-    programs = {"", ".", current_directory()}
-    if main:
-        directory = os.path.dirname(os.path.realpath(main))
-        # Under `python -m doctest` or `-m cProfile` the main module is a library's.
-        if directory != os.path.realpath(library) and os.path.basename(directory) not in (
-            "site-packages",
-            "dist-packages",
-        ):
-            programs.add(directory)
-    rest = [path for path in sys.path if path not in programs]
-    own = [path for path in rest if path in (library, os.path.join(library, "lib-dynload"))]
-    return [*own, *(path for path in rest if path not in own), _ROOT]
 
 
 def _heap_capacity(store_limit):

@@ -1,6 +1,7 @@
 """The functions that a higher layer provides for a run, in a module. This module is the simplest one: it passes values unchanged.
 
     install(settings, role)       set the core's hooks (hooks.h) in this process; role: driver, zygote, actor, packed, task
+    prepare()                     in a zygote that is started before its run: what of `install` needs no settings
     begin(settings, facts, gpus, setting)  in a worker, after the fork; facts: the actor's facts from its creator, None: task
                                   worker; setting: given when the demand of its tasks was registered, None: nothing
     ended()                       in the zygote: the session's other processes have ended
@@ -34,6 +35,10 @@ def install(settings, role):
         ("exit_kind", worker.exit_kind),
     ):
         _core.set_hook(name, hook)
+
+
+def prepare():
+    pass
 
 
 def _reduce_ref(ref):

@@ -11,11 +11,16 @@ import signal
 import sys
 
 
-def main():
+def main(early=False):
+    """`early`: it was started before its run, and waits for it first (reactor.runtime.early_zygote)."""
     from reactor import _core
     from reactor.runtime.descriptors import ALL, CONTROL_FD, HEAP_FD, LINE_FD, SEND_FD, SOME, SPILL_FD
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's; it decides what ends
+    if early:
+        from reactor.runtime import early_zygote
+
+        early_zygote.wait()
     null = os.open(os.devnull, os.O_RDWR)
     while null <= 2:  # the driver had closed it
         null = os.open(os.devnull, os.O_RDWR)

@@ -1,0 +1,181 @@
+"""A zygote that starts together with the program, before its run does. It imports what the program imports, at the same time on another core, so
+that the run need not wait until the zygote has done so after the program.
+
+It has one connection to the driver, which sends the names of modules, and at last the descriptors of the run. Workers must be as if it had
+started only then. So the run does not take it if what a process inherits from its parent has changed meanwhile, and it executes itself anew if
+it would have had another environment or path. Otherwise the modules are the same, because they were imported in the same order from the same places.
+"""
+
+import atexit
+import contextlib
+import errno
+import fcntl
+import os
+import pickle
+import signal
+import socket
+
+from reactor.runtime import spawning
+from reactor.runtime.descriptors import FIRST_FREE_FD, LINE_FD
+
+_started = None  # the one that waits for this process's run
+_STATUS = ("Umask:", "Uid:", "Gid:", "Groups:", "SigBlk:", "SigIgn:", "Cap", "NoNewPrivs:", "Seccomp:", "Cpus_allowed:")
+_MESSAGE_LIMIT = 1 << 17  # bytes; one message of the connection
+
+
+class _EarlyZygote:
+    def __init__(self, plugin, variables):
+        self.inherited, self.owner = _inherited(), os.getpid()
+        self.connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self.pid = spawning.spawn(spawning.command(early=True), [(theirs.fileno(), LINE_FD)], variables)
+        self.inode = os.fstat(self.connection.fileno()).st_ino
+        self.connection.send(pickle.dumps((plugin, spawning.path_without_the_programs())))
+
+    def check(self):
+        """Raises OSError if the program has closed the connection's descriptor, and perhaps has another file under its number."""
+        if os.fstat(self.connection.fileno()).st_ino != self.inode:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    def close(self):
+        """Closes the connection."""
+        try:
+            self.check()
+        except OSError:
+            self.connection.detach()
+        self.connection.close()
+
+
+def start(plugin, variables):
+    """Starts it, for the run that this process will start with this plugin and these variables (see Driver). Without effect if it cannot be started."""
+    global _started
+    if _started is None:
+        with contextlib.suppress(OSError):  # then the run starts one, or says why it cannot
+            _started = _EarlyZygote(plugin, variables)
+
+
+def is_waiting():
+    """Whether there is one that no run has taken."""
+    return _started is not None
+
+
+def let_import(name):
+    """The program begins to import the module `name`: the zygote imports it, too."""
+    if _started is not None:
+        with contextlib.suppress(
+            OSError
+        ):  # it is far behind, or has died: what it lacks, it imports when the run starts
+            _started.check()
+            _started.connection.send(pickle.dumps(name), socket.MSG_DONTWAIT)
+
+
+def take(descriptors, variables):
+    """Gives it the run's descriptors: pairs as `spawning.spawn` takes them. Returns its pid, or None: there is none that can be this run's."""
+    global _started
+    early = _started
+    if early is None:
+        return None
+    directory = spawning.current_directory()
+    if early.inherited != _inherited() or directory is None:
+        end()
+        return None
+    message = pickle.dumps(
+        {
+            "descriptors": [to for _, to in descriptors] + [0, 1, 2],
+            "path": spawning.path_without_the_programs(),
+            "environment": spawning.environment(variables),
+            "command": spawning.command(),
+        }
+    )
+    try:
+        early.check()
+        if len(message) > _MESSAGE_LIMIT or os.waitid(os.P_PID, early.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            raise OSError
+        socket.send_fds(early.connection, [message], [fd for fd, _ in descriptors] + [0, 1, 2])
+    except OSError:  # it has died
+        end()
+        return None
+    _started = None
+    early.close()
+    return early.pid
+
+
+def end():
+    """Ends it, if there is one."""
+    global _started
+    early, _started = _started, None
+    if early is None or early.owner != os.getpid():
+        return
+    early.close()
+    with contextlib.suppress(OSError):  # the program has waited for it
+        os.kill(early.pid, signal.SIGKILL)
+        os.waitpid(early.pid, 0)
+
+
+def _leave_to_parent():
+    """In a child that the program has forked."""
+    global _started
+    if _started is not None:
+        _started.close()
+        _started = None
+
+
+atexit.register(end)
+os.register_at_fork(after_in_child=_leave_to_parent)
+
+
+def _inherited():
+    """What a process has from its parent, but for its environment, directory and descriptors: these are given to it once more."""
+    with open("/proc/self/status") as status, open("/proc/self/limits") as limits:
+        lines = [line for line in status if line.startswith(_STATUS)]
+        return lines, limits.read(), os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def wait():
+    """In the zygote: imports what it is told until it is given the run's descriptors, which are at their numbers then."""
+    from reactor import _core
+
+    _core.die_with_parent(signal.SIGTERM)
+    connection = socket.socket(fileno=fcntl.fcntl(LINE_FD, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD))
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in range(3, FIRST_FREE_FD):
+        if fd != null:
+            os.dup2(null, fd)  # no import may open a file that gets one of these numbers
+    first = connection.recv(_MESSAGE_LIMIT)
+    if not first:
+        os._exit(0)  # the driver has died
+    plugin, path = pickle.loads(first)
+    given = _import_until_taken(connection, plugin, path)
+    if given["path"][: len(path) - 1] != path[:-1] or given["environment"] != dict(os.environ):
+        os.execve(given["command"][0], given["command"], given["environment"])
+
+
+def _import_until_taken(connection, plugin, path):
+    import importlib
+    import sys
+
+    from reactor import codec
+    from reactor.runtime.preloading import preload
+
+    sys.path[:] = path
+    codec.install()
+    codec.pickler_class()
+    importlib.import_module(plugin).prepare()
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(connection, _MESSAGE_LIMIT, 16)
+        if not data:
+            os._exit(0)  # the program has ended without a run
+        given = pickle.loads(data)
+        if isinstance(given, dict):
+            break
+        preload([given])
+    # Where the driver had no standard descriptors when it began, some have come with their numbers.
+    come = [fd if fd >= FIRST_FREE_FD else fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD) for fd in descriptors]
+    for fd in range(3, FIRST_FREE_FD):
+        with contextlib.suppress(OSError):
+            os.close(fd)
+    for fd, to in zip(come, given["descriptors"]):
+        os.dup2(fd, to)
+        os.close(fd)
+    connection.close()
+    return given
