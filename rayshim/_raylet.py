@@ -29,6 +29,7 @@ from rayshim.session.ids import (
 from rayshim.worker.threads import running as async_task_id  # noqa: F401  the call that runs in this coroutine
 
 RESOURCE_UNIT_SCALING = _core.UNIT
+OPTIMIZED = 1  # the core is always built with optimization
 RAY_NODE_ID_KEY = "ray.io/node-id"
 RAY_INTERNAL_NAMESPACE_PREFIX = "_ray_internal_"
 GRPC_STATUS_CODE_RESOURCE_EXHAUSTED = 8

@@ -8,7 +8,7 @@ from rayshim.session.version import VERSION
 
 _LOOKING = ("status", "stack", "memory")
 _STATE = ("list", "get", "summary", "health-check")
-_RAYS = ("start", "stop", "job", *_LOOKING, *_STATE)
+_RAYS = ("start", "stop", "job", "microbenchmark", *_LOOKING, *_STATE)
 _INSTEAD = {  # commands of Ray's that have nothing to show here
     "logs": "rayshim writes no log files: workers print to the program's own stdout and stderr. Of a job, `rayshim job logs ID` shows the output",
     "timeline": "times are kept only where they are asked for: `python -m rayshim --trace out.json script.py`, or init(trace=True) and ray.timeline()",
@@ -46,6 +46,8 @@ def main(argv=None):
         return _told_in_part(state.main, argv[0], argv[1:])
     if argv[0] == "compare":
         return _told_in_part(_compare, argv[1:])
+    if argv[0] == "microbenchmark":
+        return _microbenchmark(argv[1:])
     if argv[0] == "profile":
         from rayshim.cli import profile
 
@@ -161,6 +163,23 @@ def _diff(argv):
     return diff.main(wanted.one, wanted.two, sys.stdout)
 
 
+def _microbenchmark(argv):
+    """Ray's own `ray microbenchmark`, from the installed Ray package, on rayshim."""
+    import argparse
+
+    argparse.ArgumentParser(
+        prog="rayshim microbenchmark",
+        description="Runs the benchmark of the command `ray microbenchmark` on rayshim. It comes from the installed Ray package. TESTS_TO_RUN in "
+        "the environment selects rows by a part of their names.",
+    ).parse_args(argv)
+    from rayshim.session import libraries
+
+    if not libraries.installed("_private.ray_perf"):
+        print("rayshim microbenchmark: the benchmark is part of Ray: pip install 'rayshim[ray]'", file=sys.stderr)
+        return 2
+    return _run(["-m", "ray._private.ray_perf"])
+
+
 def _compare(argv):
     """Runs a program on real Ray and on rayshim, and prints the time and memory of both and whether their output is the same."""
     own, is_module, program, args = split_program(argv)
@@ -225,6 +244,7 @@ def _parser():
             "  run        run a script or module in which `import ray` means rayshim (may be left out)\n"
             "  compare    run a script on real Ray and on rayshim: time, memory, and whether both print the same\n"
             "  diff       show the first call that differs between the journals of two runs\n"
+            "  microbenchmark  run `ray microbenchmark` of the installed Ray package on rayshim\n"
             "  profile    show or delete what --placement auto has measured of programs\n"
             "  start      start a session that several programs can use, one after the other or at the same time\n"
             "  stop       end all your sessions that `start` has started\n"

@@ -344,3 +344,31 @@ def test_datas_llm_processor_asks_a_service(tmp_path):
 def test_a_module_that_the_package_lacks_is_missing_as_on_ray(tmp_path):
     program = "try:\n    import ray.rllib.algorithm\nexcept ModuleNotFoundError as error:\n    print(error)\n"
     assert run(program, tmp_path) == "No module named 'ray.rllib.algorithm'\n"
+
+
+MICROBENCHMARK = """
+import numpy
+import ray
+from ray._private import ray_client_microbenchmark, ray_microbenchmark_helpers
+
+zeros = numpy.zeros
+numpy.zeros = lambda shape, dtype: zeros(min(shape, 1000), dtype)  # of 800 MB
+
+
+def once(name, function, *rest, **options):
+    function()
+    print(name)
+    return [None]
+
+
+ray_microbenchmark_helpers.timeit = ray_client_microbenchmark.timeit = once
+from ray._private import ray_perf
+
+ray_perf.main()
+"""
+
+
+def test_the_rows_of_rays_microbenchmark_run(tmp_path):
+    rows = run(MICROBENCHMARK, tmp_path).splitlines()[1:]
+    assert len(rows) > 30 and "1:1 actor calls sync" in rows and "placement group create/removal" in rows
+    assert [row for row in rows if row.startswith("client: ")][-1] == "client: tasks and get batch"

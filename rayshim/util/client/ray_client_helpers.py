@@ -1,0 +1,28 @@
+"""`ray.util.client.ray_client_helpers`. There is no server between a program and its session here: the client is the program's own driver."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import rayshim
+from rayshim import api
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import ModuleType
+
+
+@contextmanager
+def ray_start_client_server(
+    metadata: Any = None, ray_connect_handler: Callable[..., Any] | None = None, **kwargs: Any
+) -> Iterator[ModuleType]:
+    """A context manager that starts a session and gives the module with its API. The session ends at the end of the block.
+
+    Arguments: metadata, accepted, and not used: nothing is sent to a server. ray_connect_handler: called to start the session, with `kwargs`; None: `ray.init`.
+    """
+    (ray_connect_handler or api.init)(**kwargs)
+    try:
+        yield rayshim
+    finally:
+        api.shutdown()
