@@ -272,8 +272,13 @@ def _taken(name, namespace):
 
 
 def slow_imports(alias):
-    """Names of the slow imports that this process has done: the zygote does them once, for all workers to come. `alias`: whether it has the alias."""
-    names = tuple(name for name in session.SLOW_LIBRARIES if name in sys.modules)
+    """The slow imports that this process has done, as `reactor.runtime.preloading.preload` takes them: the zygote does them once, for all workers to
+    come. `alias`: whether it has the alias."""
+    names = tuple(
+        (name, getattr(getattr(sys.modules[name], "__spec__", None), "origin", None) or "")
+        for name in session.SLOW_LIBRARIES
+        if name in sys.modules
+    )
     return names + sys.modules["rayshim.session.libraries"].new_imports() if alias else names
 
 

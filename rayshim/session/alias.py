@@ -125,7 +125,10 @@ class _Finder:
         if name in _STARTERS:
             _pass_on()
         if name in session.SLOW_LIBRARIES and early_zygote.is_waiting() and _is_imported():
-            early_zygote.let_import(name)
+            from importlib.machinery import PathFinder
+
+            if (spec := PathFinder.find_spec(name)) is not None:
+                early_zygote.let_import((name, spec.origin or ""))
         if name.startswith(OURS + ".") and _is_theirs(name.rpartition(".")[0]):
             return _Through().find_spec(name)  # not by the path of its package: it would be a second copy of the module
         if name != THEIRS and not name.startswith(THEIRS + "."):

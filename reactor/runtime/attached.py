@@ -58,7 +58,7 @@ def _answer(connection):
 class Attached:
     """One driver in a session of somebody else's. Made by `start`, ended by `stop`. The attributes are those of Driver that its user needs.
 
-    Arguments: connection, as `connect` gives it; settings, dict for the plugin of this driver's own workers; preload, names of modules;
+    Arguments: connection, as `connect` gives it; settings, dict for the plugin of this driver's own workers; preload, as Driver takes it;
     about, dict for whoever asks which drivers there are.
     """
 

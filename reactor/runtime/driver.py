@@ -27,7 +27,7 @@ class Driver:
         store_limit: most bytes of all large values together.
         plugin: name of the module with the functions of the higher layer (see reactor.runtime.plugin).
         settings: dict for the plugin, sent to every worker; picklable.
-        preload: names of modules that the zygote imports before the first fork.
+        preload: modules that the zygote imports before the first fork, as reactor.runtime.preloading takes them.
         variables: {name: value} of environment variables for workers, unless the program has set them.
         show: called with (stream, label, pid, line) for each line that a worker prints; stream is 1 or 2. None: the output is not shown. It may
             be set as an attribute until the first actor or task is made. So may `lost`, which is called with a text (from the plugin's

@@ -59,14 +59,13 @@ def is_waiting():
     return _started is not None
 
 
-def let_import(name):
-    """The program begins to import the module `name`: the zygote imports it, too."""
-    if _started is not None:
-        with contextlib.suppress(
-            OSError
-        ):  # it is far behind, or has died: what it lacks, it imports when the run starts
-            _started.check()
-            _started.connection.send(pickle.dumps(name), socket.MSG_DONTWAIT)
+def let_import(module):
+    """The program begins to import a module, given as `preload` takes it: the zygote imports it, too."""
+    early = _started
+    if early is not None:
+        with contextlib.suppress(OSError):  # it lags behind, or has died: it imports the rest when the run starts
+            early.check()
+            early.connection.send(pickle.dumps(module), socket.MSG_DONTWAIT)
 
 
 def take(descriptors, variables):

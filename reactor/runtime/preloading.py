@@ -3,14 +3,20 @@
 import sys
 
 
-def preload(names):
-    """Imports modules, so that forked workers have them. If an import fails here, it fails again where the module is used."""
-    import importlib
+def preload(modules):
+    """Imports modules, so that forked workers have them. If an import fails here, it fails again where the module is used.
 
-    for name in names:
+    modules: names, or pairs of a name and the file of the module in the program. Of the latter, one that has another file here is left out:
+    the program has a module of its own with this name.
+    """
+    import importlib.util
+
+    for module in modules:
+        name, file = module if isinstance(module, tuple) else (module, None)
         if name not in sys.modules:
             try:
-                importlib.import_module(name)
+                if file is None or getattr(importlib.util.find_spec(name), "origin", None) == file:
+                    importlib.import_module(name)
             except Exception:  # noqa: S110
                 pass
     import random  # noqa: F401  every worker seeds it, and numpy's, see seeding.py; numpy loads its own when it is first used

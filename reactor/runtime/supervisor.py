@@ -230,9 +230,9 @@ class Supervisor(Requests, Deaths):
         if reply is not None:
             _core.reply(reply, (True, None))
 
-    def on_preload(self, names):
+    def on_preload(self, modules):
         """Imports modules for all workers to come."""
-        preload(names)
+        preload(modules)
 
     def _end_actor(self, actor):
         if actor.worker.hosted is None:
