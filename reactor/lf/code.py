@@ -1,6 +1,7 @@
 """Blocks of Python in a file, compiled so that tracebacks show the file's own lines."""
 
 import ast
+import re
 
 from reactor.lf.errors import LFError, running
 
@@ -45,7 +46,8 @@ def _function_code(node, code, name, arguments, kept):
     if all(not line.strip() or line.strip().startswith("#") for line in lines):
         return _compiled(node, code, [f"{head} pass"], code.line, kept)
     if lines[0].strip():  # code on the line of {=
-        return _compiled(node, code, [head, " " + lines[0].strip(), *_indented(lines[1:], 1)], code.line - 1, kept)
+        body = [lines[0].strip(), *_below(lines[0], lines[1:])]
+        return _compiled(node, code, [head, *(" " + line for line in body)], code.line - 1, kept)
     return _compiled(node, code, [head, *_indented(lines[1:])], code.line, kept)
 
 
@@ -59,7 +61,7 @@ def block(node, code, scope, names):
     """Runs a block of code; what it defines comes into `names`."""
     lines = code.split("\n")
     if lines[0].strip():
-        lines = [lines[0].strip(), *_outdented(lines[1:])]
+        lines = [lines[0].strip(), *_below(lines[0], lines[1:])]
     else:
         lines = ["", *_outdented(lines[1:])]
     made = _compiled(node, code, lines, code.line)
@@ -87,11 +89,19 @@ def _least(lines):
     )
 
 
-def _indented(lines, to=None):
-    least = _least(lines)
-    if to is not None:
-        return [" " * to + line[least:] for line in lines]
-    return lines if least else [" " + line for line in lines]
+def _below(first, lines):
+    """The lines after `first`, which stands on the line of {=, indented as belongs below it: within it if it ends in a colon."""
+    lines = _outdented(lines)
+    following = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "")
+    within = _OPENS.search(first) and not following[:1].isspace()
+    return [" " + line for line in lines] if within else lines
+
+
+_OPENS = re.compile(r":\s*(#[^\"']*)?$")
+
+
+def _indented(lines):
+    return lines if _least(lines) else [" " + line for line in lines]
 
 
 def _outdented(lines):

@@ -3,6 +3,7 @@
 import copy
 import os
 import sys
+from collections import defaultdict
 from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from reactor.lf import code, spaces, target
 from reactor.lf import syntax as s
 from reactor.lf.checking import check_names, is_main
-from reactor.lf.errors import LFError, at, warn
+from reactor.lf.errors import LFError, at, running, warn
 from reactor.lf.files import Files
 from reactor.lf.gathering import folder_of, supporting_files
 from reactor.lf.launching import launchers
@@ -18,6 +19,7 @@ from reactor.lf.names import Channel, LFReactor, Names, namespace
 from reactor.model import elements as e
 from reactor.model import time as times
 from reactor.model.time import FOREVER
+from reactor.schedule.sharing import changed_attributes
 
 
 def load(path, folder=None):
@@ -49,6 +51,11 @@ def load(path, folder=None):
     return top, settings
 
 
+_COLLECTIONS = {
+    "list": list,
+    "tuple": tuple,
+    "set": lambda items: set(items) if items else {},
+}  # {} is a dict, as in Python
 _UNCHANGING = (int, float, complex, str, bytes, tuple, frozenset, type, FunctionType, ModuleType, type(None))
 
 
@@ -187,10 +194,27 @@ class _Builder:
         return value
 
     def mark_sharers(self, top):
-        """Notes which reactors have the state of another one in a parameter: they must have the same object."""
-        found = {id(value) for value in self._shareable}
-        for instance in top.walk() if found else ():
-            instance.shares = any(id(value) in found for value in vars(instance.object).values())
+        """Notes which reactors must have the same object: they have the state of another one in a parameter, or an object that
+        is in parameters of several reactors, of which one may change it."""
+        shared = {id(value) for value in self._shareable}
+        holders, changed = (
+            defaultdict(list),
+            {},
+        )  # {id of a value: [(its reactor, the parameter)]}, {class: what it may change}
+        for instance in top.walk():
+            for name in instance.object.__parameters__:
+                value = vars(instance.object)[name]
+                if not isinstance(value, _UNCHANGING):
+                    holders[id(value)].append((instance, name))
+        for value, held in holders.items():
+            for instance, name in held if len(held) > 1 else ():
+                cls = type(instance.object)
+                if cls not in changed:
+                    changed[cls] = changed_attributes(instance)
+                if name in changed[cls]:
+                    shared.add(value)
+        for instance in top.walk() if shared else ():
+            instance.shares = any(id(value) in shared for value in vars(instance.object).values())
 
     def value(self, expression, self_, names=None):
         """The value of an expression in a reactor whose parameters are attributes of `self_`."""
@@ -198,8 +222,10 @@ class _Builder:
             return None
         if expression.kind in ("value", "time"):
             return expression.value
-        if expression.kind == "list":
-            return [self.value(item, self_, names) for item in expression.value]
+        if expression.kind in _COLLECTIONS:
+            items = [self.value(item, self_, names) for item in expression.value]
+            with running(expression, "this expression"):  # not everything can be in a set
+                return _COLLECTIONS[expression.kind](items)
         if expression.kind == "code":
             return code.value(
                 expression,
@@ -311,6 +337,8 @@ class _Filler:
             given = {name: self.builder.value(value, self.self_, names) for name, value in node.arguments.items()}
             name = node.name if width is None else f"{node.name}[{bank_index}]"
             federate = self._federate(node) if self.federated else None
+            if federate:
+                given = spaces.copies(given, self.builder.scope)
             child = self.builder.instance(declared, name, self.instance, mode, {**names, **given}, node, federate)
             self.instance.children.append(child)
             made.append(child)

@@ -357,15 +357,23 @@ class _ToSyntax(Transformer):
     def initial(self, meta, children):
         return self._expression(children[0])
 
-    def list_brackets(self, meta, children):
-        items = [self._expression(child) for child in children if child is not None]
-        return self._node(s.Expression, meta, "list", items)
+    def initial_items(self, meta, children):
+        """`x(1, 2)`, as older programs have it, is a list; `x = (1, 2)` is Python's tuple."""
+        (expression,) = children
+        if isinstance(expression, s.Expression) and expression.kind in ("tuple", "set"):
+            expression.kind = "list"
+        return expression
 
-    list_braces = list_brackets
+    def list_brackets(self, meta, children, kind="list"):
+        items = [self._expression(child) for child in children if child is not None]
+        return self._node(s.Expression, meta, kind, items)
+
+    def list_braces(self, meta, children):
+        return self.list_brackets(meta, children, "set")
 
     def list_parens(self, meta, children):
-        items = [self._expression(child) for child in children if child is not None]
-        return items[0] if len(items) == 1 else self._node(s.Expression, meta, "list", items)
+        made = self.list_brackets(meta, children, "tuple")
+        return made.value[0] if len(made.value) == 1 else made
 
     def _expression(self, value):
         if value is None or isinstance(value, s.Expression):

@@ -18,7 +18,7 @@ class Node:
 
 @dataclass
 class Expression(Node):
-    """`kind`: "value", "time", "name", "code" or "list"; `value`: the value, nanoseconds, the name, the text, or Expressions."""
+    """`kind`: "value", "time", "name", "code", "list", "tuple" or "set"; `value`: the value, nanoseconds, the name, the text, or Expressions."""
 
     kind: str
     value: object

@@ -292,3 +292,24 @@ def test_code_on_one_line_ends_in_a_comment_too(tmp_path):
     ran = program(tmp_path, "main reactor { reaction(startup) {= pass # nothing =} reaction(startup) {= x = [1] =} }")
     ran.run()
     assert len(list(ran.trace.lines())) == 2
+
+
+@pytest.mark.parametrize(
+    "code, value",
+    [
+        ("for k in (1, 2):\n    return k", 1),
+        ("while not x: # yet\n      # of it\n      x = 4\n      return x", 4),
+        ("if x:\n         return 9\n       else:\n         return 5", 5),
+        ("for k in (1, 2):\n         x += k\n     return x", 3),
+        ("x = 1\n        return x + 1", 2),
+        ("if x: return 1\n     return 3", 3),
+    ],
+)
+def test_code_may_begin_on_the_line_of_its_begin_sign(code, value, tmp_path):
+    text = f"""preamble {{= def f(x): return x =}}
+      reactor A {{ input x output o reaction(x) -> o {{= o.set(self.of(x.value)) =}}
+        method of(x) {{= {code} =}} }}
+      main reactor {{ a = new A() reaction(startup) -> a.x {{= a.x.set(f(0)) =}} reaction(a.o) {{= =}} }}"""
+    ran = program(tmp_path, text)
+    ran.run()
+    assert list(ran.trace.lines())[-1] == f"(0, 0) main.reaction_2 a.o={value}"
