@@ -11,16 +11,29 @@ def _compiled(node, code, lines, first, kept=frozenset()):
     try:
         tree = ast.parse("\n".join(lines), node.file.path)
     except SyntaxError as error:
-        line = (error.lineno or 1) + first - 1
-        raise LFError(f"Python: {error.msg}", node.file.path, node.file.text, line, error.offset or 1) from None
+        line, column = (error.lineno or 1) + first - 1, error.offset or 1
+        column += _moved(node, code, line, lines[line - first] if line - first < len(lines) else "")
+        raise LFError(f"Python: {error.msg}", node.file.path, node.file.text, line, column) from None
     ast.increment_lineno(tree, first - 1)
+    moved = _moved(node, code, code.line, lines[code.line - first])
     for found in ast.walk(tree):
+        if moved and isinstance(found, (ast.expr, ast.stmt)) and found.lineno == code.line:  # carets in tracebacks
+            found.col_offset += moved
+            if found.end_lineno == code.line and found.end_col_offset is not None:
+                found.end_col_offset += moved
         if isinstance(found, ast.Attribute) and found.attr in kept and _changes_self(found):
             message = f"{found.attr} is a parameter, which keeps its value: declare a state variable and change that"
             raise LFError(
                 message, node.file.path, node.file.text, found.lineno, _column(node, found.lineno, found.attr)
             )
     return compile(tree, node.file.path, "exec")
+
+
+def _moved(node, code, line, compiled):
+    """How many columns further right a line of the file has what was compiled as the line `compiled`."""
+    (*_, original) = node.file.text.splitlines()[line - 1 : line] or [""]
+    at = original.find(compiled.strip(), code.column + 1 if line == code.line else 0)
+    return at - (len(compiled) - len(compiled.lstrip())) if compiled.strip() and at >= 0 else 0
 
 
 def _changes_self(attribute):

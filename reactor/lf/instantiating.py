@@ -11,14 +11,14 @@ from typing import Any
 from reactor.lf import code, spaces, target
 from reactor.lf import syntax as s
 from reactor.lf.checking import check_names, is_main
-from reactor.lf.errors import LFError, at, running, warn
+from reactor.lf.errors import LFError, at, warn
 from reactor.lf.files import Files
 from reactor.lf.gathering import folder_of, supporting_files
 from reactor.lf.launching import launchers
 from reactor.lf.names import Channel, LFReactor, Names, namespace
 from reactor.model import elements as e
 from reactor.model import time as times
-from reactor.model.time import FOREVER
+from reactor.model.time import FOREVER, NEVER
 from reactor.schedule.sharing import changed_attributes
 
 
@@ -224,8 +224,10 @@ class _Builder:
             return expression.value
         if expression.kind in _COLLECTIONS:
             items = [self.value(item, self_, names) for item in expression.value]
-            with running(expression, "this expression"):  # not everything can be in a set
+            try:
                 return _COLLECTIONS[expression.kind](items)
+            except TypeError as error:
+                raise at(expression, f"{error}: a set in braces can have numbers, text and tuples") from None
         if expression.kind == "code":
             return code.value(
                 expression,
@@ -235,7 +237,11 @@ class _Builder:
             )
         if expression.value == "None":
             return None
-        if expression.value not in {*self_.__parameters__, "bank_index"} or expression.value not in vars(self_):
+        if expression.value not in vars(self_) and expression.value in self_.__parameters__:
+            raise at(
+                expression, f"{expression.value} has no value yet: a default can only use parameters declared before it"
+            )
+        if expression.value not in {*self_.__parameters__, "bank_index"}:
             known = ", ".join(sorted(self_.__parameters__)) or "none"
             raise at(expression, f"{expression.value} is not a parameter of this reactor; there are {known}")
         return vars(self_)[expression.value]
@@ -278,7 +284,7 @@ class _Filler:
         value = self._value(expression)
         if type(value) is not int or (expression.kind == "value" and value != 0):
             raise at(expression, f"{value!r} is not a time value: write a number and a unit, such as 10 ms")
-        if value < 0 and expression.kind != "time":
+        if value < 0 and value != NEVER:
             raise at(expression, f"{value} ns is less than 0: a time value here is 0 or more")
         return value
 
@@ -382,6 +388,11 @@ class _Filler:
         sources = [port for reference in node.sources for port in self._channels(reference)]
         targets = [port for reference in node.targets for port in self._channels(reference)]
         if node.repeated and sources:
+            if len(targets) % len(sources):
+                warn(
+                    node,
+                    f"{len(sources)} sources do not divide {len(targets)} targets; the last repetition is cut short",
+                )
             sources = [sources[k % len(sources)] for k in range(len(targets))]
         if len(sources) != len(targets):
             wide = f"{len(sources)} sources and {len(targets)} targets"
@@ -424,6 +435,7 @@ class _Filler:
     def _argument(self, reference):
         """(name, what a reaction finds under it) of a port, action or contained reactor."""
         if reference.container is not None:
+            self._channels(reference)  # refuses what is not there
             return reference.container, self.contained[reference.container, "shown"]
         instance = self.instance
         for kind in (instance.ports, instance.actions, instance.watchdogs):
@@ -466,6 +478,10 @@ class _Filler:
                 arguments[effect.name] = transition
             else:
                 name, argument = self._argument(effect)
+                if name is None:
+                    raise at(
+                        effect, f"{effect.name} is a timer: a reaction cannot set it, so take it out of the effects"
+                    )
                 elements = self._elements(effect)
                 if elements and isinstance(elements[0], e.Port):
                     self._check_side(effect, reads=False, what="be set by a reaction")

@@ -173,3 +173,4 @@ class File:
     imports: list = field(default_factory=list)
     preambles: list = field(default_factory=list)
     reactors: list = field(default_factory=list)
+    twice: tuple | None = None  # (message, line, column) of the first property or argument that is given twice
