@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,18 @@ class ReactionError(RuntimeError):
         self.reactor, self.reaction, self.site = reaction.instance.path, reaction.name, reaction.site
         self.elapsed, self.microstep = elapsed, microstep
         super().__init__(
-            f"Reaction {reaction.path} ({reaction.site}) raised {type(error).__name__} at tag ({elapsed} ns, {microstep}): {error}"
+            f"Reaction {reaction.path} ({reaction.site}) raised {type(error).__name__} at tag ({elapsed} ns, {microstep}): {error}{_remedy(reaction, error)}"
         )
+
+
+def _remedy(reaction, error):
+    """What to do if code uses a port, an action or the like that its reaction does not declare."""
+    found = re.match(r"name '(\w+)' is not defined", str(error)) if isinstance(error, NameError) else None
+    instance = reaction.instance
+    known = (instance.ports, instance.actions, instance.watchdogs, instance.modes, [c.name for c in instance.children])
+    if found and any(found[1] in names for names in known):
+        return f". This reactor has {found[1]}: add it to the reaction's triggers, sources or effects"
+    return ""
 
 
 class WorkerError(RuntimeError):

@@ -54,12 +54,24 @@ def check_file(file):
             raise at(
                 reactor, f"reactor {reactor.name} is declared already, in line {other.line}: give it a name of its own"
             )
+        _check_twice(reactor.parameters, "parameter")
+        _check_twice([m for m in members(reactor.members) if isinstance(m, s.Reaction) and m.name], "reaction")
         for node in (reactor, *reactor.parameters, *members(reactor.members)):
             _check_node(node)
             if "transient" in node.attributes and not (
                 isinstance(node, s.Instantiation) and "federated" in reactor.kinds
             ):
                 raise at(node, "@transient stands before a federate, that is, an instance in the federated reactor")
+
+
+def _check_twice(nodes, what):
+    seen = {}
+    for node in nodes:
+        if seen.setdefault(node.name, node) is not node:
+            raise at(
+                node,
+                f"{what} {node.name} is declared already, in line {seen[node.name].line}: give it a name of its own",
+            )
 
 
 def is_main(reactor):

@@ -1,6 +1,7 @@
 """Blocks of Python in a file, compiled so that tracebacks show the file's own lines."""
 
 import ast
+import re
 
 from reactor.lf.errors import LFError, running
 
@@ -10,16 +11,29 @@ def _compiled(node, code, lines, first, kept=frozenset()):
     try:
         tree = ast.parse("\n".join(lines), node.file.path)
     except SyntaxError as error:
-        line = (error.lineno or 1) + first - 1
-        raise LFError(f"Python: {error.msg}", node.file.path, node.file.text, line, error.offset or 1) from None
+        line, column = (error.lineno or 1) + first - 1, error.offset or 1
+        column += _moved(node, code, line, lines[line - first] if line - first < len(lines) else "")
+        raise LFError(f"Python: {error.msg}", node.file.path, node.file.text, line, column) from None
     ast.increment_lineno(tree, first - 1)
+    moved = _moved(node, code, code.line, lines[code.line - first])
     for found in ast.walk(tree):
+        if moved and isinstance(found, (ast.expr, ast.stmt)) and found.lineno == code.line:  # carets in tracebacks
+            found.col_offset += moved
+            if found.end_lineno == code.line and found.end_col_offset is not None:
+                found.end_col_offset += moved
         if isinstance(found, ast.Attribute) and found.attr in kept and _changes_self(found):
             message = f"{found.attr} is a parameter, which keeps its value: declare a state variable and change that"
             raise LFError(
                 message, node.file.path, node.file.text, found.lineno, _column(node, found.lineno, found.attr)
             )
     return compile(tree, node.file.path, "exec")
+
+
+def _moved(node, code, line, compiled):
+    """How many columns further right a line of the file has what was compiled as the line `compiled`."""
+    (*_, original) = node.file.text.splitlines()[line - 1 : line] or [""]
+    at = original.find(compiled.strip(), code.column + 1 if line == code.line else 0)
+    return at - (len(compiled) - len(compiled.lstrip())) if compiled.strip() and at >= 0 else 0
 
 
 def _changes_self(attribute):
@@ -45,7 +59,8 @@ def _function_code(node, code, name, arguments, kept):
     if all(not line.strip() or line.strip().startswith("#") for line in lines):
         return _compiled(node, code, [f"{head} pass"], code.line, kept)
     if lines[0].strip():  # code on the line of {=
-        return _compiled(node, code, [head, " " + lines[0].strip(), *_indented(lines[1:], 1)], code.line - 1, kept)
+        body = [lines[0].strip(), *_below(lines[0], lines[1:])]
+        return _compiled(node, code, [head, *(" " + line for line in body)], code.line - 1, kept)
     return _compiled(node, code, [head, *_indented(lines[1:])], code.line, kept)
 
 
@@ -59,7 +74,7 @@ def block(node, code, scope, names):
     """Runs a block of code; what it defines comes into `names`."""
     lines = code.split("\n")
     if lines[0].strip():
-        lines = [lines[0].strip(), *_outdented(lines[1:])]
+        lines = [lines[0].strip(), *_below(lines[0], lines[1:])]
     else:
         lines = ["", *_outdented(lines[1:])]
     made = _compiled(node, code, lines, code.line)
@@ -87,11 +102,19 @@ def _least(lines):
     )
 
 
-def _indented(lines, to=None):
-    least = _least(lines)
-    if to is not None:
-        return [" " * to + line[least:] for line in lines]
-    return lines if least else [" " + line for line in lines]
+def _below(first, lines):
+    """The lines after `first`, which stands on the line of {=, indented as belongs below it: within it if it ends in a colon."""
+    lines = _outdented(lines)
+    following = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "")
+    within = _OPENS.search(first) and not following[:1].isspace()
+    return [" " + line for line in lines] if within else lines
+
+
+_OPENS = re.compile(r":\s*(#[^\"']*)?$")
+
+
+def _indented(lines):
+    return lines if _least(lines) else [" " + line for line in lines]
 
 
 def _outdented(lines):

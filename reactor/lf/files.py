@@ -37,10 +37,13 @@ class Files:
         try:
             with open(path, encoding="utf-8") as source:
                 text = source.read()
-        except OSError as error:
-            message = f"cannot read {path}: {error.strerror}"
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else f"it is no text in UTF-8 ({error.reason})"
+            message = f"cannot read {path}: {reason}"
             raise (at(node, message) if node else LFError(message, path)) from None
         file = self._by_path[path] = parse(path, text)
+        if node and file.target != "Python":
+            raise at(node, f"{path} has target {file.target}: only files with target Python can be imported")
         check_file(file)
         names = self._names[path] = {reactor.name: reactor for reactor in file.reactors}
         for wanted in file.imports:

@@ -3,6 +3,7 @@
 import copy
 import os
 import sys
+from collections import defaultdict
 from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
@@ -17,7 +18,8 @@ from reactor.lf.launching import launchers
 from reactor.lf.names import Channel, LFReactor, Names, namespace
 from reactor.model import elements as e
 from reactor.model import time as times
-from reactor.model.time import FOREVER
+from reactor.model.time import FOREVER, NEVER
+from reactor.schedule.sharing import changed_attributes
 
 
 def load(path, folder=None):
@@ -49,6 +51,11 @@ def load(path, folder=None):
     return top, settings
 
 
+_COLLECTIONS = {
+    "list": list,
+    "tuple": tuple,
+    "set": lambda items: set(items) if items else {},
+}  # {} is a dict, as in Python
 _UNCHANGING = (int, float, complex, str, bytes, tuple, frozenset, type, FunctionType, ModuleType, type(None))
 
 
@@ -187,10 +194,27 @@ class _Builder:
         return value
 
     def mark_sharers(self, top):
-        """Notes which reactors have the state of another one in a parameter: they must have the same object."""
-        found = {id(value) for value in self._shareable}
-        for instance in top.walk() if found else ():
-            instance.shares = any(id(value) in found for value in vars(instance.object).values())
+        """Notes which reactors must have the same object: they have the state of another one in a parameter, or an object that
+        is in parameters of several reactors, of which one may change it."""
+        shared = {id(value) for value in self._shareable}
+        holders, changed = (
+            defaultdict(list),
+            {},
+        )  # {id of a value: [(its reactor, the parameter)]}, {class: what it may change}
+        for instance in top.walk():
+            for name in instance.object.__parameters__:
+                value = vars(instance.object)[name]
+                if not isinstance(value, _UNCHANGING):
+                    holders[id(value)].append((instance, name))
+        for value, held in holders.items():
+            for instance, name in held if len(held) > 1 else ():
+                cls = type(instance.object)
+                if cls not in changed:
+                    changed[cls] = changed_attributes(instance)
+                if name in changed[cls]:
+                    shared.add(value)
+        for instance in top.walk() if shared else ():
+            instance.shares = any(id(value) in shared for value in vars(instance.object).values())
 
     def value(self, expression, self_, names=None):
         """The value of an expression in a reactor whose parameters are attributes of `self_`."""
@@ -198,8 +222,12 @@ class _Builder:
             return None
         if expression.kind in ("value", "time"):
             return expression.value
-        if expression.kind == "list":
-            return [self.value(item, self_, names) for item in expression.value]
+        if expression.kind in _COLLECTIONS:
+            items = [self.value(item, self_, names) for item in expression.value]
+            try:
+                return _COLLECTIONS[expression.kind](items)
+            except TypeError as error:
+                raise at(expression, f"{error}: a set in braces can have numbers, text and tuples") from None
         if expression.kind == "code":
             return code.value(
                 expression,
@@ -209,7 +237,11 @@ class _Builder:
             )
         if expression.value == "None":
             return None
-        if expression.value not in {*self_.__parameters__, "bank_index"} or expression.value not in vars(self_):
+        if expression.value not in vars(self_) and expression.value in self_.__parameters__:
+            raise at(
+                expression, f"{expression.value} has no value yet: a default can only use parameters declared before it"
+            )
+        if expression.value not in {*self_.__parameters__, "bank_index"}:
             known = ", ".join(sorted(self_.__parameters__)) or "none"
             raise at(expression, f"{expression.value} is not a parameter of this reactor; there are {known}")
         return vars(self_)[expression.value]
@@ -252,7 +284,7 @@ class _Filler:
         value = self._value(expression)
         if type(value) is not int or (expression.kind == "value" and value != 0):
             raise at(expression, f"{value!r} is not a time value: write a number and a unit, such as 10 ms")
-        if value < 0 and expression.kind != "time":
+        if value < 0 and value != NEVER:
             raise at(expression, f"{value} ns is less than 0: a time value here is 0 or more")
         return value
 
@@ -311,6 +343,8 @@ class _Filler:
             given = {name: self.builder.value(value, self.self_, names) for name, value in node.arguments.items()}
             name = node.name if width is None else f"{node.name}[{bank_index}]"
             federate = self._federate(node) if self.federated else None
+            if federate:
+                given = spaces.copies(given, self.builder.scope)
             child = self.builder.instance(declared, name, self.instance, mode, {**names, **given}, node, federate)
             self.instance.children.append(child)
             made.append(child)
@@ -354,6 +388,11 @@ class _Filler:
         sources = [port for reference in node.sources for port in self._channels(reference)]
         targets = [port for reference in node.targets for port in self._channels(reference)]
         if node.repeated and sources:
+            if len(targets) % len(sources):
+                warn(
+                    node,
+                    f"{len(sources)} sources do not divide {len(targets)} targets; the last repetition is cut short",
+                )
             sources = [sources[k % len(sources)] for k in range(len(targets))]
         if len(sources) != len(targets):
             wide = f"{len(sources)} sources and {len(targets)} targets"
@@ -396,6 +435,7 @@ class _Filler:
     def _argument(self, reference):
         """(name, what a reaction finds under it) of a port, action or contained reactor."""
         if reference.container is not None:
+            self._channels(reference)  # refuses what is not there
             return reference.container, self.contained[reference.container, "shown"]
         instance = self.instance
         for kind in (instance.ports, instance.actions, instance.watchdogs):
@@ -438,6 +478,10 @@ class _Filler:
                 arguments[effect.name] = transition
             else:
                 name, argument = self._argument(effect)
+                if name is None:
+                    raise at(
+                        effect, f"{effect.name} is a timer: a reaction cannot set it, so take it out of the effects"
+                    )
                 elements = self._elements(effect)
                 if elements and isinstance(elements[0], e.Port):
                     self._check_side(effect, reads=False, what="be set by a reaction")

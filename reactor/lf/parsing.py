@@ -44,6 +44,9 @@ def parse(path, text):
     except UnexpectedInput as error:
         raise _unexpected(error, path, text) from None
     _ToSyntax(file).transform(tree)
+    if file.twice:
+        message, line, column = file.twice
+        raise LFError(message, path, text, line, column)
     return file
 
 
@@ -59,8 +62,10 @@ def _unexpected(error, path, text):
     before, after = text[: error.pos_in_stream], text[error.pos_in_stream :]
     (word,) = re.findall(r"(\w+)\s*$", before) or [""]
     meant = [] if word in _KEYWORDS else difflib.get_close_matches(word, _KEYWORDS, 1)
-    if after.startswith("{="):
+    if after.startswith("{=") and not _code_pattern().match(after):
         message = "this {= has no =} that ends the code"
+    elif after.startswith('"'):
+        message = "this text has no double quote that ends it"
     elif after.startswith("'"):
         message = f"unexpected {what}: text stands in double quotes"
     elif re.search(r"\d\s*$", before) and after[:1].isalpha():
@@ -72,12 +77,16 @@ def _unexpected(error, path, text):
     return LFError(message, path, text, line, column)
 
 
+def _code_pattern():
+    return next(re.compile(terminal.pattern.value) for terminal in _parser().terminals if terminal.name == "CODE")
+
+
 def _expected(error):
     """What the grammar allows, in words."""
     names = getattr(error, "expected", None) or getattr(error, "allowed", None) or ()
-    if "REACTION" in names or "REACTOR" in names:  # a list of all of it would tell less
+    if {"REACTION", "REACTOR", "ORIGIN"} & set(names):  # a list of all of it would tell less
         where = (
-            "a declaration such as input, state, timer, reaction or connection" if "REACTION" in names else "a reactor"
+            "a reactor" if "REACTOR" in names else "a declaration such as input, state, timer, reaction or connection"
         )
         return f"{where}, or {chr(39)}}}{chr(39)}" if "RBRACE" in names else where
     spelled = {
@@ -183,7 +192,16 @@ class _ToSyntax(Transformer):
         self.file.places = {None: (meta.line, meta.column), **{key: place for key, (_, place) in pairs.items()}}
 
     def pairs(self, meta, children):
-        return dict(filter(None, children))
+        found = {}
+        for key, value in filter(None, children):
+            if key in found:
+                self._twice(key, *value[1])
+            found[key] = value
+        return found
+
+    def _twice(self, name, line, column):
+        """Notes a property or an argument that is given twice, for `parse` to refuse: lark would wrap an exception."""
+        self.file.twice = self.file.twice or (f"{name} is given already: take one of the two out", line, column)
 
     def pair(self, meta, children):
         key, value = children
@@ -288,7 +306,11 @@ class _ToSyntax(Transformer):
 
     def instantiation(self, meta, children):
         name, width, reactor, *arguments = _known(children)
-        given = {argument.name: argument.initial for argument in arguments if argument is not None}
+        given = {}
+        for argument in filter(None, arguments):
+            if argument.name in given:
+                self._twice(argument.name, argument.line, argument.column)
+            given[argument.name] = argument.initial
         node = self._node(s.Instantiation, meta, str(name), width, str(reactor), given)
         return node
 
@@ -357,15 +379,23 @@ class _ToSyntax(Transformer):
     def initial(self, meta, children):
         return self._expression(children[0])
 
-    def list_brackets(self, meta, children):
-        items = [self._expression(child) for child in children if child is not None]
-        return self._node(s.Expression, meta, "list", items)
+    def initial_items(self, meta, children):
+        """`x(1, 2)`, as older programs have it, is a list; `x = (1, 2)` is Python's tuple."""
+        (expression,) = children
+        if isinstance(expression, s.Expression) and expression.kind in ("tuple", "set"):
+            expression.kind = "list"
+        return expression
 
-    list_braces = list_brackets
+    def list_brackets(self, meta, children, kind="list"):
+        items = [self._expression(child) for child in children if child is not None]
+        return self._node(s.Expression, meta, kind, items)
+
+    def list_braces(self, meta, children):
+        return self.list_brackets(meta, children, "set")
 
     def list_parens(self, meta, children):
-        items = [self._expression(child) for child in children if child is not None]
-        return items[0] if len(items) == 1 else self._node(s.Expression, meta, "list", items)
+        items = [child for child in children if child is not None]
+        return self._expression(items[0]) if len(items) == 1 else self.list_brackets(meta, items, "tuple")
 
     def _expression(self, value):
         if value is None or isinstance(value, s.Expression):
@@ -396,7 +426,7 @@ def _unquoted(token):
 
 def _literal(token):
     if token.type in _TIMES:
-        return times.parse(str(token))
+        return -times.parse(token[1:]) if token.startswith("-") else times.parse(str(token))
     if token.type == "NUMBER":
         return float(token) if set(token) & set(".eE") else int(token)
     if token.type == "BOOLEAN":

@@ -12,11 +12,18 @@ def of_federate(scope):
     """A namespace with what the preambles defined in `scope`: functions that use this namespace, and copies of containers and of objects
     of the program's classes. Classes are the same in all, so that an object that was sent is of the class that its receiver knows."""
     made = dict(scope)
-    name, memo = scope["__name__"], {}
+    made.update(copies({key: value for key, value in scope.items() if not key.startswith("__")}, scope))
     for key, value in scope.items():
         if isinstance(value, FunctionType) and value.__globals__ is scope:
             made[key] = _function(value, made)
-        elif not key.startswith("__") and (isinstance(value, _CONTAINERS) or type(value).__module__ == name):
+    return made
+
+
+def copies(values, scope):
+    """The dict `values` with copies of the containers and of the objects of the program's classes in it."""
+    made, memo = dict(values), {}
+    for key, value in values.items():
+        if isinstance(value, _CONTAINERS) or type(value).__module__ == scope["__name__"]:
             with suppress(Exception):  # a lock or a socket, say, can only be shared
                 made[key] = copy.deepcopy(value, memo)
     return made

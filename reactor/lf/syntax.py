@@ -18,7 +18,7 @@ class Node:
 
 @dataclass
 class Expression(Node):
-    """`kind`: "value", "time", "name", "code" or "list"; `value`: the value, nanoseconds, the name, the text, or Expressions."""
+    """`kind`: "value", "time", "name", "code", "list", "tuple" or "set"; `value`: the value, nanoseconds, the name, the text, or Expressions."""
 
     kind: str
     value: object
@@ -173,3 +173,4 @@ class File:
     imports: list = field(default_factory=list)
     preambles: list = field(default_factory=list)
     reactors: list = field(default_factory=list)
+    twice: tuple | None = None  # (message, line, column) of the first property or argument that is given twice

@@ -86,17 +86,33 @@ class Sharing:
             names, assigned, touched = self._codes[code] = set(), set(), set()
             for one in _nested(code):
                 names.update(one.co_names)
-                instructions = [found for found in dis.get_instructions(one) if found.opname not in _BETWEEN]
-                stores = any(instruction.opname in _ELEMENT_STORES for instruction in instructions)
-                for instruction, after in zip(instructions, [*instructions[1:], instructions[-1]]):
+                for instruction, changes in _instructions(one):
                     if instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                         assigned.add(instruction.argval)
-                    elif instruction.opname == "LOAD_GLOBAL":
-                        attribute = after.opname in _ATTRIBUTES and after.argval not in _READS
-                        element = stores and after.opname not in _ATTRIBUTES
-                        if attribute or element or after.opname in _ATTRIBUTE_STORES:
-                            touched.add(instruction.argval)
+                    elif instruction.opname == "LOAD_GLOBAL" and changes:
+                        touched.add(instruction.argval)
         return self._codes[code]
+
+
+def changed_attributes(instance: Instance) -> set[str]:
+    """Names of attributes, of `self` and other objects, whose values the code of a reactor may change."""
+    codes = {code for reaction in instance.reactions for f in _functions(reaction) for code in _nested(f.__code__)}
+    return {
+        instruction.argval
+        for code in codes
+        for instruction, changes in _instructions(code)
+        if instruction.opname == "LOAD_ATTR" and changes
+    }
+
+
+def _instructions(code: CodeType) -> Iterator[tuple[dis.Instruction, bool]]:
+    """(instruction, whether what follows may change the value that it loads)"""
+    found = [instruction for instruction in dis.get_instructions(code) if instruction.opname not in _BETWEEN]
+    stores = any(instruction.opname in _ELEMENT_STORES for instruction in found)
+    for instruction, after in zip(found, [*found[1:], found[-1]]):
+        attribute = after.opname in _ATTRIBUTES and after.argval not in _READS
+        element = stores and after.opname not in _ATTRIBUTES
+        yield instruction, attribute or element or after.opname in _ATTRIBUTE_STORES
 
 
 def _functions(reaction: Reaction) -> Iterator[FunctionType]:

@@ -1,6 +1,7 @@
 """Where values go: which ports are one and the same, which pass values on, and which do so later."""
 
 from collections import defaultdict
+from itertools import pairwise
 
 from reactor.model.elements import EVENTS, Port
 from reactor.model.graph import CausalityError
@@ -24,6 +25,8 @@ class Wiring:
         self._alias = {}
         self.forwards, self.delays = defaultdict(list), defaultdict(list)
         self._join(top)
+        for port in self._alias:
+            self.root(port)  # refuses circles, also where no reaction is
         self.readers = defaultdict(list)
         for reaction in self.reactions:
             for trigger in dict.fromkeys(map(self.root, reaction.triggers)):
@@ -38,10 +41,18 @@ class Wiring:
         while (source := self._alias.get(element)) is not None:
             seen.append(element)
             if len(seen) > len(self._alias):
-                path = [port.path for port in seen[seen.index(element) :]]
-                raise CausalityError(f"Connections in a circle without any reaction: {' -> '.join(path)}", path)
+                circle = list(dict.fromkeys(seen[seen.index(element) :]))[::-1]
+                raise self._circle([*circle, circle[0]])
             element = source
         return element
+
+    def _circle(self, ports):
+        """The error for ports of which each is connected to the next one, and the last one is the first."""
+        sites = {connection.target: connection.site for connection in self.connections}
+        path = [port.path for port in ports]
+        rows = [f"  {one.path} is connected to {other.path} ({sites[other]})" for one, other in pairwise(ports)]
+        head = f"Connections in a circle without any reaction: {' -> '.join(path)}"
+        return CausalityError("\n".join([head, *rows, "Take one of these connections out."]), path)
 
     def reached(self, root):
         """The roots that get what is set on `root` at the same tag, `root` itself included."""

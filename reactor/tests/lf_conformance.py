@@ -171,7 +171,9 @@ def _command():
     # Programs that call pip or python mean those of this interpreter, as in an environment that is activated.
     os.environ["PATH"] = os.pathsep.join((os.path.dirname(sys.executable), os.environ.get("PATH", "")))
     placements = given.placements.split(",")
-    measured = partial(measure, given.checkout, placements, given.runs, given.limit, given.quick, tuple(given.options))
+    measured = partial(
+        measure, os.path.abspath(given.checkout), placements, given.runs, given.limit, given.quick, tuple(given.options)
+    )
     parsing.prepare()
     with multiprocessing.get_context("fork").Pool(given.at_once) as pool:
         outcomes = [outcome for found in pool.imap(measured, programs) for outcome in found]

@@ -247,3 +247,44 @@ define(
        (25, 0) m.x.reaction_1 inp=1""",
     timeout=29,
 )
+define(
+    "startup_and_reset_of_a_bank_in_a_mode",
+    "a mode that is first entered by reset has its reactions to startup and to reset; later it has those to reset alone",
+    """reactor In { output o reaction(startup) -> o {= o.set("s") =}
+         reaction(reset) -> o {= o.set(("r", o.value if o.is_present else None)) =} }
+       main reactor { timer t(10 ns, 10 ns)
+         initial mode A { i = new[2] In() reaction(i.o) {= =} reaction(t) -> B {= B.set() =} }
+         mode B { j = new In() reaction(j.o) {= =} reaction(t) -> reset(A) {= A.set() =} } }""",
+    """(0, 0) i[0].reaction_1 o='s'
+       (0, 0) i[1].reaction_1 o='s'
+       (0, 0) reaction_1 i[0].o='s' i[1].o='s'
+       (10, 0) reaction_2
+       (10, 1) j.reaction_1 o='s'
+       (10, 1) j.reaction_2 o=('r', 's')
+       (10, 1) reaction_3 j.o=('r', 's')
+       (20, 0) reaction_4
+       (20, 1) i[0].reaction_2 o=('r', None)
+       (20, 1) i[1].reaction_2 o=('r', None)
+       (20, 1) reaction_1 i[0].o=('r', None) i[1].o=('r', None)""",
+    timeout=25,
+)
+define(
+    "a_mode_resets_itself",
+    "a mode that a reaction in it enters by reset starts its timers again, and loses its pending actions; state outside it stays",
+    """main reactor { timer kick(25 ns, 25 ns) reset state top = 0
+         initial mode A { timer t(10 ns, 10 ns) reset state n = 0 logical action a
+           reaction(t) -> a {= self.n += 1
+             self.top += 1
+             a.schedule(12, (self.n, self.top)) =}
+           reaction(a) {= =}
+           reaction(kick) -> reset(A) {= A.set() =} } }""",
+    """(10, 0) reaction_1
+       (20, 0) reaction_1
+       (22, 0) reaction_2 a=(1, 1)
+       (25, 0) reaction_3
+       (35, 0) reaction_1
+       (45, 0) reaction_1
+       (47, 0) reaction_2 a=(1, 3)
+       (50, 0) reaction_3""",
+    timeout=55,
+)

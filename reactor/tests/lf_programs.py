@@ -454,3 +454,67 @@ define(
     """main reactor { output n state n = 3 reaction(startup) -> n {= n.set(self.n) =} }""",
     "(0, 0) reaction_1 n=3",
 )
+define(
+    "policies_within_a_microstep",
+    "with a spacing of 0, drop keeps the first of several events, replace gives the pending one the last value",
+    """main reactor { logical action a(0, 0, "drop") logical action b(0, 0, "replace")
+         reaction(startup) -> a, b {= for k in (1, 2, 3):
+           a.schedule(0, k)
+           b.schedule(0, k) =}
+         reaction(a) {= =} reaction(b) {= =} }""",
+    """(0, 0) reaction_1
+       (0, 1) reaction_2 a=1
+       (0, 1) reaction_3 b=3""",
+)
+define(
+    "replace_what_is_pending",
+    "replace gives a pending event that is too near the new value; where that was handled, the new event is deferred",
+    """main reactor { logical action a(0, 10 ns, "replace") state n = 0
+         reaction(startup) -> a {= a.schedule(100, "x")
+           a.schedule(99, "y") =}
+         reaction(a) -> a {= self.n += 1
+           if self.n == 1: a.schedule(5, "z") =} }""",
+    """(0, 0) reaction_1
+       (100, 0) reaction_2 a='y'
+       (110, 0) reaction_2 a='z'""",
+)
+define(
+    "broadcast_of_a_list",
+    "(a, interleaved(b))+ repeats the whole list; widthof a port of a bank counts the channels of all members",
+    """reactor Src(n=2, base=0) { output[n] out reaction(startup) -> out {= for k, p in enumerate(out): p.set(self.base + k) =} }
+       reactor X { output o reaction(startup) -> o {= o.set("x") =} }
+       reactor W(width=1) { input[width] inp reaction(inp) {= =} }
+       main reactor { s = new[2] Src(base = {= 10 * bank_index =}) x = new X() w = new[2] W(width=5) d = new[widthof(s.out)] W()
+         (x.o, interleaved(s.out))+ -> w.inp
+         s.out -> d.inp }""",
+    """(0, 0) s[0].reaction_1 out[0]=0 out[1]=1
+       (0, 0) s[1].reaction_1 out[0]=10 out[1]=11
+       (0, 0) x.reaction_1 o='x'
+       (0, 0) w[0].reaction_1 inp[0]='x' inp[1]=0 inp[2]=10 inp[3]=1 inp[4]=11
+       (0, 0) w[1].reaction_1 inp[0]='x' inp[1]=0 inp[2]=10 inp[3]=1 inp[4]=11
+       (0, 0) d[0].reaction_1 inp[0]=0
+       (0, 0) d[1].reaction_1 inp[0]=1
+       (0, 0) d[2].reaction_1 inp[0]=10
+       (0, 0) d[3].reaction_1 inp[0]=11""",
+)
+define(
+    "inheritance_by_two_ways",
+    "what comes from a common base comes once; the nearest class gives a method or parameter, and an argument overrides it",
+    """reactor A(p = 1) { input i output o state log = [] method say(x) {= return f"A{x}" =}
+         reaction(i) -> o {= self.log.append(self.say(self.p)) =} }
+       reactor B extends A { reaction(i) -> o {= self.log.append("b") =} }
+       reactor C(p = 7) extends A { method say(x) {= return f"C{x}" =} reaction(i) -> o {= self.log.append("c") =} }
+       reactor D(p = 9) extends B, C { reaction(i) -> o {= o.set([*self.log, "d"]) =} }
+       main reactor { d = new D() e = new D(p = 2) reaction(startup) -> d.i, e.i {= d.i.set(1)
+         e.i.set(1) =} reaction(d.o, e.o) {= =} }""",
+    """(0, 0) reaction_1 d.i=1 e.i=1
+       (0, 0) d.reaction_1 i=1
+       (0, 0) e.reaction_1 i=1
+       (0, 0) d.reaction_2 i=1
+       (0, 0) e.reaction_2 i=1
+       (0, 0) d.reaction_3 i=1
+       (0, 0) e.reaction_3 i=1
+       (0, 0) d.reaction_4 i=1 o=['C9', 'b', 'c', 'd']
+       (0, 0) e.reaction_4 i=1 o=['C2', 'b', 'c', 'd']
+       (0, 0) reaction_2 d.o=['C9', 'b', 'c', 'd'] e.o=['C2', 'b', 'c', 'd']""",
+)

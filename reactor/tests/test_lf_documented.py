@@ -191,3 +191,44 @@ preamble {= import helper_of_now =}
 main reactor { timer t(5 ns) output o reaction(t) -> o {= o.set(helper_of_now.now()) =} }"""
     assert main([written(tmp_path, text), "--trace", str(tmp_path / "trace")]) == 0
     assert (tmp_path / "trace").read_text() == "(5, 0) main.reaction_1 o=(5, 2)\n"
+
+
+@placements
+def test_an_object_in_parameters_of_several_reactors_is_one_object_if_one_may_change_it(placement, tmp_path):
+    text = """reactor C(l = []) { input x output o reaction(x) -> o {= self.l.append(x.value)
+          o.set(list(self.l)) =} }
+      main reactor(shared = []) { a = new C(l = shared) b = new C(l = shared) c = new C()
+        reaction(startup) -> a.x {= a.x.set(1) =}
+        reaction(a.o) -> b.x, c.x {= b.x.set(2)
+          c.x.set(3) =}
+        reaction(b.o, c.o) {= =} }"""
+    assert ran(tmp_path, text, placement)[-1] == "(0, 0) reaction_3 b.o=[1, 2] c.o=[3]"
+
+
+@placements
+def test_federates_have_arguments_of_their_own(placement, tmp_path):
+    text = """reactor C(l = []) { input x output o reaction(x) -> o {= self.l.append(x.value)
+          o.set(list(self.l)) =} }
+      reactor S { output o reaction(startup) -> o {= o.set(1) =} }
+      reactor R { input[2] i reaction(i) {= =} }
+      federated reactor(shared = []) { s = new S() c = new[2] C(l = shared) r = new R() (s.o)+ -> c.x  c.o -> r.i }"""
+    assert ran(tmp_path, text, placement, timeout=5)[-1] == "(0, 0) r.reaction_1 i[0]=[1] i[1]=[1]"
+
+
+def test_reactors_that_only_read_an_object_in_their_parameters_have_workers(tmp_path):
+    text = """reactor C(l = []) { output o reaction(startup) -> o {= o.set(self.l[0]) =} }
+      main reactor(shared = [4]) { c = new[2] C(l = shared) }"""
+    assert [one.worker for one in program(tmp_path, text, placement="isolated").schedule.steps] == [0, 1]
+
+
+@placements
+def test_expressions_for_collections_are_those_of_python(placement, tmp_path):
+    text = """reactor A(pair = (1, 2), l = [1, (2, 3)], old(1, 2)) { output o
+          state d = {} state s = {1, 2} state e = () state one = (7)
+          reaction(startup) -> o {= o.set((self.pair, self.l, self.old, self.d, self.s, self.e, self.one)) =} }
+      main reactor { a = new A() b = new A(pair = {3}, old = {}) }"""
+    rest = "{}, {1, 2}, (), 7)"
+    assert ran(tmp_path, text, placement) == lines(
+        f"""(0, 0) a.reaction_1 o=((1, 2), [1, (2, 3)], [1, 2], {rest}
+           (0, 0) b.reaction_1 o=({{3}}, [1, (2, 3)], {{}}, {rest}"""
+    )

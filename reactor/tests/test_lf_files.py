@@ -215,6 +215,19 @@ def test_physical_connections_take_the_time_of_the_clock(tmp_path):
             "this preamble raised ModuleNotFoundError",
         ),
         ("reactor A(n = {= unknown =}) { }\nmain reactor { a = new A() }", "2:15", "this expression raised NameError"),
+        ("reactor A(n = m, m = 1) { }\nmain reactor { a = new A() }", "2:15", "m has no value yet"),
+        ("reactor A(n = 1, n = 2) { }\nmain reactor { }", "2:18", "parameter n is declared already, in line 2"),
+        ("reactor A(n = 1) { }\nmain reactor { a = new A(n = 2, n = 3) }", "3:33", "n is given already"),
+        ("main reactor {\n  reaction r(startup)\n  reaction r(shutdown) }", "4:3", "reaction r is declared already"),
+        ("main reactor {\n  reaction(startup) -> a.x {= =} }", "3:24", "there is no reactor a in this reactor"),
+        ("main reactor { timer t\n  reaction(startup) -> t {= =} }", "3:24", "t is a timer: a reaction cannot set it"),
+        ("main reactor {\n  timer t(-5 ms)\n}", "3:11", "-5000000 ns is less than 0"),
+        ("main reactor {\n  watchdog w {= =}\n}", "3:14", "expected '('"),
+        ('main reactor {\n  state s = "abc\n}', "3:13", "this text has no double quote that ends it"),
+        ("main reactor {\n  state s-t = 1\n}", "3:10", "expected a declaration such as input"),
+        ("reactor A(s = {[1]}) { }\nmain reactor { a = new A() }", "2:15", "a set in braces can have numbers"),
+        ("main reactor {\n  reaction(startup) {= x = = 1 =} }", "3:28", "Python: invalid syntax"),
+        ("main reactor {\n  reaction(startup) {=\n    x = = 1\n  =} }", "4:9", "Python: invalid syntax"),
     ],
 )
 def test_what_does_not_fit_is_shown_with_line_and_caret(text, place, message, tmp_path):
@@ -292,3 +305,68 @@ def test_code_on_one_line_ends_in_a_comment_too(tmp_path):
     ran = program(tmp_path, "main reactor { reaction(startup) {= pass # nothing =} reaction(startup) {= x = [1] =} }")
     ran.run()
     assert len(list(ran.trace.lines())) == 2
+
+
+@pytest.mark.parametrize(
+    "code, value",
+    [
+        ("for k in (1, 2):\n    return k", 1),
+        ("while not x: # yet\n      # of it\n      x = 4\n      return x", 4),
+        ("if x:\n         return 9\n       else:\n         return 5", 5),
+        ("for k in (1, 2):\n         x += k\n     return x", 3),
+        ("x = 1\n        return x + 1", 2),
+        ("if x: return 1\n     return 3", 3),
+    ],
+)
+def test_code_may_begin_on_the_line_of_its_begin_sign(code, value, tmp_path):
+    text = f"""preamble {{= def f(x): return x =}}
+      reactor A {{ input x output o reaction(x) -> o {{= o.set(self.of(x.value)) =}}
+        method of(x) {{= {code} =}} }}
+      main reactor {{ a = new A() reaction(startup) -> a.x {{= a.x.set(f(0)) =}} reaction(a.o) {{= =}} }}"""
+    ran = program(tmp_path, text)
+    ran.run()
+    assert list(ran.trace.lines())[-1] == f"(0, 0) main.reaction_2 a.o={value}"
+
+
+def test_connections_in_a_circle_are_told_with_their_lines(tmp_path, capsys):
+    text = "target Python\nreactor A { input i output o\n  i -> o }\nmain reactor { a = new A() b = new A()\n  a.o -> b.i\n  b.o -> a.i }"
+    path = written(tmp_path, text)
+    assert main([path]) == 1
+    told = capsys.readouterr().err
+    assert "Connections in a circle without any reaction" in told
+    assert f"main.a.o is connected to main.b.i ({path}:5)" in told
+
+
+def test_a_target_property_that_is_given_twice_is_shown(tmp_path, capsys):
+    path = written(tmp_path, "target Python {\n  fast: true,\n  fast: false }\nmain reactor { }")
+    assert main([path]) == 1
+    assert f"{path}:3:3: error: fast is given already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"target C\nreactor A { }", "has target C"), (b"\xff\xfe", "it is no text in UTF-8")],
+)
+def test_a_file_that_cannot_be_imported_is_told_where_the_import_is(content, message, tmp_path, capsys):
+    path = written(tmp_path, 'target Python\nimport A from "a.lf"\nmain reactor { a = new A() }')
+    (tmp_path / "a.lf").write_bytes(content)
+    assert main([path]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith(f"{path}:2:1: error: ")
+    assert message in told
+
+
+@pytest.mark.parametrize("placement", ["inline", "isolated"])
+def test_a_name_that_a_reaction_does_not_declare_is_told_with_the_remedy(placement, tmp_path, capsys):
+    text = "target Python { timeout: 1 s }\nmain reactor { a = new A() }\nreactor A { output o reaction(startup) {= o.set(1) =} }"
+    path = written(tmp_path, text)
+    assert main([path, "--placement", placement]) == 1
+    assert "This reactor has o: add it to the reaction's triggers, sources or effects" in capsys.readouterr().err
+
+
+def test_repeated_sources_that_do_not_divide_the_targets_are_warned_of(tmp_path, capsys):
+    text = (
+        "reactor A { output o }\nreactor B { input[3] i }\nmain reactor { a = new[2] A() b = new B()\n  (a.o)+ -> b.i }"
+    )
+    program(tmp_path, text).run()
+    assert "5:3: warning: 2 sources do not divide 3 targets" in capsys.readouterr().err
