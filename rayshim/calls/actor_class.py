@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from reactor import _core
+from reactor.runtime import preloading
 
 from rayshim.calls import binding, concurrency
 from rayshim.calls import options as opts
@@ -274,11 +275,7 @@ def _taken(name, namespace):
 def slow_imports(alias):
     """The slow imports that this process has done, as `reactor.runtime.preloading.preload` takes them: the zygote does them once, for all workers to
     come. `alias`: whether it has the alias."""
-    names = tuple(
-        (name, getattr(getattr(sys.modules[name], "__spec__", None), "origin", None) or "")
-        for name in session.SLOW_LIBRARIES
-        if name in sys.modules
-    )
+    names = preloading.slow_imports()
     return names + sys.modules["rayshim.session.libraries"].new_imports() if alias else names
 
 

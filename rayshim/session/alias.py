@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from reactor.runtime import early_zygote
+from reactor.runtime.preloading import SLOW_LIBRARIES
 
 from rayshim.session import libraries, session
 from rayshim.session.libraries import OVER
@@ -124,7 +125,7 @@ class _Finder:
     def find_spec(self, name, path=None, target=None):
         if name in _STARTERS:
             _pass_on()
-        if name in session.SLOW_LIBRARIES and early_zygote.is_waiting() and _is_imported():
+        if name in SLOW_LIBRARIES and early_zygote.is_waiting() and _is_imported():
             from importlib.machinery import PathFinder
 
             if (spec := PathFinder.find_spec(name)) is not None:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-SLOW_LIBRARIES = ("numpy", "torch", "gymnasium")  # the zygote imports them once, for all workers, if the driver has
-
 after_begin = []  # functions without arguments, called when this process has started a session
 before_end = []  # functions without arguments, called before the driver's session ends
 current: Session | None = None  # None before init and after shutdown

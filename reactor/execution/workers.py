@@ -32,9 +32,9 @@ from reactor.execution.part import (
 from reactor.execution.stored import Stored, is_large, of_plain
 from reactor.runtime import output, plugin
 from reactor.runtime.driver import Driver
+from reactor.runtime.preloading import slow_imports
 from reactor.schedule.placing import HERE
 
-_SLOW_IMPORTS = "numpy", "torch", "gymnasium"  # done once for all workers if the program has done them
 _METHODS = sorted(name for name in vars(Part) if not name.startswith("_"))
 _STORE = 1 << 30  # bytes of large values
 
@@ -274,7 +274,7 @@ class _Worker:
             "detached": False,
             "creator": os.getpid(),
             "info": info.offset,
-            "preload": [name for name in _SLOW_IMPORTS if name in sys.modules],
+            "preload": slow_imports(),
             "max_restarts": 0,
         }
         _core.hold(info.offset)

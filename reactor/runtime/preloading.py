@@ -2,6 +2,17 @@
 
 import sys
 
+SLOW_LIBRARIES = ("numpy", "torch", "gymnasium")  # the zygote imports them once for all workers, if the program has
+
+
+def slow_imports():
+    """Those of SLOW_LIBRARIES that this process has imported, as `preload` takes them."""
+    return tuple(
+        (name, getattr(getattr(sys.modules[name], "__spec__", None), "origin", None) or "")
+        for name in SLOW_LIBRARIES
+        if name in sys.modules
+    )
+
 
 def preload(modules):
     """Imports modules, so that forked workers have them. If an import fails here, it fails again where the module is used.
