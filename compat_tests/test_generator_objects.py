@@ -54,6 +54,6 @@ def test_a_task_cannot_be_an_async_generator(ray):
     for task in (ray.remote(values), ray.remote(num_returns="streaming")(values)):
         generator = task.remote()
         assert isinstance(generator, ray.ObjectRefGenerator)
-        with pytest.raises(TypeError, match="async_generator"):
+        with pytest.raises(TypeError):
             ray.get(next(generator))
         assert list(generator) == []
