@@ -23,7 +23,7 @@ def made(ray):
     """Pairs of an error and its arguments."""
     for names, arguments in [(OF_LOST_OBJECTS, ("ab", None, "here")), (WITH_ANY_ARGUMENTS, ()), (WITH_ANY_ARGUMENTS, ("a", 1)),
                              (WITH_A_MESSAGE, ("why",)), (["RayActorError", "ActorDiedError", "TaskCancelledError"], ()),
-                             (["RayActorError"], ("ab", "why")), (["ActorUnavailableError"], ("why", b"\x01")),
+                             (["RayActorError"], ("ab", "why")), (["ActorUnavailableError"], ("why", b"\x01" * 16)),
                              (["ObjectReconstructionFailedError"], ("ab",))]:
         for name in names:
             yield getattr(ray.exceptions, name)(*arguments), arguments
