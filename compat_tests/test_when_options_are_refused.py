@@ -55,9 +55,10 @@ def test_the_retries_of_an_actor_are_refused_with_its_first_call(ray):
     actor = ray.remote(Actor).options(max_task_retries=2**31).remote()
     with pytest.raises(OverflowError, match="value too large to convert to int"):
         actor.ping.remote()
-    actor = ray.remote(max_task_retries=2**64)(Actor).remote()
-    with pytest.raises(OverflowError, match="int too large to convert to C long"):
-        actor.ping.remote()
+
+
+def test_more_retries_of_an_actor_are_refused_when_it_is_made(ray):
+    refused_at_call(ray, Actor, OverflowError, "int too large to convert to C long", max_task_retries=2**64)
 
 
 def test_none_is_no_number(ray):

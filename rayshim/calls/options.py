@@ -271,8 +271,8 @@ def check_at_call(options):
     for name, kind, may_be_none in _CORE_NUMBERS:
         if name in options and not (may_be_none and options[name] is None):
             _check_core_number(name, options[name], kind)
-    if options.get("max_task_retries", 0) is None:
-        raise _no_number("max_task_retries")
+    if "max_task_retries" in options:  # calls check the rest (`retries`)
+        _check_core_number("max_task_retries", options["max_task_retries"], "int64_t")
     if "max_restarts" in options:
         if options["max_restarts"] is None:
             raise TypeError(
