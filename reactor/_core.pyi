@@ -77,6 +77,7 @@ class _StreamState(NamedTuple):
 
     PENDING: int
     CLOSING: int
+    CANCELLED: int
     ITEM: int
     END: int
     FAILED: int

@@ -23,11 +23,11 @@ def kill(actor: ActorHandle[Any] | type[Any], *, no_restart: bool = True) -> Non
 
     Raises ValueError if `actor` is not an actor handle.
     """
+    s = session.ensure()
     if not isinstance(actor, ActorHandle):
         raise ValueError(
             f"ray.kill() only supported for actors. For tasks, try ray.cancel(). Got: {type(actor)}. ({at('kill')})"
         )
-    s = session.ensure()
     link = actor._link
     if link.stale:
         from rayshim.worker.failures import stale
@@ -62,6 +62,7 @@ def cancel(
 
     Raises TypeError if `ray_waitable` is not a ref, ValueError for `force=True` with an actor's call.
     """
+    session.ensure()
     if isinstance(ray_waitable, ObjectRefGenerator):
         ray_waitable = ray_waitable.completed()
     if not isinstance(ray_waitable, ObjectRef):
@@ -78,6 +79,7 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle[Any]:
 
     Raises ValueError if the namespace has no living actor of that name.
     """
+    s = session.ensure()
     if not name:
         raise ValueError(f"Please supply a non-empty value to get_actor ({at('get_actor')})")
     if isinstance(name, bytes):
@@ -88,7 +90,6 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle[Any]:
         raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. ({at("get_actor")})')
     if not isinstance(namespace, (str, type(None))):
         raise TypeError(f"namespace must be None or a string. ({at('get_actor')}: it is {namespace!r})")
-    s = session.ensure()
     found = find(name, namespace or s.namespace)
     if found is None:
         raise ValueError(

@@ -58,6 +58,7 @@ def get_gpu_ids() -> list[int] | list[str]:
     """Ids of the GPUs that this worker may use: str if CUDA_VISIBLE_DEVICES is set on the machine, else int."""
     from rayshim.worker.context import gpu_ids
 
+    session.ensure()
     return gpu_ids()
 
 

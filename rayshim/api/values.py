@@ -76,6 +76,8 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
         if value is _core.TIMED_OUT:
             _time_out(timeout, 1)
         return value
+    if session.current is None:
+        session.ensure()
     if isinstance(object_refs, ObjectRefGenerator):
         return object_refs
     if isinstance(object_refs, ObjectRef):  # one made from an id
@@ -202,7 +204,7 @@ def put(value: T, *, _owner: ActorHandle[Any] | None = None, _tensor_transport: 
             raise
         from rayshim.errors.unpicklable import told
 
-        raise told(error, f"the put value {value!r}", at("put")) from error
+        raise told(error, f"the put value {value!r}", at("put")) from error.__cause__
 
 
 def wait(
@@ -223,6 +225,8 @@ def wait(
     Returns (ready, not_ready): two lists in the order of `ray_waitables`; `ready` has at most `num_returns` refs.
     Raises TypeError if `ray_waitables` is not a list of refs, ValueError for duplicates or a wrong `num_returns`.
     """
+    if session.current is None:
+        session.ensure()
     refs: Any = ray_waitables
     if isinstance(refs, (ObjectRef, ObjectRefGenerator)):
         raise TypeError(
@@ -243,8 +247,6 @@ def wait(
         raise ValueError(
             f"num_returns cannot be greater than the number of ray_waitables provided to ray.wait. ({at('wait')}: num_returns={num_returns}, of {len(refs)} refs)"
         )
-    if session.current is None:
-        session.ensure()
     num_returns = int(num_returns)  # as on Ray, `len(refs) / 2` of three refs is 1
     if timeout is not None:
         _core.count_physical()

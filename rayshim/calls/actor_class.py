@@ -151,6 +151,8 @@ class ActorClass(Generic[T]):
         if self._signature is None:
             self._signature = Signature(self._cls)
         self._signature.check(args, kwargs)
+        opts.check_name_at_call(options)
+        opts.check_at_call(options)
         namespace = options.get("namespace") or s.namespace
         name = options.get("name")
         if name and options.get("get_if_exists"):
@@ -232,7 +234,7 @@ class ActorClass(Generic[T]):
                 error,
                 f"the argument {error.value!r} for a task or actor {self._signature.of}",  # pyright: ignore[reportAttributeAccessIssue]
                 f"at {calling()}",
-            ) from error
+            ) from error.__cause__
 
     def __reduce__(self) -> tuple[Any, ...]:
         code = session.current and session.current.exported_as(self._cls)

@@ -2,10 +2,19 @@
 
 
 def check(cls_name, how, is_async):
-    """Raises ValueError for options that contradict each other; `how`: see rayshim.worker.concurrency.make. A concurrency group with a size below 1 is
+    """Raises ValueError for options that contradict each other, and Ray's errors for a name or size of a
+    concurrency group that is none; `how`: see rayshim.worker.concurrency.make. A concurrency group with a size below 1 is
     only logged here; as in Ray, it becomes an error when the actor is created."""
     limit = how.get("concurrency")
     for name, size in (how.get("groups") or {}).items():
+        if not isinstance(name, str):
+            raise AttributeError(
+                f"{type(name).__name__!r} object has no attribute 'encode' ({cls_name}: the name of a concurrency group must be a string)"
+            )
+        if not isinstance(size, int):
+            raise TypeError(f"an integer is required ({cls_name}: the concurrency group {name!r} has {size!r})")
+        if size < 0:
+            raise OverflowError(f"can't convert negative value to uint32_t ({cls_name}: {no_room(name, size)})")
         if size < 1:
             import logging
 

@@ -114,6 +114,7 @@ class RemoteFunction(Generic[P, R]):
     def _export(self):
         s = session.ensure()
         o = self._options
+        opts.check_at_call(o)
         resources = opts.task_resources(o)
         place = demands.place(o, resources, self.__qualname__)
         env = s.runtime_env

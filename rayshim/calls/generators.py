@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from reactor import _core
 
-from rayshim.calls.stream_state import END, FAILED, ITEM, PENDING, missing
+from rayshim.calls.stream_state import CANCELLED, END, FAILED, ITEM, PENDING, missing
 from rayshim.errors.sites import at, calling
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ class ObjectRefGenerator(Generic[T_co]):
     Use it with `for` or `async for`. If the generator raises, is cancelled, or its worker dies, the last ref holds the error, and
     `get` of it raises; the refs before it are valid.
     """
+
+    __module__ = "rayshim"
 
     def __init__(self, completion: ObjectRef[Any], link: _core.Ref) -> None:
         self._generator_ref = completion
@@ -67,18 +69,39 @@ class ObjectRefGenerator(Generic[T_co]):
     def _state(self):
         return _core.item_state(self._link, self._generator_ref)
 
+    def _settled(self):
+        """The state; of a call that was cancelled, when it has ended: it can still return, and then there is no error."""
+        if self._state() == CANCELLED:
+            _core.wait([self._generator_ref], 1, None)
+        return self._state()
+
     def _missing(self):
         """The refs of which one must be done before `next` can return; empty if it can return now."""
         return missing(self._link, self._generator_ref)
 
     def _next_sync(self, timeout_s=None):
         """As `next`, waiting at most `timeout_s` seconds (None: until it is there); then a nil ref."""
+        if timeout_s is not None and timeout_s < 0:
+            raise ValueError(f"The 'timeout' argument must be nonnegative. Received {timeout_s} (at {calling()})")
         while missing := self._missing():
             if timeout_s is not None and not _core.wait(missing, 1, timeout_s)[0]:
                 return _nil()
             if timeout_s is None:
                 _core.wait(missing, 1, None)
         return next(self)
+
+    async def _next_async(self, timeout_s=None):
+        """As `_next_sync`, without blocking the event loop; raises StopAsyncIteration after the last one."""
+        import asyncio
+
+        from rayshim.session.futures import any_done
+
+        while missing := self._missing():
+            try:
+                await asyncio.wait_for(asyncio.wrap_future(any_done(missing)), timeout_s)
+            except asyncio.TimeoutError:
+                return _nil()
+        return await self.__anext__()
 
     def _stream_exhausted(self):
         """Whether all values were taken, so that only the end is to come."""
@@ -111,12 +134,12 @@ class ObjectRefGenerator(Generic[T_co]):
 
     def next_ready(self) -> bool:
         """Whether `next` would return a ref at once. False at the end."""
-        state = self._state()
+        state = self._settled()
         return state == ITEM or (state == FAILED and not self._failure_given)
 
     def is_finished(self) -> bool:
         """Whether `next` would raise StopIteration at once."""
-        state = self._state()
+        state = self._settled()
         return state == END or (state == FAILED and self._failure_given)
 
     def send(self, value: object) -> NoReturn:
@@ -201,7 +224,7 @@ def window(options):
 
 
 def wait(waitables, num_returns, timeout):
-    """`ray.wait` of a list that contains generators. A generator is ready when `next` would not wait."""
+    """`ray.wait` of a list that contains generators. A generator is ready when `next` would not wait, or it was cancelled."""
     for w in waitables:
         if not isinstance(w, (ObjectRefGenerator, _core.Ref)):
             raise TypeError(
@@ -225,5 +248,5 @@ def wait(waitables, num_returns, timeout):
 
 def _missing(waitable):
     if isinstance(waitable, ObjectRefGenerator):
-        return waitable._missing()
+        return [] if waitable._state() == CANCELLED else waitable._missing()
     return [] if waitable.done() else [waitable]

@@ -31,8 +31,10 @@ def _count_or_infinite(name, value):
 
 
 def _quantity(name, value):
-    if value is None:
-        return None
+    return None if value is None else _amount(name, value)
+
+
+def _amount(name, value):
     if value < 0:
         return f"The quantity of resource {name} cannot be negative"
     if isinstance(value, float) and value and int(value * _core.UNIT) == 0:
@@ -45,15 +47,13 @@ def _quantities(name, value):
     if "CPU" in value or "GPU" in value:
         return "Use the 'num_cpus' and 'num_gpus' keyword instead of 'CPU' and 'GPU' in 'resources' keyword"
     for resource, amount in value.items():
-        if not isinstance(resource, str) or not resource:
-            return f"The name of a resource must be a string that is not empty, and not {resource!r}"
-        message = _quantity(resource, amount)
+        message = _amount(resource, amount)
         if message:
             return message
 
 
 def _num_returns(name, value):
-    if value is None or value in ("dynamic", "streaming") or (not isinstance(value, str) and value >= 0):
+    if value is None or value in ("dynamic", "streaming") or value >= 0:
         return None
     return (
         "Default None. When None is passed, The default value is 1 for a task and actor task, and 'streaming' for "
@@ -148,7 +148,7 @@ _COMMON = {
     "placement_group_capture_child_tasks": (_FLAG, _no_rule, None),
     "resources": (_DICT, _quantities, None),
     "runtime_env": (_DICT, _runtime_env, None),
-    "scheduling_strategy": (_STRATEGIES, _strategy, None),
+    "scheduling_strategy": (_STRATEGIES, _no_rule, None),
     "enable_task_events": ((bool,), _no_rule, True),
     "_labels": (_DICT, _no_rule, None),
 }
@@ -188,6 +188,15 @@ _METHOD = {
     "tensor_transport": (_TEXT, _no_rule, None),
 }
 _CALL = {**_METHOD, "name": (_TEXT, _no_rule, ""), "_labels": (_DICT, _label_values, None)}
+
+# The numbers that Ray's core takes: (name, its C type, whether None stands for a default). It refuses others at the call.
+_CORE_NUMBERS = (
+    ("max_retries", "int", False),
+    ("num_returns", "int", True),
+    ("max_pending_calls", "int32_t", False),
+    ("max_concurrency", "int32_t", True),
+)
+_MOST = 2**63 - 1
 
 #: Default options of a task, an actor and a method.
 TASK_DEFAULTS = {name: default for name, (_, _, default) in _TASK.items()}
@@ -244,12 +253,58 @@ def actor_options(given, in_options=False, base=None):
     together = merge(base or {}, checked)
     if together.get("get_if_exists") and not together.get("name"):
         raise ValueError(f"The actor name must be specified to use `get_if_exists`. (at {calling()}: give name=, too)")
-    if checked.get("name") == "":
-        raise ValueError(f"Actor name cannot be an empty string. (at {calling()}: give another name=, or leave it out)")
-    if checked.get("namespace") == "":
-        raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. (at {calling()})')
+    if not in_options and "max_restarts" in checked:
+        if checked["max_restarts"] is None:
+            raise TypeError(
+                f"'<' not supported between instances of 'int' and 'NoneType' (max_restarts=None at {calling()}: leave it out, or give 0)"
+            )
+        checked["max_restarts"] = min(checked["max_restarts"], _MOST)
     _check_placement(together)
     return checked
+
+
+def check_at_call(options):
+    """Checks in the options of a task or actor what Ray checks when it is called or created, and not before.
+
+    Raises TypeError for a number that is None, OverflowError for one that is too large, ValueError for the others.
+    """
+    for name, kind, may_be_none in _CORE_NUMBERS:
+        if name in options and not (may_be_none and options[name] is None):
+            _check_core_number(name, options[name], kind)
+    if "max_task_retries" in options:  # calls check the rest (`retries`)
+        _check_core_number("max_task_retries", options["max_task_retries"], "int64_t")
+    if "max_restarts" in options:
+        if options["max_restarts"] is None:
+            raise TypeError(
+                f"'>' not supported between instances of 'NoneType' and 'int' (max_restarts=None at {calling()}: leave it out, or give 0)"
+            )
+        _check_core_number("max_restarts", options["max_restarts"], "int64_t")
+    for name, rule in (("scheduling_strategy", _strategy), ("_labels", _label_values)):
+        if message := rule(name, options.get(name)):
+            raise ValueError(f"{message} (at {calling()})")
+
+
+def check_name_at_call(options):
+    """As `check_at_call`, for the name and namespace of an actor."""
+    if options.get("name") == "":
+        raise ValueError(f"Actor name cannot be an empty string. (at {calling()}: give another name=, or leave it out)")
+    if options.get("namespace") == "":
+        raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. (at {calling()})')
+
+
+def _no_number(name):
+    return TypeError(f"an integer is required ({name}=None at {calling()}: leave it out, or give a number)")
+
+
+def _check_core_number(name, value, kind):
+    if isinstance(value, str):
+        return
+    if value is None:
+        raise _no_number(name)
+    if value > _MOST:
+        raise OverflowError(f"Python int too large to convert to C long ({name}={value} at {calling()})")
+    if value >= 2**31 and kind != "int64_t":
+        raise OverflowError(f"value too large to convert to {kind} ({name}={value} at {calling()})")
 
 
 def method_options(given, is_generator=None):
@@ -342,6 +397,16 @@ def _resources(options):
     message = _quantities("resources", wanted)
     if message:
         raise ValueError(f"{message} (resources={wanted!r:.80} at {calling()})")
+    for resource, amount in list(wanted.items()):
+        if not isinstance(resource, str):
+            if amount:
+                raise AttributeError(
+                    f"{type(resource).__name__!r} object has no attribute 'encode' (resources={wanted!r:.80} at {calling()}: the name of a "
+                    "resource must be a string)"
+                )
+            del wanted[resource]
+        elif not resource and amount:
+            raise ValueError(f"The name of a resource must not be empty (resources={wanted!r:.80} at {calling()})")
     if "memory" in wanted or "object_store_memory" in wanted:
         raise ValueError(
             f"The resources dictionary must not contain the key 'memory' or 'object_store_memory' (at {calling()}: pass them as separate options)"
@@ -429,5 +494,6 @@ def transport(name):
 
 
 def retries(given):
-    """A number of retries as the core counts them: None or a negative one is without end."""
-    return _core.FOREVER if given is None or given < 0 else given
+    """A number of retries as the core counts them: a negative one is without end. OverflowError for one that is too large."""
+    _check_core_number("retries", given, "int")
+    return _core.FOREVER if given < 0 else given

@@ -15,6 +15,9 @@ _UV = {"uv_check": _CHECK, "uv_version": _VERSION, "uv_pip_install_options": _OP
 
 def check(env: dict) -> None:
     """Raises TypeError or ValueError, with Ray's text, for the first field that is wrong. None stands for a field that is not given."""
+    for name in env:
+        if not isinstance(name, str):
+            raise TypeError(f"keywords must be strings (runtime_env has {name!r} at {calling()})")
     given = {name: value for name, value in env.items() if value is not None}
     _check_together(given)
     for name, rule in _RULES.items():

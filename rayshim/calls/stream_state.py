@@ -2,7 +2,7 @@
 
 from reactor import _core
 
-PENDING, CLOSING, ITEM, END, FAILED = _core.StreamState
+PENDING, CLOSING, CANCELLED, ITEM, END, FAILED = _core.StreamState
 
 
 def missing(link, completion):
@@ -10,4 +10,4 @@ def missing(link, completion):
     state = _core.item_state(link, completion)
     if state == PENDING:
         return [link, completion]
-    return [completion] if state == CLOSING else []
+    return [completion] if state in (CLOSING, CANCELLED) else []

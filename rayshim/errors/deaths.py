@@ -35,6 +35,8 @@ def exception(facts):
         return exceptions.ActorDiedError()
     if facts.get("creation_error"):
         cause = exceptions.RayError.from_bytes(facts["creation_error"])
+        if isinstance(cause, exceptions.UnserializableException):
+            return cause
         return exceptions.ActorDiedError(cause if isinstance(cause, exceptions.RayTaskError) else str(cause))
     actor = facts["actor"]
     if facts.get("released") and facts["pid"] == 0:
@@ -47,7 +49,9 @@ def exception(facts):
             because = ", because the task called sys.exit()"
         elif facts.get("released"):
             because = ", because its placement group was removed"
-        return exceptions.WorkerCrashedError(f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}{because}")
+        return exceptions.WorkerCrashedError.of(
+            f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}{because}"
+        )
     if facts.get("restarting"):
         return exceptions.ActorUnavailableError(
             f"The actor is temporarily unavailable: {why(facts)} The actor is being restarted, and this call has no retries left "

@@ -9,6 +9,7 @@ from typing import Any
 
 from rayshim.errors.actor_death import ActorDeath
 from rayshim.errors.task_error import (  # noqa: F401
+    CrossLanguageError,
     RayError,
     RayTaskError,
     UnserializableException,
@@ -79,6 +80,8 @@ class ActorUnavailableError(RayActorError):
     """The actor cannot be reached at present, for example because it is being restarted. `actor_id` is bytes or None."""
 
     def __init__(self, error_message: str, actor_id: bytes | None) -> None:
+        if not isinstance(actor_id, (bytes, type(None))):
+            raise TypeError(f"Unsupported type: {type(actor_id)}, expected bytes")
         hex_id = actor_id.hex() if actor_id is not None else None
         super().__init__(
             hex_id,
@@ -137,20 +140,19 @@ class DeadlockError(RayError, RuntimeError):
 
 
 class WorkerCrashedError(RayError):
-    """The process that ran the task died. The optional argument has details."""
+    """The process that ran the task died."""
+
+    _details: str = ""
+
+    @classmethod
+    def of(cls, details: str) -> WorkerCrashedError:
+        """The error with a sentence about how the process died."""
+        error = cls()
+        error._details = details
+        return error
 
     def __str__(self) -> str:
-        told = super().__str__()
-        return "The worker died unexpectedly while executing this task." + (f" {told}" if told else "")
-
-
-class CrossLanguageError(RayError):
-    """Code in another language raised an exception. Takes an object with `language` and `formatted_exception_string`."""
-
-    def __init__(self, ray_exception: Any) -> None:
-        super().__init__(
-            f"An exception raised from {ray_exception.language}:\n{ray_exception.formatted_exception_string}"
-        )
+        return f"The worker died unexpectedly while executing this task. {self._details}".rstrip()
 
 
 class UserCodeException(RayError):
@@ -323,10 +325,10 @@ class ObjectLostError(RayError):
 
     _reason = "All copies of {} have been lost."
 
-    def __init__(self, object_ref_hex: str, owner_address: str | None = None, call_site: str = "") -> None:
+    def __init__(self, object_ref_hex: str, owner_address: bytes | None, call_site: str) -> None:
         self.object_ref_hex = object_ref_hex
         self.owner_address = owner_address
-        self.call_site = call_site
+        self.call_site: str = call_site.replace(" | ", "\n  ")
 
     def _base_str(self):
         made = f"The ObjectRef was created at: {self.call_site}" if self.call_site else ""
@@ -374,7 +376,7 @@ class ObjectReconstructionFailedError(ObjectLostError):
         object_ref_hex: str,
         reason: str | None = None,
         reason_message: str | None = None,
-        owner_address: str | None = None,
+        owner_address: bytes | None = None,
         call_site: str = "",
     ) -> None:
         super().__init__(object_ref_hex, owner_address, call_site)

@@ -39,11 +39,33 @@ class RayError(Exception):
         """The error that `to_bytes` made, or an UnserializableException with its text if it cannot be unpickled."""
         import pickle
 
-        pickled, text = pickle.loads(b)
-        try:
-            return pickle.loads(pickled)
-        except Exception:
-            return UnserializableException(text)
+        return _unpickled(*pickle.loads(b))
+
+    @staticmethod
+    def from_ray_exception(ray_exception: Any) -> RayError:
+        """The error of an object with `language` (0: Python), `serialized_exception` (bytes) and `formatted_exception_string`."""
+        if ray_exception.language != 0:
+            return CrossLanguageError(ray_exception)
+        text = getattr(ray_exception, "formatted_exception_string", "No formatted exception string available.")
+        return _unpickled(ray_exception.serialized_exception, text)
+
+
+class CrossLanguageError(RayError):
+    """Code in another language raised an exception. Takes an object with `language` and `formatted_exception_string`."""
+
+    def __init__(self, ray_exception: Any) -> None:
+        super().__init__(
+            f"An exception raised from {ray_exception.language}:\n{ray_exception.formatted_exception_string}"
+        )
+
+
+def _unpickled(pickled, text):
+    import pickle
+
+    try:
+        return pickle.loads(pickled)
+    except Exception:
+        return UnserializableException(text)
 
 
 class RayTaskError(RayError):
@@ -213,6 +235,6 @@ def _cyan(text):
     return f"\x1b[36m{text}\x1b[39m" if shown else text
 
 
-for _class in (RayError, RayTaskError, UnserializableException):
+for _class in (RayError, CrossLanguageError, RayTaskError, UnserializableException):
     _class.__module__ = "rayshim.exceptions"  # the name that programs import, tracebacks show and pickles keep
 del _class

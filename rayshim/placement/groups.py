@@ -109,12 +109,12 @@ def placement_group(
 
     Raises ValueError for wrong arguments.
     """
+    s = session.ensure()
     validate_placement_group(
         bundles, strategy, lifetime, _soft_target_node_id, bundle_label_selector, topology_strategy
     )
     if not isinstance(name, str):
         raise TypeError(f"expected bytes, {type(name).__name__} found ({at('placement_group')}: name must be a string)")
-    s = session.ensure()
     strategy = strategy or (topology_strategy or {}).get("ray.io/node-id", "PACK")
     if name and _named(name, s.namespace) is not None:
         raise RaySystemError(

@@ -14,7 +14,7 @@ _RULE = (
 def wrong_selector(selector):
     """The error message for a wrong {label: condition}, or None. A condition is "value", "!value", "in(a, b)" or "!in(a, b)"."""
     for key, condition in (selector or {}).items():
-        prefix, slash, name = key.rpartition("/")
+        prefix, slash, name = key.rpartition("/") if "/" in key else ("", "", key)
         if slash and (len(prefix) > 253 or not re.fullmatch(_PREFIX, prefix)):
             return f"Invalid label key prefix `{prefix}`. Prefix must be a series of DNS labels separated by dots (.)."
         if not re.fullmatch(_NAME, name):

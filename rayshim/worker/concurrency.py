@@ -216,7 +216,11 @@ class _Call:
 
     def dropped(self, task):
         """The call's coroutine has ended, possibly before its first step."""
-        if self.uid in _in_work:
+        if self.uid not in _in_work:
+            return
+        if self.completion.cancelled:
+            self.value(None)
+        else:
             self.error(RuntimeError("the call has no result: its coroutine was destroyed before it ended"))
 
     def again(self, error):
@@ -331,7 +335,9 @@ class _Loop:
         from rayshim.worker.async_generators import stream
 
         if call.completion.streaming:
-            return await stream(call.values(), call.completion, self._loop.physically if self._recorded else None)  # pyright: ignore[reportAttributeAccessIssue]
+            values = call.values()
+            call.begun = inspect.isasyncgen(values)  # a plain generator is not interrupted
+            return await stream(values, call.completion, self._loop.physically if self._recorded else None)  # pyright: ignore[reportAttributeAccessIssue]
         while True:
             try:
                 call.begun = not (call.cancelled if self._recorded else call.completion.cancelled)

@@ -5,6 +5,7 @@ import os
 import sys
 
 from reactor import _core, codec
+from reactor.picklability import NotPicklable
 
 from rayshim.calls.handle import info_of
 from rayshim.calls.signature import is_async
@@ -35,11 +36,11 @@ def unpicklable(error, check, name):
     from rayshim.errors.unpicklable import told
 
     whom = getattr(getattr(check, "__self__", None), "of", None) or name
-    return (
-        told(error, f"the argument {error.value!r} for a task or actor {whom}", f"at {calling()}")
-        if hasattr(error, "value")
-        else error
-    )
+    if not hasattr(error, "value"):
+        return error
+    made = told(error, f"the argument {error.value!r} for a task or actor {whom}", f"at {calling()}")
+    made.__cause__ = error.__cause__
+    return made
 
 
 def failure(error, what, is_argument):
@@ -91,6 +92,8 @@ def left_over(error, what, wanted):
 def task_error(error, what, is_argument):
     from rayshim.worker.context import RuntimeContext
 
+    if isinstance(error, NotPicklable) and error.__cause__ and type(error.__cause__) is not TypeError:
+        error = error.__cause__  # of the value's own __reduce__
     # Of the call itself or of its cancellation; Ray does not distinguish them.
     if isinstance(error, KeyboardInterrupt) or _leaves_coroutine(error, what):
         error = exceptions.TaskCancelledError(RuntimeContext()._task_id()).with_traceback(error.__traceback__)
@@ -198,6 +201,10 @@ def loads(data, buffers):
 
 def wrong_results(found, wanted, value):
     """Hook of the core: the error of a call that returned `found` values and not `wanted` ones; -1: no generator where one is expected."""
+    if wanted < 0 and hasattr(value, "__anext__"):
+        return TypeError(
+            f"'{type(value).__name__}' object is not an iterator: a task cannot be an async generator. Write it with `def`, or as a method"
+        )
     if wanted < 0:
         return ValueError(f'a call with num_returns="streaming" must return a generator, not {type(value).__name__}')
     return ValueError(f"Task returned {found} objects, but num_returns={wanted}.")

@@ -75,7 +75,7 @@ PyObject* completion_interrupted(PyObject* self, PyObject* exc) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (!completion_open(c)) return nullptr;
   set_error(exc);
-  if (!store_failure(c->results->data(), uint32_t(c->results->size()), c->name)) return nullptr;
+  if (!(c->stream ? c->stream->fail() : store_failure(c->results->data(), uint32_t(c->results->size()), c->name))) return nullptr;
   completion_finish(c);
   Py_RETURN_NONE;
 }
@@ -147,7 +147,7 @@ PyObject* new_completion(const Off* results, const uint32_t* notes, uint32_t n, 
   c->results = new std::vector<Off>(results, results + n);
   c->notes = new std::vector<uint32_t>(notes, notes + n);
   c->name = Py_NewRef(name ? name : Py_None);
-  c->stream = flags & kStreaming ? new Stream(c->results->data(), c->notes->data(), block, c->name) : nullptr;
+  c->stream = flags & kStreaming ? new Stream(c->results->data(), c->notes->data(), block, c->name, true) : nullptr;
   c->dynamic = flags & kDynamic;
   c->message = block;
   c->note = note;

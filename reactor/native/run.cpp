@@ -227,7 +227,7 @@ void MessageRun::invoke() {
     PyErr_Clear();
   }
   if (value_ && !handed_on_ && flags_ & kStreaming) {
-    stream_.emplace(results_.data(), notes_.data(), from_ ? nullptr : m_, callable_.get());
+    stream_.emplace(results_.data(), notes_.data(), from_ ? nullptr : m_, callable_.get(), kind_ == MessageKind::Call);
     if (!stream_->drain(value_.get())) value_.reset();
   }
   if (!value_ && !call_.discarded && !PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "reactor: call failed without an exception");

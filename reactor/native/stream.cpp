@@ -39,16 +39,18 @@ Object* new_stream_link(const LinkBody& body, int32_t holds) {
 }
 
 StreamState stream_state(Object* link, Object* completion) {
-  bool over = is_done(completion);
-  if (over ? completion->state.load(memory_order_acquire) == State::Cancelled
-           : completion->cancellation.load(memory_order_acquire) == kCancelledRunning)
-    return StreamState::Failed;
-  if (is_done(link)) {
-    bool value = link->state.load(memory_order_acquire) == State::Value;
-    if (value && link_value(link)->refs) return StreamState::Item;
-    if (!over) return StreamState::Closing;
-  } else if (!over) {
-    return StreamState::Pending;
+  const bool over = is_done(completion);
+  const State ended = completion->state.load(memory_order_acquire);
+  const bool cancelled = completion->cancellation.load(memory_order_acquire) == kCancelledRunning || (over && ended == State::Cancelled);
+  if (cancelled && !over) return StreamState::Cancelled;
+  if (!cancelled) {
+    if (is_done(link)) {
+      bool value = link->state.load(memory_order_acquire) == State::Value;
+      if (value && link_value(link)->refs) return StreamState::Item;
+      if (!over) return StreamState::Closing;
+    } else if (!over) {
+      return StreamState::Pending;
+    }
   }
   return completion->state.load(memory_order_acquire) == State::Value ? StreamState::End : StreamState::Failed;
 }
@@ -68,20 +70,22 @@ PyObject* next_item(PyRef* link, PyRef* completion, uint64_t deadline, PyObject*
       case StreamState::End:
       case StreamState::Failed: Py_RETURN_NONE;
       case StreamState::Pending:
+      case StreamState::Cancelled:
       case StreamState::Closing: break;
     }
     if (!ctx->placement->may_wait("the next value of a generator that is run")) return nullptr;
     if (deadline <= now_ns()) return Py_NewRef(timed_out);
     PyRef* both[] = {link, completion};
-    bool closing = state == StreamState::Closing;
+    bool closing = state != StreamState::Pending;
     int e = wait_objects(both + closing, 2 - closing, 1, false, deadline);
     if (e == ETIMEDOUT) return Py_NewRef(timed_out);
     if (e < 0 || !ref_object(reinterpret_cast<PyObject*>(link))) return nullptr;
   }
 }
 
-Stream::Stream(Off* results, uint32_t* notes, Message* block, PyObject* name)
-    : results_(results), notes_(notes), block_(block), name_(name), at_(*link_body(object_at(results[1]))), skip_(at_.index) {
+Stream::Stream(Off* results, uint32_t* notes, Message* block, PyObject* name, bool of_method)
+    : results_(results), notes_(notes), block_(block), name_(name), of_method_(of_method), at_(*link_body(object_at(results[1]))),
+      skip_(at_.index) {
   at_.index = 0;
   if (ctx->placement->at_once) at_.window = 0;  // nobody can read while the generator runs
 }
@@ -290,19 +294,28 @@ void Stream::close() {
   complete(ctx->local, link, State::Value);
 }
 
-void Stream::end() {
+bool Stream::ends_uncancelled() {
   close();
-  Object* completion = object_at(results_[0]);
-  if (completion->cancellation.exchange(kStreamOver, memory_order_acq_rel) == kCancelledRunning)
-    completion->state.store(State::Cancelled, memory_order_relaxed);
+  uint16_t before = kNotCancelled;
+  return object_at(results_[0])->cancellation.compare_exchange_strong(before, kStreamOver) || before != kCancelledRunning;
+}
+
+void Stream::end() {
+  if (!ends_uncancelled() && of_method_) object_at(results_[0])->state.store(State::Cancelled, memory_order_relaxed);
   else store_results(results_, 1, Py_None, name_);
 }
 
 bool Stream::fail() {
-  if (was_cancelled()) PyErr_Clear();
-  else if (!publish(nullptr) && PyErr_ExceptionMatches(PyExc_SystemExit)) return false;
-  end();
-  return true;
+  const bool interrupted = !PyErr_ExceptionMatches(PyExc_Exception);
+  if (!was_cancelled() && !publish(nullptr) && PyErr_ExceptionMatches(PyExc_SystemExit)) return false;
+  if (ends_uncancelled()) return store_results(results_, 1, Py_None, name_);
+  if (interrupted && of_method_) {
+    PyErr_Clear();
+    object_at(results_[0])->state.store(State::Cancelled, memory_order_relaxed);
+    return true;
+  }
+  if (!interrupted || !PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
+  return store_failure(results_, 1, name_);
 }
 
 void find_pending_link(Message* m, std::vector<Off>& settled) {

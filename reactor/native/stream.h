@@ -47,9 +47,9 @@ constexpr uint64_t kGateSliceNs = 100000000;  // a producer that waits looks so 
 // From now on, each generator of this process may give so many values. `by`: for the error, the setting that says so.
 void limit_streams(uint64_t most, std::string by);
 
-// What the consumer at `link` would get now. Closing: there are no more values, but the completion is not done yet. Failed: the
-// completion's error is what is left.
-enum class StreamState { Pending, Closing, Item, End, Failed };
+// What the consumer at `link` would get now. Closing: there are no more values, but the completion is not done yet. Cancelled: the same, and
+// values that are unread are lost. Failed: the completion's error is what is left.
+enum class StreamState { Pending, Closing, Cancelled, Item, End, Failed };
 StreamState stream_state(Object* link, Object* completion);
 // next_item(link, completion, timeout) -> (ref of the value, next link), None when no value is to come, or TIMED_OUT.
 PyObject* next_item(PyRef* link, PyRef* completion, uint64_t deadline, PyObject* timed_out);
@@ -59,7 +59,7 @@ class Stream {
  public:
   // `results` and `notes` are the call's, of the completion and the pending link; they are kept up to date. `block`: the message,
   // if it outlives this process, else null.
-  Stream(Off* results, uint32_t* notes, Message* block, PyObject* name);
+  Stream(Off* results, uint32_t* notes, Message* block, PyObject* name, bool of_method);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -70,18 +70,22 @@ class Stream {
   // when there is none. True: the generator may give one more value.
   bool let_on(std::vector<PyRef*>& open);
   bool drain(PyObject* generator);  // runs it to its end; false: Python error set
-  // No more values. The result of the completion is stored, for the caller to complete: None, or cancelled.
+  // No more values. The result of the completion is stored, for the caller to complete: None, or cancelled if a method's call was cancelled.
   void end();
-  bool fail();  // the current Python exception is the last value; false: as store_failure()
+  // The current Python exception is the last value. If the call was cancelled, the completion has the error of an interruption instead, or is
+  // cancelled, if a method's generator went no further (drain). False: as store_failure().
+  bool fail();
   bool was_cancelled() const;
 
  private:
   bool publish(PyObject* value);  // null: the current Python exception
   void close();
+  bool ends_uncancelled();  // closes it; from then on it cannot be cancelled
   Off* results_;
   uint32_t* notes_;
   Message* block_;
   PyObject* name_;
+  bool of_method_;
   LinkBody at_;
   uint64_t skip_;  // values that an earlier run has given
   bool wait_to_be_let_on();  // false: Python error set

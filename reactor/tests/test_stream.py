@@ -7,7 +7,7 @@ import pytest
 from reactor import _core
 from reactor.tests.calling import Died, Run, end, wait_until
 
-PENDING, CLOSING, ITEM, END, FAILED = range(5)
+PENDING, CLOSING, CANCELLED, ITEM, END, FAILED = _core.StreamState
 
 
 @pytest.fixture

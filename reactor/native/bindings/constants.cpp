@@ -51,9 +51,10 @@ void bind_constants(nb::module_& m) {
                number("POOL", ProcKind::Pool)});
   add_numbers(m, "reactor._core.InboxState", "of an actor (Link.state)",
               {number("OPEN", InboxState::Open), number("ENDING", InboxState::Ending), number("DEAD", InboxState::Dead)});
-  add_numbers(m, "reactor._core.StreamState", "what the consumer of a stream would get now (item_state)",
-              {number("PENDING", StreamState::Pending), number("CLOSING", StreamState::Closing), number("ITEM", StreamState::Item),
-               number("END", StreamState::End), number("FAILED", StreamState::Failed)});
+  add_numbers(
+      m, "reactor._core.StreamState", "what the consumer of a stream would get now (item_state)",
+      {number("PENDING", StreamState::Pending), number("CLOSING", StreamState::Closing), number("CANCELLED", StreamState::Cancelled),
+       number("ITEM", StreamState::Item), number("END", StreamState::End), number("FAILED", StreamState::Failed)});
   add_numbers(m, "reactor._core.Ordering", "in which order an actor runs its calls",
               {number("ARRIVAL", Ordering::Arrival), number("LOGICAL", Ordering::Logical), number("STRICT", Ordering::Strict)});
   add_numbers(m, "reactor._core.Digest", "how much of each value the digest reads",
