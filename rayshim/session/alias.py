@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from copy import copy
 from typing import TYPE_CHECKING
 
 from reactor.runtime import early_zygote
@@ -37,7 +38,12 @@ def install() -> None:
     if not is_installed():
         sys.meta_path.insert(0, _Finder())
         sys.meta_path.append(_Through())
-        sys.modules[OURS].__version__ = RAY_VERSION  # pyright: ignore[reportAttributeAccessIssue]
+        ray = sys.modules[OURS]
+        ray.__version__ = RAY_VERSION  # pyright: ignore[reportAttributeAccessIssue]
+        ray.__spec__ = copy(
+            ray.__spec__
+        )  # programs look for "<module 'ray'" in `str(ray)`, which takes the name from here
+        ray.__spec__.name = THEIRS  # pyright: ignore[reportOptionalMemberAccess]
         if any(name in sys.modules for name in _STARTERS):
             _pass_on()
         _tell_workers()

@@ -224,3 +224,12 @@ def test_a_worker_that_has_imported_real_ray_is_told_of(tmp_path, real_ray):
         "1 rayshim.alias.install() was called after init()",
         "['real', 'rayshim.util', 'rayshim.util']",
     ]
+
+
+def test_the_text_of_the_module_names_ray(tmp_path):
+    code = (
+        INSTALL
+        + "import importlib.util, ray; print(str(ray).startswith(\"<module 'ray' \"), importlib.util.find_spec('ray').name)"
+    )
+    assert run(code, tmp_path) == "True ray"
+    assert run("import rayshim; print(str(rayshim).startswith(\"<module 'rayshim' \"))", tmp_path) == "True"
