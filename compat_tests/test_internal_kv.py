@@ -66,3 +66,12 @@ def test_all_processes_have_the_same_table(ray, kv, key):
     kv._internal_kv_put(key, b"from the driver")
     assert ray.get(write.remote(kv.__name__)) == b"from the driver"
     assert kv._internal_kv_get(key) == b"from a task"
+
+
+def test_a_library_may_connect_the_store_once_more(kv, key):
+    kv._internal_kv_put(key, b"one")
+    with pytest.raises(AssertionError):
+        kv._initialize_internal_kv(None)
+    client = kv.internal_kv_get_gcs_client()
+    kv._initialize_internal_kv(object() if client is None else client)
+    assert kv._internal_kv_get(key) == b"one"

@@ -14,6 +14,11 @@ def _checked(key, namespace):
     return _bytes(namespace), key
 
 
+def _initialize_internal_kv(gcs_client):
+    """Has nothing to do: each process of a session has its store. Raises AssertionError if `gcs_client` is None, as Ray does."""
+    assert gcs_client is not None
+
+
 def _internal_kv_initialized():
     """Whether there is a session."""
     return session.current is not None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import rayshim
 from rayshim import api
 
 if TYPE_CHECKING:
@@ -23,6 +23,6 @@ def ray_start_client_server(
     """
     (ray_connect_handler or api.init)(**kwargs)
     try:
-        yield rayshim
+        yield sys.modules["rayshim"]
     finally:
         api.shutdown()
