@@ -1,13 +1,14 @@
 """How long the threads of numeric libraries wait busily for the next call.
 
-By themselves, the threads of OpenMP (torch) do so for about a millisecond after each call, and those of OpenBLAS (numpy) for 25. That pays if no other process
+By themselves, the threads of OpenMP (torch) do so for several milliseconds after each call, and those of OpenBLAS (numpy) for 25. That pays if no other process
 wants the cores. Here, the other processes of the program want them. The results are the same.
 """
 
 import os
 
-# 1000 turns is what GNU's OpenMP takes itself where it has more threads than cores; 2**4 cycles is OpenBLAS' least.
-_VARIABLES = {"GOMP_SPINCOUNT": "1000", "OPENBLAS_THREAD_TIMEOUT": "4"}
+# GNU's OpenMP takes 300,000 turns. With 10,000, some tenths of a millisecond, threads are still awake for the next operation of a small network; with 1,000
+# they often are not, and it takes 1.3 times as long on an idle machine. OpenBLAS: 2**4 cycles, its least; nothing gets slower.
+_VARIABLES = {"GOMP_SPINCOUNT": "10000", "OPENBLAS_THREAD_TIMEOUT": "4"}
 _CHOICES = frozenset((*_VARIABLES, "OMP_WAIT_POLICY"))  # if the program has one of these, it has chosen
 
 
