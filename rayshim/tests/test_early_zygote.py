@@ -50,9 +50,18 @@ def run(text, directory, *, code=0, options=(), **how):
     return ran.stdout.split("\n")[:-1]
 
 
+def runs(pid):
+    """Whether the process has not ended. It may still be there, if this process is its parent now."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def ends(pid):
     deadline = time.monotonic() + 30
-    while os.path.exists(f"/proc/{pid}"):
+    while runs(pid):
         if time.monotonic() > deadline:
             os.kill(pid, signal.SIGKILL)
             return False
