@@ -57,7 +57,7 @@ def spec(name):
     if not allowed(name) or (root := _root()) is None:
         return None
     if name in _LIBRARIES and name not in _found:
-        import_in_zygote(f"ray.{name}")
+        _import_in_zygote(f"ray.{name}")
     _found[name] = True
     _add_vendored(root)
     from importlib.machinery import ModuleSpec
@@ -115,7 +115,7 @@ def new_imports():
     return tuple(f"ray.{name}" for name in names if f"ray.{name}" in sys.modules)
 
 
-def import_in_zygote(name):
+def _import_in_zygote(name):
     """Lets the zygote import a library at the same time as the driver, which begins to: its workers are forked with it, and the first of them
     need not wait until the zygote has done so after the driver."""
     if early_zygote.is_waiting():

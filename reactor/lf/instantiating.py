@@ -197,10 +197,8 @@ class _Builder:
         """Notes which reactors must have the same object: they have the state of another one in a parameter, or an object that
         is in parameters of several reactors, of which one may change it."""
         shared = {id(value) for value in self._shareable}
-        holders, changed = (
-            defaultdict(list),
-            {},
-        )  # {id of a value: [(its reactor, the parameter)]}, {class: what it may change}
+        holders = defaultdict(list)  # {id of a value: [(its reactor, the parameter)]}
+        changed = {}  # {class: names of the attributes whose values it may change}
         for instance in top.walk():
             for name in instance.object.__parameters__:
                 value = vars(instance.object)[name]

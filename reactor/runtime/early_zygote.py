@@ -74,8 +74,7 @@ def take(descriptors, variables):
     early = _started
     if early is None:
         return None
-    directory = spawning.current_directory()
-    if early.inherited != _inherited() or directory is None:
+    if early.inherited != _inherited() or spawning.current_directory() is None:
         end()
         return None
     message = pickle.dumps(

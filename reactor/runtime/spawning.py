@@ -13,14 +13,14 @@ _PROGRAM = (
     "sys.path.insert(max((i for i, p in enumerate(sys.path, 1) if p in (lib, lib + '/lib-dynload')), default=0), {root!r}); "
     "from reactor.runtime.zygote import main; main({early})" + " " * 160
 )
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def command(early=False):
     """The command line of a zygote, a list of str. `early`: see reactor.runtime.early_zygote."""
     # The driver's own flags (-O, -W, -X) stay the driver's, but for -s and -S; PYTHONOPTIMIZE and the like hold for the workers too.
     flags = ["-S"] * sys.flags.no_site + ["-s"] * sys.flags.no_user_site
-    return [sys.executable, *flags, "-c", _PROGRAM.format(root=ROOT, early="early=True" if early else "")]
+    return [sys.executable, *flags, "-c", _PROGRAM.format(root=_ROOT, early="early=True" if early else "")]
 
 
 def spawn(argv, descriptors, variables):
@@ -71,4 +71,4 @@ def path_without_the_programs():
             programs.add(directory)
     rest = [path for path in sys.path if path not in programs]
     own = [path for path in rest if path in (library, os.path.join(library, "lib-dynload"))]
-    return [*own, *(path for path in rest if path not in own), ROOT]
+    return [*own, *(path for path in rest if path not in own), _ROOT]
