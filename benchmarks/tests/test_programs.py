@@ -30,7 +30,7 @@ def traces(placement):
 
 @pytest.mark.skipif(bool(MISSING), reason=f"the programs need {', '.join(MISSING)}")
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 def test_programs_compute_the_same_in_each_style_and_placement():
     inline, isolated = traces("inline"), traces("isolated")
     for program, styles in inline.items():
