@@ -12,6 +12,8 @@ import os
 import sys
 import types
 
+from reactor import codec
+
 from rayshim.calls.actor_class import ActorClass
 from rayshim.calls.function import RemoteFunction
 from rayshim.errors.sites import at, calling
@@ -211,7 +213,7 @@ def _take_names(ours, theirs):
             _take_function(value, f"{theirs.__name__}.{name}")
         elif (
             isinstance(value, type)
-            and value.__module__.startswith("rayshim")  # and not what a module has imported, as typing.TypeVar
+            and codec.module_of(value).startswith("rayshim")  # and not what a module has imported, as typing.TypeVar
             and not issubclass(value, BaseException)
             and name not in _DECORATED
         ):
