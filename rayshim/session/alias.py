@@ -145,7 +145,7 @@ class _Finder:
         if _is_face(name):
             spec = _found(name, path)
             if spec is not None and spec.loader is not None:
-                spec.loader = _Naming(spec.loader)
+                spec.loader = _Naming(spec.loader)  # pyright: ignore[reportAttributeAccessIssue]
             return spec
         if name != THEIRS and not name.startswith(THEIRS + "."):
             return None
