@@ -93,16 +93,27 @@ def test_actors_that_tests_wait_with(scripts):
 
 
 @pytest.mark.needs_own_processes
-def test_waits_for_actors_and_processes(scripts):
+def test_waits_for_processes_and_other_helpers(scripts):
     assert scripts.run(UTILS + """
     actor = A.remote()
     pid = ray.get(actor.pid.remote())
-    wait_for_num_actors(1, "ALIVE")
     print(get_actor_node_id(actor) == ray.nodes()[0]["NodeID"])
-    kill_actor_and_wait_for_failure(actor)
+    ray.kill(actor)
     wait_for_pid_to_exit(pid)
     print(ray.get(put_object(5, True)), ray.get(put_object(6, False)), same_elements([1, 2], [2, 1]))
     """).splitlines() == ["True", "5 6 True"]
+
+
+@pytest.mark.needs_own_processes
+@pytest.mark.rayshim_only  # on Ray they need the dashboard
+def test_waits_for_actors(scripts):
+    assert scripts.run(UTILS + """
+    actor = A.remote()
+    wait_for_num_actors(1, 2)
+    print(ray.get(actor.pid.remote()) > 0)
+    kill_actor_and_wait_for_failure(actor)
+    wait_for_num_actors(1, 4)
+    """).splitlines() == ["True"]
 
 
 def test_conditions_and_scripts(scripts):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 _DRIVER_SECONDS = 300
+_STATES = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "ALIVE", "RESTARTING", "DEAD")
 
 
 def wait_for_condition(
@@ -155,10 +156,17 @@ def _lives(pid):
         return False
 
 
-def wait_for_num_actors(num_actors: int, state: str | None = None, timeout: float = 10) -> None:
-    """Returns when there are so many actors, of this state if one is given ("ALIVE"). Raises TimeoutError after `timeout` seconds."""
+def convert_actor_state(state: int | None) -> str | None:
+    """The name of an actor's state, which Ray's messages give as a number; None: no state is given."""
+    return _STATES[state] if state else None
+
+
+def wait_for_num_actors(num_actors: int, state: int | None = None, timeout: float = 10) -> None:
+    """Returns when there are so many actors, of this state if one is given, a number as `convert_actor_state` takes it. Raises TimeoutError after `timeout`
+    seconds."""
+    name = convert_actor_state(state)
     until = time.monotonic() + timeout
-    while len(list_actors(filters=[("state", "=", state)] if state else None, limit=max(num_actors, 1))) < num_actors:
+    while len(list_actors(filters=[("state", "=", name)] if name else None, limit=max(num_actors, 1))) < num_actors:
         if time.monotonic() > until:
             raise TimeoutError("Timed out while waiting for global state.")
         time.sleep(0.1)
