@@ -38,8 +38,7 @@ def install() -> None:
             "start the program with `python -m rayshim script.py`."
         )
     if not is_installed():
-        for module in [module for name, module in list(sys.modules.items()) if _is_face(name)]:
-            _name_classes(module)
+        show_names()
         sys.meta_path.insert(0, _Finder())
         sys.meta_path.append(_Through())
         ray = sys.modules[OURS]
@@ -187,6 +186,22 @@ class _Naming:
         _name_classes(module)
 
 
+_renamed = []  # the classes that show Ray's names
+
+
+def show_names():
+    """Gives the classes of all loaded modules Ray's names, see `_name_classes`."""
+    for module in [module for name, module in list(sys.modules.items()) if _is_face(name)]:
+        _name_classes(module)
+
+
+def show_own_names():
+    """Takes back `show_names`."""
+    while _renamed:
+        cls = _renamed.pop()
+        cls.__module__ = codec.named.pop(id(cls))
+
+
 def _is_face(name):
     """Whether the module is one that programs import as Ray's, and not taken from Ray's package instead."""
     first, _, inner = name.partition(".")
@@ -203,6 +218,7 @@ def _name_classes(module):
     for name, cls in list(vars(module).items()):
         if isinstance(cls, type) and cls.__module__ == ours and cls.__qualname__ == name:
             codec.named[id(cls)] = ours
+            _renamed.append(cls)
             cls.__module__ = theirs
             if theirs != THEIRS:  # which the program may be importing right now
                 sys.modules.setdefault(theirs, module)  # pickle and cloudpickle look there
