@@ -73,5 +73,9 @@ def test_a_library_may_connect_the_store_once_more(kv, key):
     with pytest.raises(AssertionError):
         kv._initialize_internal_kv(None)
     client = kv.internal_kv_get_gcs_client()
-    kv._initialize_internal_kv(object() if client is None else client)
-    assert kv._internal_kv_get(key) == b"one"
+    for reset in False, True:
+        if reset:
+            kv._internal_kv_reset()
+            assert not kv._internal_kv_initialized()
+        kv._initialize_internal_kv(object() if client is None else client)
+        assert kv._internal_kv_initialized() and kv._internal_kv_get(key) == b"one"

@@ -17,6 +17,13 @@ def test_so_does_the_class(ray):
     assert dict(env) == {"compat_unknown": 1, "compat_other": 2}
 
 
+@pytest.mark.parametrize("empty", [[], (), "", {}])
+def test_empty_variables_are_none_whatever_they_are(ray, empty):
+    assert dict(import_module(f"{ray.__name__}.runtime_env").RuntimeEnv(env_vars=empty)) == {}
+    one = ray.remote(lambda: 1)
+    assert ray.get(one.options(runtime_env={"env_vars": empty}).remote()) == 1
+
+
 def test_a_file_is_a_module_for_workers(bare_ray, backend, tmp_path):
     (tmp_path / "compat_one_file.py").write_text("answer = 42\n")
     backend.init(num_cpus=1, runtime_env={"py_modules": [str(tmp_path / "compat_one_file.py")]})

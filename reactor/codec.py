@@ -8,6 +8,7 @@ alone, is read as bytes.
 """
 
 import copyreg
+import importlib
 import io
 import pickle
 import sys
@@ -18,6 +19,7 @@ from reactor import _core
 
 reducers = {}  # class -> function(value) -> what __reduce__ would give; for this process
 libraries = {}  # (module, name of a class in it) -> its reducer, registered when the module has been imported
+named = {}  # id of a class -> module (str) under whose name other processes get it, where it shows another name in this one
 _pickler = None  # made at first use, because importing cloudpickle is slow, and the zygote can start in the meantime
 
 
@@ -35,6 +37,8 @@ def pickler_class():
             def reducer_override(self, obj):
                 if not isinstance(obj, by_cloudpickle):  # first, because it is called for nearly every object
                     return NotImplemented
+                if id(obj) in named:
+                    return _class_of, (named[id(obj)], obj.__qualname__)
                 if isinstance(obj, type) and type(obj) in copyreg.dispatch_table and _is_replaced(obj):
                     return NotImplemented  # the metaclass tells how it is made
                 return plain(self, obj)
@@ -42,6 +46,15 @@ def pickler_class():
         Pickler.dispatch_table = ChainMap(reducers, cloudpickle.Pickler.dispatch_table)  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue]
         _pickler = Pickler
     return _pickler
+
+
+def module_of(cls):
+    """The name (str) of the class's module, whichever it shows."""
+    return named.get(id(cls)) or str(getattr(cls, "__module__", ""))
+
+
+def _class_of(module, name):
+    return getattr(importlib.import_module(module), name)
 
 
 def _is_replaced(cls):

@@ -12,6 +12,8 @@ import os
 import sys
 import types
 
+from reactor import codec
+
 from rayshim.calls.actor_class import ActorClass
 from rayshim.calls.function import RemoteFunction
 from rayshim.errors.sites import at, calling
@@ -24,7 +26,7 @@ _undo = []  # functions that take back what was done, the last one first
 _OWN = ("digest", "report", "graph")
 _DECORATED = ("ActorClass", "RemoteFunction")  # they go on as `_take_decorated` has them
 _FACES = (  # modules under Ray's own names; those that are loaded later are their real namesakes only under the alias
-    "", "exceptions", "actor", "remote_function", "runtime_context", "util", "util.actor_pool", "util.placement_group", "util.queue",
+    "", "exceptions", "actor", "runtime_context", "util", "util.actor_pool", "util.placement_group", "util.queue",
     "util.scheduling_strategies", "util.state", "util.metrics", "util.serialization", "util.multiprocessing", "experimental", "experimental.tqdm_ray",
 )  # fmt: skip
 
@@ -171,6 +173,8 @@ def _import_real():
         sys.meta_path[:0] = finders
 
     if was_aliased:
+        alias.show_own_names()  # Ray's own are real Ray's classes from here on
+        _undo.append(alias.show_names)
         _undo.append(restore)
     return ray
 
@@ -211,7 +215,7 @@ def _take_names(ours, theirs):
             _take_function(value, f"{theirs.__name__}.{name}")
         elif (
             isinstance(value, type)
-            and value.__module__.startswith("rayshim")  # and not what a module has imported, as typing.TypeVar
+            and codec.module_of(value).startswith("rayshim")  # and not what a module has imported, as typing.TypeVar
             and not issubclass(value, BaseException)
             and name not in _DECORATED
         ):

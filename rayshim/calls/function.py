@@ -39,6 +39,8 @@ class RemoteFunction(Generic[P, R]):
     generator function, an ObjectRefGenerator. It raises TypeError if the arguments do not fit the function.
     """
 
+    __module__ = "rayshim.remote_function"
+
     def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
         if is_coroutine(function):
             raise ValueError(

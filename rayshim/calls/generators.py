@@ -199,6 +199,8 @@ class StreamingGeneratorStats:
 class DynamicObjectRefGenerator:
     """The value of a call with num_returns="dynamic": the refs of all values that its generator yielded. Iterating removes them."""
 
+    __module__ = "rayshim"
+
     def __init__(self, refs: Iterable[ObjectRef[Any]]) -> None:
         self._refs = deque(refs)
 

@@ -4,7 +4,7 @@ Messages are those of Ray 2.60, so that code which matches them works here, too.
 A rule is a function (name, value) -> error message or None.
 """
 
-from reactor import _core
+from reactor import _core, codec
 
 from rayshim.errors.sites import calling
 from rayshim.placement import labels
@@ -468,9 +468,12 @@ def _check_value(name, value, table, whom):
 def _check_rule(name, value, types, rule):
     plain = tuple(t for t in types if isinstance(t, type))
     if not isinstance(value, plain) and not any(
-        f"{base.__module__}.{base.__qualname__}" in types for base in type(value).__mro__
+        f"{codec.module_of(base)}.{base.__qualname__}" in types for base in type(value).__mro__
     ):
-        expected = ", ".join(f"<class '{t}'>" if isinstance(t, str) else repr(t) for t in types)
+        shown = "ray" if codec.named else "rayshim"
+        expected = ", ".join(
+            f"<class '{t.replace('rayshim', shown)}'>" if isinstance(t, str) else repr(t) for t in types
+        )
         expected = f"({expected})" if len(types) > 1 else expected
         raise TypeError(f"The type of keyword '{name}' must be {expected}, but received type {type(value)}")
     message = rule(name, value)

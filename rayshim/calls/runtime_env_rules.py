@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sized
 
 from rayshim.calls.runtime_env_config import RuntimeEnvConfig
 from rayshim.errors.sites import calling
@@ -43,6 +44,8 @@ def _check_together(given):
 
 
 def _env_vars(given):
+    if isinstance(given, Sized) and not len(given):
+        return  # as if it were not given, whatever it is
     if not isinstance(given, dict):
         raise TypeError(f"runtime_env['env_vars'] must be of type Dict[str, str], got {type(given)} (at {calling()})")
     for name, value in given.items():

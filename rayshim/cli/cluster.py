@@ -20,23 +20,9 @@ def start(argv):
     if error is not None:
         print(f"rayshim start: {error}", file=sys.stderr)
         return 1
-    read, write = os.pipe()
     if options["block"]:
-        return _blocked(options, read, write)
-    import json
-    import subprocess
-
-    from rayshim.cli import head
-
-    program = f"import sys; sys.path[0] = {_root()!r}; from rayshim.cli.head import main; main()"
-    null = subprocess.DEVNULL
-    process = subprocess.Popen(
-        [sys.executable, "-c", program],
-        env={**os.environ, head.OPTIONS: json.dumps([options, write])},
-        stdin=null, stdout=null, stderr=null, pass_fds=[write], start_new_session=True,
-    )  # fmt: skip
-    os.close(write)
-    told = _told(read)
+        return _blocked(options, *os.pipe())
+    process, told = started(options)
     if "error" in told:
         process.wait()
         print(f"rayshim start: {told['error']}", file=sys.stderr)
@@ -44,6 +30,34 @@ def start(argv):
     told.update(_jobs(options, told))
     _print_started(told)
     return 0
+
+
+def started(options, first="", variables=None):
+    """Starts a head: its process (Popen), and its facts, or {"error": text}. `first`: statements that its process runs before all else; `variables`:
+    more variables of its environment."""
+    import json
+    import subprocess
+
+    from rayshim.cli import head
+
+    read, write = os.pipe()
+    program = f"import sys; sys.path[0] = {_root()!r}; {first}from rayshim.cli.head import main; main()"
+    null = subprocess.DEVNULL
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, **(variables or {}), head.OPTIONS: json.dumps([options, write])},
+        stdin=null, stdout=null, stderr=null, pass_fds=[write], start_new_session=True,
+    )  # fmt: skip
+    os.close(write)
+    return process, _told(read)
+
+
+def options_of_head(argv):
+    """The options of the head that `rayshim start` makes of this command line, as rayshim.cli.head takes them."""
+    options, error = _options(_start_parser().parse_args(argv))
+    if options is None:
+        raise ValueError(error)
+    return options
 
 
 def _jobs(options, told):

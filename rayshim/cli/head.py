@@ -65,7 +65,11 @@ def _started(options):
     given = (options["num_cpus"], options["num_gpus"], options["object_store_memory"])
     arguments.check(*given, options["resources"], options["labels"], None, _PLACEMENT, {})
     amounts, store = arguments.amounts(
-        options["num_cpus"], options["num_gpus"], options["resources"], options["object_store_memory"]
+        options["num_cpus"],
+        options["num_gpus"],
+        options["resources"],
+        options["object_store_memory"],
+        options.get("memory"),
     )
     order, patience = arguments.check_order(options["ordering"]), arguments.budget(options["patience"])
     node = os.urandom(28).hex()
@@ -74,6 +78,7 @@ def _started(options):
     about = {
         **heads.about(f"{options['node_ip_address']}:{options['port']}", options["port"], number, order, amounts),
         "client_port": options["client_port"],
+        "node": node,
     }
     settings = {
         "namespace": os.urandom(16).hex(),

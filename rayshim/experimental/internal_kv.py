@@ -1,6 +1,10 @@
 """Ray's internal key-value store: bytes by key and namespace, for all processes of the session. Source: ray.experimental.internal_kv."""
 
+from reactor import _core
+
 from rayshim.session import key_values, session
+
+_reset_in = None  # number of the session in which the program has called `_internal_kv_reset`
 
 
 def _bytes(text):
@@ -16,12 +20,20 @@ def _checked(key, namespace):
 
 def _initialize_internal_kv(gcs_client):
     """Has nothing to do: each process of a session has its store. Raises AssertionError if `gcs_client` is None, as Ray does."""
+    global _reset_in
     assert gcs_client is not None
+    _reset_in = None
+
+
+def _internal_kv_reset():
+    """The store is as if it had not been connected yet, for `_internal_kv_initialized`."""
+    global _reset_in
+    _reset_in = _core.epoch()
 
 
 def _internal_kv_initialized():
     """Whether there is a session."""
-    return session.current is not None
+    return session.current is not None and _reset_in != _core.epoch()
 
 
 def _internal_kv_get(key, *, namespace=None):

@@ -6,7 +6,7 @@ import os
 import sys
 import types
 
-from reactor import _core
+from reactor import _core, codec
 
 _EVENTS = {  # audit events of Python, and what the actor that raises one does
     "os.chdir": "changes the working directory",
@@ -79,7 +79,7 @@ def of_class(cls):
 def _functions(cls):
     found = []
     for owner in cls.__mro__:
-        if owner.__module__ != cls.__module__:
+        if codec.module_of(owner) != codec.module_of(cls):
             continue
         for value in vars(owner).values():
             value = inspect.unwrap(getattr(value, "__func__", getattr(value, "fget", value)))
@@ -118,9 +118,9 @@ def _reason(code, variables, cls, todo):
         value = before = variables.get(step.argval)
         if isinstance(value, types.ModuleType) and value.__name__ == "signal":
             return "uses signals"
-        if inspect.isfunction(value) and value.__module__ == cls.__module__:
+        if inspect.isfunction(value) and value.__module__ == codec.module_of(cls):
             todo.append(value)
-        elif isinstance(value, type) and value.__module__ == cls.__module__:
+        elif isinstance(value, type) and codec.module_of(value) == codec.module_of(cls):
             classes.append(value)
             todo.extend(_functions(value))
         elif not _is_shareable(value):
@@ -137,5 +137,7 @@ def _is_shareable(value):
         return all(map(_is_shareable, value))
     if isinstance(value, _SHAREABLE) or type(value).__module__ in ("typing", "numpy.dtypes"):
         return True
-    package = getattr(type(value), "__module__", "").partition(".")[0]
-    return package in ("rayshim", "reactor")  # refs, handles, actor classes and remote functions
+    return codec.module_of(type(value)).partition(".")[0] in (
+        "rayshim",
+        "reactor",
+    )  # refs, handles, actor classes and remote functions

@@ -1,9 +1,12 @@
 """Inline placement: all actors and tasks run in this process. Each actor has its own random state and classes, as in a process of its own, and
 so have all tasks together."""
 
+import _thread
 import contextlib
 import os
+import sys
 import threading
+import traceback
 import weakref
 
 from reactor import _core
@@ -13,6 +16,7 @@ from reactor.runtime.gpus import GpuShares
 from reactor.runtime.key_values import KeyValues
 from reactor.runtime.reservations import RELEASED, Reservations
 
+from rayshim.errors.sites import is_users
 from rayshim.placement import num_threads, signals
 from rayshim.placement.interface import Placement
 from rayshim.session import folder, session
@@ -20,6 +24,10 @@ from rayshim.session.facts import public
 
 # The longest wait for the constructor of a named actor that runs in another thread: it may itself wait for the thread that asks for the name.
 _CONSTRUCTOR_SECONDS = 10.0
+
+
+# A call that runs for so long is told of, once in a session: in another placement the program might go on beside it.
+LONG_SECONDS = 30.0
 
 
 class _Actor:
@@ -52,6 +60,7 @@ class Inline(Placement):
         self._reservations = Reservations(lambda amounts, whose: _demand(amounts), _core.reply)
         self._key_values = KeyValues()
         self._posted = {}
+        self._ended = threading.Event()
         self._outer_tasks = []  # with a seed: the random states of the tasks in which the running task is nested
 
     @classmethod
@@ -78,6 +87,37 @@ class Inline(Placement):
         num_threads.begin_inline(self.settings, 1)
         states.seed(_core.TASKS, self.settings["seed"], "tasks")
         _core.enter_state(_core.DRIVER)
+        _thread.start_new_thread(
+            self._watch, (self._ended,)
+        )  # so that `threading` does not list it among the program's
+
+    def _watch(self, ended):
+        """In a thread: tells, once, of a call that the program waits for without an end in sight."""
+        before = None
+        while not ended.wait(LONG_SECONDS / 2):
+            call = _core.outermost_call()
+            number = call and call[0]
+            if call is None or before is None or before[0] != number:
+                before = (number, 0)
+            elif before[1] == 0:
+                before = (number, 1)
+            else:
+                self._tell(*call[1:])
+                return
+
+    def _tell(self, actor, callable):
+        """Of the main thread's call that has run for long."""
+        made = self._actors.get(actor)
+        method = getattr(callable, "__name__", "its constructor")
+        name = f"{made.facts['class_name']}, {method}," if made else f"the task {method}"
+        frames = traceback.extract_stack(sys._current_frames().get(threading.main_thread().ident or 0))
+        places = [f"{frame.filename}:{frame.lineno}" for frame in reversed(frames) if is_users(frame.filename)]
+        print(
+            f"rayshim: a call of {name} has run for {LONG_SECONDS:g} s and is at {places[0] if places else '?'}. In inline placement the program goes on "
+            'only when the call has ended. If it is a loop that runs beside the program, use another placement, such as init(placement="isolated").',
+            file=sys.stderr,
+            flush=True,
+        )
 
     def enter_driver(self, enter):
         try:
@@ -86,6 +126,7 @@ class Inline(Placement):
             session.current.broken = error
 
     def end(self):
+        self._ended.set()
         folder.remove(self.settings["session_pid"])
 
     # Actors

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from copy import copy
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
 
+from reactor import codec
 from reactor.runtime import early_zygote
 from reactor.runtime.preloading import SLOW_LIBRARIES
 
@@ -36,6 +38,7 @@ def install() -> None:
             "start the program with `python -m rayshim script.py`."
         )
     if not is_installed():
+        show_names()
         sys.meta_path.insert(0, _Finder())
         sys.meta_path.append(_Through())
         ray = sys.modules[OURS]
@@ -92,8 +95,6 @@ class _Asking:
         if (_TOPIC, _INSTALLED) in placement.posted(_TOPIC):
             install()
             return _Finder().find_spec(name)
-        from importlib.machinery import PathFinder
-
         if PathFinder.find_spec(name) is not None:
             placement.post((_TOPIC, os.getpid()), True)
         return None
@@ -131,13 +132,20 @@ class _Finder:
     def find_spec(self, name, path=None, target=None):
         if name in _STARTERS:
             _pass_on()
-        if name in SLOW_LIBRARIES and early_zygote.is_waiting() and _is_imported():
-            from importlib.machinery import PathFinder
-
-            if (spec := PathFinder.find_spec(name)) is not None:
-                early_zygote.let_import((name, spec.origin or ""))
+        if (
+            name in SLOW_LIBRARIES
+            and early_zygote.is_waiting()
+            and _is_imported()
+            and (spec := PathFinder.find_spec(name)) is not None
+        ):
+            early_zygote.let_import((name, spec.origin or ""))
         if name.startswith(OURS + ".") and _is_theirs(name.rpartition(".")[0]):
             return _Through().find_spec(name)  # not by the path of its package: it would be a second copy of the module
+        if _is_face(name):
+            spec = _found(name, path)
+            if spec is not None and spec.loader is not None:
+                spec.loader = _Naming(spec.loader)  # pyright: ignore[reportAttributeAccessIssue]
+            return spec
         if name != THEIRS and not name.startswith(THEIRS + "."):
             return None
         inner = name[len(THEIRS) :]
@@ -159,6 +167,61 @@ def _is_imported():
     """Whether the module that a finder is asked for is being imported, and not just looked for."""
     frame = sys._getframe(2)  # of _find_spec, which calls the finders
     return frame.f_back is not None and frame.f_back.f_code.co_name == "_find_and_load_unlocked"
+
+
+class _Naming:
+    """Loads by `loader` a module that programs import as Ray's, and names its classes as Ray does."""
+
+    def __init__(self, loader):
+        self.loader = loader
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        self.loader.exec_module(module)
+        _name_classes(module)
+
+
+_renamed = []  # the classes that show Ray's names
+
+
+def show_names():
+    """Gives the classes of all loaded modules Ray's names, see `_name_classes`."""
+    for module in [module for name, module in list(sys.modules.items()) if _is_face(name)]:
+        _name_classes(module)
+
+
+def show_own_names():
+    """Takes back `show_names`."""
+    while _renamed:
+        cls = _renamed.pop()
+        cls.__module__ = codec.named.pop(id(cls))
+
+
+def _is_face(name):
+    """Whether the module is one that programs import as Ray's, and not taken from Ray's package instead."""
+    first, _, inner = name.partition(".")
+    return first == OURS and inner.partition(".")[0] not in (*_NOT_RAYS, "over") and not libraries.preferred(inner)
+
+
+def _name_classes(module):
+    """Gives the classes that programs import from this module the names that they have on Ray: `type(error).__module__`, tracebacks and pickles show
+    them. What is sent to other processes keeps the name in rayshim, because a session may have drivers without the alias."""
+    ours = module.__name__
+    if not _is_face(ours):
+        return  # a module of the installed package under a second name
+    theirs = THEIRS + ours[len(OURS) :]
+    for name, cls in list(vars(module).items()):
+        if isinstance(cls, type) and cls.__module__ == ours and cls.__qualname__ == name:
+            codec.named[id(cls)] = ours
+            _renamed.append(cls)
+            cls.__module__ = theirs
+            if theirs != THEIRS:  # which the program may be importing right now
+                sys.modules.setdefault(theirs, module)  # pickle and cloudpickle look there
 
 
 class _Through:
@@ -210,9 +273,13 @@ def _exists(ours):
     path = getattr(import_module(parent), "__path__", None) if parent else None
     if parent and path is None:
         return False
-    return any(
-        finder.find_spec(ours, path) for finder in sys.meta_path if not isinstance(finder, (_Finder, _Asking, _Through))
-    )
+    return _found(ours, path) is not None
+
+
+def _found(name, path):
+    """What the other finders find."""
+    finders = [finder for finder in sys.meta_path if not isinstance(finder, (_Finder, _Asking, _Through))]
+    return next((spec for finder in finders if (spec := finder.find_spec(name, path))), None)
 
 
 def _is_theirs(ours):

@@ -259,6 +259,22 @@ def actor_id(number: int) -> ActorID:
     return ActorID(number.to_bytes(12, "little") + b"\x01\x00\x00\x00")
 
 
+for _class in (
+    UniqueID,
+    NodeID,
+    WorkerID,
+    ClusterID,
+    FunctionID,
+    ActorClassID,
+    JobID,
+    ActorID,
+    TaskID,
+    PlacementGroupID,
+):
+    _class.__module__ = "rayshim"  # from where programs import them
+del _class
+
+
 def object_bytes(uid: int) -> bytes:
     """The 28 bytes of the id of the ref whose object has this number."""
     return uid.to_bytes(16, "little") + b"\xff" * 4 + b"\x01\x00\x00\x00" + b"\x01\x00\x00\x00"

@@ -59,7 +59,19 @@ def test_names_from_packages(tmp_path):
     code = (
         INSTALL + "from ray.util import ActorPool, log_once; print(ActorPool.__module__, log_once('k'), log_once('k'))"
     )
-    assert run(code, tmp_path) == "rayshim.util.actor_pool True False"
+    assert run(code, tmp_path) == "ray.util.actor_pool True False"
+
+
+def test_a_driver_without_the_alias_reads_what_one_with_it_has_sent(tmp_path):
+    send = INSTALL + (
+        "import sys; from ray.exceptions import GetTimeoutError; from ray.util.queue import Full; from reactor import codec;"
+        "print(codec.pickled([GetTimeoutError('late'), Full, GetTimeoutError]).hex())"
+    )
+    read = (
+        "import sys, rayshim; from reactor import codec; late, full, cls = codec.loads(bytes.fromhex('{}'), []);"
+        "print(type(late) is rayshim.exceptions.GetTimeoutError is cls, late, full, 'ray' in sys.modules)"
+    )
+    assert run(read.format(run(send, tmp_path)), tmp_path) == "True late <class 'rayshim.util.queue.Full'> False"
 
 
 def test_nothing_is_loaded_before_it_is_asked_for(tmp_path):

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -331,3 +333,46 @@ def test_two_heads_of_two_directories_do_not_meet(head, tmp_path_factory, monkey
     assert processes.alive(first["pid"])
     monkeypatch.setenv("RAY_TMPDIR", str(head.directory))
     assert [facts["pid"] for facts in heads.running()] == [first["pid"]]
+
+
+def test_connect_attaches_and_disconnect_ends_only_what_it_began(tmp_path, monkeypatch):
+    program = """
+        import rayshim as ray
+        from rayshim.cluster_utils import Cluster
+
+        ray.init(num_cpus=1, placement="inline")
+        ray.util.disconnect()
+        print(ray.is_initialized())
+        ray.shutdown()
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 3})
+        ray.util.connect(cluster.address)
+        print(ray.cluster_resources()["CPU"])
+        try:
+            cluster.add_node()
+        except NotImplementedError as error:
+            print(error)
+        ray.util.disconnect()
+        print(ray.is_initialized())
+        cluster.shutdown()
+    """
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=50)
+    printed = ran.stdout.splitlines()
+    assert printed[:2] == ["True", "3.0"] and printed[3:] == ["False"], ran.stderr
+    assert "cannot add a second one to a Cluster (add_node() at <string>:13)" in printed[2]
+
+
+def test_the_session_of_a_cluster_ends_with_its_program_however_that_ends(tmp_path, monkeypatch):
+    program = """
+        import os, signal
+        from rayshim.cluster_utils import Cluster
+
+        print(Cluster(initialize_head=True).head_node._process.pid, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=50)
+    until = time.monotonic() + 30
+    while os.path.exists(f"/proc/{int(ran.stdout)}") and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{int(ran.stdout)}")

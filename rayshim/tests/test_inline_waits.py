@@ -4,6 +4,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 PROGRAM = """
     import asyncio, threading, time
     import rayshim as ray
@@ -62,3 +64,48 @@ def test_waits_of_async_methods():
     ran = subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True, timeout=50)
     expected = ["time", "0", "time", "error True", "woken", "timer", "thread"]
     assert (ran.returncode, ran.stdout.splitlines()) == (0, expected), ran.stderr
+
+
+LONG = """
+    import sys, time
+    import rayshim as ray
+    from rayshim.placement import inline
+
+    inline.LONG_SECONDS = 0.2
+    ray.init(placement="inline", logging_level="ERROR")
+
+    @ray.remote
+    class Player:
+        def __init__(self, seconds=0):
+            time.sleep(seconds)
+
+        def play(self, other):
+            until = time.monotonic() + 1
+            while time.monotonic() < until:
+                ray.get(other.step.remote())
+                time.sleep(0.01)
+
+        def step(self):
+            pass
+
+    {}
+    time.sleep(0.6)
+    ray.shutdown()
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("Player.remote().play.remote(Player.remote())", "Player, play,"),
+        ("ray.remote(lambda: time.sleep(1)).remote()", "the task <lambda>"),
+        ("Player.remote(1)", "Player, its constructor,"),
+        ("player = Player.remote()\nfor _ in range(100): player.step.remote(); time.sleep(0.01)", None),
+    ],
+)
+def test_a_call_that_runs_for_long_is_told_of_once(call, name):
+    program = textwrap.dedent(LONG).format(call)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.count("has run for") == (name is not None), ran.stderr
+    assert name is None or f"a call of {name} has run for 0.2 s and is at <string>:" in ran.stderr, ran.stderr

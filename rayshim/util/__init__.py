@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from rayshim.util.annotations import DeveloperAPI as DeveloperAPI
     from rayshim.util.annotations import PublicAPI as PublicAPI
     from rayshim.util.check_serialize import inspect_serializability as inspect_serializability
+    from rayshim.util.client_connect import connect as connect
+    from rayshim.util.client_connect import disconnect as disconnect
     from rayshim.util.debug import disable_log_once_globally as disable_log_once_globally
     from rayshim.util.debug import enable_periodic_logging as enable_periodic_logging
     from rayshim.util.debug import log_once as log_once
@@ -51,8 +53,10 @@ _MODULES = {
     "DeveloperAPI": "annotations",
     "PublicAPI": "annotations",
     "as_completed": "unordered",
+    "connect": "client_connect",
     "deregister_serializer": "serialization",
     "disable_log_once_globally": "debug",
+    "disconnect": "client_connect",
     "enable_periodic_logging": "debug",
     "get_current_placement_group": "placement_group",
     "get_node_instance_id": "node_address",

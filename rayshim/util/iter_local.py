@@ -35,6 +35,8 @@ class LocalIterator:
         name: for `repr`.
     """
 
+    __module__ = "rayshim.util.iter"
+
     # A function given to `for_each` may have a method of this name; it is called before each item is fetched.
     ON_FETCH_START_HOOK_NAME = "_on_fetch_start"
     thread_local: ClassVar[threading.local] = threading.local()

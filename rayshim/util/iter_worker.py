@@ -21,6 +21,8 @@ class ParallelIteratorWorker:
         repeat: start again after the last item, for ever.
     """
 
+    __module__ = "rayshim.util.iter"
+
     def __init__(self, item_generator: Iterable[Any] | Callable[[], Iterable[Any]], repeat: bool) -> None:
         def items():
             return item_generator() if callable(item_generator) else item_generator

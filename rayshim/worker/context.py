@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 class RuntimeContext:
     """Facts of the calling driver, task or actor; ids are hex strings."""
 
+    __module__ = "rayshim.runtime_context"
+
     def get_job_id(self) -> str:
         return job_id().hex()
 

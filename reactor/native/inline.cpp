@@ -66,7 +66,7 @@ void Inline::end() {
 
 // From here on what runs, the decoding of arguments too, is the actor's.
 void Inline::call_begins(RunningCall& call) {
-  calls_.push_back({&call, PyThread_get_thread_ident()});
+  calls_.push_back({&call, PyThread_get_thread_ident(), ++begun_});
   enter_own_state();
 }
 
@@ -85,6 +85,15 @@ bool Inline::may_wait(const char* what) {
 
 bool Inline::in_nested_call() {
   return own_state() != ActorStates::kDriver || (!calls_.empty() && PyThread_get_thread_ident() != ctx->main_thread);
+}
+
+const RunningCall* Inline::outermost(uint64_t& number) {
+  for (const Begun& begun : calls_)
+    if (begun.thread == ctx->main_thread) {
+      number = begun.number;
+      return begun.call;
+    }
+  return nullptr;
 }
 
 uint32_t Inline::own_state() const {

@@ -13,6 +13,7 @@ class Inline final : public Placement {
   void call_left(RunningCall& call) override;
   bool may_wait(const char* what) override;
   bool in_nested_call() override;
+  const RunningCall* outermost(uint64_t& number) override;
   void enter_own_state() override;
   void actor_died(Inbox* in) override;
 
@@ -21,9 +22,11 @@ class Inline final : public Placement {
   struct Begun {
     const RunningCall* call;
     unsigned long thread;
+    uint64_t number;
   };
   uint32_t own_state() const;
   std::vector<Begun> calls_;  // in the order in which they began
+  uint64_t begun_ = 0;
 };
 
 // They run the call. False, and a Python error: a signal has broken it off.

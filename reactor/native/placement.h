@@ -78,6 +78,8 @@ class Placement {
   virtual uint32_t actor_of_thread() { return 0; }
   // Inline: whether the calling thread is in a call, or may have been started by one.
   virtual bool in_nested_call() { return false; }
+  // Inline: the call that the main thread makes, however many that makes in turn. null: it makes none. `number`: none before it had the same.
+  virtual const RunningCall* outermost(uint64_t&) { return nullptr; }
   // The calling thread is about to run code of its call, or of the driver if it is in none.
   virtual void enter_own_state() {}
 

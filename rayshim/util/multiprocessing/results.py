@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 class PoolTaskError(Exception):
     """Takes the place of the result of a function that raised; `underlying` is its exception."""
 
+    __module__ = "rayshim.util.multiprocessing.pool"
+
     def __init__(self, underlying: Any) -> None:
         self.underlying = underlying
 
 
 class AsyncResult:
     """The future results of one call of the pool. `refs`: refs of its batches, in order."""
+
+    __module__ = "rayshim.util.multiprocessing.pool"
 
     def __init__(
         self,
@@ -111,6 +115,8 @@ class IMapIterator:
     As in Ray, if a function raised an exception, its result is a PoolTaskError.
     """
 
+    __module__ = "rayshim.util.multiprocessing.pool"
+
     def __init__(
         self, pool: Pool, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int | None = None
     ) -> None:
@@ -157,12 +163,16 @@ class IMapIterator:
 class OrderedIMapIterator(IMapIterator):
     """Results in the order of their arguments."""
 
+    __module__ = "rayshim.util.multiprocessing.pool"
+
     def _candidates(self):
         return self._under_way[:1]
 
 
 class UnorderedIMapIterator(IMapIterator):
     """Results in the order in which they become ready."""
+
+    __module__ = "rayshim.util.multiprocessing.pool"
 
     def _candidates(self):
         return list(self._under_way)

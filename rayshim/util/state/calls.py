@@ -48,7 +48,7 @@ def tell() -> None:
     _told = s
     print(
         "rayshim: the list of tasks has no ids and no times of calls that run or have ended, no calls that wait for their arguments or in an "
-        "actor's queue, and no calls of async and threaded actors; start the session with init(trace=True) for the ids and times",
+        "actor's queue, no calls of async and threaded actors, and none that ended in processes that have ended since; start the session with init(trace=True) for the ids and times",
         file=sys.stderr,
     )
 

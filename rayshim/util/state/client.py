@@ -36,6 +36,8 @@ from rayshim.util.state.records import (
 class StateApiClient:
     """Asks the session of this program. The arguments are accepted and have no effect. ConnectionError if no session is running."""
 
+    __module__ = "rayshim.util.state.api"
+
     _SOURCES: ClassVar[dict[StateResource, tuple[type[StateSchema], Any]]] = {
         StateResource.ACTORS: (ActorState, sources.actors),
         StateResource.JOBS: (JobState, sources.jobs),

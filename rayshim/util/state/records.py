@@ -236,3 +236,8 @@ class ClusterEventState(StateSchema):
     custom_fields: dict[str, Any] | None = None
 
     KEYS: ClassVar[str] = "severity source_type event_id"
+
+
+for _class in [value for value in globals().values() if isinstance(value, type) and value.__module__ == __name__]:
+    _class.__module__ = "rayshim.util.state.common"  # from where programs import them
+del _class

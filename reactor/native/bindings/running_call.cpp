@@ -197,6 +197,12 @@ void bind_running_call(nb::module_& m) {
   m.def("running_callable", []() -> nb::object {  // None, too, while an actor is constructed
     return ctx && ctx->call->callable ? nb::borrow(nb::handle(ctx->call->callable)) : nb::none();
   });
+  m.def("outermost_call", []() -> nb::object {
+    uint64_t number = 0;
+    const RunningCall* call = ctx ? ctx->placement->outermost(number) : nullptr;
+    if (!call) return nb::none();
+    return nb::make_tuple(number, call->actor, call->callable ? nb::borrow(nb::handle(call->callable)) : nb::none());
+  });
   m.def("method_name", &method_name);
   m.def("in_inline_call", [] { return ctx && ctx->placement->in_nested_call(); });
 }
