@@ -1,6 +1,7 @@
 """Names that programs import from modules of Ray that are not public."""
 
 import importlib
+import os
 import pickle
 
 import pytest
@@ -82,3 +83,13 @@ def test_the_client_of_jobs_has_its_module(scripts):
         print(JobSubmissionClient is public)
     """
     assert scripts.run(source).split() == ["True"]
+
+
+def test_the_program_is_a_job_of_the_session(ray):
+    state = module(ray, "_private.state")
+    assert state.state.job_table() == state.jobs()
+    (job,) = [job for job in state.jobs() if job["DriverPid"] == os.getpid() and not job["IsDead"]]
+    assert sorted(job) == ["DriverIPAddress", "DriverPid", "EndTime", "Entrypoint", "IsDead", "JobID", "StartTime", "Timestamp"]
+    assert job["JobID"] == ray.get_runtime_context().get_job_id() and job["EndTime"] == 0
+    assert job["DriverIPAddress"] == ray.util.get_node_ip_address() and "pytest" in job["Entrypoint"]
+    assert job["StartTime"] == job["Timestamp"] > 1.7e12
