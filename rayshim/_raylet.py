@@ -10,6 +10,7 @@ from reactor import _core
 from rayshim.api.cluster import available_resources, nodes
 from rayshim.calls.generators import DynamicObjectRefGenerator, ObjectRefGenerator, StreamingGeneratorStats  # noqa: F401
 from rayshim.calls.refs import ObjectRef  # noqa: F401
+from rayshim.cross_language import Language
 from rayshim.experimental import internal_kv
 from rayshim.over.time_series import merge_instantaneous_total_cython, time_weighted_average_cython
 from rayshim.placement.strategies import selected
@@ -27,6 +28,9 @@ from rayshim.session.ids import (
     WorkerID,
 )
 from rayshim.worker.threads import running as async_task_id  # noqa: F401  the call that runs in this coroutine
+
+StreamingObjectRefGenerator = ObjectRefGenerator  # the names of earlier releases
+ObjectID = ObjectRef
 
 RESOURCE_UNIT_SCALING = _core.UNIT
 OPTIMIZED = 1  # the core is always built with optimization

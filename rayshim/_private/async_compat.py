@@ -2,6 +2,18 @@
 
 import functools
 import inspect
+import os
+
+
+def try_install_uvloop():
+    """Makes uvloop the event loop of this process, if it is installed and RAY_USE_UVLOOP does not say otherwise."""
+    if os.environ.get("RAY_USE_UVLOOP", "1").lower() not in ("1", "true"):
+        return
+    try:
+        import uvloop
+    except ImportError:
+        return
+    uvloop.install()
 
 
 def is_async_func(func):

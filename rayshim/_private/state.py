@@ -32,6 +32,24 @@ def _actor(record):
     }
 
 
+def jobs():
+    """The programs in the session, as dicts: this one."""
+    session.ensure()
+    return [
+        {
+            "JobID": record.job_id,
+            "DriverIPAddress": record.driver_info["node_ip_address"],
+            "DriverPid": int(record.driver_info["pid"]),
+            "Timestamp": record.start_time,
+            "StartTime": record.start_time,
+            "EndTime": record.end_time,
+            "IsDead": False,
+            "Entrypoint": record.entrypoint,
+        }
+        for record in sources.jobs()
+    ]
+
+
 def available_resources_per_node():
     """{hex id of the node: {resource: amount} that is free}."""
     return {node["NodeID"]: available_resources() for node in nodes()}
@@ -61,6 +79,7 @@ class GlobalState:
     available_resources = staticmethod(available_resources)
     available_resources_per_node = staticmethod(available_resources_per_node)
     cluster_resources = staticmethod(cluster_resources)
+    job_table = staticmethod(jobs)
     node_table = staticmethod(nodes)
     total_resources_per_node = staticmethod(total_resources_per_node)
 
@@ -89,6 +108,7 @@ __all__ = [
     "available_resources",
     "available_resources_per_node",
     "cluster_resources",
+    "jobs",
     "nodes",
     "object_transfer_timeline",
     "state",

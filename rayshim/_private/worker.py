@@ -1,6 +1,8 @@
 """`ray._private.worker`: the functions of the top level, and `global_worker`, what this process is in the session."""
 
+import os
 import sys
+from types import new_class
 from typing import Generic, TypeVar
 
 from rayshim.api import cancel, get, get_actor, get_gpu_ids, init, is_initialized, kill, put, remote, shutdown, wait
@@ -26,6 +28,27 @@ class RemoteFunctionNoArgs(Generic[R]):
     """For annotations: a remote function without parameters whose result is an R."""
 
 
+# RemoteFunction0[R, T0], RemoteFunction1[R, T0, T1] and so on, for annotations: a remote function with parameters of these types.
+_parameters = [TypeVar(f"T{n}") for n in range(10)]
+for _n in range(10):
+    _of = Generic.__class_getitem__((R, *_parameters[: _n + 1]))  # pyright: ignore[reportAttributeAccessIssue]
+    globals()[f"RemoteFunction{_n}"] = new_class(
+        f"RemoteFunction{_n}", (_of,), exec_body=lambda names: names.update(__module__=__name__)
+    )
+
+
+class RemoteDecorator:
+    """For annotations: what `ray.remote(num_cpus=2)` gives, which makes a remote function or an actor class."""
+
+
+def __getattr__(name):
+    if name not in ("BaseContext", "RayContext"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rayshim.api import ray_context  # dataclasses are slow to import
+
+    return getattr(ray_context, name)
+
+
 def _mode():
     return global_worker.mode
 
@@ -47,6 +70,15 @@ def _ends():
 _global_node = Worker.node if session.current is not None else None
 session.after_begin.append(_has_begun)
 session.before_end.append(_ends)
+
+
+def get_dashboard_url():
+    """The address of the dashboard, "host:port", "" without one. RaySystemError without a session."""
+    told = os.environ.get("RAY_OVERRIDE_DASHBOARD_URL")
+    if told is not None:
+        return told.partition("://")[2] or told
+    global_worker.check_connected()
+    return session.current.settings.get("dashboard", "")
 
 
 def print_worker_logs(data, print_file, ignore_prefix=False):

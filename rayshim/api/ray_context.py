@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,26 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+class BaseContext(ABC):
+    """The base of what `init` returns, a context manager: `ray._private.worker.BaseContext`, which programs use in annotations."""
+
+    dashboard_url: str
+    python_version: str
+    ray_version: str
+
+    @abstractmethod
+    def disconnect(self) -> None:
+        """Leaves the session."""
+
+    @abstractmethod
+    def __enter__(self) -> Self: ...
+
+    @abstractmethod
+    def __exit__(self, *exc: object) -> None: ...
+
+
 @dataclass
-class RayContext(Mapping[str, Any]):
+class RayContext(BaseContext, Mapping[str, Any]):
     """The result of `init`: facts about the session, as attributes; those of its node as keys, too. As a context manager it ends the session at
     the end of the block."""
 

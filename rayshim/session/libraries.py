@@ -22,6 +22,7 @@ _OTHERS = (
     "autoscaler._private.cli_logger autoscaler._private.constants dashboard.modules.metrics.dashboards dashboard.modules.job.pydantic_models "
     "dashboard.modules.job.common"
 )
+_PARTS = ("_private", "util", "experimental", "autoscaler", "dashboard")  # of the package's core
 ALLOWED = frozenset(
     (
         *_LIBRARIES,
@@ -36,7 +37,19 @@ ALLOWED = frozenset(
 def allowed(name):
     """Whether the module `name`, without its leading "ray.", may come from the installed package."""
     parts = name.split(".")
-    return any(".".join(parts[:n]) in ALLOWED for n in range(1, len(parts) + 1))
+    return any(".".join(parts[:n]) in ALLOWED for n in range(1, len(parts) + 1)) or _is_foreign(parts[0])
+
+
+@cache
+def _is_foreign(top):
+    """Whether another distribution has put the module `ray.top` into the package's folder."""
+    from importlib import metadata
+
+    root = None if top in _PARTS or not top.isidentifier() else _root()
+    if root is None or not any(os.path.exists(os.path.join(root, top + end)) for end in (".py", "/__init__.py")):
+        return False
+    files = metadata.distribution("ray").read_text("RECORD") or ""
+    return f"ray/{top}.py," not in files and f"ray/{top}/" not in files
 
 
 def installed(name):

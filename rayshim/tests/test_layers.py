@@ -13,7 +13,7 @@ LAYERS = (
     ("rayshim",),  # the modules under Ray's own names, which hand on
     ("rayshim.cli",),
     ("rayshim._private", "rayshim.internal", "rayshim.over", "rayshim.scripts"),
-    ("rayshim.util", "rayshim.dag", "rayshim.experimental", "rayshim.jobs"),
+    ("rayshim.util", "rayshim.dag", "rayshim.experimental", "rayshim.cloudpickle", "rayshim.jobs"),
     ("rayshim.api",),
     ("rayshim.worker",),
     ("rayshim.calls",),

@@ -372,3 +372,16 @@ def test_the_rows_of_rays_microbenchmark_run(tmp_path):
     rows = run(MICROBENCHMARK, tmp_path).splitlines()[1:]
     assert len(rows) > 30 and "1:1 actor calls sync" in rows and "placement group create/removal" in rows
     assert [row for row in rows if row.startswith("client: ")][-1] == "client: tasks and get batch"
+
+
+def test_a_module_that_another_distribution_has_put_beside_those_of_ray_is_found(tmp_path, monkeypatch):
+    (tmp_path / "stream").mkdir()
+    (tmp_path / "stream" / "__init__.py").write_text("from ray.stream.inner import answer\n")
+    (tmp_path / "stream" / "inner.py").write_text("answer = 42\n")
+    (tmp_path / "cluster_utils.py").touch()  # Ray has a module of this name, which is a part of its core
+    monkeypatch.setattr(libraries, "_root", lambda: str(tmp_path))
+    monkeypatch.setattr(libraries, "_is_foreign", libraries._is_foreign.__wrapped__)
+    assert libraries.spec("stream").origin == str(tmp_path / "stream" / "__init__.py")
+    assert libraries.spec("stream.inner").origin == str(tmp_path / "stream" / "inner.py")
+    for name in ("cluster_utils", "stream.missing", "missing", "_private.node"):
+        assert libraries.spec(name) is None

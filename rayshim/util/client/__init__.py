@@ -1,22 +1,44 @@
-"""Ray Client, a driver outside of its cluster. Here each driver is in its session, so there is no such connection, and this tells programs that ask."""
+"""Ray Client, a driver outside of its cluster. Here each driver is in its session, so there is no such connection, and this tells programs that ask.
+
+`from ray.util.client import ray` is what some editors write for `import ray`: a program that has done so calls `init` of that object, and has
+all of Ray's functions there until `shutdown`.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, NoReturn
 
 
 class _ClientContext:
-    """A connection that is never made."""
+    """A connection that is never made; after its `init` Ray's functions, for the session that it has started."""
 
     api: None = None
     client_worker: None = None
+    _started: bool = False
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("is_initialized", "_internal_kv_initialized"):
-            return lambda: False
         if name.startswith("__"):
             raise AttributeError(name)
+        if self._started or name == "remote":
+            return getattr(_functions(), name)
+        if name in ("is_initialized", "_internal_kv_initialized"):
+            return lambda: False
         raise Exception("Ray Client is not connected. Please connect by calling `ray.init`.")  # noqa: TRY002  Ray raises this class
+
+    def init(self, *args: Any, **kwargs: Any) -> Any:
+        """Ray's `init`. A second one before `shutdown` raises Exception, as on Ray."""
+        if self._started:
+            raise Exception("Trying to start two instances of ray via client")  # noqa: TRY002  Ray raises this class
+        context = _functions().init(*args, **kwargs)
+        self._started = True
+        return context
+
+    def shutdown(self) -> None:
+        """Ends the session that `init` has started."""
+        if self._started:
+            self._started = False
+            _functions().shutdown()
 
     def is_connected(self) -> bool:
         """Whether this driver is outside of its cluster: never."""
@@ -30,6 +52,13 @@ class _ClientContext:
 
     def disconnect(self) -> None:
         """Has nothing to end."""
+
+
+_TOP = __name__.partition(".")[0]
+
+
+def _functions() -> Any:
+    return import_module(_TOP)
 
 
 _default_context: _ClientContext = _ClientContext()
@@ -64,6 +93,9 @@ class RayAPIStub:
 
     def disconnect(self) -> None:
         """Has nothing to end."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return import_module, (_TOP,)  # in a task that a program has defined with it, `ray` is the module
 
     def __getattr__(self, name: str) -> Any:
         if name == "_context":
