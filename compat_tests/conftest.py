@@ -1,6 +1,5 @@
 """Every test here runs on real Ray, which is the specification, and on each placement of rayshim."""
 
-import contextlib
 import gc
 import os
 import sys
@@ -111,39 +110,29 @@ def pytest_runtest_makereport(item, call):
 
 
 class SharedCluster:
-    """The one cluster of tests that need nothing special, where starting one takes seconds: on Ray, and where each zygote would import torch."""
+    """The one Ray cluster of the tests that need nothing special; starting one takes seconds."""
 
     def __init__(self):
-        self.backend = None
-        self.ended = contextlib.ExitStack()
+        self.module = None
 
     def start(self, backend):
-        if self.backend is not backend:
-            self.stop()
-            if not backend.is_ray:
-                self.ended.enter_context(_nothing_left_behind())
-            self.backend = backend
-            self.ended.callback(backend.module.shutdown)
+        if self.module is None:
+            self.module = backend.module
             backend.init_full()
 
     def stop(self):
-        self.backend = None
-        self.ended.close()
+        if self.module is not None:
+            self.module.shutdown()
+            self.module = None
 
     def tidy(self):
-        """Leave no actor to the next test: not one with a name, nor one in a compiled graph of real Ray, which looks for input all the time."""
-        gc.collect()
-        if not self.backend.is_ray:
-            module = self.backend.module
-            for actor in module.util.list_named_actors(all_namespaces=True):
-                module.kill(module.get_actor(actor["name"], actor["namespace"]))
-            return
+        """Leave no actor of real Ray to the next test: not one with a name, nor one in a compiled graph, which looks for input all the time."""
         from ray._private.state import actors
         from ray._private.worker import global_worker
 
         for number, entry in actors().items():
             if entry["State"] != "DEAD":
-                global_worker.core_worker.kill_actor(self.backend.module.ActorID.from_hex(number), True)
+                global_worker.core_worker.kill_actor(self.module.ActorID.from_hex(number), True)
 
 
 @pytest.fixture(scope="session")
@@ -156,9 +145,10 @@ def cluster():
 @pytest.fixture
 def ray(backend, cluster, request):
     """Ray's API, initialised, with the cluster of `Backend.init_full` to the test alone."""
-    if backend.is_ray or request.node.get_closest_marker("torch"):
+    if backend.is_ray:
         cluster.start(backend)
         yield backend.module
+        gc.collect()
         if request.node.failed:
             cluster.stop()
         else:

@@ -372,7 +372,4 @@ def test_the_session_of_a_cluster_ends_with_its_program_however_that_ends(tmp_pa
     """
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
     ran = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=50)
-    until = time.monotonic() + 30
-    while os.path.exists(f"/proc/{int(ran.stdout)}") and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not os.path.exists(f"/proc/{int(ran.stdout)}")
+    processes.wait_until(lambda: not processes.alive(int(ran.stdout)), 30, "the session's process has ended")
