@@ -23,6 +23,7 @@ PARTS = (
         "as_ray",
         "calls",
         "cli",
+        "cloudpickle",
         "dag",
         "errors",
         "experimental",
