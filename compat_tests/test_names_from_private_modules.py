@@ -91,5 +91,7 @@ def test_the_program_is_a_job_of_the_session(ray):
     (job,) = [job for job in state.jobs() if job["DriverPid"] == os.getpid() and not job["IsDead"]]
     assert sorted(job) == ["DriverIPAddress", "DriverPid", "EndTime", "Entrypoint", "IsDead", "JobID", "StartTime", "Timestamp"]
     assert job["JobID"] == ray.get_runtime_context().get_job_id() and job["EndTime"] == 0
-    assert job["DriverIPAddress"] == ray.util.get_node_ip_address() and "python" in job["Entrypoint"]
+    assert job["DriverIPAddress"] == ray.util.get_node_ip_address()
+    with open("/proc/self/cmdline") as command:
+        assert job["Entrypoint"] == " ".join(command.read().rstrip("\0").split("\0"))
     assert job["StartTime"] == job["Timestamp"] > 1.7e12
