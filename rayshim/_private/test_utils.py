@@ -15,6 +15,8 @@ import traceback
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from reactor.runtime import descendants
+
 from rayshim import api
 from rayshim.session import alias, session
 from rayshim.util.placement_group import placement_group_table
@@ -25,6 +27,16 @@ if TYPE_CHECKING:
 
 _DRIVER_SECONDS = 300
 _STATES = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "ALIVE", "RESTARTING", "DEAD")
+
+
+def _within(condition, seconds, pause=0.1):
+    """Whether `condition()` becomes true within the time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(pause)
+    return True
 
 
 def wait_for_condition(
@@ -141,19 +153,8 @@ def check_call_ray(args: list[str], capture_stdout: bool = False, capture_stderr
 
 def wait_for_pid_to_exit(pid: int, timeout: float = 20) -> None:
     """Returns when the process has ended. Raises TimeoutError after `timeout` seconds."""
-    until = time.monotonic() + timeout
-    while _lives(pid):
-        if time.monotonic() > until:
-            raise TimeoutError(f"Timed out while waiting for process {pid} to exit.")
-        time.sleep(0.1)
-
-
-def _lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+    if not _within(lambda: not descendants.lives(pid), timeout):
+        raise TimeoutError(f"Timed out while waiting for process {pid} to exit.")
 
 
 def convert_actor_state(state: int | None) -> str | None:
@@ -165,11 +166,9 @@ def wait_for_num_actors(num_actors: int, state: int | None = None, timeout: floa
     """Returns when there are so many actors, of this state if one is given, a number as `convert_actor_state` takes it. Raises TimeoutError after `timeout`
     seconds."""
     name = convert_actor_state(state)
-    until = time.monotonic() + timeout
-    while len(list_actors(filters=[("state", "=", name)] if name else None, limit=max(num_actors, 1))) < num_actors:
-        if time.monotonic() > until:
-            raise TimeoutError("Timed out while waiting for global state.")
-        time.sleep(0.1)
+    filters, limit = [("state", "=", name)] if name else None, max(num_actors, 1)
+    if not _within(lambda: len(list_actors(filters=filters, limit=limit)) >= num_actors, timeout):
+        raise TimeoutError("Timed out while waiting for global state.")
 
 
 def kill_actor_and_wait_for_failure(actor: Any, timeout: float = 10, retry_interval_ms: float = 100) -> None:
@@ -181,16 +180,14 @@ def kill_actor_and_wait_for_failure(actor: Any, timeout: float = 10, retry_inter
         assert record is not None
         return record.state, record.num_restarts or 0
 
+    def failed():
+        state, restarts = facts()
+        return state == "DEAD" or restarts > before
+
     before = facts()[1]
     api.kill(actor)
-    until = time.monotonic() + timeout
-    while True:
-        state, restarts = facts()
-        if state == "DEAD" or restarts > before:
-            return
-        if time.monotonic() > until:
-            raise RuntimeError(f"It took too much time to kill an actor: {actor_id}")
-        time.sleep(retry_interval_ms / 1000)
+    if not _within(failed, timeout, retry_interval_ms / 1000):
+        raise RuntimeError(f"It took too much time to kill an actor: {actor_id}")
 
 
 def get_actor_node_id(actor_handle: Any) -> str:

@@ -5,6 +5,8 @@ import signal
 import sys
 import time
 
+from reactor.runtime import descendants
+
 from rayshim.session import heads
 
 _STARTS_SECONDS = 60
@@ -226,14 +228,14 @@ def stop(argv):
     deadline = time.monotonic() + wanted.grace_period
     killed = wanted.force
     pids = [pid for facts in found for pid in (facts["pid"], facts["supervisor"])]
-    while any(_lives(pid) for pid in pids):
+    while any(descendants.lives(pid) for pid in pids):
         if time.monotonic() > deadline and not killed:
             killed = True
             for facts in found:
                 _signal(facts["pid"], signal.SIGKILL)
         if time.monotonic() > deadline + 10:
             print(
-                f"rayshim stop: {len(found)} sessions have not ended: pids {', '.join(str(p) for p in pids if _lives(p))}",
+                f"rayshim stop: {len(found)} sessions have not ended: pids {', '.join(str(p) for p in pids if descendants.lives(p))}",
                 file=sys.stderr,
             )
             return 1
@@ -247,14 +249,6 @@ def _signal(pid, number):
         os.kill(pid, number)
     except ProcessLookupError:
         pass  # it has just ended
-
-
-def _lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 #: Options of Ray's that have no meaning on one machine; they are accepted, and the second ones take a value.

@@ -374,19 +374,11 @@ def _end_tree(process):
             except ProcessLookupError:
                 pass  # it has ended
         pause = 0.02
-        while (tree := [pid for pid in tree if _lives(pid)]) and time.monotonic() < deadline:
+        while (tree := [pid for pid in tree if descendants.lives(pid)]) and time.monotonic() < deadline:
             time.sleep(pause)
         if tree:
             number, deadline = signal.SIGKILL, time.monotonic() + 1
             tree += [child for pid in tree for child in descendants.of(pid)]
-
-
-def _lives(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def _new_id():

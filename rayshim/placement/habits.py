@@ -137,7 +137,5 @@ def _is_shareable(value):
         return all(map(_is_shareable, value))
     if isinstance(value, _SHAREABLE) or type(value).__module__ in ("typing", "numpy.dtypes"):
         return True
-    return codec.module_of(type(value)).partition(".")[0] in (
-        "rayshim",
-        "reactor",
-    )  # refs, handles, actor classes and remote functions
+    package = codec.module_of(type(value)).partition(".")[0]
+    return package in ("rayshim", "reactor")  # refs, handles, actor classes and remote functions

@@ -87,23 +87,22 @@ class Inline(Placement):
         num_threads.begin_inline(self.settings, 1)
         states.seed(_core.TASKS, self.settings["seed"], "tasks")
         _core.enter_state(_core.DRIVER)
-        _thread.start_new_thread(
-            self._watch, (self._ended,)
-        )  # so that `threading` does not list it among the program's
+        # By `_thread`, so that `threading` does not list it among the program's.
+        _thread.start_new_thread(self._watch, (self._ended,))
 
     def _watch(self, ended):
         """In a thread: tells, once, of a call that the program waits for without an end in sight."""
-        before = None
+        seen = (None, None)  # numbers of the calls at the last two looks
         while not ended.wait(LONG_SECONDS / 2):
             call = _core.outermost_call()
-            number = call and call[0]
-            if call is None or before is None or before[0] != number:
-                before = (number, 0)
-            elif before[1] == 0:
-                before = (number, 1)
-            else:
-                self._tell(*call[1:])
+            if call is None:
+                seen = (None, None)
+                continue
+            number, *what = call
+            if seen == (number, number):
+                self._tell(*what)
                 return
+            seen = (seen[1], number)
 
     def _tell(self, actor, callable):
         """Of the main thread's call that has run for long."""

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from reactor.runtime import descendants
 
 BEGIN = """
 import os, sys
@@ -50,18 +51,9 @@ def run(text, directory, *, code=0, options=(), **how):
     return ran.stdout.split("\n")[:-1]
 
 
-def runs(pid):
-    """Whether the process has not ended. It may still be there, if this process is its parent now."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def ends(pid):
     deadline = time.monotonic() + 30
-    while runs(pid):
+    while descendants.lives(pid):  # dead, it may still be there, if this process is its parent now
         if time.monotonic() > deadline:
             os.kill(pid, signal.SIGKILL)
             return False

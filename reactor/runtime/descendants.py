@@ -77,6 +77,12 @@ def look(pid):
     return Process(fields[0], *(int(fields[k]) for k in (1, 2, 3, 19)))
 
 
+def lives(pid):
+    """Whether the process has not ended."""
+    process = look(pid)
+    return process is not None and process.lives
+
+
 def _table():
     """{pid: Process} of all there are."""
     found = {int(name): look(name) for name in os.listdir("/proc") if name.isdigit()}
