@@ -42,6 +42,7 @@ def install(settings, role):
     for name, hook in (
         ("failure", failures.failure),
         ("unstored", failures.unstored),
+        ("as_failure", failures.as_failure),
         ("error", failures.error),
         ("create", creation.create),
         ("create_failed", creation.create_failed),
