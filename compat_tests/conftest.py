@@ -1,8 +1,11 @@
 """Every test here runs on real Ray, which is the specification, and on each placement of rayshim."""
 
+import contextlib
 import gc
+import importlib
 import os
 import sys
+import time
 import uuid
 from importlib.util import find_spec
 
@@ -92,7 +95,7 @@ def pytest_collection_modifyitems(config, items):
     mine.sort(key=lambda item: (
         item.get_closest_marker("torch") is not None,
         config.backends.index(_backend(item)),
-        "ray" not in item.fixturenames,
+        not _shares_a_session(item),
     ))
     config.hook.pytest_deselected(items=idle)
     items[:] = others + mine
@@ -110,29 +113,61 @@ def pytest_runtest_makereport(item, call):
 
 
 class SharedCluster:
-    """The one Ray cluster of the tests that need nothing special; starting one takes seconds."""
+    """The one session, or Ray cluster, of the tests that need nothing special: to start one for each takes more time than most of them."""
 
     def __init__(self):
-        self.module = None
+        self._backend = None
+        self._torch = False
+        self._at_end = contextlib.ExitStack()
 
-    def start(self, backend):
-        if self.module is None:
-            self.module = backend.module
-            backend.init_full()
+    def start(self, backend, torch=False):
+        """Have a session of `backend`; with `torch` one whose workers have it from their start, if rayshim's driver has."""
+        torch = torch and not backend.is_ray
+        if self._backend is backend and self._torch == torch and backend.module.is_initialized():
+            return
+        self.stop()
+        if torch:
+            importlib.import_module("torch")
+        self._backend, self._torch = backend, torch
+        if not backend.is_ray:
+            self._at_end.enter_context(_nothing_left_behind())
+        self._at_end.callback(backend.module.shutdown)
+        backend.init_full()
+        self._resources = backend.module.cluster_resources()
 
     def stop(self):
-        if self.module is not None:
-            self.module.shutdown()
-            self.module = None
+        self._backend = None
+        self._at_end.close()
 
     def tidy(self):
-        """Leave no actor of real Ray to the next test: not one with a name, nor one in a compiled graph, which looks for input all the time."""
+        """Leave nothing of a test to the next one: no actor, no placement group, no call that runs; a session that keeps something ends."""
+        if self._backend.is_ray:
+            self._tidy_ray()
+        elif not self._tidied():
+            self.stop()
+
+    def _tidied(self):
+        ray = self._backend.module
+        if not ray.is_initialized() or any(group["state"] != "REMOVED" for group in ray.util.placement_group_table().values()):
+            return False
+        for actor in ray.util.list_named_actors(all_namespaces=True):
+            ray.kill(ray.get_actor(**actor))
+        deadline = time.monotonic() + 1.0
+        while ray.available_resources() != self._resources or ray.util.state.list_actors(filters=[("state", "!=", "DEAD")]):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.005)
+        return True
+
+    def _tidy_ray(self):
+        """An actor with a name stays, and one in a compiled graph looks for input all the time."""
         from ray._private.state import actors
         from ray._private.worker import global_worker
 
         for number, entry in actors().items():
             if entry["State"] != "DEAD":
-                global_worker.core_worker.kill_actor(self.module.ActorID.from_hex(number), True)
+                with contextlib.suppress(self._backend.module.exceptions.ActorHandleNotFoundError):  # it has died meanwhile
+                    global_worker.core_worker.kill_actor(self._backend.module.ActorID.from_hex(number), True)
 
 
 @pytest.fixture(scope="session")
@@ -142,11 +177,17 @@ def cluster():
     cluster.stop()
 
 
+def _shares_a_session(item):
+    """A promise of rayshim alone may be about what a new session does; inline placement starts nothing."""
+    backend = _backend(item)
+    return "ray" in item.fixturenames and (backend.is_ray or not backend.is_serial and item.get_closest_marker("rayshim_only") is None)
+
+
 @pytest.fixture
 def ray(backend, cluster, request):
-    """Ray's API, initialised, with the cluster of `Backend.init_full` to the test alone."""
-    if backend.is_ray:
-        cluster.start(backend)
+    """Ray's API, initialised as by `Backend.init_full`, and no other test's actors; the session may have served other tests before."""
+    if _shares_a_session(request.node):
+        cluster.start(backend, torch=request.node.get_closest_marker("torch") is not None)
         yield backend.module
         gc.collect()
         if request.node.failed:
