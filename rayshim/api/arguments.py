@@ -10,7 +10,7 @@ from rayshim.calls import runtime_env as environments
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.sites import at, calling
 from rayshim.placement import kinds
-from rayshim.session import gpus
+from rayshim.session import accelerators, gpus
 
 ORDERINGS = tuple(name.lower() for name in type(_core.Ordering).__match_args__)
 _STORE_SHARE = 0.3  # of the machine's memory, as in Ray
@@ -209,6 +209,10 @@ def amounts(num_cpus, num_gpus, resources, store, memory=None):
         **{str(name): amount for name, amount in (resources or {}).items()},
         **override,
     }
+    if (message := accelerators.too_many(made)) is not None:
+        raise ValueError(f"{message} Ask for fewer, or list more in that variable ({at('init')})")
+    if (kind := accelerators.type_of_machine(made)) is not None:
+        made[f"accelerator_type:{kind}"] = 1.0
     made.setdefault("memory", float(int(machine * _MEMORY_SHARE if memory is None else memory)))
     made.setdefault("object_store_memory", float(store))
     made.setdefault("node:__internal_head__", 1.0)
@@ -278,11 +282,16 @@ def _number(accepted, name, default, least, most=float("inf")):
     return number
 
 
-def node_labels(labels, node):
-    """The labels of this machine: the default ones and those given. RAY_OVERRIDE_LABELS (a JSON object) overrides both."""
+def node_labels(labels, node, amounts):
+    """The labels of this machine: the default ones and those given. RAY_OVERRIDE_LABELS (a JSON object) overrides both. `amounts`: the session's resources."""
     from rayshim.api.node_labels import of_machine
 
-    return {**of_machine(node), **(labels or {}), **_json_variable("RAY_OVERRIDE_LABELS"), "ray.io/node-id": node}
+    return {
+        **of_machine(node, accelerators.type_of_machine(amounts)),
+        **(labels or {}),
+        **_json_variable("RAY_OVERRIDE_LABELS"),
+        "ray.io/node-id": node,
+    }
 
 
 def environment(runtime_env, job_config, skip_hook):

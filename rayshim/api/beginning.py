@@ -1,5 +1,7 @@
 """From a runtime that has been started to a session in this process."""
 
+import sys
+
 
 def begin(driver, settings, kind, *, configure_logging, logging_level, logging_format, logging_config, log_to_driver):
     """Returns the Session of a started `driver` (reactor's). If this raises an exception, the driver is stopped. `kind`: the kind of placement."""
@@ -28,4 +30,8 @@ def begin(driver, settings, kind, *, configure_logging, logging_level, logging_f
     if logging_config is not None:
         logging_config.apply()
     hooks.begin_driver(made)
+    if "ray" in sys.modules:
+        from rayshim.api import two_rays
+
+        two_rays.tell(logs.logger)
     return made

@@ -10,7 +10,9 @@ _VARIABLES = {
 }
 
 
-def of_machine(node):
-    """The default labels of this machine, {label: value}: its id `node`, and the values of Ray's environment variables."""
+def of_machine(node, accelerator_type):
+    """The default labels of this machine, {label: value}: its id `node`, the type of its accelerators (None: unknown), and the values of Ray's environment variables."""
     found = {label: os.environ[variable] for label, variable in _VARIABLES.items() if os.environ.get(variable)}
+    if accelerator_type is not None:
+        found["ray.io/accelerator-type"] = accelerator_type
     return {"ray.io/node-id": node, **found}

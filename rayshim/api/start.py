@@ -243,7 +243,7 @@ def _start(given):
         given.num_cpus, given.num_gpus, given.resources, given.object_store_memory, given.accepted.get("_memory")
     )
     settings = {
-        **_identity(given),
+        **_identity(given, amounts),
         "placement": kind.name,
         "auto": auto,
         "seed": seed,
@@ -303,7 +303,7 @@ def _offer(settings, directory):
     return listener, {**told, "directory": heads.directory_of(directory)}
 
 
-def _identity(given):
+def _identity(given, amounts):
     """The settings of a new session that are not checked or derived from others: its names, its place, what it records."""
     from rayshim.api import arguments
 
@@ -320,7 +320,7 @@ def _identity(given):
         "lifetime": arguments.lifetime(job_config),
         "digest": bool(given.digest),
         "node": node,
-        "labels": arguments.node_labels(given.labels, node),
+        "labels": arguments.node_labels(given.labels, node, amounts),
         "alias": alias,
         "zygote_alias": alias,
         "threads_said": num_threads.said_by_program(),

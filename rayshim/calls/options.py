@@ -108,7 +108,7 @@ def _runtime_env(name, value):
     if value:
         from rayshim.calls import runtime_env_rules
 
-        runtime_env_rules.check(value)
+        runtime_env_rules.check(value, uploads=False)
 
 
 def _strategy(name, value):

@@ -37,7 +37,7 @@ def checked(env, where, in_use=True):
     if not isinstance(env, dict):
         raise TypeError(f"{where}: runtime_env must be a dict or a RuntimeEnv, got {type(env)} (at {calling()})")
     known = {name: value for name, value in env.items() if value is not None}
-    rules.check(known)
+    rules.check(known, uploads=in_use)
     for name, value in known.items():
         if name in _PROFILERS and in_use:
             _note(
@@ -62,12 +62,14 @@ def checked(env, where, in_use=True):
             )
     if "env_vars" in known:
         known["env_vars"] = dict(known["env_vars"])
+    if not in_use:
+        return {name: known[name] for name in _HONOURED if name in known}
+    if not known.get("working_dir", True):
+        del known["working_dir"]
     if "working_dir" in known:
-        directory = _working_directory(known["working_dir"], where, in_use)
-        known["working_dir"] = directory if in_use else os.fspath(known["working_dir"])
+        known["working_dir"] = _working_directory(known["working_dir"], where)
     if "py_modules" in known:
-        directories = [_module_directory(item, where, in_use) for item in known["py_modules"]]
-        known["py_modules"] = directories if in_use else known["py_modules"]
+        known["py_modules"] = [_module_directory(item, where) for item in known["py_modules"]]
     hook = known.get("worker_process_setup_hook")
     if hook is not None and not isinstance(hook, (str, bytes)):
         known["worker_process_setup_hook"] = _pickled_hook(hook)
@@ -103,14 +105,14 @@ def merged(outer, inner):
     return both
 
 
-def _working_directory(path, where, in_use):
+def _working_directory(path, where):
     path = os.fspath(path)
+    if path.startswith("local:"):
+        return _local_directory(path, "working_dir")
     local = path.removeprefix("file://")
     if archives.is_archive(local):
-        return archives.unpacked(local, inner=local != path) if in_use else path
+        return archives.unpacked(local, inner=local != path)
     if not os.path.isdir(path):
-        if _is_remote(path) and not in_use:
-            return path
         _refuse_remote(path, where, "working_dir", archives.ENDINGS)
         raise ValueError(
             f"directory {path} must be an existing directory or a supported archive ({', '.join(archives.ENDINGS)}) "
@@ -136,7 +138,16 @@ def _refuse_remote(path, where, field, endings):
     )
 
 
-def _module_directory(item, where, in_use):
+def _local_directory(uri, field):
+    path = rules.local_directory(uri)
+    if not os.path.isdir(path):
+        raise RuntimeEnvSetupError(
+            f"{field} {uri} points to '{path}', which must already exist on every node. (at {calling()})"
+        )
+    return path
+
+
+def _module_directory(item, where):
     """The directory for `sys.path`: `item` itself if it is a directory of modules, the parent of the package, module or file `item`, or where the wheel
     `item` is unpacked."""
     import types
@@ -145,13 +156,13 @@ def _module_directory(item, where, in_use):
         file = item.__path__[0] if hasattr(item, "__path__") else item.__file__
         return os.path.dirname(os.path.abspath(file))  # pyright: ignore[reportArgumentType, reportCallIssue]
     path = os.fspath(item)
+    if path.startswith("local:"):
+        path = _local_directory(path, "py_modules")
     if path.endswith(".whl") and os.path.isfile(path):
-        return archives.unpacked(path) if in_use else path
+        return archives.unpacked(path)
     if path.endswith(".py") and os.path.isfile(path):
         return os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(path):
-        if _is_remote(path) and not in_use:
-            return path
         _refuse_remote(path, where, "py_modules", (*archives.ENDINGS, ".whl"))
         raise ValueError(
             f"py_modules entry must be a .py file, a directory, or a .whl file; got {path} ({where} at {calling()})"

@@ -59,7 +59,6 @@ class RuntimeEnv(dict[str, Any]):
         **kwargs: Any,
     ) -> None:
         fields = {
-            **kwargs,
             "py_modules": py_modules,
             "py_executable": py_executable,
             "working_dir": working_dir,
@@ -74,7 +73,7 @@ class RuntimeEnv(dict[str, Any]):
             "image_uri": image_uri,
             "uv": uv,
         }
-        fields = {name: value for name, value in fields.items() if value is not None}
+        fields = {**kwargs, **{name: value for name, value in fields.items() if value is not None}}
         super().__init__({} if _validate else fields)
         if not _validate:
             return

@@ -9,30 +9,45 @@ from rayshim.calls.runtime_env_config import RuntimeEnvConfig
 from rayshim.errors.sites import calling
 
 # The fields of `pip` and `uv` beside `packages`: the type, and Ray's words for it.
-_CHECK, _VERSION, _OPTIONS = (bool, "bool"), (str, "str"), (list, "list[str]")
+_CHECK, _VERSION, _OPTIONS = (bool, "bool,"), (str, "str,"), (list, "list[str]")
 _PIP = {"pip_check": _CHECK, "pip_install_options": _OPTIONS, "pip_version": _VERSION}
 _UV = {"uv_check": _CHECK, "uv_version": _VERSION, "uv_pip_install_options": _OPTIONS}
 
 
-def check(env: dict) -> None:
-    """Raises TypeError or ValueError, with Ray's text, for the first field that is wrong. None stands for a field that is not given."""
+# The archives that are accepted behind a URI.
+_ENDINGS = {
+    "working_dir": (".zip", ".tar.gz", ".tgz", ".tar.xz"),
+    "py_modules": (".zip", ".whl", ".tar.gz", ".tgz", ".tar.xz"),
+}
+_REMOTE = ("http", "https", "s3", "gs", "azure", "abfss", "file", "gcs")
+_OTHER_URIS = ("conda", "pip", "uv")
+
+
+def check(env: dict, uploads: bool = True) -> None:
+    """Raises TypeError or ValueError, with Ray's text, for the first field that is wrong. None stands for a field that is not given.
+
+    Arguments:
+        uploads: whether the environment is that of a session, which takes paths and modules as objects, too, and looks for files later. A RuntimeEnv and
+            the option of a task or an actor take paths of existing files, and URIs.
+    """
     for name in env:
         if not isinstance(name, str):
             raise TypeError(f"keywords must be strings (runtime_env has {name!r} at {calling()})")
     given = {name: value for name, value in env.items() if value is not None}
     _check_together(given)
-    for name, rule in _RULES.items():
+    for name, rule in {**_RULES, **({} if uploads else _WITHOUT_UPLOADS)}.items():
         if name in given:
             rule(given[name])
 
 
 def _check_together(given):
-    installs = [name for name in ("pip", "uv", "conda") if given.get(name)]
+    installs = [name for name in ("pip", "uv", "conda") if name in given]
     if len(installs) > 1:
         listed = "\n".join(f"specified {name} field: {given.get(name)}" for name in ("pip", "conda", "uv"))
         raise ValueError(
             "The 'pip' field, 'uv' field, and 'conda' field of runtime_env cannot be specified at the same time.\n"
-            f"{listed}\nTo use pip with conda, please only set the 'conda' field, and specify your pip dependencies within the conda YAML config dict "
+            f"{listed}\nTo use pip with conda, please only set the 'conda'field, and specify your pip dependencies within the conda YAML config dict: see "
+            "https://conda.io/projects/conda/en/latest/user-guide/tasks/manage-environments.html#create-env-file-manually "
             f"(at {calling()})"
         )
     for name in ("container", "image_uri"):
@@ -79,10 +94,73 @@ def _py_modules(given):
             )
 
 
+def _working_dir_in_place(given):
+    if not isinstance(given, str):
+        raise TypeError(f"`working_dir` must be a string, got {type(given)}. (at {calling()})")
+    _place("working_dir", given)
+
+
+def _py_modules_in_place(given):
+    if not isinstance(given, list):
+        raise TypeError(f"`py_modules` must be a list of strings, got {type(given)}. (at {calling()})")
+    for module in given:
+        if not isinstance(module, str):
+            raise TypeError(f"`py_module` must be a string, got {type(module)}. (at {calling()})")
+        _place("py_modules", module)
+
+
+def _place(field, given):
+    """A path of something that exists, or a URI."""
+    from urllib.parse import urlparse
+
+    scheme = urlparse(given).scheme
+    if not scheme:
+        if not os.path.exists(given or "."):
+            raise ValueError(
+                f"{given} is not a valid path. (runtime_env['{field}'] at {calling()}; the current directory is {os.getcwd()})"
+            )
+    elif scheme == "local":
+        local_directory(given)
+    elif scheme in _REMOTE:
+        shown = given.partition("?")[0]
+        if not shown.endswith(_ENDINGS[field]):
+            raise ValueError(
+                f"Only {', '.join(_ENDINGS[field])} files are supported for {field} URIs; got {shown}. (at {calling()})"
+            )
+    elif scheme not in _OTHER_URIS:
+        raise ValueError(
+            f"{given} is not a valid URI. Passing directories or modules to be dynamically uploaded is only supported at the job level (i.e., passed to "
+            f"`ray.init`). (at {calling()})"
+        )
+
+
+def local_directory(uri: str) -> str:
+    """The path of a URI like local:///path, a directory that is used where it is. Raises ValueError, with Ray's text, for a wrong one."""
+    start = f'Invalid "local://" runtime_env URI "{uri}": '
+    prefix, path = uri[:8], uri[8:]
+    if prefix.lower() != "local://":
+        raise ValueError(
+            f"{start}a local URI must start with local://. Write local:///path/in/image, or local://C:/path/in/image on Windows. (at {calling()})"
+        )
+    if not path.startswith("/"):
+        raise ValueError(
+            f"{start}the path must be absolute. Write local:///path/in/image, or local://C:/path/in/image on Windows. (at {calling()})"
+        )
+    ending = next((ending for ending in _ENDINGS["py_modules"] if path.endswith(ending)), None)
+    if ending is not None:
+        raise ValueError(
+            f"{start}the path must be a directory, not a {ending} archive. A local:// directory is used in place and is never unpacked. (at {calling()})"
+        )
+    return path
+
+
 def _excludes(given):
-    if isinstance(given, str):
-        return  # Ray reads it letter by letter, each a pattern, and no program means that
-    if not isinstance(given, list) or not all(isinstance(pattern, str) for pattern in given):
+    if not isinstance(given, str):  # Ray reads it letter by letter, each a pattern, and no program means that
+        _patterns(given)
+
+
+def _patterns(given):
+    if not _are_texts(given):
         raise TypeError(f"runtime_env['excludes'] must be of type List[str], got {type(given)} (at {calling()})")
 
 
@@ -96,6 +174,13 @@ def _conda(given):
         raise TypeError(f"runtime_env['conda'] must be of type str or dict, got {type(given)}. (at {calling()})")
     if isinstance(given, str) and given.endswith((".yaml", ".yml")) and not os.path.isfile(given):
         raise ValueError(f"Can't find conda YAML file {given}. (at {calling()})")
+    if (
+        isinstance(given, str)
+        and not given.endswith((".yaml", ".yml"))
+        and os.path.isabs(given)
+        and not os.path.isdir(given)
+    ):
+        raise ValueError(f"Can't find conda env directory {given}. (at {calling()})")
 
 
 def _pip(given):
@@ -106,7 +191,7 @@ def _pip(given):
             raise ValueError(
                 f"runtime_env['pip']['packages'] must be of type str of list, got: {type(given)} (at {calling()})"
             )
-    elif not isinstance(given, (str, list)):
+    elif not isinstance(given, str) and not _are_texts(given):
         raise TypeError(f"runtime_env['pip'] must be of type str or List[str], got {type(given)} (at {calling()})")
     _requirements(given)
 
@@ -118,7 +203,8 @@ def _uv(given):
             raise ValueError(
                 f"runtime_env['uv']['packages'] must be of type list, got: {type(given['packages'])} (at {calling()})"
             )
-    elif not isinstance(given, (str, list)):
+        _texts("runtime_env['uv']['packages']", given["packages"])
+    elif not isinstance(given, str) and not _are_texts(given):
         raise TypeError(f"runtime_env['uv'] must be of type List[str], or dict, got {type(given)} (at {calling()})")
     else:
         _requirements(given)
@@ -141,8 +227,22 @@ def _fields(field, given, kinds):
     for name, (kind, words) in kinds.items():
         if name in given and not isinstance(given[name], kind):
             raise TypeError(
-                f"runtime_env['{field}']['{name}'] must be of type {words}, got {type(given[name])} (at {calling()})"
+                f"runtime_env['{field}']['{name}'] must be of type {words} got {type(given[name])} (at {calling()})"
             )
+        if name in given and kind is list:
+            _texts(f"runtime_env['{field}']['{name}']", given[name])
+
+
+def _texts(named, items):
+    for number, item in enumerate(items):
+        if not isinstance(item, str):
+            raise TypeError(
+                f"{named} must be of type list[str] got {type(item)} for {number}-th item. (at {calling()})"
+            )
+
+
+def _are_texts(given):
+    return isinstance(given, list) and all(isinstance(item, str) for item in given)
 
 
 def _config(given):
@@ -160,3 +260,5 @@ _RULES = {
     "uv": _uv,
     "config": _config,
 }
+# The rules for a RuntimeEnv, and for the option of a task or an actor.
+_WITHOUT_UPLOADS = {"working_dir": _working_dir_in_place, "py_modules": _py_modules_in_place, "excludes": _patterns}

@@ -92,7 +92,7 @@ def _started(options):
         "digest": True,
         "journal": None,
         "node": node,
-        "labels": arguments.node_labels(options["labels"], node),
+        "labels": arguments.node_labels(options["labels"], node, amounts),
         "alias": False,
         "runtime_env": {},
         "threads_said": num_threads.said_by_program(),

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+
+_TEXT = (
+    "This API is deprecated and may be removed in future Ray releases. You could suppress this warning by setting env variable "
+    'PYTHONWARNINGS="ignore::DeprecationWarning"'
+)
 
 
 class RayDeprecationWarning(DeprecationWarning):
@@ -11,11 +17,16 @@ class RayDeprecationWarning(DeprecationWarning):
     __module__ = "rayshim.util.annotations"
 
 
+# It is shown in any module of the program, once for each. The filters that the program sets after `import ray` come before this one.
+if not sys.warnoptions:
+    warnings.filterwarnings("module", category=RayDeprecationWarning)
+
+
+def text(message: str) -> str:
+    """Ray's words, and those of who has marked the function or class."""
+    return f"{_TEXT}\n{message}" if message else _TEXT
+
+
 def warn(instead: str) -> None:
     """Warns the caller of the function that calls this, with Ray's words."""
-    warnings.warn(
-        "This API is deprecated and may be removed in future Ray releases. You could suppress this warning by setting env variable "
-        f'PYTHONWARNINGS="ignore::DeprecationWarning"\n{instead}',
-        RayDeprecationWarning,
-        stacklevel=3,
-    )
+    warnings.warn(text(instead), RayDeprecationWarning, stacklevel=3)

@@ -153,7 +153,7 @@ class Inline(Placement):
 
     def construct(self, number, make, is_async, concurrently, surrounded):
         made = self._actors[number]
-        around = surrounded(made.facts.get("env"), made.gpus)
+        around = surrounded(made.facts.get("env"), made.gpus, made.facts["taken"])
         if not is_async:
             return around(make)(), False, [], around
         from rayshim.placement.inline_loop import ActorLoop

@@ -68,7 +68,7 @@ class Placement:
         """Decides what the constructor and the methods of actor `number` run in: threads and event loops, GPUs, its environment.
 
         Arguments: make, the constructor call; concurrently(make), makes it as the actor's options ask for in a process of its own;
-        surrounded(env, gpus), a decorator that gives a function an environment and GPUs for the time of a call.
+        surrounded(env, gpus, taken), a decorator that gives a function an environment, GPUs and other accelerators for the time of a call.
         Returns (instance, whether its calls are handed on, the lanes of its methods, a decorator of its methods).
         """
         if self.settings.get("auto"):

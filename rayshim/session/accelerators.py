@@ -1,6 +1,8 @@
-"""Accelerators that are no GPUs, which stand among the `resources`: who may use which is said in environment variables, as in Ray."""
+"""Accelerators that are no GPUs, which stand among the `resources`: who may use which is said in environment variables, as in Ray. The runtime
+numbers those of one kind from 0. If the program has set the variable, the number is an index into that list."""
 
 import os
+import re
 from contextlib import contextmanager
 
 #: {resource: the variable with the ids that a process may use}
@@ -30,22 +32,69 @@ def wrong(name, amount):
     return None
 
 
-def numbers(taken):
-    """{resource: ids, strings} of what GpuShares gave: {resource: [(number, share)]}."""
-    return {name: [str(number) for number, _ in shares] for name, shares in (taken or {}).items()}
+def visible():
+    """{resource: ids, strings} of the accelerators that the environment variables name; a resource whose variable is not set is missing."""
+    found = {name: os.environ.get(variable) for name, variable in VARIABLES.items()}
+    return {
+        name: [] if value in ("", "NoDevFiles") else value.split(",")
+        for name, value in found.items()
+        if value is not None
+    }
 
 
-def show(taken):
+def too_many(amounts):
+    """The error of more accelerators in a session's `amounts` than the environment variables name, as text, or None."""
+    for name, ids in visible().items():
+        if (amounts.get(name) or 0) > len(ids):
+            return f"Attempting to start raylet with {amounts[name]} {name}, but {VARIABLES[name]} contains {ids}."
+    return None
+
+
+def type_of_machine(amounts):
+    """The type of the machine's accelerators, as `accelerator_type=` names it: "H100". A machine has accelerators of one kind, that of which the session's
+    `amounts` has any. None: it has none, or their type cannot be told."""
+    kind = next((name for name in ("GPU", *VARIABLES) if amounts.get(name)), None)
+    return nvidia_type() if kind == "GPU" else "aws-neuron-core" if kind == "neuron_cores" else None
+
+
+def nvidia_type():
+    """The type of the first of NVIDIA's GPUs, such as "H100", as the driver tells; None without one."""
+    import glob
+
+    for path in glob.glob("/proc/driver/nvidia/gpus/*/information"):
+        with open(path) as file:
+            model = re.search(r"^Model:\s*(.*)$", file.read(), re.MULTILINE)
+        if model:
+            return nvidia_type_of(model.group(1))
+    return None
+
+
+def nvidia_type_of(name):
+    """ "NVIDIA H100 80GB HBM3" is "H100", "Tesla V100-SXM2-16GB" is "V100"."""
+    found = re.search(r"(?:\w+\s+)?(?:Tesla\s+|NVIDIA\s+)?([A-Z]+[0-9]+[A-Z]*)", name or "")
+    return found.group(1) if found else None
+
+
+def names(taken, told):
+    """{resource: ids, strings} of what GpuShares gave, {resource: [(number, share)]}; `told` is what `visible` was."""
+    return {name: [_id(number, told.get(name)) for number, _ in shares] for name, shares in (taken or {}).items()}
+
+
+def _id(number, ids):
+    return ids[number] if ids is not None and number < len(ids) else str(number)
+
+
+def show(taken, told):
     """Has libraries in this process use these."""
-    for name, ids in numbers(taken).items():
+    for name, ids in names(taken, told).items():
         os.environ[VARIABLES[name]] = ",".join(ids)
 
 
 @contextmanager
-def shown(taken):
+def shown(taken, told):
     """`show` for a while."""
     before = {VARIABLES[name]: os.environ.get(VARIABLES[name]) for name in taken}
-    show(taken)
+    show(taken, told)
     try:
         yield
     finally:

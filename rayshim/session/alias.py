@@ -75,6 +75,8 @@ def submodule(package: str, name: str) -> ModuleType:
         except ModuleNotFoundError as error:
             if error.name != full:
                 why = error
+    if not aliased and package == OURS:
+        why = libraries.why_missing(name) or why
     raise AttributeError(f"module {package!r} has no attribute {name!r}: {why}") from None
 
 
@@ -135,7 +137,7 @@ class _Finder:
         if (
             name in SLOW_LIBRARIES
             and early_zygote.is_waiting()
-            and _is_imported()
+            and is_being_imported()
             and (spec := PathFinder.find_spec(name)) is not None
         ):
             early_zygote.let_import((name, spec.origin or ""))
@@ -163,8 +165,8 @@ class _Finder:
         return found
 
 
-def _is_imported():
-    """Whether the module that a finder is asked for is being imported, and not just looked for."""
+def is_being_imported():
+    """For a finder: whether the module that it is asked for is being imported, and not just looked for."""
     frame = sys._getframe(2)  # of _find_spec, which calls the finders
     return frame.f_back is not None and frame.f_back.f_code.co_name == "_find_and_load_unlocked"
 

@@ -57,6 +57,16 @@ def installed(name):
     return allowed(name) and _root() is not None
 
 
+def why_missing(name):
+    """Why rayshim has no module `name` ("tune") under its own name, if it has it under the name `ray`; None if it has not."""
+    if not allowed(name):
+        return None
+    return (
+        f"ray.{name} comes from Ray's package, and runs on rayshim only under the name `ray`. Leave `import ray` in the program as it is, and "
+        f'run it with `python -m rayshim script.py` (with Ray {RAY_VERSION} installed: pip install "rayshim[libraries]")'
+    )
+
+
 def preferred(name):
     """Whether the package's module is taken even where rayshim has one of that name, with fewer names in it."""
     return name.startswith(("_private.accelerators", "_private.thirdparty"))

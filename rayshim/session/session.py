@@ -13,7 +13,7 @@ from reactor import _core
 
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.sites import calling, qualified
-from rayshim.session import ids
+from rayshim.session import accelerators, ids
 from rayshim.session.amounts import units
 from rayshim.session.gpus import visible
 
@@ -67,7 +67,7 @@ class Session:
         placement: rayshim.placement.interface.Placement, what depends on where actors and tasks run.
         control: sends requests to the supervisor; None where there is none.
         settings: dict that is the same in every process of the session: placement, namespace, seed, node id, and others.
-        gpus: [(number, share)] that this worker may use. gpus_told: the list into which the numbers are indices, see rayshim.session.gpus.
+        gpus: [(number, share)] that this worker may use. gpus_told: the list into which the numbers are indices, see rayshim.session.gpus. accelerators_told: such lists of other accelerators.
         runtime_env: the runtime environment of this process, which tasks and actors that it starts inherit; in the driver that of the session.
     """
 
@@ -80,6 +80,7 @@ class Session:
         self.screen: Any = None  # shows the workers' output, in the driver
         self.driver, self.gpus = driver, list(gpus)
         self.gpus_told = visible()
+        self.accelerators_told = accelerators.visible()
         self.exports = (
             weakref.WeakKeyDictionary()
         )  # function or class -> {what goes with it: Ref}; its code is kept no longer than it is

@@ -245,3 +245,62 @@ def test_the_text_of_the_module_names_ray(tmp_path):
     )
     assert run(code, tmp_path) == "True ray"
     assert run("import rayshim; print(str(rayshim).startswith(\"<module 'rayshim' \"))", tmp_path) == "True"
+
+
+WITHOUT = """
+import rayshim as ray
+for text in ("from rayshim import tune", "import rayshim.data", "from rayshim.util import dask", "import rayshim.train.torch", "ray.rllib"):
+    try:
+        exec(text)
+    except (ImportError, AttributeError) as error:
+        print(type(error).__name__, "python -m rayshim script.py" in str(error))
+from importlib.util import find_spec
+print(hasattr(ray, "tune"), find_spec("rayshim.tune"))
+try:
+    from rayshim import nothing_of_that_name
+except ImportError as error:
+    print("python -m rayshim" in str(error))
+"""
+
+
+def test_an_import_of_what_is_only_under_the_name_ray_tells_how_to_get_it(tmp_path):
+    assert run(WITHOUT, tmp_path).split("\n") == [
+        *["ModuleNotFoundError True"] * 4,
+        "AttributeError True",
+        "False None",
+        "False",
+    ]
+
+
+def stderr_of(code, tmp_path, *first):
+    """What the program `code` writes on stderr, with the directories `first` in front on its path."""
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    path = os.pathsep.join([*map(str, first), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, script], env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+MIXED = "import rayshim as ray; IMPORT; ray.init(num_cpus=1); ray.shutdown()"
+
+
+@pytest.mark.parametrize("text", ["from ray.util import Taken", "import ray.util as util", "import other"])
+def test_names_of_ray_itself_beside_rayshim_are_told_of(tmp_path, real_ray, text):
+    (real_ray / "ray" / "util" / "__init__.py").write_text("class Taken: pass\n")
+    (tmp_path / "other.py").write_text("import ray")
+    said = stderr_of(MIXED.replace("IMPORT", text), tmp_path, real_ray)
+    assert "is Ray itself" in said and "python -m rayshim script.py" in said
+    assert ("other.py" if "other" in text else "script.py") in said
+
+
+@pytest.mark.parametrize(
+    "text", ["import rayshim, ray as theirs", "from rayshim.util import ActorPool", "import installed"]
+)
+def test_a_program_that_knows_of_both_or_a_package_that_imports_ray_is_not_told(tmp_path, real_ray, text):
+    packages = tmp_path / "lib" / "python" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "installed.py").write_text("import ray")
+    assert "Ray itself" not in stderr_of(MIXED.replace("IMPORT", text), tmp_path, packages, real_ray)

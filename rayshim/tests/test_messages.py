@@ -306,7 +306,7 @@ AROUND = {
     "environment, directory": (
         lambda ray: render.options(runtime_env={"working_dir": "/no/such"}).remote(1),
         ValueError,
-        "must be an existing directory or a supported archive",
+        "/no/such is not a valid path.",
         "the current directory is",
     ),
     "environment, packages": (

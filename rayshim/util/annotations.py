@@ -9,6 +9,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Literal, TypeVar, overload
 
+from rayshim.errors import deprecation
 from rayshim.errors.deprecation import RayDeprecationWarning
 from rayshim.errors.sites import at, calling
 
@@ -101,7 +102,7 @@ def _deprecate(what, message, warn):
 
     @functools.wraps(function)
     def warned(*args, **kwargs):
-        warnings.warn(f"{what.__name__} is deprecated. {message}".strip(), RayDeprecationWarning, stacklevel=2)
+        warnings.warn(deprecation.text(message), RayDeprecationWarning, stacklevel=2)
         return function(*args, **kwargs)
 
     if not inspect.isclass(what):

@@ -196,7 +196,9 @@ class RuntimeContext:
     def get_accelerator_ids(self) -> dict[str, list[str]]:
         """{accelerator's resource: ids, strings, of those that the caller may use}."""
         facts = self._facts()
-        others = accelerators.numbers(facts.get("taken") if facts else session.current.shares)
+        others = accelerators.names(
+            facts.get("taken") if facts else session.current.shares, session.current.accelerators_told
+        )
         return {**{name: [] for name in ACCELERATORS}, **others, "GPU": [str(i) for i in gpu_ids()]}
 
     def get_resource_ids(self) -> dict[str, list[str]]:

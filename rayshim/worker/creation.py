@@ -16,7 +16,7 @@ from rayshim.calls.signature import is_coroutine
 from rayshim.errors import exceptions
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.placement import bundles, num_threads
-from rayshim.session import gpus, session
+from rayshim.session import accelerators, gpus, session
 from rayshim.session.environment import thawed
 from rayshim.session.facts import public
 
@@ -107,9 +107,9 @@ def _begun(instance, returned, threads):
     return instance
 
 
-def _surrounded(env, own):
-    """A decorator: the function has the runtime environment `env` (frozen; None: as it is) and sees the GPUs `own`, [(number, share)], for
-    the time of a call."""
+def _surrounded(env, own, taken):
+    """A decorator: the function has the runtime environment `env` (frozen; None: as it is) and sees the GPUs `own`, [(number, share)], and the other
+    accelerators `taken`, {resource: [(number, share)]}, for the time of a call."""
     scopes = []
     if env:
         from rayshim.worker.environment import Surroundings
@@ -119,6 +119,9 @@ def _surrounded(env, own):
     if own:
         told = session.current.gpus_told
         scopes.append(lambda: gpus.shown(gpus.names(own, told)))
+    if taken:
+        named = session.current.accelerators_told
+        scopes.append(lambda: accelerators.shown(taken, named))
     if not scopes:
         return lambda function: function
     from rayshim.worker.task_options import within

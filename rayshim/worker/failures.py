@@ -154,6 +154,11 @@ def _half_made(error, facts):
     return None
 
 
+def as_failure(error):
+    """Hook of the core: the stored form of an exception that a call returns or yields, or that is `put` or an argument, if `get` is to raise it."""
+    return error.to_bytes() if isinstance(error, exceptions.RayError) else None
+
+
 def error(state, value, ref):
     """Hook of the core: the exception to raise for a result that is not a value. `state`: _core.State."""
     made = _error(state, value, ref)

@@ -42,6 +42,7 @@ def install(settings, role):
     for name, hook in (
         ("failure", failures.failure),
         ("unstored", failures.unstored),
+        ("as_failure", failures.as_failure),
         ("error", failures.error),
         ("create", creation.create),
         ("create_failed", creation.create_failed),
@@ -158,7 +159,8 @@ def begin(settings, record, own_gpus, setting):
         "rayshim.util.rpdb.set_trace"  # breakpoint() waits for a connection; a worker has no terminal
     )
     if record and record.get("taken"):
-        accelerators.show(record["taken"])
+        s.accelerators_told = accelerators.visible()
+        accelerators.show(record["taken"], s.accelerators_told)
     s.gpus_told = gpus.visible()
     if s.gpus or "GPU" in settings["resources"]:
         gpus.show(gpus.names(s.gpus, s.gpus_told))

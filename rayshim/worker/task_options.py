@@ -114,7 +114,7 @@ def _accelerators(amounts):
     s = session.current
     before, s.shares = s.shares, s.placement.take_shares(amounts)
     try:
-        with accelerators.shown(s.shares):
+        with accelerators.shown(s.shares, s.accelerators_told):
             yield
     finally:
         s.placement.give_shares(s.shares)

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include "actor_states.h"
 #include "array_memory.h"
+#include "calls.h"
+#include "failures.h"
 #include "recorder.h"
 #include "spill_mover.h"
 #include "spill.h"
@@ -217,6 +219,15 @@ bool Encoder::given(PyObject* o) {
 }
 
 bool Encoder::argument(PyObject* o) {
+  Owned failure;
+  if (PyExceptionInstance_Check(o)) {
+    if (place_) return !(misplaced_ = true);
+    ToStore stored(o);
+    if (!stored.get()) return false;
+    if (stored.state() == State::Value) return item(o);
+    failure.reset(o = put_value(o, Exempt::Small));
+    if (!o) return false;
+  }
   if (!is_ref(o)) return item(o);
   Object* target = ref_object(o);
   if (!target) return false;

@@ -12,6 +12,14 @@ PyObject* failure_value(Object* o) {
   return reason ? decode_object(ctx->heap->at<Object>(reason)) : Py_NewRef(Py_None);
 }
 
+void ToStore::look() {
+  if (!hooks.as_failure) return;
+  Owned form = hooks.as_failure(value_);
+  if (form.get() == Py_None) return;
+  value_ = form.get();
+  form_ = std::move(form);
+}
+
 void keep_failure(Local& l, Object* o) {
   mark_seen(o);
   take_hold(o);

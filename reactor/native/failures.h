@@ -5,6 +5,7 @@
 // been given as its argument.
 #pragma once
 #include "context.h"
+#include "python.h"
 
 namespace reactor {
 
@@ -13,6 +14,21 @@ void tell_failures_now();
 inline void tell_failures() {  // where the core has nothing half done; keeps the current Python error
   if (ctx && !ctx->failures.empty()) tell_failures_now();
 }
+// What is stored of a value, and in which state: an exception that the layer above takes as a failure, although it was returned, yielded or put,
+// is stored as if it had been raised.
+class ToStore {
+ public:
+  explicit ToStore(PyObject* value) : value_(value) {
+    if (PyExceptionInstance_Check(value)) look();
+  }
+  PyObject* get() const { return value_; }  // null: Python error set
+  State state() const { return form_ ? State::Error : State::Value; }
+
+ private:
+  void look();
+  PyObject* value_;
+  Owned form_;
+};
 // What the error hook takes of a call that did not end well: the value stored for it, or the reason of a death. Null: Python error set.
 PyObject* failure_value(Object* o);
 

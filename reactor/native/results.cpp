@@ -1,4 +1,5 @@
 // Storing what came out of a call: values, or the failure, into its result objects.
+#include "failures.h"
 #include "hooks.h"
 #include "refs.h"
 
@@ -28,9 +29,10 @@ bool not_stored(const Off* results, uint32_t n, PyObject* name) {
 // One of several values. If it cannot be stored, the results after it fail with it. False: Python error set.
 bool store_one(Off result, PyObject* value) {
   auto* o = ctx->heap->at<Object>(result);
+  ToStore stored(value);
   Encoding e;
-  if (!e->item(value) || !encode_into(*e.encoder, o)) return false;
-  o->state.store(State::Value, memory_order_relaxed);
+  if (!stored.get() || !e->item(stored.get()) || !encode_into(*e.encoder, o)) return false;
+  o->state.store(stored.state(), memory_order_relaxed);
   return true;
 }
 
@@ -91,12 +93,14 @@ bool store_results(const Off* results, uint32_t n, PyObject* value, PyObject* na
   if (PyGen_CheckExact(value)) return store_yielded(results, n, value, name);
   if (n == 1) {
     auto* o = ctx->heap->at<Object>(results[0]);
-    if (!note || !note->room || !place_into(value, o, note->room)) {
+    ToStore stored(value);
+    if (!stored.get()) return not_stored(results, n, name);
+    if (!note || !note->room || !place_into(stored.get(), o, note->room)) {
       Encoding e;
-      if (!(given ? e->given(value) : e->item(value)) || !encode_into(*e.encoder, o)) return not_stored(results, n, name);
+      if (!(given ? e->given(stored.get()) : e->item(stored.get())) || !encode_into(*e.encoder, o)) return not_stored(results, n, name);
       if (note) note->learn(*e.encoder);
     }
-    o->state.store(State::Value, memory_order_relaxed);
+    o->state.store(stored.state(), memory_order_relaxed);
     return true;
   }
   Owned fast(PySequence_List(value));

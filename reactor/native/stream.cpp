@@ -1,5 +1,6 @@
 #include "stream.h"
 #include "codec_tags.h"
+#include "failures.h"
 #include "inline.h"
 #include "restarts.h"
 
@@ -110,15 +111,16 @@ bool Stream::publish(PyObject* value) {
   Off v_off = ctx->heap->off(v);
   uint32_t v_note = ctx->local.journal.add(v_off, Entry::Hold);
   if (value) {
-    Encoding e;
     uint32_t mine = epoch;
-    if (!e->item(value) || !encode_into(*e.encoder, v)) {
+    ToStore stored(value);
+    Encoding e;
+    if (!stored.get() || !e->item(stored.get()) || !encode_into(*e.encoder, v)) {
       if (epoch == mine) {
         drop_noted(ctx->local, v, v_note);
       }
       return false;
     }
-    complete(ctx->local, v, State::Value);
+    complete(ctx->local, v, stored.state());
   } else {
     if (!store_failure(&v_off, 1, name_)) {
       drop_noted(ctx->local, v, v_note);

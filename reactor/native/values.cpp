@@ -1,5 +1,6 @@
 // Storing values: put.
 #include "calls.h"
+#include "failures.h"
 #include "packed.h"
 #include "recorded.h"
 
@@ -13,6 +14,10 @@ PyObject* put_value(PyObject* value, Exempt exempt, bool recorded) {
     put.key.method = uint32_t(OpKind::Put);
     if (put.begin()) put.look_up();
   }
+  const uint32_t mine = epoch;
+  ToStore stored(value);
+  if (!(value = stored.get())) return nullptr;
+  if (epoch != mine) return stale_error("runtime");  // pickling it has ended the run
   Object* o = nullptr;
   uint32_t hold = kNoEntry;  // noted before the value is there: who is killed from here on leaves nothing behind
   if (uint32_t room = put.room()) {
@@ -21,10 +26,9 @@ PyObject* put_value(PyObject* value, Exempt exempt, bool recorded) {
     if (place_into(value, fresh.object, room)) o = fresh.keep();
   }
   if (!o) {
-    const uint32_t mine = epoch;
     Encoding e;
     if (!e->item(value)) return nullptr;
-    if (epoch != mine) return stale_error("runtime");  // pickling it has ended the run
+    if (epoch != mine) return stale_error("runtime");
     Fresh fresh(new_object(ctx->local, 1, kValueObject, room_of(exempt)));
     hold = fresh.note = ctx->local.journal.add(ctx->heap->off(fresh.object), Entry::Hold);
     if (!encode_into(*e.encoder, fresh.object, true, exempt)) return nullptr;
@@ -35,7 +39,7 @@ PyObject* put_value(PyObject* value, Exempt exempt, bool recorded) {
       note->layout = e->layout(1);
     }
   }
-  complete(ctx->local, o, State::Value);
+  complete(ctx->local, o, stored.state());
   PyObject* ref = new_ref(o, false, hold);
   put.mark(ref);
   return ref;
@@ -45,14 +49,15 @@ PyObject* put_given(Owned value) {
   if (!ctx || ctx->closing) return stale_error("runtime");
   Inside inside;
   const uint32_t mine = epoch;
+  ToStore stored(value.get());
   Encoding e;
-  if (!e->given(value.get())) return nullptr;
+  if (!stored.get() || !e->given(stored.get())) return nullptr;
   if (epoch != mine) return stale_error("runtime");  // pickling it has ended the run
   Fresh fresh(new_object(ctx->local, 1));
   const uint32_t hold = fresh.note = ctx->local.journal.add(ctx->heap->off(fresh.object), Entry::Hold);
   if (!encode_into(*e.encoder, fresh.object)) return nullptr;
   Object* o = fresh.keep();
-  complete(ctx->local, o, State::Value);
+  complete(ctx->local, o, stored.state());
   return new_ref(o, false, hold);
 }
 
