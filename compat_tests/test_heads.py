@@ -1,6 +1,7 @@
 """Sessions that outlive their drivers: `start --head`, several drivers, detached actors, and what ends with a driver."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -59,7 +60,8 @@ class Head:
         more = ["--disable-usage-stats", "--include-dashboard=false", f"--port={self.port}", "--object-store-memory=100000000"]
         made = self.command("start", "--head", "--num-cpus=4", *more, *arguments)
         assert made.returncode == 0, made.stdout + made.stderr
-        host = next(line for line in made.stdout.splitlines() if "Local node IP" in line).rpartition(":")[2].strip()
+        shown = re.sub(r"\x1b\[[0-9;]*m", "", made.stdout)  # Ray may colour it, in a pipe, too
+        host = next(line for line in shown.splitlines() if "Local node IP" in line).rpartition(":")[2].strip()
         self.address = f"{host}:{self.port}"
         return self
 

@@ -8,6 +8,7 @@ import resource
 import signal
 import sys
 import time
+from importlib.util import find_spec
 
 import pytest
 
@@ -92,7 +93,7 @@ def test_a_worker_sees_what_it_sees_on_ray(scripts):
         "recursion": 1000,
         "gc": [True, gc.get_threshold()],
         "multiprocessing": [None, "MainProcess"],
-        "loops": type(asyncio.get_event_loop_policy()).__name__,
+        "loops": "EventLoopPolicy" if scripts.backend.is_ray and find_spec("uvloop") else type(asyncio.get_event_loop_policy()).__name__,  # uvloop's
         "faulthandler": True,
         "leads its process group": True,
         "leads its session": False,
