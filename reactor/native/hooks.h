@@ -15,7 +15,7 @@
   HOOK(failure, Run, (PyObject*, PyObject*, bool), "(exception, callable or None, it is an argument's) -> value stored as the error")   \
   HOOK(unstored, Run, (PyObject*, PyObject*, PyObject*),                                                                                \
        "(exception, exception of storing what failure() gave for it, callable or None) -> small value stored as the error")             \
-  HOOK(as_failure, Run, (PyObject*), "(exception that is a value) -> what is stored of it as an error, or None: it stays a value")         \
+  HOOK(as_failure, Run, (PyObject*), "(exception that is a value) -> what is stored of it as an error, or None: it stays a value")      \
   HOOK(error, Run, (State, Owned, PyObject*), "(state, value, ref) -> exception to raise in get")                                       \
   HOOK(create, Run, (uint32_t, PyObject*, PyObject*),                                                                                   \
        "(actor number, args, kwargs) -> ([bound methods], calls are handed on, "                                                        \
