@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sized
 
+from rayshim.calls import archives
 from rayshim.calls.runtime_env_config import RuntimeEnvConfig
 from rayshim.errors.sites import calling
 
@@ -16,8 +17,8 @@ _UV = {"uv_check": _CHECK, "uv_version": _VERSION, "uv_pip_install_options": _OP
 
 # The archives that are accepted behind a URI.
 _ENDINGS = {
-    "working_dir": (".zip", ".tar.gz", ".tgz", ".tar.xz"),
-    "py_modules": (".zip", ".whl", ".tar.gz", ".tgz", ".tar.xz"),
+    "working_dir": archives.ENDINGS,
+    "py_modules": (archives.ENDINGS[0], ".whl", *archives.ENDINGS[1:]),  # in the order of Ray's message
 }
 _REMOTE = ("http", "https", "s3", "gs", "azure", "abfss", "file", "gcs")
 _OTHER_URIS = ("conda", "pip", "uv")
@@ -172,15 +173,12 @@ def _hook(given):
 def _conda(given):
     if not isinstance(given, (str, dict)):
         raise TypeError(f"runtime_env['conda'] must be of type str or dict, got {type(given)}. (at {calling()})")
-    if isinstance(given, str) and given.endswith((".yaml", ".yml")) and not os.path.isfile(given):
-        raise ValueError(f"Can't find conda YAML file {given}. (at {calling()})")
-    if (
-        isinstance(given, str)
-        and not given.endswith((".yaml", ".yml"))
-        and os.path.isabs(given)
-        and not os.path.isdir(given)
-    ):
-        raise ValueError(f"Can't find conda env directory {given}. (at {calling()})")
+    if isinstance(given, str):
+        if given.endswith((".yaml", ".yml")):
+            if not os.path.isfile(given):
+                raise ValueError(f"Can't find conda YAML file {given}. (at {calling()})")
+        elif os.path.isabs(given) and not os.path.isdir(given):
+            raise ValueError(f"Can't find conda env directory {given}. (at {calling()})")
 
 
 def _pip(given):

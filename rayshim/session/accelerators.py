@@ -5,6 +5,8 @@ import os
 import re
 from contextlib import contextmanager
 
+from rayshim.session import gpus
+
 #: {resource: the variable with the ids that a process may use}
 VARIABLES = {
     "neuron_cores": "NEURON_RT_VISIBLE_CORES",
@@ -34,12 +36,8 @@ def wrong(name, amount):
 
 def visible():
     """{resource: ids, strings} of the accelerators that the environment variables name; a resource whose variable is not set is missing."""
-    found = {name: os.environ.get(variable) for name, variable in VARIABLES.items()}
-    return {
-        name: [] if value in ("", "NoDevFiles") else value.split(",")
-        for name, value in found.items()
-        if value is not None
-    }
+    found = {name: gpus.visible(variable) for name, variable in VARIABLES.items()}
+    return {name: ids for name, ids in found.items() if ids is not None}
 
 
 def too_many(amounts):

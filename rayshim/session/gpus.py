@@ -7,9 +7,9 @@ from contextlib import contextmanager
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 
-def visible():
-    """The GPUs in CUDA_VISIBLE_DEVICES, as strings; None if it is not set (all GPUs)."""
-    value = os.environ.get(VARIABLE)
+def visible(variable=VARIABLE):
+    """The ids in CUDA_VISIBLE_DEVICES, or in another accelerator's variable, as strings; None if it is not set (all of them)."""
+    value = os.environ.get(variable)
     return None if value is None else [] if value in ("", "NoDevFiles") else value.split(",")
 
 

@@ -13,11 +13,12 @@ class _Telling:
             return
         from rayshim.session import alias, libraries
 
-        why = libraries.why_missing(name[len(_OURS) :])
+        part = name.removeprefix(_OURS)
+        why = libraries.why_missing(part)
         if why is None or alias.is_installed() or not alias.is_being_imported():
             return
         # The error names the module under the name `ray`: the import system does not show an error of the very name that it looks for.
-        raise ModuleNotFoundError(f"No module named {name!r}: {why}", name=f"ray.{name[len(_OURS) :]}")
+        raise ModuleNotFoundError(f"No module named {name!r}: {why}", name=f"ray.{part}")
 
 
 sys.meta_path.append(_Telling())
