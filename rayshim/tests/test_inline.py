@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from reactor import _core
+from reactor.runtime import threads
 
 import rayshim as ray
 from rayshim.session import session
@@ -278,6 +279,43 @@ def test_the_drivers_own_number_of_threads_stays_whichever_of_its_threads_called
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def test_the_drivers_number_of_blas_threads_stays_though_its_threads_call_actors_side_by_side(inline):
+    import numpy  # noqa: F401
+
+    def openblas():
+        return [library for library in threads.libraries() if "OPENBLAS_NUM_THREADS" in library.variables]
+
+    def numbers():
+        return [library.get() for library in openblas()], os.environ.get(threads.OPENMP)
+
+    if not (blas := openblas()):
+        pytest.skip("numpy has another library")
+
+    @ray.remote
+    class Slow:
+        def numbers(self, seconds):
+            first = numbers()
+            time.sleep(seconds)
+            return first
+
+    before = [library.get() for library in blas]
+    actors = [Slow.options(num_cpus=1 + n % 2).remote() for n in range(8)]
+    count = min(2, len(os.sched_getaffinity(0)))
+    try:
+        for mine in (count, 1):
+            for library in blas:
+                library.set(mine)
+            with ThreadPoolExecutor(8) as pool:
+                seen = list(pool.map(lambda n: ray.get(actors[n % 8].numbers.remote(0.001 * (n % 3))), range(80)))
+            assert {variable for _, variable in seen} == {"1", "2"}
+            assert numbers() == ([mine] * len(blas), None)
+        ray.shutdown()
+        assert numbers() == ([1] * len(blas), None)
+    finally:
+        for library, number in zip(blas, before, strict=True):
+            library.set(number)
 
 
 IMPORTS = """

@@ -94,14 +94,16 @@ bool ActorStates::load(Saved& from) {
   return from.places == places_.size();
 }
 
-void ActorStates::save_variable(Saved& to) {
+void ActorStates::save_environment(Saved& to) {
   if (!environ_) return;
   Py_XSETREF(to.variable, Py_XNewRef(PyDict_GetItem(environ_, name_)));
+  read(process_libraries_, to.process_numbers);
   to.entered = true;
 }
 
-void ActorStates::load_variable(const Saved& from) {
+void ActorStates::load_environment(const Saved& from) {
   if (!environ_ || !from.entered) return;
+  set(process_libraries_, from.process_numbers, from.variable);
   PyObject *value = from.variable, *now = PyDict_GetItem(environ_, name_);
   if (value == now) return;
   if (value ? PyDict_SetItem(environ_, name_, value) : PyDict_DelItem(environ_, name_)) PyErr_Clear();
@@ -109,37 +111,43 @@ void ActorStates::load_variable(const Saved& from) {
   else unsetenv(PyBytes_AS_STRING(name_));
 }
 
-void ActorStates::exchange_threads(uint32_t actor) {
-  if (!environ_) return;
-  Numbers& mine = numbers;
-  if (mine.states != serial_) mine = {serial_, kDriver, {}};
-  if (mine.state == actor) return;
-  auto left = saved_.find(mine.state);  // an actor that is forgotten is not there
-  if (mine.state == kDriver || left != saved_.end()) {
-    auto& to = mine.state == kDriver ? mine.of_driver : left->second.threads;
-    to.resize(libraries_.size());
-    for (size_t i = 0; i < to.size(); ++i) to[i] = libraries_[i].get();
-  }
-  mine.state = actor;
-  const Saved& own = saved_[actor];
-  if (actor != kDriver && !own.entered) return;  // its number is about to be set for the first time
-  const auto& from = actor == kDriver ? mine.of_driver : own.threads;
-  for (size_t i = 0; i < libraries_.size(); ++i) {
-    const Library& library = libraries_[i];
+void ActorStates::read(const std::vector<Library>& libraries, std::vector<int>& numbers) {
+  numbers.resize(libraries.size());
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = libraries[i].get();
+}
+
+// `variable`: the value of the environment variable in the state whose numbers these are.
+void ActorStates::set(const std::vector<Library>& libraries, const std::vector<int>& numbers, PyObject* variable) {
+  for (size_t i = 0; i < libraries.size(); ++i) {
+    const Library& library = libraries[i];
     int n = 0;
-    if (i < from.size()) {
-      n = from[i];
+    if (i < numbers.size()) {
+      n = numbers[i];
     } else {  // loaded since then: as if it had been there
-      if (own.variable) n = int(std::clamp(strtol(PyBytes_AS_STRING(own.variable), nullptr, 10), 0L, long(INT_MAX)));
+      if (variable) n = int(std::clamp(strtol(PyBytes_AS_STRING(variable), nullptr, 10), 0L, long(INT_MAX)));
       if (n <= 0 || n > library.most) n = library.most;
     }
     library.set(n);
   }
 }
 
+void ActorStates::exchange_thread_numbers(uint32_t actor) {
+  if (!environ_) return;
+  Numbers& mine = numbers;
+  if (mine.states != serial_) mine = {serial_, kDriver, {}};
+  if (mine.state == actor) return;
+  auto left = saved_.find(mine.state);  // an actor that is forgotten is not there
+  if (mine.state == kDriver) read(thread_libraries_, mine.of_driver);
+  else if (left != saved_.end()) read(thread_libraries_, left->second.thread_numbers);
+  mine.state = actor;
+  const Saved& own = saved_[actor];
+  if (actor != kDriver && !own.entered) return;  // its number is about to be set for the first time
+  set(thread_libraries_, actor == kDriver ? mine.of_driver : own.thread_numbers, own.variable);
+}
+
 void ActorStates::enter(uint32_t actor) {
   if (!actor) return;
-  if (actor == current_) return exchange_threads(actor);
+  if (actor == current_) return exchange_thread_numbers(actor);
   SavedError error;
   PyObject* modules = PyImport_GetModuleDict();
   if (always_ || PyDict_GET_SIZE(modules) != modules_) {
@@ -150,13 +158,13 @@ void ActorStates::enter(uint32_t actor) {
   // Up to here finalizers may have made calls and come back; from here on no Python runs until all is exchanged.
   if (current_) {
     save(saved_[current_]);
-    save_variable(saved_[current_]);
+    save_environment(saved_[current_]);
   }
   current_ = actor;
   Saved& own = saved_[actor];
   put_variables(own);
-  load_variable(own);
-  exchange_threads(actor);
+  load_environment(own);
+  exchange_thread_numbers(actor);
   if (own.places && !load(own)) call(actor, -2);
 }
 

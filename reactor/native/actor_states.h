@@ -7,12 +7,12 @@
 // state yet of something that was imported meanwhile. Guarded by the GIL, and used by the thread that has the turn.
 //
 // In inline placement each has its number of threads too, as the numeric libraries and OMP_NUM_THREADS have it: so a sum over an array is
-// the same to its last bit as in a process of the actor's own. A library's number may be the calling thread's: so each thread remembers
-// whose number it has, and each thread of the driver has its own, which it gets back when it comes back. In a packed worker all have
-// the same.
+// the same to its last bit as in a process of the actor's own. Some libraries (OpenMP, torch) have a number for each thread: so each thread
+// remembers whose number it has, and each thread of the driver has its own, which it gets back when it comes back. Others (OpenBLAS) have
+// one for the process, which is exchanged as random states are. In a packed worker all have the same.
 //
 // In inline placement threads of the driver may call actors side by side. Each enters the state of its own call when it uses the runtime;
-// between two such uses it draws from the state of whoever did so last.
+// between two such uses it has the state of whoever did so last.
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -36,8 +36,10 @@ class ActorStates {
   void always_call(bool on) { always_ = on; }
   // A module's variable, of which each actor has its own value, made by `make()`; who has its turn now keeps what there is.
   void add(PyObject* module_dict, PyObject* name, PyObject* make);
-  // A library's number of threads: the functions that give and change it, and the most that it takes.
-  void add(int (*get)(), void (*set)(int), int most) { libraries_.push_back({get, set, most}); }
+  // A library's number of threads: the functions that give and change it, the most that it takes, and whether each thread has its own.
+  void add(int (*get)(), void (*set)(int), int most, bool of_thread) {
+    (of_thread ? thread_libraries_ : process_libraries_).push_back({get, set, most});
+  }
   // The environment variable `name` (bytes), which os.environ has in `environ`, a dict of bytes.
   void keep_variable(PyObject* environ, PyObject* name) {
     environ_ = Py_NewRef(environ);
@@ -63,23 +65,26 @@ class ActorStates {
     std::vector<uint8_t> bytes;
     size_t places = 0;
     PyObject* gauss = nullptr;
-    std::vector<int> threads;       // by library; the driver's are with each of its threads
-    PyObject* variable = nullptr;   // the environment variable's value; null: it is not set
-    bool entered = false;           // the two before are its own
+    std::vector<int> thread_numbers;  // by library; the driver's are with each of its threads
+    std::vector<int> process_numbers;  // by library
+    PyObject* variable = nullptr;  // the environment variable's value; null: it is not set
+    bool entered = false;  // the three before are its own
     void drop();
   };
   void save(Saved& to);
-  bool load(Saved& from);      // false: there are places that it does not know
+  bool load(Saved& from);  // false: there are places that it does not know
   void call(uint32_t before, int64_t actor);
   void make_variables(uint32_t actor);
   void put_variables(const Saved& of);
-  void save_variable(Saved& to);
-  void load_variable(const Saved& from);
-  void exchange_threads(uint32_t actor);
+  void save_environment(Saved& to);
+  void load_environment(const Saved& from);
+  void exchange_thread_numbers(uint32_t actor);
+  static void read(const std::vector<Library>& libraries, std::vector<int>& numbers);
+  static void set(const std::vector<Library>& libraries, const std::vector<int>& numbers, PyObject* variable);
   std::vector<Place> places_;  // only ever more
   std::vector<Variable> variables_;
   std::unordered_map<uint32_t, Saved> saved_;
-  std::vector<Library> libraries_;  // only ever more
+  std::vector<Library> thread_libraries_, process_libraries_;  // only ever more
   PyObject *environ_ = nullptr, *name_ = nullptr;
   const uint64_t serial_ = ++made_;
   static inline uint64_t made_ = 0;

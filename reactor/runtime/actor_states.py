@@ -98,7 +98,7 @@ class ActorStates:
                 os.environ.get(name) for name in library.variables if name != threads.OPENMP
             ):
                 self._threads.add(put)
-                _core.exchange_threads(get, put, min(library.most, library.default()))
+                _core.exchange_threads(get, put, min(library.most, library.default()), library.of_thread)
 
     def switched(self, outer, inner):
         """Hook of the core: actor `inner` runs after `outer` (0: none). With FORGET, actor `outer` has ended. With FRESH, actor `outer` runs and has no

@@ -17,21 +17,23 @@ VARIABLES = frozenset((OPENMP, "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOTO_
 
 class _Kind(NamedTuple):
     """A kind of libraries, whose file names begin with `file`, a regular expression: possible names of their two functions, the variables that they
-    read (the strongest first), and a function that returns their most threads."""
+    read (the strongest first), a function that returns their most threads, and whether each thread has a number of its own, or the process one."""
 
     file: str
     get: tuple
     set: tuple
     variables: tuple
     most: Callable
+    of_thread: bool
 
 
 class Library(NamedTuple):
-    """A loaded library: its variables, its most threads, and its C functions that get and set the number of threads (for OpenMP: the number of the
-    calling thread), with their addresses."""
+    """A loaded library: its variables, its most threads, whether each thread has a number of its own, and its C functions that get and set the number
+    of threads, with their addresses."""
 
     variables: tuple
     most: int
+    of_thread: bool
     get: Callable
     set: Callable
     addresses: tuple
@@ -100,7 +102,12 @@ def _openblas(what):
 
 _KINDS = (
     _Kind(
-        r"lib(gomp|omp|iomp5)[-.]", ("omp_get_max_threads",), ("omp_set_num_threads",), (OPENMP,), lambda: _UNLIMITED
+        r"lib(gomp|omp|iomp5)[-.]",
+        ("omp_get_max_threads",),
+        ("omp_set_num_threads",),
+        (OPENMP,),
+        lambda: _UNLIMITED,
+        of_thread=True,
     ),
     _Kind(
         r"lib\w*openblas",
@@ -108,6 +115,7 @@ _KINDS = (
         _openblas("set"),
         ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", OPENMP),
         _cores,
+        of_thread=False,
     ),
     _Kind(
         r"libblis",
@@ -115,9 +123,15 @@ _KINDS = (
         ("bli_thread_set_num_threads",),
         ("BLIS_NUM_THREADS", OPENMP),
         lambda: _UNLIMITED,
+        of_thread=False,
     ),
     _Kind(
-        r"libmkl_rt", ("MKL_Get_Max_Threads",), ("MKL_Set_Num_Threads",), ("MKL_NUM_THREADS", OPENMP), _physical_cores
+        r"libmkl_rt",
+        ("MKL_Get_Max_Threads",),
+        ("MKL_Set_Num_Threads",),
+        ("MKL_NUM_THREADS", OPENMP),
+        _physical_cores,
+        of_thread=False,
     ),
     _Kind(
         r"libtorch_cpu",
@@ -125,6 +139,7 @@ _KINDS = (
         ("_ZN2at15set_num_threadsEi",),
         ("MKL_NUM_THREADS", OPENMP),
         _physical_cores,
+        of_thread=True,
     ),
 )
 
@@ -151,4 +166,4 @@ def _library(kind, path):
         return None
     get.restype, get.argtypes, put.restype, put.argtypes = ctypes.c_int, [], None, [ctypes.c_int]
     addresses = tuple(ctypes.cast(function, ctypes.c_void_p).value for function in (get, put))
-    return Library(kind.variables, kind.most(), get, put, addresses)
+    return Library(kind.variables, kind.most(), kind.of_thread, get, put, addresses)

@@ -54,10 +54,10 @@ void bind_placement(nb::module_& m) {
       nb::arg("places"), nb::arg("gauss_of").none());
   m.def(
       "exchange_threads",
-      [](uint64_t get, uint64_t set, int most) {
-        ctx->states->add(reinterpret_cast<int (*)()>(get), reinterpret_cast<void (*)(int)>(set), most);
+      [](uint64_t get, uint64_t set, int most, bool of_thread) {
+        ctx->states->add(reinterpret_cast<int (*)()>(get), reinterpret_cast<void (*)(int)>(set), most, of_thread);
       },
-      nb::arg("get"), nb::arg("set"), nb::arg("most"));
+      nb::arg("get"), nb::arg("set"), nb::arg("most"), nb::arg("of_thread"));
   m.def(
       "exchange_environment", [](nb::dict environ, nb::bytes name) { ctx->states->keep_variable(environ.ptr(), name.ptr()); },
       nb::arg("environ"), nb::arg("name"));
