@@ -68,6 +68,12 @@ def pytest_runtest_protocol():
             os.environ.pop("PYTHONBREAKPOINT", None)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item):
+    """The value of a fixture is gone when the fixture is finished: pytest keeps it as an argument of the test, and an actor in it would live on."""
+    getattr(item, "funcargs", {}).clear()
+
+
 @pytest.fixture(scope="module")
 def zygote_has_pytest():
     """For a module whose workers import it, since they read its classes and functions there, and with it pytest: that takes a tenth of a
