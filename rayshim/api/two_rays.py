@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import cache
 
 
 def tell(logger):
@@ -36,12 +37,18 @@ def _module_of(value):
     return getattr(value, "__module__", None) if isinstance(value, type) or kind is type(tell) else None
 
 
+@cache
 def _is_programs(file):
     """Whether the file is the program's, and not installed or a part of rayshim."""
-    from sysconfig import get_paths
-
     from rayshim.errors.sites import is_users
 
     path = os.path.abspath(file)
-    installed = tuple(get_paths()[name] + os.sep for name in ("stdlib", "platstdlib"))
-    return is_users(path) and not path.startswith(installed) and f"{os.sep}site-packages{os.sep}" not in path
+    return f"{os.sep}site-packages{os.sep}" not in path and not path.startswith(_library()) and is_users(path)
+
+
+@cache
+def _library():
+    """The folders of Python's own library."""
+    from sysconfig import get_path
+
+    return tuple(get_path(name) + os.sep for name in ("stdlib", "platstdlib"))
