@@ -23,16 +23,26 @@ def pytest_configure(config):
 
 
 def pytest_collection_finish():
-    """The modules of the tests stay to the end. They are half a million objects, which each `gc.collect()` of a test would look at, too."""
-    gc.collect()
-    gc.freeze()
+    spare_modules()
+
+
+_spared = 0  # number of modules when their objects were last spared
+
+
+def spare_modules():
+    """Spares `gc.collect()`, which many tests call, the objects of the modules: half a million of the tests', and as many of the libraries' that
+    tests import. They stay to the end."""
+    global _spared
+    if len(sys.modules) > _spared + 50:
+        gc.collect()
+        gc.freeze()
+        _spared = len(sys.modules)
 
 
 class LaidAside:
     """A test that imports torch leaves it to itself alone: where the driver has it, every zygote imports it too, which takes more than a second.
 
     A module cannot be imported twice in a process. So it is taken from `sys.modules` after the test and found here when it is imported again.
-    Its hundred thousand objects stay, so `gc.collect()` is spared them, as it is those of the tests.
     """
 
     modules = {}  # noqa: RUF012
@@ -41,9 +51,6 @@ class LaidAside:
     def lay_aside(cls, name):
         if name in sys.modules:
             module = sys.modules.pop(name)
-            if name not in cls.modules:
-                gc.collect()
-                gc.freeze()
             cls.modules[name] = module, module.__spec__
 
     def find_spec(self, name, path=None, target=None):
@@ -63,6 +70,7 @@ def pytest_runtest_protocol():
         return (yield)
     finally:
         LaidAside.lay_aside("torch")
+        spare_modules()
         if _breakpoint is None:
             # Real Ray sets it for its driver, and programs of later tests would inherit it.
             os.environ.pop("PYTHONBREAKPOINT", None)
