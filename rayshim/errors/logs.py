@@ -21,7 +21,9 @@ class _Stderr(logging.StreamHandler):
         return sys.stderr
 
     def emit(self, record):
-        if not any(type(handler).__module__ == "ray._private.log" for handler in logger.handlers):  # of real Ray, which writes the line itself
+        if not any(
+            type(handler).__module__ == "ray._private.log" for handler in logger.handlers
+        ):  # of real Ray, which writes the line itself
             super().emit(record)
 
 
