@@ -146,3 +146,30 @@ def test_many_times_the_stores_size_passes_through_it(ray):
 
     assert [ray.get(first.remote(make.remote(i))) for i in range(20)] == list(range(20))
     assert [int(ray.get(ray.put(np.full(size, i, np.uint8)))[0]) for i in range(20)] == list(range(20))
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 1000, 100_000])
+def test_an_array_of_the_store_cannot_be_made_writable(ray, size):
+    def tried(array):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.setflags(write=True)
+        with pytest.raises(ValueError):
+            array.resize(3)
+        return array.flags.owndata, array.flags.aligned, array.copy().flags.writeable
+
+    @ray.remote
+    class Gives:
+        def array(self):
+            return np.zeros(size)
+
+        def tries(self, array):
+            return tried(array)
+
+    actor = Gives.remote()
+    for ref in (ray.put(np.zeros(size)), ray.remote(lambda: np.zeros(size)).remote(), actor.array.remote(), actor.array.remote()):
+        assert tried(ray.get(ref)) == (False, True, True)
+        assert np.array_equal(ray.get(ref), np.zeros(size))
+    assert tried(ray.get(ray.put([np.zeros(size)]))[0]) == (False, True, True)
+    for given in (np.zeros(size), np.zeros(size), ray.put(np.zeros(size))):
+        assert ray.get(actor.tries.remote(given)) == (False, True, True)
+    assert ray.get(ray.remote(tried).remote(np.zeros(size))) == (False, True, True)

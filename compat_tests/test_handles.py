@@ -1,3 +1,4 @@
+import inspect
 import re
 
 import pytest
@@ -279,3 +280,14 @@ def test_a_method_of_a_handle_travels(ray):
         return ray.get([add.remote(1), add.remote(k=2)])
 
     assert ray.get(use.remote(Counter.remote().add)) == [1, 3]
+
+
+def test_remote_of_a_method_has_a_signature(ray):
+    @ray.remote
+    class Adder:
+        def add(self, a, b=2):
+            return a + b
+
+    method = Adder.remote().add
+    for remote in (method.remote, method.options(name="sum").remote):
+        assert str(inspect.signature(remote)) == "(*args, **kwargs)"

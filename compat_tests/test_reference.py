@@ -297,6 +297,14 @@ def test_private_names_that_frameworks_import(ray):
     worker = private("worker").global_worker
     assert worker.connected and worker.current_job_id.hex() == ray.get_runtime_context().get_job_id() and isinstance(worker.gcs_client.address, str)
     assert worker.core_worker.get_actor_id().is_nil() and not worker.core_worker.current_actor_is_asyncio()
+    context = ray.get_runtime_context()
+    core = worker.core_worker
+    assert core.get_current_job_id().hex() == context.get_job_id() and core.get_current_node_id().hex() == context.get_node_id()
+    assert ray.get(ray.remote(lambda: private("worker").global_worker.core_worker.get_current_task_id().hex() == ray.get_runtime_context().get_task_id()).remote())
+    node = private("worker")._global_node
+    names = {"address", "gcs_address", "node_ip_address", "object_store_address", "raylet_socket_name", "redis_address", "session_dir", "webui_url"}
+    assert names <= set(node.address_info) and node.address_info["gcs_address"] == node.gcs_address and node.redis_password == ""
+    assert hasattr(node, "webui_url") and node.redis_address is None
     (free,) = private("state").available_resources_per_node().values()
     assert free["CPU"] == 4
     accelerators = private("accelerators")

@@ -93,6 +93,7 @@ def test_filters_and_limit(ray, state, counter):
     ray.get([actor.pid.remote() for actor in actors])
     assert [a.name for a in state.list_actors(filters=[("name", "=", "a")])] == ["a"]
     assert [a.name for a in state.list_actors(filters=[("name", "!=", "a"), ("state", "=", "alive")])] == ["b"]
+    assert [a.name for a in state.list_actors(filters=[("NAME", "=", "a")])] == ["a"]
     assert len(state.list_actors(limit=1)) == 1
     with pytest.raises(ValueError, match="predicate"):
         state.list_actors(filters=[("name", "<", "a")])
@@ -208,11 +209,11 @@ def test_ended_calls_are_counted_without_a_trace(ray, state):
     ray.get([work.remote() for _ in range(3)])
     with pytest.raises(ValueError):
         ray.get(worker.fails.remote())
-    wait_until(lambda: _states(state.list_tasks()) == [("fails", "FAILED"), *[("work", "FINISHED")] * 3])
+    wait_until(lambda: _states(state.list_tasks()) == [("__init__", "FINISHED"), ("fails", "FAILED"), *[("work", "FINISHED")] * 3])
     assert len(state.list_tasks(filters=[("state", "=", "FINISHED")], limit=2)) == 2
     assert [t.error_type for t in state.list_tasks(filters=[("type", "=", "ACTOR_TASK")])] == ["TASK_EXECUTION_EXCEPTION"]
     told = state.summarize_tasks()["cluster"]
-    assert told["total_tasks"] == 3 and told["total_actor_tasks"] == 1
+    assert told["total_tasks"] == 3 and told["total_actor_tasks"] == 1 and told["total_actor_scheduled"] == 1
     assert told["summary"]["work"]["state_counts"] == {"FINISHED": 3}
 
 
@@ -223,6 +224,52 @@ def test_calls_of_workers_that_have_ended_are_counted(ray, state):
 
     ray.get([works_once.remote() for _ in range(2)])
     wait_until(lambda: _states(state.list_tasks()) == [("works_once", "FINISHED")] * 2)
+
+
+@pytest.mark.needs_processes
+def test_constructors_are_listed_by_what_became_of_their_actors(ray, state, counter):
+    @ray.remote
+    class Fails:
+        def __init__(self):
+            raise ValueError
+
+    named, ended, fails = counter.options(name="the counter").remote(), counter.remote(), Fails.remote()
+    ray.get([named.pid.remote(), ended.pid.remote(), ended.pid.remote()])
+    ray.kill(ended)
+    with pytest.raises(ray.exceptions.ActorDiedError):
+        ray.get(fails.__ray_ready__.remote())
+    constructors = [("type", "=", "ACTOR_CREATION_TASK")]
+    found = sorted((t.name, t.func_or_class_name, t.state, t.error_type) for t in state.list_tasks(filters=constructors))
+    assert found == [
+        ("Counter.__init__", "Counter.__init__", "FINISHED", None),
+        ("Fails.__init__", "Fails.__init__", "FAILED", "TASK_EXECUTION_EXCEPTION"),
+        ("the counter:Counter.__init__", "Counter.__init__", "FINISHED", None),
+    ]
+    assert {t.actor_id for t in state.list_tasks(filters=constructors)} == {a.actor_id for a in state.list_actors()}
+
+
+@pytest.mark.needs_concurrency
+def test_constructors_of_actors_that_never_began(ray, state, counter):
+    waits, killed = counter.options(num_cpus=1000).remote(), counter.options(num_cpus=1001).remote()
+    ray.kill(killed)
+    outcome = lambda: sorted((t.state, t.error_type) for t in state.list_tasks() if t.type == "ACTOR_CREATION_TASK")  # noqa: E731
+    wait_until(lambda: outcome() == [("FAILED", "WORKER_DIED"), ("PENDING_NODE_ASSIGNMENT", None)])
+    del waits
+
+
+@pytest.mark.needs_own_processes
+def test_an_actor_is_alive_once_its_constructor_has_ended(ray, state, gate):
+    @ray.remote
+    class Waits:
+        def __init__(self):
+            gate.enter()
+
+    actor = Waits.remote()
+    constructor = lambda: [t.state for t in state.list_tasks(filters=[("func_or_class_name", "=", "Waits.__init__")])]  # noqa: E731
+    wait_until(lambda: [a.state for a in state.list_actors()] == ["PENDING_CREATION"] and constructor() == ["RUNNING"])
+    gate.open()
+    ray.get(actor.__ray_ready__.remote())
+    assert [a.state for a in state.list_actors()] == ["ALIVE"] and constructor() == ["FINISHED"]
 
 
 @pytest.mark.needs_concurrency
@@ -239,9 +286,9 @@ def test_running_and_queued_tasks_are_listed_without_a_trace(ray, state, gate):
     refs = [waits.remote() for _ in range(3)]
     worker = Worker.remote()
     last = worker.waits_too.remote()
-    expected = [("waits", "PENDING_NODE_ASSIGNMENT")] * 2 + [("waits", "RUNNING"), ("waits_too", "RUNNING")]
+    expected = [("__init__", "FINISHED")] + [("waits", "PENDING_NODE_ASSIGNMENT")] * 2 + [("waits", "RUNNING"), ("waits_too", "RUNNING")]
     wait_until(lambda: _states(state.list_tasks()) == expected)
-    waiting = {t.task_id for t in state.list_tasks(filters=[("state", "!=", "RUNNING")])}
+    waiting = {t.task_id for t in state.list_tasks(filters=[("state", "=", "PENDING_NODE_ASSIGNMENT")])}
     assert waiting < {ref.task_id().hex() for ref in refs}
     assert state.get_task(waiting.pop()).name == "waits"
     gate.open()

@@ -53,6 +53,12 @@ def test_parameters_may_have_any_name(ray):
     with pytest.raises(TypeError):
         clash.remote(self=1, args=2, kwargs=3, options=4)
 
+    @ray.remote
+    def by_keyword(self, args, kwargs):
+        return self, args, kwargs
+
+    assert [ray.get(by_keyword.remote(self=i, args=2, kwargs=3)) for i in range(2)] == [(0, 2, 3), (1, 2, 3)]
+
 
 def test_functions_of_one_name_are_kept_apart(ray):
     def make(factor):

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rayshim.errors.address import get_node_ip_address
 from rayshim.session import session
 from rayshim.session.version import RAY_COMMIT, RAY_VERSION
+from rayshim.worker.context import address_info
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,16 +52,7 @@ class RayContext(BaseContext, Mapping[str, Any]):
         self.ray_version = RAY_VERSION
         self.ray_commit = RAY_COMMIT
         self.address_info: dict[str, Any] = {
-            "node_ip_address": get_node_ip_address(),
-            "redis_address": None,
-            "object_store_address": "",
-            "raylet_socket_name": "",
-            "webui_url": "",
-            "session_dir": "",
-            "metrics_export_port": 0,
-            "gcs_address": s.settings.get("address", "local"),
-            "address": s.settings.get("address", "local"),
-            "dashboard_agent_listen_port": 0,
+            **address_info(s.settings),
             "node_id": s.settings["node"],
         }
 

@@ -7,9 +7,12 @@ _MOST = 9.2e15  # seconds; Ray counts milliseconds in 63 bits
 
 def seconds(timeout, call, least=None):
     """`timeout` as a float. `call`: name of the function, for errors. As in Ray, raises TypeError if it is not a number, ValueError if it is NaN or
-    below `least`, OverflowError if it is too large."""
+    below `least`, OverflowError if it is too large. Without `least`, text raises ValueError, or OverflowError if it is digits."""
     where = lambda: f"{call}(timeout={timeout!r}) at {calling()}"  # noqa: E731
     if isinstance(timeout, (str, bytes)):
+        if least is None:  # Ray multiplies it by 1000 and reads the digits
+            refused = OverflowError if timeout.isdigit() else ValueError
+            raise refused(f"{where()}: the timeout must be a number of seconds or None, not {type(timeout).__name__}")
         raise TypeError(f"{where()}: the timeout must be a number of seconds or None, not {type(timeout).__name__}")
     try:
         found = float(timeout)

@@ -69,8 +69,8 @@ class RemoteFunction(Generic[P, R]):
     @overload
     def remote(self, *args: P.args, **kwargs: P.kwargs) -> ObjectRef[R]: ...
     @overload
-    def remote(self, *args: Any, **kwargs: Any) -> ObjectRef[R]: ...  # refs in the place of values
-    def remote(self, *args: Any, **kwargs: Any) -> Any:
+    def remote(self, /, *args: Any, **kwargs: Any) -> ObjectRef[R]: ...  # refs in the place of values
+    def remote(self, /, *args: Any, **kwargs: Any) -> Any:
         """Runs the function in a task worker. The first call exports the function; later calls go directly to the core."""
         remote = self._export().remote
         decorate = getattr(self._function, "__ray_invocation_decorator__", None)

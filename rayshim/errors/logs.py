@@ -20,6 +20,12 @@ class _Stderr(logging.StreamHandler):
     def stream(self):
         return sys.stderr
 
+    def emit(self, record):
+        if not any(
+            type(handler).__module__ == "ray._private.log" for handler in logger.handlers
+        ):  # of real Ray, which writes the line itself
+            super().emit(record)
+
 
 _handler = _Stderr()
 _handler.setFormatter(logging.Formatter(_FORMAT))

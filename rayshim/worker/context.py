@@ -345,6 +345,17 @@ class _CoreWorker:
         """The WorkerID."""
         return WorkerID.from_hex(RuntimeContext().get_worker_id())
 
+    def get_current_job_id(self) -> JobID:
+        return job_id()
+
+    def get_current_node_id(self) -> NodeID:
+        return NodeID.from_hex(RuntimeContext().get_node_id())
+
+    def get_current_task_id(self) -> TaskID:
+        """The running task's TaskID; in the driver the one that stands for its own code."""
+        of_driver = RuntimeContext().get_job_id().rjust(48, "f") if session.current.driver is not None else ""
+        return RuntimeContext()._task_id() or TaskID.from_hex(of_driver)
+
     def add_object_out_of_scope_callback(self, ref: ObjectRef[Any], callback: Callable[[bytes], object]) -> bool:
         """See rayshim.worker.out_of_scope.watch."""
         from rayshim.worker.out_of_scope import watch
@@ -371,12 +382,32 @@ class _Serialization(Context):
         return SimpleNamespace(total_bytes=_core.Ref.size.__get__(_core.put(value)))
 
 
+def address_info(settings: dict[str, Any]) -> dict[str, Any]:
+    """The addresses of the node of a session with these settings, under Ray's names. What is not there is None, 0 or ""."""
+    address = settings.get("address", "local")
+    return {
+        "node_ip_address": get_node_ip_address(),
+        "redis_address": None,
+        "object_store_address": "",
+        "raylet_socket_name": "",
+        "webui_url": "",
+        "session_dir": "",
+        "metrics_export_port": 0,
+        "gcs_address": address,
+        "address": address,
+        "dashboard_agent_listen_port": 0,
+    }
+
+
 class _Node:
     """`global_worker.node`: the session as Ray's files would have it."""
 
     max_bytes: int = 0  # of log files: none is rotated
     backup_count: int = 0
     head: bool = True
+    redis_address: str | None = None
+    redis_password: str = ""
+    webui_url: str = ""  # there is no dashboard
 
     def is_head(self) -> bool:
         return self.head
@@ -394,6 +425,10 @@ class _Node:
         return RuntimeContext().gcs_address
 
     address = gcs_address
+
+    @property
+    def address_info(self) -> dict[str, Any]:
+        return address_info(session.current.settings)
 
     @property
     def session_name(self) -> str:
@@ -449,13 +484,11 @@ class Worker:
 
     @property
     def current_node_id(self) -> NodeID:
-        return NodeID.from_hex(RuntimeContext().get_node_id())
+        return self.core_worker.get_current_node_id()
 
     @property
     def current_task_id(self) -> TaskID:
-        """The running task's TaskID; in the driver the one that stands for its own code."""
-        of_driver = RuntimeContext().get_job_id().rjust(48, "f") if session.current.driver is not None else ""
-        return RuntimeContext()._task_id() or TaskID.from_hex(of_driver)
+        return self.core_worker.get_current_task_id()
 
     @property
     def actor_id(self) -> ActorID:

@@ -77,7 +77,7 @@ PyMethodDef method_methods[] = {
     {"with_results", method_vary, METH_VARARGS, "with_results(results): the same method, giving another number of results"},
     {"vary", method_vary, METH_VARARGS, "vary(results, window, per_yield, retries, options): the same method, called with other options"},
     {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(method_remote)), METH_FASTCALL | METH_KEYWORDS,
-     "remote(*args, **kwargs): call the method in the actor's process; gives the ref of the result at once"},
+     "remote($self, /, *args, **kwargs)\n--\n\nCall the method in the actor's process; gives the ref of the result at once."},
     {nullptr, nullptr, 0, nullptr}};
 PyType_Slot method_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(method_dealloc)},
                               {Py_tp_new, reinterpret_cast<void*>(method_new)},
@@ -118,7 +118,7 @@ PyObject* function_stale(PyObject* self, void*) {
 }
 PyMethodDef function_methods[] = {
     {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_remote)), METH_FASTCALL | METH_KEYWORDS,
-     "remote(*args, **kwargs): run the function in a task worker; gives the ref of the result at once"},
+     "remote($self, /, *args, **kwargs)\n--\n\nRun the function in a task worker; gives the ref of the result at once."},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef function_getset[] = {{"stale", function_stale, nullptr, "whether the function was exported to a run that has ended", nullptr},
                                  {nullptr, nullptr, nullptr, nullptr, nullptr}};

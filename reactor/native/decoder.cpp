@@ -157,10 +157,24 @@ PyObject* Decoder::array(bool in_buffer) {
   } else {
     p_ += bytes;
   }
-  PyObject* a = PyArray_Empty(ndim, shape, d, fortran);
-  if (!a) return nullptr;
-  memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(a)), data, bytes);
-  if (order != ArrayOrder::Copied) PyArray_CLEARFLAGS(reinterpret_cast<PyArrayObject*>(a), NPY_ARRAY_WRITEABLE);
+  if (order == ArrayOrder::Copied) {
+    PyObject* a = PyArray_Empty(ndim, shape, d, 0);
+    if (a) memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(a)), data, bytes);
+    return a;
+  }
+  // Of bytes: so that, as of a view, nobody can make it writable.
+  PyObject* held = PyBytes_FromStringAndSize(reinterpret_cast<const char*>(data), Py_ssize_t(bytes));
+  if (!held) {
+    Py_DECREF(d);
+    return nullptr;
+  }
+  PyObject* a = PyArray_NewFromDescr(&PyArray_Type, d, ndim, shape, nullptr, PyBytes_AS_STRING(held),
+                                     fortran ? NPY_ARRAY_F_CONTIGUOUS : NPY_ARRAY_C_CONTIGUOUS, nullptr);
+  if (!a) {
+    Py_DECREF(held);
+    return nullptr;
+  }
+  if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(a), held) != 0) Py_CLEAR(a);
   return a;
 }
 

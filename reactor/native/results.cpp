@@ -103,9 +103,15 @@ bool store_results(const Off* results, uint32_t n, PyObject* value, PyObject* na
     o->state.store(stored.state(), memory_order_relaxed);
     return true;
   }
+  Py_ssize_t found = PyAsyncGen_CheckExact(value) ? n : PyObject_Size(value);
+  if (found < 0) return not_stored(results, n, name);  // a map, an iterator: their number is not known before they are used up
+  if (found != Py_ssize_t(n)) {
+    refuse_results(found, n, value);
+    return store_failure(results, n, name);
+  }
   Owned fast(PySequence_List(value));
-  if (!fast) return not_stored(results, n, name);  // it cannot be iterated, or is a generator that raised
-  if (PyList_GET_SIZE(fast.get()) != Py_ssize_t(n)) {
+  if (!fast) return not_stored(results, n, name);
+  if (PyList_GET_SIZE(fast.get()) != Py_ssize_t(n)) {  // its length was not the number of its items
     refuse_results(PyList_GET_SIZE(fast.get()), n, value);
     fast.reset();
     return store_failure(results, n, name);

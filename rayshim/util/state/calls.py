@@ -1,7 +1,7 @@
 """The calls of the session, as the state API lists them.
 
 Without `init(trace=True)` nothing is kept of a single call. What is known then: which calls run, from the titles of the workers; which tasks wait for a
-worker, from their queues; and how many calls of each function and method have ended, which each process counts for the recording.
+worker, from their queues; how many calls of each function and method have ended, which each process counts for the recording; and of an actor's constructor, what its state tells.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reactor import _core
 from rayshim.session import session
 from rayshim.session.ids import actor_id, task_id
 from rayshim.util.state.records import TaskState
-from rayshim.util.state.sources import job, node, worker
+from rayshim.util.state.sources import job, node, title_of, worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,10 +33,12 @@ def found() -> list[tuple[TaskState, int]]:
     recordings = _core.recordings(_PATIENCE)
     running = list(_running(state))
     if s.settings["trace"]:
-        ended = _traced(recordings, classes)
+        ended = list(_traced(recordings, classes))
     else:
-        ended = _counted(recordings, classes, {(t.worker_pid, t.name) for t in running})
-    return [*((t, 1) for t in running), *((t, 1) for t in _queued(recordings)), *ended]
+        ended = list(_counted(recordings, classes, {(t.worker_pid, t.name) for t in running}))
+    listed = {t.actor_id for t in (*running, *(t for t, _ in ended)) if t.type == "ACTOR_CREATION_TASK"}
+    single = (*running, *_queued(recordings), *(t for t in _constructors(state) if t.actor_id not in listed))
+    return [*((t, 1) for t in single), *ended]
 
 
 def tell() -> None:
@@ -87,7 +89,7 @@ def _running(state) -> Iterator[TaskState]:
             if title:
                 yield _task(0, title.removeprefix("ray::"), "RUNNING", w["pid"], slot=w["slot"])
             continue
-        if record := _of_actor(actors.get(w["pid"], ()), _title(w["pid"]).removeprefix("ray::"), w):
+        if record := _of_actor(actors.get(w["pid"], ()), title_of(w["pid"]).removeprefix("ray::"), w):
             yield record
 
 
@@ -106,12 +108,23 @@ def _of_actor(here, name, w):
     return None
 
 
-def _title(pid):
-    try:
-        with open(f"/proc/{pid}/cmdline") as file:
-            return file.read().split("\0")[0].strip()
-    except OSError:  # it has ended
-        return ""
+def _constructors(state) -> Iterator[TaskState]:
+    """The constructor of each actor, as far as the actor's state tells of it."""
+    for a in state["actors"]:
+        death = a.get("death") or {}
+        failed = death.get("exit_reason") == _core.ExitReason.CREATION_FAILED
+        pending = a["state"] == "PENDING_CREATION"
+        killed = not pending and death.get("pid", a["pid"]) == 0  # before it began
+        function = f"{a['class_name']}.__init__"
+        yield _task(
+            a["number"],
+            f"{a['name']}:{function}" if a["name"] else function,
+            "PENDING_NODE_ASSIGNMENT" if pending else "FAILED" if failed or killed else "FINISHED",
+            a["pid"] or None,
+            func_or_class_name=function,
+            node_id=None,
+            error_type="TASK_EXECUTION_EXCEPTION" if failed else "WORKER_DIED" if killed else None,
+        )
 
 
 def _queued(recordings) -> Iterator[TaskState]:

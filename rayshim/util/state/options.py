@@ -159,6 +159,7 @@ def matching(
 
 
 def _test(kind, key, predicate, value):
+    key = key.lower()
     if key not in kind.filterable_columns():
         raise RayStateApiException(
             f"The given filter column {key} is not supported. Supported filter columns: {', '.join(sorted(kind.filterable_columns()))}. "

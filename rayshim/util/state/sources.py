@@ -31,13 +31,29 @@ def actors() -> list[ActorState]:
     return [_actor(f) for f in session.current.placement.state()["actors"]]
 
 
+def title_of(pid: int) -> str:
+    """The title of a process: what its worker runs."""
+    try:
+        with open(f"/proc/{pid}/cmdline") as file:
+            return file.read().split("\0")[0].strip()
+    except OSError:  # it has ended
+        return ""
+
+
+def _state(f):
+    """The state of an actor. Of one that shares its process, nobody knows whether its constructor still runs."""
+    if f["state"] == "ALIVE" and f["host"] is None and title_of(f["pid"]) == f"ray::{f['class_name']}.__init__":
+        return "RESTARTING" if f.get("restarts") else "PENDING_CREATION"
+    return f["state"]
+
+
 def _actor(f):
     demand = bundles.plain({k: v / _core.UNIT for k, v in f["demand"].items()})
     hex_id = actor_id(f["number"]).hex()
     return ActorState(
         actor_id=hex_id,
         class_name=f["class_name"],
-        state=f["state"],
+        state=_state(f),
         job_id=job(),
         name=f["name"],
         node_id=node(),
