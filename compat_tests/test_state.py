@@ -118,6 +118,26 @@ def test_filters_and_limit(ray, state, counter):
             state.list_actors(limit=limit)
 
 
+def test_the_environment_before_init_says_how_high_a_limit_may_be(scripts):
+    out = scripts.run(
+        """
+        import os
+        import ray
+        from ray.util.state import list_actors
+        from ray.util.state.exception import RayStateApiException
+
+        os.environ["RAY_MAX_LIMIT_FROM_API_SERVER"] = "40000"
+        INIT
+        print(list_actors(limit=40_000))
+        try:
+            list_actors(limit=40_001)
+        except RayStateApiException as error:
+            print("limit 40000. Use a lower limit, or set the `RAY_MAX_LIMIT_FROM_API_SERVER`" in str(error))
+        """
+    )
+    assert out.splitlines() == ["[]", "True"]
+
+
 def test_ids_that_cannot_be_are_refused(ray, state):
     refused = importlib.import_module(f"{ray.__name__}.util.state.exception").RayStateApiException
     for get, size in ((state.get_actor, 16), (state.get_node, 28), (state.get_task, 24)):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rayshim.placement.packed import packed
 
 _LAST_SECONDS = 0.5
+_LONGEST_START = 5.0  # seconds that the processes of the session may need on a busy machine until they are there
 
 
 @session.changes
@@ -375,9 +376,13 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
 
 
 def _let_finish() -> None:
-    """When the program ends, waits up to half a second for running calls, as Ray does, so that their output is shown."""
+    """When the program ends, waits up to half a second for running calls, as Ray does, so that their output is shown. The time begins when workers
+    can start: on Ray that is so when `init` returns."""
     import time
 
+    placement = session.current.placement
+    if placement.created or _core.workers_busy():
+        placement.catch_up(_LONGEST_START)
     deadline = time.monotonic() + _LAST_SECONDS
     while _core.workers_busy() and time.monotonic() < deadline:
         time.sleep(0.002)

@@ -199,7 +199,10 @@ class Inline(Placement):
         link, info_ref = found() if found else (None, None)
         return (link, info_ref) if link is not None and link.state == _core.InboxState.OPEN else None
 
-    def names(self):
+    def catch_up(self, seconds):
+        """Its actors are created where they are asked for."""
+
+    def names(self, timeout=None):
         return [
             (name, namespace) for namespace, name in list(self._named) if self._found((namespace, name)) is not None
         ]

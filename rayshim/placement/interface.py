@@ -27,6 +27,8 @@ class Placement:
     own_process = True  # whether an actor that is created here has this process to itself
     idle_title = "ray::IDLE"  # of a worker without an actor of its own, in `ps`
 
+    created = False  # whether this process has asked for an actor
+
     def __init__(self, control, settings, record=None):
         self.control, self.settings, self.record = control, settings, record
 
@@ -51,6 +53,7 @@ class Placement:
     def create(self, actor):
         """Decides who creates an actor (rayshim.calls.actor_class.NewActor), and where; its constructor call is sent afterwards. False: its name is taken."""
         facts, offset = actor.facts, actor.link.offset
+        self.created = True
         _core.hold(actor.info_ref.offset)  # the supervisor's, until it forgets the actor
         if facts["detached"]:
             _core.hold(offset)  # likewise, until it is dead: the caller may drop its handle at once
@@ -112,9 +115,14 @@ class Placement:
         _core.drop(info)
         return link, info_ref
 
-    def names(self):
-        """[(name, namespace)] of the living actors that have a name."""
-        return self.control.ask("names")
+    def names(self, timeout=None):
+        """[(name, namespace)] of the living actors that have a name. TimeoutError after `timeout` seconds."""
+        return self.control.ask("names", timeout=timeout)
+
+    def catch_up(self, seconds):
+        """Waits until the supervisor has dealt with the actors that this process has asked for, `seconds` at most. It may have to start first."""
+        with contextlib.suppress(TimeoutError, RuntimeError):
+            self.names(seconds)  # requests are answered in their order
 
     def kill(self, link, why, no_restart):
         """Ends an actor for the reason `why`, or restarts it if its options and `no_restart` allow."""

@@ -71,7 +71,7 @@ def _listing(resource: StateResource, doc: str) -> _Listing[Any]:
     listing.__name__ = listing.__qualname__ = f"list_{resource.value}"
     listing.__doc__ = (
         f"{doc}\n\n    Arguments:\n        filters: list of (field, '=' or '!=', value); a record must match all of them.\n"
-        "        limit: most records in the list, at most 10000.\n        detail: whether to fill in all fields.\n\n"
+        "        limit: most records in the list, at most 10,000, or what RAY_MAX_LIMIT_FROM_API_SERVER\n            says.\n        detail: whether to fill in all fields.\n\n"
         "    Raises ValueError for another comparison or a wrong type, RayStateApiException for an unknown field, ConnectionError without a "
         "session.\n    "
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import dataclass, field
 from enum import Enum, unique
@@ -18,7 +19,17 @@ if TYPE_CHECKING:
 DEFAULT_RPC_TIMEOUT = 30
 DEFAULT_LIMIT = 100
 DEFAULT_LOG_LIMIT = 1000
-RAY_MAX_LIMIT_FROM_API_SERVER = RAY_MAX_LIMIT_FROM_DATA_SOURCE = 10_000
+_MOST = "RAY_MAX_LIMIT_FROM_API_SERVER"
+
+
+def _limit_of(variable: str) -> int:
+    """The number that the environment variable gives, as Ray reads it: digits only, else 10,000."""
+    value = os.environ.get(variable, "")
+    return int(value) if value.isdigit() else 10_000
+
+
+RAY_MAX_LIMIT_FROM_API_SERVER = _limit_of(_MOST)
+RAY_MAX_LIMIT_FROM_DATA_SOURCE = _limit_of("RAY_MAX_LIMIT_FROM_DATA_SOURCE")
 
 
 @unique
@@ -137,9 +148,11 @@ def selected(found: Iterable[tuple[StateSchema, int]], kind: type[StateSchema], 
     """Those of the records that match the filters, `limit` at most; a record with a number n stands for n equal ones.
 
     Raises RayStateApiException for a field that filters may not name, or a value or limit that cannot be."""
-    if options.limit < 0 or options.limit > RAY_MAX_LIMIT_FROM_API_SERVER:
+    most = _limit_of(_MOST)  # now: programs set the variable after this module was imported, and before `init`
+    if options.limit < 0 or options.limit > most:
         raise RayStateApiException(
-            f"Given limit {options.limit} exceeds the supported limit {RAY_MAX_LIMIT_FROM_API_SERVER}. Use a lower limit. (at {calling()})"
+            f"Given limit {options.limit} exceeds the supported limit {most}. Use a lower limit, or set the `{_MOST}` environment variable "
+            f"to a larger value. (at {calling()})"
             if options.limit > 0
             else f"The limit must not be negative, got {options.limit}. (at {calling()})"
         )
