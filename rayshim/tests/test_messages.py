@@ -1,9 +1,10 @@
 """What an error says: what was being done and where in the program, what was found, what to do."""
 
+import io
 import re
-import time
 
 import pytest
+from reactor.tests.calling import wait_until
 
 import rayshim
 
@@ -131,17 +132,17 @@ def test_what_is_of_an_earlier_session():
         rayshim.shutdown()
 
 
-def test_what_asks_for_more_than_there_is_is_named(capfd):
+def test_what_asks_for_more_than_there_is_is_named(monkeypatch):
+    stderr = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stderr)
     rayshim.init(num_cpus=2, logging_level="ERROR")
     try:
         render.options(num_cpus=1000).remote(1)
         Env.options(num_cpus=999).remote(1)
-        told = ""
-        while told.count("it will wait for ever") < 2:
-            told += capfd.readouterr().err
-            time.sleep(0.01)
+        wait_until(lambda: stderr.getvalue().count("it will wait for ever") == 2)
     finally:
         rayshim.shutdown()
+    told = stderr.getvalue()
     assert re.search(
         rf"the task render \(called at {re.escape(__file__)}:\d+\) asks for 1000 of CPU, of which there are 2: it will wait for ever\. Ask for less",
         told,
