@@ -67,7 +67,7 @@ class RemoteFunction(Generic[P, R]):
         return f"{self.__module__}.{self.__qualname__}"
 
     @overload
-    def remote(self, *args: P.args, **kwargs: P.kwargs) -> ObjectRef[R]: ...
+    def remote(self, /, *args: P.args, **kwargs: P.kwargs) -> ObjectRef[R]: ...
     @overload
     def remote(self, /, *args: Any, **kwargs: Any) -> ObjectRef[R]: ...  # refs in the place of values
     def remote(self, /, *args: Any, **kwargs: Any) -> Any:
