@@ -10,10 +10,9 @@ def seconds(timeout, call, least=None):
     below `least`, OverflowError if it is too large. Without `least`, text raises ValueError, or OverflowError if it is digits."""
     where = lambda: f"{call}(timeout={timeout!r}) at {calling()}"  # noqa: E731
     if isinstance(timeout, (str, bytes)):
-        if least is None:  # Ray multiplies it by 1000 and reads the digits
-            refused = OverflowError if timeout.isdigit() else ValueError
-            raise refused(f"{where()}: the timeout must be a number of seconds or None, not {type(timeout).__name__}")
-        raise TypeError(f"{where()}: the timeout must be a number of seconds or None, not {type(timeout).__name__}")
+        # Without `least`, Ray multiplies it by 1000 and reads the digits.
+        refused = TypeError if least is not None else OverflowError if timeout.isdigit() else ValueError
+        raise refused(f"{where()}: the timeout must be a number of seconds or None, not {type(timeout).__name__}")
     try:
         found = float(timeout)
     except OverflowError:

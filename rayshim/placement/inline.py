@@ -202,7 +202,7 @@ class Inline(Placement):
     def catch_up(self, seconds):
         """Its actors are created where they are asked for."""
 
-    def names(self, timeout=None):
+    def names(self):
         return [
             (name, namespace) for namespace, name in list(self._named) if self._found((namespace, name)) is not None
         ]

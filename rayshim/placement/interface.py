@@ -115,14 +115,14 @@ class Placement:
         _core.drop(info)
         return link, info_ref
 
-    def names(self, timeout=None):
-        """[(name, namespace)] of the living actors that have a name. TimeoutError after `timeout` seconds."""
-        return self.control.ask("names", timeout=timeout)
+    def names(self):
+        """[(name, namespace)] of the living actors that have a name."""
+        return self.control.ask("names")
 
     def catch_up(self, seconds):
         """Waits until the supervisor has dealt with the actors that this process has asked for, `seconds` at most. It may have to start first."""
         with contextlib.suppress(TimeoutError, RuntimeError):
-            self.names(seconds)  # requests are answered in their order
+            self.control.ask("names", timeout=seconds)  # requests are answered in their order
 
     def kill(self, link, why, no_restart):
         """Ends an actor for the reason `why`, or restarts it if its options and `no_restart` allow."""
