@@ -82,6 +82,19 @@ def pytest_runtest_teardown(item):
     getattr(item, "funcargs", {}).clear()
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Why a test failed that then passed: pytest-rerunfailures gives its name alone."""
+    reports = terminalreporter.getreports("rerun")
+    if reports:
+        terminalreporter.write_sep("=", "failed first")
+    for report in reports:
+        terminalreporter.write_sep("_", report.nodeid)
+        terminalreporter.write_line(report.longreprtext)
+        for title, text in report.sections:
+            terminalreporter.write_sep("-", title)
+            terminalreporter.write_line(text)
+
+
 @pytest.fixture(scope="module")
 def zygote_has_pytest():
     """For a module whose workers import it, since they read its classes and functions there, and with it pytest: that takes a tenth of a
