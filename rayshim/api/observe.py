@@ -73,7 +73,8 @@ def report() -> Report:
 
 
 def graph() -> RecordedGraph:
-    """The graph of the patterns of calls learned so far, a RecordedGraph with `text()`, `mermaid()`, `dot()`, `html(path)`, `advice()` and `save(path)`.
+    """The graph of the patterns of calls learned so far, a RecordedGraph with `text()`, `mermaid()`, `dot()`, `html(path)`, `advice()`, `rounds()`
+    and `save(path)`.
 
     Raises RuntimeError without a session, or after `init(replay_plans=False)`, which learns no patterns."""
     from rayshim.plans import recorder

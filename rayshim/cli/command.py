@@ -212,7 +212,10 @@ def _observe(wanted):
     def explain():
         print(api.report(), file=sys.stderr)
         if session.current.settings["recording"]:
-            print("", *api.graph().advice(), sep="\n", file=sys.stderr)
+            graph = api.graph()
+            print("", *graph.advice(), sep="\n", file=sys.stderr)
+            if rounds := graph.rounds():
+                print("", rounds, sep="\n", file=sys.stderr)
 
     def draw():
         api.graph().html(wanted.graph)
@@ -314,7 +317,7 @@ def _run_parser():
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="print at the end how many calls followed a learned pattern, what bounds the program, and what would make it faster",
+        help="print at the end how many calls followed a learned pattern, what bounds the program, what would make it faster, and a drawing of its repeated rounds",
     )
     parser.add_argument(
         "--graph", metavar="PATH", help="write the graph of the learned patterns of calls to PATH at the end (HTML)"

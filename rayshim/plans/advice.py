@@ -2,83 +2,40 @@
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 
 from reactor import _core
-from reactor.draw.timings import size
-from reactor.record import CREATION
+from reactor.draw.timings import duration, size
+from reactor.rounds import main_rounds
 
-_SHARE = 0.05  # segments with less of the driver's time are not looked at
-_RUNS = 3  # nor those that ran less often: they are the program's start
+_RUNS = 3  # segments that ran less often are not looked at: they are the program's start
 _SHORT = 100e-6  # seconds; a method that takes less is short beside a wake-up
 _LARGE = _core.OWN_PAGES  # bytes
-_MOST = 3  # segments told of
-
-
-@dataclass(frozen=True)
-class Round:
-    """One run of a segment of the driver, on average, in seconds.
-
-    Attributes:
-        total, own: from the wait before to the end of its own; what the driver's own code takes of that.
-        work: {reaction: what its calls take together}.
-        path: the calls that run one after the other because one needs the result of the other or the same actor, and take longest,
-            [(reaction, seconds)].
-    """
-
-    total: float
-    own: float
-    work: dict[str, float]
-    path: list[tuple[str, float]]
-
-    @property
-    def wait(self):
-        return self.total - self.own
+_MOST = 3  # values told of
 
 
 def advise(recording, cores, placement="isolated"):
     """Sentences (list of str) about the run in a `reactor.record.Recording`, on a machine with so many `cores`. The first ones say where the
     driver's time went."""
-    driver = [s for s in recording.segments if s.caller == "driver" and s.runs >= _RUNS and s.seconds > 0]
     whole = sum(s.seconds for s in recording.segments if s.caller == "driver")
-    told = [s for s in sorted(driver, key=lambda s: -s.seconds)[:_MOST] if s.seconds > _SHARE * whole]
+    rounds = main_rounds(recording, cores)
     lines = []
-    for segment in told:
-        lines += _about(segment, round_of(segment, recording.measured), whole, cores, placement)
-    if not told:
+    for one in rounds:
+        lines += _about(one, whole, cores, placement)
+    if not rounds:
         lines.append(
             "No pattern of calls takes a large part of the driver's time again and again, so there is nothing to say of one."
         )
     return [*lines, *_pickled(recording), *_given_by_value(recording), *_divergences(recording)]
 
 
-def round_of(segment, measured):
-    """The Round of a segment, with the times of `Recording.measured`."""
-    mean = {name: t.seconds / t.calls for name, t in measured.items() if t.calls and t.seconds is not None}
-    work, ends, paths, busy = defaultdict(float), [], [], {}
-    for operation in segment.operations:
-        took = 0.0 if operation.is_put or operation.method == CREATION else mean.get(operation.name, 0.0)
-        before = [s.operation for s in operation.sources if s.kind == "operation" and s.segment == 0]
-        before += [busy[operation.target]] if "#" in operation.target and operation.target in busy else []
-        last = max(before, key=lambda k: ends[k], default=None)
-        ends.append((ends[last] if last is not None else 0.0) + took)
-        paths.append([*(paths[last] if last is not None else []), (operation.name, took)])
-        busy[operation.target] = len(ends) - 1
-        if took:
-            work[operation.name] += took
-    longest = max(range(len(ends)), key=lambda k: ends[k], default=None)
-    total = segment.seconds / segment.runs
-    own = max(segment.seconds - segment.waited, 0.0) / segment.runs
-    return Round(total, own, dict(work), paths[longest] if longest is not None else [])
-
-
-def _about(segment, one, whole, cores, placement):
+def _about(one, whole, cores, placement):
+    segment = one.segment
     where = f"The calls before the {segment.ends} at {segment.end_site or 'its end'}"
     yield (
-        f"{where} take {segment.seconds / whole:.0%} of the driver's time: {segment.runs:,} rounds of {_time(one.total)}, of which the driver's "
-        f"own code takes {_time(one.own)} ({one.own / one.total:.0%}) and its wait {_time(one.wait)}."
+        f"{where} take {segment.seconds / whole:.0%} of the driver's time: {segment.runs:,} rounds of {duration(one.total)}, of which the driver's "
+        f"own code takes {duration(one.own)} ({one.own / one.total:.0%}) and its wait {duration(one.wait)}."
     )
-    work, path = sum(one.work.values()), sum(took for _, took in one.path)
+    work, path = one.work, sum(step.end - step.start for step in one.path)
     calls = sum(not o.is_put for o in segment.operations)
     if one.own > 0.5 * one.total:
         yield (
@@ -86,17 +43,17 @@ def _about(segment, one, whole, cores, placement):
             "the next calls before you use the results of the last ones."
         )
     elif path > 0.6 * one.wait and path > 1.3 * work / cores:
-        names = Counter(_of_class(name) for name, took in one.path if took)
-        longest = max(one.path, key=lambda step: step[1])
+        names = Counter(_of_class(step.name) for step in one.path if step.end > step.start)
+        longest = max(one.path, key=lambda step: step.end - step.start)
         chain = ", ".join(f"{name} ({n} times)" if n > 1 else name for name, n in list(names.items())[:4])
         more = ", ..." if len(names) > 4 else ""
         yield (
-            f"  Calls that have to run one after the other bound them: {chain}{more}. They take {_time(path)} of the wait of {_time(one.wait)}, most of it "
-            f"{_of_class(longest[0])}. Divide that method's work among several actors, or call it earlier."
+            f"  Calls that have to run one after the other bound them: {chain}{more}. They take {duration(path)} of the wait of {duration(one.wait)}, most of it "
+            f"{_of_class(longest.name)}. Divide that method's work among several actors, or call it earlier."
         )
     elif work / cores > 0.6 * one.wait:
         yield (
-            f"  The methods' own time bounds them: {_time(work)} a round on {cores} cores. Only faster methods, or fewer calls, make this faster."
+            f"  The methods' own time bounds them: {duration(work)} a round on {cores} cores. Only faster methods, or fewer calls, make this faster."
         )
     elif calls and work / calls < _SHORT:
         change = (
@@ -105,12 +62,12 @@ def _about(segment, one, whole, cores, placement):
             else ""
         )
         yield (
-            f"  The calls are short: {_time(work / calls)} each on average, so waking processes and passing values takes most of a round. Let one call do "
+            f"  The calls are short: {duration(work / calls)} each on average, so waking processes and passing values takes most of a round. Let one call do "
             f"more, or have more calls under way at a time.{change}"
         )
     else:
         yield (
-            f"  The methods take {_time(work)} a round, which {cores} cores could do in {_time(work / cores)}; the rest of the wait is other "
+            f"  The methods take {duration(work)} a round, which {cores} cores could do in {duration(work / cores)}; the rest of the wait is other "
             "work of the machine, calls that other actors make, or sleeping methods."
         )
 
@@ -166,10 +123,3 @@ def _divergences(recording):
 def _of_class(reaction):
     """ "Env.step" for "Env#3.step"."""
     return re.sub(r"#\d+", "", reaction)
-
-
-def _time(seconds):
-    for unit, factor in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
-        if seconds * factor >= 1:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds * 1e6:.2g} µs"

@@ -174,10 +174,11 @@ class RecordedGraph:
         return render(self.graph, self.timings, **fold)
 
     def html(self, path: str | os.PathLike[str] | None = None, title: str = "rayshim graph", **fold: int | None) -> str:
-        """An HTML page (str) that needs no network, also written to `path` if given. Needs `pip install "rayshim[graph]"`."""
+        """An HTML page (str) that needs no network, also written to `path` if given: the graph, and below it the `rounds`.
+        Needs `pip install "rayshim[graph]"`."""
         from reactor.draw.html import render
 
-        page = render(self.graph, self.timings, title=title, **fold)
+        page = render(self.graph, self.timings, title=title, rounds=self._rounds(), **fold)
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page
@@ -187,6 +188,24 @@ class RecordedGraph:
         from rayshim.plans.advice import advise
 
         return advise(self.recording, cores or os.cpu_count() or 1, "packed" if self.recording.workers else "isolated")
+
+    def rounds(self, cores: int | None = None) -> str:
+        """The repeated rounds of calls that take most of the driver's time, as text: a line for each process, with the calls that it runs in an
+        average round. `=` is the driver's own code, `.` its wait, `#` a call, `*` a call on the longest path: the calls that have to run one
+        after the other and take longest. "" if no round was repeated.
+
+        Each call is drawn with its mean time, from the moment at which its arguments are there and its process is free. The part of the wait
+        that is longer than the calls is for wake-ups, the passing of values, and waiting for a core.
+
+        Arguments: cores, of the machine; default: of this one."""
+        from reactor.draw.lanes import text
+
+        return text(self._rounds(cores))
+
+    def _rounds(self, cores=None):
+        from reactor.rounds import main_rounds
+
+        return main_rounds(self.recording, cores or os.cpu_count() or 1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the patterns, with their measurements, to `path` as JSON. `rayshim.packed(recording=path)` uses it to place the actors of a later run."""

@@ -1,12 +1,13 @@
 """What --explain says of a run: what bounds it, and what would make it faster."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 from reactor.record import Divergence, Operation, Recording, Result, Segment, Source, Timing
 
-from rayshim.plans.advice import advise, round_of
+from rayshim.plans.advice import advise
 
 CORES = 2
 
@@ -72,15 +73,6 @@ def test_many_short_calls_to_separate_processes_suggest_to_share_them():
     assert "placement=" not in said(segment(short[:2], 1e-5, 1e-4), times=1e-6)
 
 
-def test_a_path_goes_by_results_and_by_actors():
-    one = round_of(
-        segment([step(0), step(1, after(0)), step(2), step(1)], 0, 1),
-        {f"Env#{k}.step": Timing(1, 1.0) for k in range(3)},
-    )
-    assert [name for name, _ in one.path] == ["Env#0.step", "Env#1.step", "Env#1.step"]
-    assert one.work == {"Env#0.step": 1.0, "Env#1.step": 2.0, "Env#2.step": 1.0}
-
-
 def test_the_start_of_a_program_and_small_segments_are_left_out():
     text = said(
         segment([step(0)], 1, 1, runs=1, end="t.py:1"),
@@ -130,3 +122,10 @@ def test_explain_tells_it_of_a_program(tmp_path):
     )
     run = subprocess.run([sys.executable, "-m", "rayshim", "--explain", str(script)], capture_output=True, text=True)
     assert "Calls that have to run one after the other bound them: Slow.step (2 times)" in run.stderr, run.stderr
+    assert re.search(r"^Slow#0 \|.*\*\*\*.*\| step 2 times, 2\d(\.\d)? ms$", run.stderr, re.MULTILINE), run.stderr
+
+
+def test_the_time_of_tasks_counts():
+    task = Operation("task:f", "", "t.py:3")
+    recording = Recording((segment([task] * 4, 1e-4, 2e-3),), measured={"task:f.call": Timing(100, 0.1)})
+    assert "The methods' own time bounds them: 4 ms a round" in "\n".join(advise(recording, CORES))

@@ -6,19 +6,28 @@ import re
 from html import escape
 from pathlib import Path
 
-from reactor.draw import dot
+from reactor.draw import dot, lanes
 from reactor.draw.picture import FOLD
 
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from reactor.draw.timings import Timings
     from reactor.model.graph import Graph
+    from reactor.rounds import Round
 
 _PAGE = Path(__file__).with_name("page.html")
 
 
-def render(graph: Graph, timings: Timings | None = None, fold: int | None = FOLD, title: str = "reactor graph") -> str:
-    """The page's text; `timings` a Timings. Raises ImportError where pygraphviz is not installed."""
+def render(
+    graph: Graph,
+    timings: Timings | None = None,
+    fold: int | None = FOLD,
+    title: str = "reactor graph",
+    rounds: Sequence[Round] = (),
+) -> str:
+    """The page's text; `timings` a Timings, `rounds` are drawn below the graph. Raises ImportError where pygraphviz is not installed."""
     shares = "".join(
         f'<i style="background:{colour}" title="from {least:.0%}"></i>' for least, colour in reversed(dot.SHARES)
     )
@@ -28,6 +37,7 @@ def render(graph: Graph, timings: Timings | None = None, fold: int | None = FOLD
         "UNIT": escape(graph.unit),
         "SHARES": shares,
         "SVG": _svg(dot.render(graph, timings, fold)),
+        "ROUNDS": f"<section>{lanes.svg(rounds)}</section>" if rounds else "",  # without, the graph has the whole page
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _PAGE.read_text(encoding="utf-8"))
 

@@ -89,3 +89,11 @@ def size(count: float) -> str:  # pyright: ignore[reportReturnType]  the last un
         if count < 1024 or unit == "GB":
             return f"{count:.3g} {unit}" if unit != "B" else f"{count} B"
         count /= 1024
+
+
+def duration(seconds: float) -> str:
+    """0.0015 -> "1.5 ms"."""
+    for unit, factor in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.2g} µs"

@@ -1,0 +1,121 @@
+"""What an average run of a segment looks like: which process does what when. Pure functions over a recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from reactor.record import CREATION, reaction_name
+
+TYPE_CHECKING = False  # like that of typing, without the import
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reactor.record import Operation, Recording, Segment, Timing
+
+_SHARE = 0.05  # segments with less of the driver's time are not looked at
+_RUNS = 3  # nor those that ran less often: they are the program's start
+_MOST = 3
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of a round, in seconds since the wait before.
+
+    Attributes:
+        name, site: "Env#3.step" or "task:f", and where it was called.
+        lane: the process that runs it: its actor's name, "worker 0" of actors that share one, or "tasks 0".
+        start, end: when it runs; `end - start` is the mean over all its calls.
+        on_path: whether it is one of the calls in `Round.path`.
+    """
+
+    name: str
+    site: str
+    lane: str
+    start: float
+    end: float
+    on_path: bool
+
+
+@dataclass(frozen=True)
+class Round:
+    """One run of a segment on average, in seconds.
+
+    Attributes:
+        segment: its Segment.
+        total, own: from the wait before to the end of its own; what the caller's own code takes of that.
+        steps: a Step for each call, in the order of the calls.
+        path: the calls that run one after the other because one needs the result of the other or the same actor, and take longest.
+
+    The recording has the means of calls, and not when they ran. So each call is taken to be made when its share of the caller's own code has run,
+    and begins as soon as its arguments are there and its process is free. Waits for a core, wake-ups and the passing of values are in `total`
+    alone. Calls of one process are one after the other here, also where a worker runs one while another one sleeps.
+    """
+
+    segment: Segment
+    total: float
+    own: float
+    steps: tuple[Step, ...]
+    path: tuple[Step, ...]
+
+    @property
+    def wait(self) -> float:
+        return self.total - self.own
+
+    @property
+    def work(self) -> float:
+        """What all calls take together."""
+        return sum(step.end - step.start for step in self.steps)
+
+
+def main_rounds(recording: Recording, cores: int) -> list[Round]:
+    """The Rounds of the driver's segments that ran again and again and took most of its time, at most three; the longest in all comes first."""
+    driver = [s for s in recording.segments if s.caller == "driver" and s.seconds > 0]
+    whole = sum(s.seconds for s in driver)
+    told = sorted((s for s in driver if s.runs >= _RUNS), key=lambda s: -s.seconds)[:_MOST]
+    return [round_of(s, recording.measured, recording.workers, cores) for s in told if s.seconds > _SHARE * whole]
+
+
+def round_of(segment: Segment, measured: Mapping[str, Timing], workers: Mapping[str, int], cores: int) -> Round:
+    """The Round of a segment. `measured` and `workers` are those of its Recording; tasks run in as many processes as there are `cores`."""
+    mean = {name: t.seconds / t.calls for name, t in measured.items() if t.calls and t.seconds is not None}
+    total, own = segment.seconds / segment.runs, max(segment.seconds - segment.waited, 0.0) / segment.runs
+    steps: dict[int, Step] = {}
+    ends: list[float] = []  # of each operation
+    chains: list[
+        tuple[float, int | None]
+    ] = []  # of each operation: the longest chain to its end, and the operation before it there
+    actors: dict[str, int] = {}  # the last operation of each
+    free: dict[str, float] = {}  # when each process is
+    for k, operation in enumerate(segment.operations):
+        runs = not operation.is_put and operation.method != CREATION
+        took = mean.get(reaction_name(operation.target, operation.method or "call"), 0.0) if runs else 0.0
+        needs = [s.operation for s in operation.sources if s.kind == "operation" and s.segment == 0]
+        before = [*needs, *([actors[operation.target]] if operation.target in actors else [])]
+        last = max(before, key=lambda j: chains[j][0], default=None)
+        chains.append(((chains[last][0] if last is not None else 0.0) + took, last))
+        start = max([own * (k + 1) / (len(segment.operations) + 1), *(ends[j] for j in needs)])
+        if runs:
+            lane = _lane(operation, workers, free, cores)
+            start = max(start, free.get(lane, 0.0))
+            free[lane] = start + took
+            steps[k] = Step(operation.name, operation.site, lane, start, start + took, False)
+            if "#" in operation.target:
+                actors[operation.target] = k
+        ends.append(start + took)
+    path: list[int] = []
+    k = max(range(len(chains)), key=lambda j: chains[j][0], default=None)
+    while k is not None:
+        path.append(k)
+        k = chains[k][1]
+    for k in path:
+        if k in steps:
+            steps[k] = replace(steps[k], on_path=True)
+    return Round(segment, total, own, tuple(steps.values()), tuple(steps[k] for k in reversed(path) if k in steps))
+
+
+def _lane(operation: Operation, workers: Mapping[str, int], free: Mapping[str, float], cores: int) -> str:
+    if operation.target in workers:
+        return f"worker {workers[operation.target]}"
+    if "#" in operation.target:
+        return operation.target
+    return min((f"tasks {n}" for n in range(max(cores, 1))), key=lambda lane: free.get(lane, 0.0))
