@@ -4,7 +4,7 @@
 # make test-ray   all compat_tests on real Ray, about half an hour; records what passed
 # make tsan    the tests of packed workers, threads and array memory with the core built for ThreadSanitizer, some 5 minutes
 # make asan    the same tests with the core built for AddressSanitizer and UndefinedBehaviorSanitizer, some 6 minutes
-# make sanitizers   a short form of both, some 10 minutes on one core; `make test` has a shorter one without Python (reactor/tests/test_native.py)
+# make sanitizers   a short form of both, some 4 minutes; `make test` has a shorter one without Python (reactor/tests/test_native.py)
 # make pages   the tests of memory with cores built for memory pages of 16 and 64 KiB, some 10 minutes
 # make lint    ruff: rules and format of the Python code (pyproject.toml); clang-format: format of the C++ code (.clang-format); basedpyright: types,
 #              and that it knows those of all public names (packaging/public_types.py)
@@ -14,9 +14,10 @@
 # Each makes .venv on first use; the native core is rebuilt when its sources change.
 PYTHON ?= python3
 VENV := .venv
-WORKERS ?= 2  # pytest processes
+WORKERS ?= 2  # processes that compute
+TESTERS ?= 3  # pytest processes: a third of the time of a test is waiting
 PY := $(VENV)/bin/python
-PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER
+PYTEST = $(PY) -m pytest -n $(TESTERS) --dist worksteal --reruns 1 -rfER
 CORE := CMakeLists.txt $(wildcard reactor/native/*.h reactor/native/*.c reactor/native/*.cpp reactor/native/*/*.h reactor/native/*/*.cpp)
 NATIVE := $(filter-out CMakeLists.txt,$(CORE)) $(wildcard reactor/tests/native/*.h reactor/tests/native/*.cpp)
 PACKAGES := $(wildcard rayshim/*/__init__.py)  # the installed package knows the place of each module: new folders are told to it
@@ -43,7 +44,7 @@ test: $(VENV)/built $(VENV)/ray
 	$(PYTEST) $(PYTEST_ARGS)
 
 test-ray: $(VENV)/built $(VENV)/ray
-	$(PYTEST) --backends ray --record-ray $(or $(PYTEST_ARGS),compat_tests)
+	$(PYTEST) -n $(WORKERS) --backends ray --record-ray $(or $(PYTEST_ARGS),compat_tests)
 
 SANITIZED := rayshim/tests/test_packing.py rayshim/tests/test_packed_random_states.py rayshim/tests/test_array_memory.py rayshim/tests/test_shown_arguments.py rayshim/tests/test_recorded_loop.py \
 	compat_tests/test_concurrent_actors.py compat_tests/test_threads.py

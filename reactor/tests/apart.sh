@@ -12,7 +12,7 @@ apart() {
   python=$at/venv/bin/python
   PATH="$packages/../../../bin:$PATH" cmake -G Ninja -S "$top" -B "$at/core" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPython_EXECUTABLE="$python" \
     -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" -DSKBUILD_PROJECT_NAME=rayshim -DSKBUILD_PROJECT_VERSION=0 -DREACTOR_TESTING=ON \
-    -DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" ${4:-} > "$at/cmake.log"
+    -DCORE_OPTIMIZATION=-O1 -DCMAKE_UNITY_BUILD=ON -DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" ${4:-} > "$at/cmake.log"
   PATH="$packages/../../../bin:$PATH" cmake --build "$at/core" > "$at/build.log"
   cp "$at"/core/_core*.so "$at/tree/reactor/"
   cd "$at/tree"

@@ -298,12 +298,12 @@ int sleep_at_poll(std::vector<PyRef*>& refs) {
 }
 
 // While the calling thread is in it, it is told when nothing else can move.
-class Ordered {
+class HoldBackScope {
  public:
-  Ordered() : main_(PyThread_get_thread_ident() == ctx->main_thread) {
+  HoldBackScope() : main_(PyThread_get_thread_ident() == ctx->main_thread) {
     if (main_) hold_back(true);
   }
-  ~Ordered() {
+  ~HoldBackScope() {
     if (main_ && epoch == epoch_) hold_back(false);
   }
 
@@ -338,7 +338,7 @@ nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, std::opt
     const uint64_t begun = now_ns(), left = budget_left(ctx->header, site->first, site->second, begun);
     int e = 0;
     if (left) {
-      Ordered scope;
+      HoldBackScope scope;
       e = wait_objects(r.refs.data(), k, k, false, left == kForeverNs ? kForeverNs : begun + left);
     }
     if (e == -1) throw nb::python_error();
