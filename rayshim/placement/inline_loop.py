@@ -6,6 +6,7 @@ import inspect
 import selectors
 import threading
 import weakref
+from typing import Any
 
 from rayshim.errors.exceptions import DeadlockError
 
@@ -39,11 +40,39 @@ class ActorLoop:
         """The value of `awaitable`."""
         # The caller may itself be in an event loop of this thread; the serial run waits for the call there.
         outer = asyncio._get_running_loop()
-        asyncio._set_running_loop(None)
+        nested = self._loop.is_running() and self._loop._thread_id == threading.get_ident()  # pyright: ignore[reportAttributeAccessIssue]
+        asyncio._set_running_loop(self._loop if nested else None)
         try:
-            return self._loop.run_until_complete(awaitable)
+            return self._run_nested(awaitable) if nested else self._loop.run_until_complete(awaitable)
         finally:
             asyncio._set_running_loop(outer)
+
+    def _run_nested(self, awaitable):
+        """The value of `awaitable` inside a call of this loop: a method of the actor has called the actor, perhaps by way of others.
+
+        asyncio has no such thing. So this runs the loop's single rounds, as the package nest_asyncio does.
+        """
+        loop: Any = self._loop  # what is private here is the same in Python 3.10 to 3.13
+        caller = asyncio.current_task(loop)
+        if caller is not None:
+            asyncio.tasks._leave_task(loop, caller)
+        at_least = len(loop._ready)
+        stopped = False  # a call further out has ended meanwhile; its round is the one to stop
+        try:
+            task = asyncio.ensure_future(awaitable, loop=loop)
+            while not task.done():
+                loop._run_once()
+                stopped, loop._stopping = stopped or loop._stopping, False
+            return task.result()
+        finally:
+            loop._stopping = stopped
+            # The round further out has counted what was ready, and takes as many.
+            for _ in range(at_least - len(loop._ready)):
+                handle = asyncio.Handle(print, (), loop)
+                handle.cancel()
+                loop._ready.append(handle)
+            if caller is not None:
+                asyncio.tasks._enter_task(loop, caller)
 
     def make(self, constructor):
         """`constructor()`, which may give a coroutine, inside the loop, where it may start tasks."""
