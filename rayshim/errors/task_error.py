@@ -136,9 +136,19 @@ class RayTaskError(RayError):
             title += f", actor_id={self._actor_id}, repr={self.actor_repr}"
         title += ")"
         lines = self.traceback_str.strip("\n").split("\n")
+        if _is_of_users_code(self.cause):
+            from rayshim.errors.tracebacks import without_files_of
+
+            lines = without_files_of("ray/data/_internal/", lines)
         if lines[0].strip().startswith("+ Exception Group"):
             lines.insert(0, _HEADER)
         return "\n".join(title if line.rstrip() == _HEADER else line for line in lines)
+
+
+def _is_of_users_code(cause):
+    from rayshim.errors.exceptions import UserCodeException
+
+    return isinstance(cause, UserCodeException)
 
 
 def make_task_error(
