@@ -68,3 +68,54 @@ def test_actors_enter_and_leave_the_pool(ray, pool):
         pool.push(first)
     assert list(pool.map(lambda actor, x: actor.square.remote(x), [3])) == [9]
     assert ray.get(second.square.remote(2)) == 4
+
+
+def test_a_class_that_extends_the_pool_keeps_its_own_work_in_it(ray, pool):
+    class Named(ray.util.ActorPool):
+        def __init__(self, actors):
+            super().__init__(actors)
+            self.done = {}
+            self.returned = 0
+
+        def submit(self, fn, value):
+            actor = self._idle_actors.pop()
+            self._future_to_actor[fn(actor, value)] = (self._next_task_index, actor, value)
+            self._next_task_index += 1
+
+        def submit_or_queue(self, fn, value):
+            if self._idle_actors:
+                self.submit(fn, value)
+            else:
+                self._pending_submits.append((fn, value))
+
+        def take_all(self):
+            while self.has_next():
+                [ref], _ = ray.wait(list(self._future_to_actor), num_returns=1)
+                _, actor, value = self._future_to_actor.pop(ref)
+                self._return_actor(actor)
+                self.done[value] = ray.get(ref)
+
+    own = Named([pool.pop_idle(), pool.pop_idle()])
+    for x in range(5):
+        own.submit_or_queue(lambda actor, x: actor.square.remote(x), x)
+    own.take_all()
+    assert own.done == {0: 0, 1: 1, 2: 4, 3: 9, 4: 16}
+    assert len(own._idle_actors) == 2
+    assert own.has_free()
+
+
+def test_a_class_that_extends_the_pool_is_asked_for_each_result(ray, pool):
+    class Counting(ray.util.ActorPool):
+        def _get_result(self, future, actor):
+            results.append(self._index_to_future == {})
+            return -super()._get_result(future, actor)
+
+        def _return_actor(self, actor, is_alive=True):
+            returned.append(is_alive)
+            super()._return_actor(actor, is_alive)
+
+    results, returned = [], []
+    own = Counting([pool.pop_idle()])
+    assert list(own.map(lambda actor, x: actor.square.remote(x), [2, 3])) == [-4, -9]
+    assert results == [True, True]
+    assert returned == [True, True]

@@ -71,6 +71,27 @@ def test_the_id_of_an_unavailable_actor_is_bytes(ray):
         ray.exceptions.ActorUnavailableError("why", "ab")
 
 
+@pytest.mark.parametrize("kind, hidden", [("UserCodeException", True), ("ValueError", False)])
+def test_the_frames_of_data_are_not_shown_above_those_of_its_users_code(ray, kind, hidden):
+    inside = "def run(user, error):\n    try:\n        user()\n    except KeyError as e:\n        raise error('failed') from e\n"
+    outside = "def user():\n    second()\ndef second():\n    third()\ndef third():\n    raise KeyError('mine')\n"
+
+    @ray.remote
+    def work():
+        names = {}
+        exec(compile(inside, "/lib/ray/data/_internal/planner.py", "exec"), names)
+        exec(compile(outside, "/lib/mine.py", "exec"), names)
+        names["run"](names["user"], getattr(ray.exceptions, kind, ValueError))
+
+    with pytest.raises(ray.exceptions.RayTaskError) as caught:
+        ray.get(work.remote())
+    lines = str(caught.value).splitlines()
+    assert ('/lib/ray/data/_internal/planner.py", line' in str(caught.value)) is not hidden
+    assert '  File "/lib/mine.py", line 6, in third' in lines
+    assert "KeyError: 'mine'" in lines
+    assert sum("work()" in line and "pid=" in line for line in lines) == 2
+
+
 def test_errors_of_another_process(ray):
     def read(pickled, language=0):
         return ray.exceptions.RayError.from_ray_exception(

@@ -29,7 +29,7 @@ def pickler_class():
     if _pickler is None:
         import cloudpickle
 
-        reducers.setdefault(types.CodeType, _reduce_code)
+        reducers.setdefault(types.CodeType, reduce_code)
         plain = cloudpickle.Pickler.reducer_override
         by_cloudpickle = (type, types.FunctionType)
 
@@ -134,7 +134,7 @@ def _register_libraries():
         cloudpickle.register_pickle_by_value(sys.modules[_MAIN_OF_SPAWNED])  # a worker cannot import it
 
 
-def _reduce_code(code):
+def reduce_code(code):
     """As cloudpickle, but with the name of the file, which its newer versions leave out: a traceback is of no use without."""
     import cloudpickle
 

@@ -1,6 +1,7 @@
 """A pytest plugin that makes `import ray` give rayshim in the worker processes of pytest-xdist, which are new interpreters.
 
 `python -m rayshim -m pytest` adds it to the environment variable PYTEST_PLUGINS, which these processes inherit.
+PYTEST_DONT_REWRITE: the command has imported this module before pytest begins, which pytest would else warn of.
 """
 
 import os

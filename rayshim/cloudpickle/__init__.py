@@ -2,18 +2,16 @@
 
 import pickle
 
-import cloudpickle  # noqa: F401  `from ray.cloudpickle import cloudpickle`
 from cloudpickle import *  # noqa: F401,F403
 from cloudpickle import (  # noqa: F401
-    CloudPickler,
-    Pickler,
-    dump,
-    dumps,
     load,
     loads,
     register_pickle_by_value,
     unregister_pickle_by_value,
 )
+
+from rayshim.cloudpickle import cloudpickle  # noqa: F401  `from ray.cloudpickle import cloudpickle`
+from rayshim.cloudpickle.cloudpickle import CloudPickler, Pickler, dump, dumps  # noqa: F401
 
 
 def dumps_debug(obj, *args, **kwargs):

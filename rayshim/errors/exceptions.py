@@ -13,6 +13,7 @@ from rayshim.errors.task_error import (  # noqa: F401
     RayError,
     RayTaskError,
     UnserializableException,
+    UserCodeException,
     in_rays_words,
     make_task_error,
 )
@@ -153,10 +154,6 @@ class WorkerCrashedError(RayError):
 
     def __str__(self) -> str:
         return f"The worker died unexpectedly while executing this task. {self._details}".rstrip()
-
-
-class UserCodeException(RayError):
-    """Libraries raise this for an exception in their user's code."""
 
 
 class AsyncioActorExit(RayError):

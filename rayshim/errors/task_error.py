@@ -136,6 +136,10 @@ class RayTaskError(RayError):
             title += f", actor_id={self._actor_id}, repr={self.actor_repr}"
         title += ")"
         lines = self.traceback_str.strip("\n").split("\n")
+        if isinstance(self.cause, UserCodeException):
+            from rayshim.errors.tracebacks import without_files_of
+
+            lines = without_files_of("ray/data/_internal/", lines)
         if lines[0].strip().startswith("+ Exception Group"):
             lines.insert(0, _HEADER)
         return "\n".join(title if line.rstrip() == _HEADER else line for line in lines)
@@ -181,6 +185,10 @@ def make_task_error(
 def in_rays_words(text: str) -> str:
     """`text` with the exceptions under their names in Ray, `ray.exceptions.…`."""
     return text.replace("rayshim.exceptions.", "ray.exceptions.")
+
+
+class UserCodeException(RayError):
+    """Libraries raise this for an exception in their user's code."""
 
 
 class UnserializableException(RayError):
@@ -235,6 +243,6 @@ def _cyan(text):
     return f"\x1b[36m{text}\x1b[39m" if shown else text
 
 
-for _class in (RayError, CrossLanguageError, RayTaskError, UnserializableException):
+for _class in (RayError, CrossLanguageError, RayTaskError, UserCodeException, UnserializableException):
     _class.__module__ = "rayshim.exceptions"  # the name that programs import, tracebacks show and pickles keep
 del _class

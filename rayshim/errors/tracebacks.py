@@ -29,6 +29,16 @@ def _own_file(filename):
     return filename if filename.startswith("<") else os.path.abspath(filename)
 
 
+def without_files_of(folder, lines):
+    """The lines of a traceback without the frames in files whose path has `folder` in it."""
+    kept, dropped = [], False
+    for line in lines:
+        dropped = folder in line if line.startswith("  File ") else dropped and line.startswith("    ")
+        if not dropped:
+            kept.append(line)
+    return kept
+
+
 def without_ours(stacks):
     """`stacks` without the frames of the worker's own loop, which are the same in every worker."""
     kept, below = [], False

@@ -87,6 +87,13 @@ def test_a_module_runs_as_with_python_m(script, tmp_path):
     assert start(["run", "-m", "pkg", "b"], tmp_path).stdout.strip() == "main of pkg ['b']"
 
 
+def test_pytest_warns_of_nothing(script, tmp_path):
+    script("import ray\n\ndef test_it():\n    assert ray.get(ray.put(1)) == 1\n", "test_one.py")
+    done = start(["-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "test_one.py"], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "warning" not in done.stdout
+
+
 def test_neighbours_of_the_script_import(script, tmp_path):
     script("value = 7", "sub/neighbour.py")
     name = script("import neighbour; print(neighbour.value)", "sub/program.py")

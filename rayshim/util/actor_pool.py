@@ -27,9 +27,10 @@ class ActorPool:
     """
 
     def __init__(self, actors: Iterable[ActorHandle[Any] | type[Any]]) -> None:
+        # Classes that extend this one keep work of their own in these; the names are Ray's.
         self._idle_actors: list[Any] = list(actors)
-        self._busy = {}  # the work's ref, or tuple of refs -> (the work's number, its actor)
-        self._results = {}  # the work's number -> what fn returned
+        self._future_to_actor: dict[Any, Any] = {}  # the work's ref, or tuple of refs -> (the work's number, its actor)
+        self._index_to_future: dict[int, Any] = {}  # the work's number -> what fn returned
         self._next_task_index = 0
         self._next_return_index = 0
         self._pending_submits = []
@@ -41,8 +42,8 @@ class ActorPool:
             return
         actor = self._idle_actors.pop()
         result = fn(actor, value)
-        self._busy[_key(result)] = (self._next_task_index, actor)
-        self._results[self._next_task_index] = result
+        self._future_to_actor[_key(result)] = (self._next_task_index, actor)
+        self._index_to_future[self._next_task_index] = result
         self._next_task_index += 1
 
     def map(self, fn: Callable[[Any, V], Any], values: Iterable[V]) -> Iterator[Any]:
@@ -78,7 +79,7 @@ class ActorPool:
 
     def has_next(self) -> bool:
         """Whether there are results that have not been taken."""
-        return bool(self._busy)
+        return bool(self._future_to_actor)
 
     def get_next(self, timeout: float | None = None, ignore_if_timedout: bool = False) -> Any:
         """The next result in the order of submission.
@@ -91,12 +92,12 @@ class ActorPool:
             raise StopIteration(
                 f"No more results to get (at {calling()}: all submitted results have been taken; check has_next() first)"
             )
-        if self._next_return_index >= self._next_task_index or self._next_return_index not in self._results:
+        if self._next_return_index >= self._next_task_index or self._next_return_index not in self._index_to_future:
             raise ValueError(
                 f"It is not allowed to call get_next() after get_next_unordered(). ({at('ActorPool.get_next')}: the next result in order has been taken already; "
                 "go on with get_next_unordered())"
             )
-        result = self._results[self._next_return_index]
+        result = self._index_to_future[self._next_return_index]
         timed_out = timeout is not None and not _ready([_key(result)], timeout)
         if timed_out and not ignore_if_timedout:
             raise TimeoutError(
@@ -110,7 +111,7 @@ class ActorPool:
             raise StopIteration(
                 f"No more results to get (at {calling()}: all submitted results have been taken; check has_next() first)"
             )
-        keys = list(self._busy)
+        keys = list(self._future_to_actor)
         key = _ready(keys, timeout)
         if key is None and not ignore_if_timedout:
             raise TimeoutError(
@@ -119,8 +120,8 @@ class ActorPool:
         return self._take(keys[0] if key is None else key, key is None)
 
     def _take(self, key, timed_out):
-        number, actor = self._busy.pop(key)
-        result = self._results.pop(number)
+        number, actor = self._future_to_actor.pop(key)
+        result = self._index_to_future.pop(number)
         self._next_return_index = max(self._next_return_index, number + 1)
         if timed_out:
             self._return_actor(actor)
@@ -128,22 +129,21 @@ class ActorPool:
                 f"Timed out waiting for result. The task {result} has been ignored. (asked for at {calling()} with ignore_if_timedout=True)"
             )
 
+        return self._get_result(result, actor)
+
+    def _get_result(self, future, actor):
+        is_alive = True
         try:
-            value = api.get(result)
+            return api.get(future)
         except ActorDiedError:
-            self._start_pending()
+            is_alive = False
             raise
-        except BaseException:
-            self._return_actor(actor)
-            raise
-        self._return_actor(actor)
-        return value
+        finally:
+            self._return_actor(actor, is_alive=is_alive)
 
-    def _return_actor(self, actor):
-        self._idle_actors.append(actor)
-        self._start_pending()
-
-    def _start_pending(self):
+    def _return_actor(self, actor, is_alive=True):
+        if is_alive:
+            self._idle_actors.append(actor)
         if self._pending_submits and self._idle_actors:
             self.submit(*self._pending_submits.pop(0))
 
@@ -157,7 +157,7 @@ class ActorPool:
 
     def push(self, actor: ActorHandle[Any] | type[Any]) -> None:
         """Adds an actor. Raises ValueError if the pool already has it."""
-        if actor in self._idle_actors or any(actor == busy for _, busy in self._busy.values()):
+        if actor in self._idle_actors or any(actor == busy for _, busy in self._future_to_actor.values()):
             raise ValueError(
                 f"Actor already belongs to current ActorPool ({at('ActorPool.push')}: {actor!r}; push each actor once)"
             )
