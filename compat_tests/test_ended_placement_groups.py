@@ -92,6 +92,7 @@ def test_a_task_for_a_removed_group_is_refused_and_has_not_failed(ray, group, op
         assert type(caught.value) is ray.exceptions.TaskPlacementGroupRemoved
 
 
+@pytest.mark.rayshim_only
 @pytest.mark.needs_concurrency
 def test_what_asks_for_a_resource_that_another_bundle_has_waits_until_the_group_is_removed(ray, group):
     def one():
