@@ -127,8 +127,8 @@ def test_an_actor_that_runs_calls_at_once_cannot_promise_their_order(ray):
         def f(self):
             pass
 
-    for cls, options in ((Async, {}), (Plain, {"max_concurrency": 2})):
-        with pytest.raises(ValueError):
+    for cls, options, kind in ((Async, {}, "async"), (Plain, {"max_concurrency": 2}, "multi-threaded")):
+        with pytest.raises(ValueError, match=f"If you're using {kind} actors, Ray can't execute actor tasks in order. Set `allow_out_of"):
             ray.remote(allow_out_of_order_execution=False, **options)(cls).remote()
 
 

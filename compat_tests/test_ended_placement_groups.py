@@ -90,3 +90,28 @@ def test_a_task_for_a_removed_group_is_refused_and_has_not_failed(ray, group, op
         with pytest.raises(ray.exceptions.TaskPlacementGroupRemoved) as caught:
             ray.get(ref)
         assert type(caught.value) is ray.exceptions.TaskPlacementGroupRemoved
+
+
+@pytest.mark.rayshim_only
+@pytest.mark.needs_concurrency
+def test_what_asks_for_a_resource_that_another_bundle_has_waits_until_the_group_is_removed(ray, group):
+    def one():
+        return 1
+
+    class Member:
+        def ping(self):
+            return "pong"
+
+    both = ray.util.placement_group([{"CPU": 1}, {"memory": 1000}])
+    ray.get(both.ready())
+    first = type(group[1])(both, placement_group_bundle_index=0)
+    asked = {"num_cpus": 0, "memory": 1000, "scheduling_strategy": first}
+    task = ray.remote(one).options(**asked).remote()
+    call = ray.remote(Member).options(**asked).remote().ping.remote()
+    assert ray.wait([task, call], timeout=0.5)[0] == []
+    assert ray.get(ray.remote(one).options(num_cpus=0, scheduling_strategy=first).remote()) == 1
+    ray.util.remove_placement_group(both)
+    with pytest.raises(ray.exceptions.TaskPlacementGroupRemoved):
+        ray.get(task)
+    with pytest.raises(ray.exceptions.ActorUnschedulableError):
+        ray.get(call)

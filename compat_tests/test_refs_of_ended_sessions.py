@@ -1,5 +1,7 @@
 """`get` and `wait` for refs of a session that has ended, when no new one has begun."""
 
+import importlib
+
 import pytest
 
 
@@ -32,3 +34,19 @@ def test_a_call_of_an_ended_session_has_no_owner_that_could_cancel_it(backend, b
     for ref in [bare_ray.ObjectRef.nil(), bare_ray.ObjectRef.from_random()]:
         with pytest.raises(TypeError, match="No owner found for object"):
             bare_ray.cancel(ref, **options)
+
+
+@pytest.mark.rayshim_only
+def test_a_task_and_an_actor_for_a_group_of_an_ended_session_are_refused_at_once(backend, bare_ray):
+    class Member:
+        pass
+
+    strategies = importlib.import_module(f"{bare_ray.__name__}.util.scheduling_strategies")
+    backend.init(num_cpus=1)
+    group = bare_ray.util.placement_group([{"CPU": 1}])
+    assert group.wait(30)
+    bare_ray.shutdown()
+    backend.init(num_cpus=1)
+    for made in (lambda: 1, Member):
+        with pytest.raises(ValueError, match=f"there is no placement group {group.id.hex()} in this session"):
+            bare_ray.remote(made).options(scheduling_strategy=strategies.PlacementGroupSchedulingStrategy(group)).remote()

@@ -58,6 +58,8 @@ def test_the_sessions_variables_are_overridden_one_by_one(bare_ray, backend):
 
     assert bare_ray.get(read.remote()) == ("session", "session")
     assert bare_ray.get(read.options(runtime_env=env(COMPAT_B="task")).remote()) == ("session", "task")
+    for nothing in ({}, env()):
+        assert bare_ray.get(read.options(runtime_env=nothing).remote()) == ("session", "session")
 
 
 def test_a_variable_may_refer_to_what_was_there(ray, reader):

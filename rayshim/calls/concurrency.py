@@ -20,9 +20,10 @@ def check(cls_name, how, is_async):
 
             logging.getLogger("rayshim").error("%s: %s", cls_name, no_room(name, size))
     if how.get("out_of_order") is False and (is_async or (limit is not None and limit > 1)):
+        kind = "async actors" if is_async else "multi-threaded actors"
         raise ValueError(
-            f"{cls_name}: allow_out_of_order_execution=False is not possible for an async or multi-threaded actor: its calls run "
-            "at the same time. Leave the option out, or set max_concurrency=1 and use no `async def` methods"
+            f"If you're using {kind}, Ray can't execute actor tasks in order. Set `allow_out_of_order_execution=True` to allow "
+            f"out-of-order execution. ({cls_name}: its calls run at the same time. Or set max_concurrency=1 and use no `async def` methods)"
         )
 
 

@@ -100,8 +100,8 @@ def _is_this(command):
 def merged(outer, inner):
     """The environment for an actor or task with `inner` that is started in `outer`: `env_vars` are joined, other fields of `inner` replace those of `outer`."""
     both = {**outer, **inner}
-    if outer.get("env_vars") and inner.get("env_vars"):
-        both["env_vars"] = {**outer["env_vars"], **inner["env_vars"]}
+    if outer.get("env_vars"):
+        both["env_vars"] = {**outer["env_vars"], **(inner.get("env_vars") or {})}
     return both
 
 

@@ -85,8 +85,9 @@ def _by_id(key):
 
 
 def _check_bundles(group, index, resources, whose, at_creation):
-    from rayshim.placement.groups import check_placement_group_index
+    from rayshim.placement.groups import check_placement_group_index, known
 
+    known(group)
     check_placement_group_index(group, index)
     bundles = group.bundle_specs
     if not _fits(resources, bundles):

@@ -146,6 +146,7 @@ def placement_group(
     }
     wanted = {kind: amount for kind, amount in total.items() if amount}
     s.placement.reserve(key, facts, wanted, offered(key, bundles))
+    s.groups.add(key)
     return group
 
 
@@ -248,6 +249,15 @@ def _facts(key):
     raise ValueError(
         f"there is no placement group {key} in this session (asked for at {calling()}): it belongs to an earlier init(), or was made from an id alone. Create it again"
     )
+
+
+def known(group):
+    """Raises ValueError for a group that this session does not know."""
+    s = session.current
+    key = group.id.hex()
+    if key not in s.groups:
+        _facts(key)
+        s.groups.add(key)
 
 
 def _decided(key, made, released, is_error):

@@ -95,6 +95,9 @@ class Session:
             None  # in a task of a placement group: (uid of the task, whether it captures)
         )
         self.reserved = set()  # keys of what rayshim.placement.demands has reserved for its own use
+        self.groups = (
+            set()
+        )  # hex ids of placement groups of which this process knows that the session has them, removed ones included
 
     @property
     def record(self):

@@ -57,9 +57,17 @@ class Reservations:
                 number = _core.demand([])
                 _core.retire_demand(number)
             else:
-                number = _core.demand([(r.index[name], amount) for name, amount in sorted(amounts.items())], setting)
+                number = _core.demand(
+                    [(self._index(r, name), amount) for name, amount in sorted(amounts.items())], setting
+                )
             r.demands[wanted] = number
         return number
+
+    def _index(self, r, name):
+        """Index of the resource. Of one that the reservation does not offer there is never any: what asks for it waits until the release."""
+        if name not in r.index:
+            r.index[name] = _core.register_resource(name, 0, name.startswith("CPU_"))
+        return r.index[name]
 
     def retired(self, number):
         """The key of the released reservation to which the demand belongs, or None."""
