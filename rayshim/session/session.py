@@ -95,9 +95,8 @@ class Session:
             None  # in a task of a placement group: (uid of the task, whether it captures)
         )
         self.reserved = set()  # keys of what rayshim.placement.demands has reserved for its own use
-        self.groups = (
-            set()
-        )  # hex ids of placement groups of which this process knows that the session has them, removed ones included
+        # Hex ids of placement groups of which this process knows that the session has them, removed ones included.
+        self.groups = set()
 
     @property
     def record(self):
