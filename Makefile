@@ -14,10 +14,9 @@
 # Each makes .venv on first use; the native core is rebuilt when its sources change.
 PYTHON ?= python3
 VENV := .venv
-WORKERS ?= 2  # processes that compute
-TESTERS ?= 3  # pytest processes: a third of the time of a test is waiting
+WORKERS ?= 2  # pytest processes
 PY := $(VENV)/bin/python
-PYTEST = $(PY) -m pytest -n $(TESTERS) --dist worksteal --reruns 1 -rfER
+PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER
 CORE := CMakeLists.txt $(wildcard reactor/native/*.h reactor/native/*.c reactor/native/*.cpp reactor/native/*/*.h reactor/native/*/*.cpp)
 NATIVE := $(filter-out CMakeLists.txt,$(CORE)) $(wildcard reactor/tests/native/*.h reactor/tests/native/*.cpp)
 PACKAGES := $(wildcard rayshim/*/__init__.py)  # the installed package knows the place of each module: new folders are told to it
@@ -44,7 +43,7 @@ test: $(VENV)/built $(VENV)/ray
 	$(PYTEST) $(PYTEST_ARGS)
 
 test-ray: $(VENV)/built $(VENV)/ray
-	$(PYTEST) -n $(WORKERS) --backends ray --record-ray $(or $(PYTEST_ARGS),compat_tests)
+	$(PYTEST) --backends ray --record-ray $(or $(PYTEST_ARGS),compat_tests)
 
 SANITIZED := rayshim/tests/test_packing.py rayshim/tests/test_packed_random_states.py rayshim/tests/test_array_memory.py rayshim/tests/test_shown_arguments.py rayshim/tests/test_recorded_loop.py \
 	compat_tests/test_concurrent_actors.py compat_tests/test_threads.py
