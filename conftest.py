@@ -64,26 +64,6 @@ class LaidAside:
         module.__loader__ = module.__spec__.loader
 
 
-_clusters = []  # the values of the fixture `cluster` of compat_tests
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef):
-    value = yield
-    if fixturedef.argname == "cluster":
-        _clusters.append(value)
-    return value
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item):
-    """The session that tests of compat_tests share has ended where another test begins. These come first, except for those that an idle process of
-    pytest takes over from another one."""
-    if "backend" not in getattr(item, "fixturenames", ()):
-        for cluster in _clusters:
-            cluster.stop()
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol():
     try:

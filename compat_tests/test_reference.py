@@ -5,6 +5,8 @@ import os
 import numpy
 import pytest
 
+from compat_tests.processes import wait_until
+
 
 @pytest.mark.parametrize("arguments, kind, text", [
     ({"num_cpus": -1}, ValueError, "Resource quantities must be nonnegative"),
@@ -305,8 +307,8 @@ def test_private_names_that_frameworks_import(ray):
     names = {"address", "gcs_address", "node_ip_address", "object_store_address", "raylet_socket_name", "redis_address", "session_dir", "webui_url"}
     assert names <= set(node.address_info) and node.address_info["gcs_address"] == node.gcs_address and node.redis_password == ""
     assert hasattr(node, "webui_url") and node.redis_address is None
-    (free,) = private("state").available_resources_per_node().values()
-    assert free["CPU"] == 4
+    # The CPU of the task above is free a moment after its result.
+    wait_until(lambda: [free["CPU"] for free in private("state").available_resources_per_node().values()] == [4])
     accelerators = private("accelerators")
     assert accelerators.nvidia_gpu.NvidiaGPUAcceleratorManager.get_resource_name() == "GPU"
     assert accelerators.get_accelerator_manager_for_resource("NPU").get_visible_accelerator_ids_env_var() == "ASCEND_RT_VISIBLE_DEVICES"

@@ -206,7 +206,7 @@ AROUND = {
             ray,
             *2 * [lambda p: p.submit(lambda a, x: a.step.remote(x), 1)],
             lambda p: p.get_next_unordered(),
-            lambda p: (p._results.pop(p._next_return_index, None), p.get_next()),
+            lambda p: (p._index_to_future.pop(p._next_return_index, None), p.get_next()),
         ),
         ValueError,
         "It is not allowed to call get_next() after get_next_unordered().",
