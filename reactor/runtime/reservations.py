@@ -44,7 +44,7 @@ class Reservations:
         r = self.all[key] = Reservation(key, facts, wanted, offered)
         r.demand = self._demand(wanted, f"a {r.kind}")
         for name in offered:
-            r.index[name] = _core.register_resource(name, 0, name.startswith("CPU_"))
+            self._index(r, name)
 
     def demand_within(self, key, amounts, setting=0):
         """Number of the demand {offered name: amount}. After the release of the reservation, this demand is never fulfilled. `setting`: number of the
@@ -57,14 +57,14 @@ class Reservations:
                 number = _core.demand([])
                 _core.retire_demand(number)
             else:
-                number = _core.demand(
-                    [(self._index(r, name), amount) for name, amount in sorted(amounts.items())], setting
-                )
+                wants = [(self._index(r, name), amount) for name, amount in sorted(amounts.items())]
+                number = _core.demand(wants, setting)
             r.demands[wanted] = number
         return number
 
     def _index(self, r, name):
-        """Index of the resource. Of one that the reservation does not offer there is never any: what asks for it waits until the release."""
+        """Index of the resource, registered at the first time. Of one that the reservation does not offer there is never any: what asks for it waits
+        until the release."""
         if name not in r.index:
             r.index[name] = _core.register_resource(name, 0, name.startswith("CPU_"))
         return r.index[name]
