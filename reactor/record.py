@@ -109,8 +109,18 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """Qualified name of the reaction that it triggers: "Env#3.step"; "put"."""
+        """As the caller writes it: "Env#3.step", "task:f"; "put"."""
         return reaction_name(self.target, self.method)
+
+    @property
+    def reaction(self) -> str:
+        """The name in its reactor of the reaction that it triggers: "step"; "call" of a task."""
+        return self.method or "call"
+
+    @property
+    def qualified(self) -> str:
+        """Qualified name of that reaction, as in `Recording.measured`: "Env#3.step", "task:f.call"."""
+        return reaction_name(self.target, self.reaction)
 
     def __str__(self) -> str:
         results = ", ".join(map(str, self.results)) or "nothing"

@@ -93,7 +93,7 @@ class _Callers:
         for segment in recording.segments:
             for operation in segment.operations:
                 if not operation.is_put:
-                    self.known.setdefault(operation.name, (operation.target, operation.method or "call"))
+                    self.known.setdefault(operation.name, (operation.target, operation.reaction))
         self.issuer, self.taker = {}, {}
         self.entries = []  # segments with which a caller may begin
         for i, segment in enumerate(recording.segments):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from reactor.record import CREATION, reaction_name
+from reactor.record import CREATION
 
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Step:
         name, site: "Env#3.step" or "task:f", and where it was called.
         lane: the process that runs it: its actor's name, "worker 0" of actors that share one, or "tasks 0".
         start, end: when it runs; `end - start` is the mean over all its calls.
-        on_path: whether it is one of the calls in `Round.path`.
+        on_path: whether it is one of the calls of `Round.path`.
     """
 
     name: str
@@ -44,7 +44,6 @@ class Round:
         segment: its Segment.
         total, own: from the wait before to the end of its own; what the caller's own code takes of that.
         steps: a Step for each call, in the order of the calls.
-        path: the calls that run one after the other because one needs the result of the other or the same actor, and take longest.
 
     The recording has the means of calls, and not when they ran. So each call is taken to be made when its share of the caller's own code has run,
     and begins as soon as its arguments are there and its process is free. Waits for a core, wake-ups and the passing of values are in `total`
@@ -55,7 +54,11 @@ class Round:
     total: float
     own: float
     steps: tuple[Step, ...]
-    path: tuple[Step, ...]
+
+    @property
+    def path(self) -> tuple[Step, ...]:
+        """The calls that run one after the other because one needs the result of the other or the same actor, and take longest."""
+        return tuple(step for step in self.steps if step.on_path)
 
     @property
     def wait(self) -> float:
@@ -81,14 +84,13 @@ def round_of(segment: Segment, measured: Mapping[str, Timing], workers: Mapping[
     total, own = segment.seconds / segment.runs, max(segment.seconds - segment.waited, 0.0) / segment.runs
     steps: dict[int, Step] = {}
     ends: list[float] = []  # of each operation
-    chains: list[
-        tuple[float, int | None]
-    ] = []  # of each operation: the longest chain to its end, and the operation before it there
+    # Of each operation: the longest chain to its end, and the operation before it there.
+    chains: list[tuple[float, int | None]] = []
     actors: dict[str, int] = {}  # the last operation of each
     free: dict[str, float] = {}  # when each process is
     for k, operation in enumerate(segment.operations):
         runs = not operation.is_put and operation.method != CREATION
-        took = mean.get(reaction_name(operation.target, operation.method or "call"), 0.0) if runs else 0.0
+        took = mean.get(operation.qualified, 0.0) if runs else 0.0
         needs = [s.operation for s in operation.sources if s.kind == "operation" and s.segment == 0]
         before = [*needs, *([actors[operation.target]] if operation.target in actors else [])]
         last = max(before, key=lambda j: chains[j][0], default=None)
@@ -102,15 +104,12 @@ def round_of(segment: Segment, measured: Mapping[str, Timing], workers: Mapping[
             if "#" in operation.target:
                 actors[operation.target] = k
         ends.append(start + took)
-    path: list[int] = []
     k = max(range(len(chains)), key=lambda j: chains[j][0], default=None)
     while k is not None:
-        path.append(k)
-        k = chains[k][1]
-    for k in path:
         if k in steps:
             steps[k] = replace(steps[k], on_path=True)
-    return Round(segment, total, own, tuple(steps.values()), tuple(steps[k] for k in reversed(path) if k in steps))
+        k = chains[k][1]
+    return Round(segment, total, own, tuple(steps.values()))
 
 
 def _lane(operation: Operation, workers: Mapping[str, int], free: Mapping[str, float], cores: int) -> str:
