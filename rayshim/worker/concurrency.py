@@ -143,10 +143,10 @@ def _refuse(groups, error):
 def cancel(uid, children):
     """Hook of the core: interrupts the call with this result, and `children`: cancels the calls that it has made."""
     call = _in_work.get(uid)
+    called = _core.calls_of(uid if call is None else call.completion) if children else []
     if call is not None:
         call.group.cancel(call)
-    if children:
-        interrupts.cancel_children_of(uid if call is None else call.completion)
+    interrupts.cancel_calls(called)  # not what it calls from now on, for example to clean up
 
 
 class _Call:

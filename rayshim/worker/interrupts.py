@@ -25,9 +25,9 @@ def listen():
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # the program may have blocked it in the driver
 
 
-def cancel_children_of(call):
-    """Cancels what a call of an actor has called. `call`: its completion if it was handed on to a thread or a loop, else the uid of its result."""
-    _interrupt(_core.cancel_children_of(call))
+def cancel_calls(calls):
+    """Cancels calls that `_core.calls_of` gave."""
+    _interrupt(_core.cancel_calls(calls))
 
 
 def _interrupt(slots):

@@ -160,13 +160,13 @@ class Started {
       if (under_way(h, call)) found.push_back(call);
     return found;
   }
-  void clear() { calls_.clear(); }
-
- private:
   static bool under_way(Heap* h, const Call& call) {
     auto* o = h->at<Object>(call.result);
     return o->uid == call.uid && o->holds.load() > 0 && !is_done(o);
   }
+  void clear() { calls_.clear(); }
+
+ private:
   std::vector<Call> calls_;
   size_t most_ = 64;  // then those that are done are forgotten
 };

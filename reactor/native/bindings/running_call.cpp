@@ -1,6 +1,8 @@
 // What is known of the call that runs here, and cancelling calls.
 #include "bindings.h"
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 #include "inbox_server.h"
 #include "inline.h"
 #include "turns.h"
@@ -126,11 +128,11 @@ bool is_held_back(const Started::Call& call) {
 }
 
 // The slots of the processes that are to be interrupted.
-nb::list cancel_all(const Started& started) {
+nb::list cancel_all(const std::vector<Started::Call>& calls) {
   nb::list slots;
-  for (const Started::Call& call : started.under_way(ctx->heap)) {
+  for (const Started::Call& call : calls) {
     auto* o = ctx->heap->at<Object>(call.result);
-    if (is_held_back(call) || cancel_object(o, true) != Cancelled::Running) continue;
+    if (!Started::under_way(ctx->heap, call) || is_held_back(call) || cancel_object(o, true) != Cancelled::Running) continue;
     const uint32_t runner = slot_of(o->runner.load());
     if (runner != kNoProc) slots.append(runner);
   }
@@ -138,14 +140,25 @@ nb::list cancel_all(const Started& started) {
 }
 
 // Cancels the calls that the running, cancelled task has made.
-nb::list cancel_children() { return ctx->proc->cancel_children.load() ? cancel_all(ctx->children) : nb::list(); }
+nb::list cancel_children() { return ctx->proc->cancel_children.load() ? cancel_all(ctx->children.under_way(ctx->heap)) : nb::list(); }
 
-// The same of a call of an actor: of one that was handed on by its completion, of one that runs here by the uid of its result.
-nb::list cancel_children_of(nb::handle call) {
+// What a call of an actor has called and is not done, for cancel_calls: of a call that was handed on by its completion, of one that runs here
+// by the uid of its result.
+nb::list calls_of(nb::handle call) {
   need_ctx();
-  if (PyObject_TypeCheck(call.ptr(), CompletionType)) return cancel_all(*reinterpret_cast<PyCompletion*>(call.ptr())->children);
-  const Started* children = children_of(nb::cast<uint64_t>(call));
-  return children ? cancel_all(*children) : nb::list();
+  const Started* children = PyObject_TypeCheck(call.ptr(), CompletionType) ? reinterpret_cast<PyCompletion*>(call.ptr())->children
+                                                                           : children_of(nb::cast<uint64_t>(call));
+  nb::list calls;
+  if (children)
+    for (const Started::Call& one : children->under_way(ctx->heap)) calls.append(nb::make_tuple(one.result, one.uid, one.inbox));
+  return calls;
+}
+
+nb::list cancel_calls(const std::vector<std::tuple<Off, uint64_t, Off>>& calls) {
+  need_ctx();
+  std::vector<Started::Call> all;
+  for (auto [result, uid, inbox] : calls) all.push_back({result, uid, inbox});
+  return cancel_all(all);
 }
 
 // `variable`: a ContextVar whose value, in the threads and coroutines of calls that were handed on, has the call's completion as `completion`.
@@ -167,7 +180,8 @@ void bind_running_call(nb::module_& m) {
   m.def("uid_of_call", &uid_of_call, nb::arg("ref"), nb::call_guard<Using>());
   m.def("limit_streams", &limit_streams, nb::arg("most"), nb::arg("by"));
   m.def("cancel_children", &cancel_children, nb::call_guard<Using>());
-  m.def("cancel_children_of", &cancel_children_of, nb::arg("call"), nb::call_guard<Using>());
+  m.def("calls_of", &calls_of, nb::arg("call"), nb::call_guard<Using>());
+  m.def("cancel_calls", &cancel_calls, nb::arg("calls"), nb::call_guard<Using>());
   m.def("pass_on_cancels", &pass_on_cancels);
   m.def("set_handed_on", &set_handed_on, nb::arg("variable"));
   m.def("cancel_wanted", [] { return ctx && ctx->call->uid && ctx->proc->cancel.load() == ctx->call->uid; });
