@@ -17,6 +17,7 @@ def run(options, ready):
 
     from reactor import _core
 
+    os.set_inheritable(ready, False)  # who reads the facts waits for their end: the zygote must not keep it open
     # If the process that ends what workers have started is killed, orphans in sessions of their own, too, become children of this one.
     _core.adopt_orphans()
     try:

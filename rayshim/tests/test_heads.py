@@ -361,6 +361,23 @@ def test_connect_attaches_and_disconnect_ends_only_what_it_began(tmp_path, monke
     assert "cannot add a second one to a Cluster (add_node() at <string>:13)" in printed[2]
 
 
+def test_a_cluster_starts_in_a_program_that_has_files_open(tmp_path, monkeypatch):
+    program = """
+        from rayshim.cluster_utils import Cluster
+
+        files = [open("/dev/null") for _ in range(20)]  # the pipe from the session's process has a number above those
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 3}, connect=True)
+        import rayshim as ray
+
+        print(ray.cluster_resources()["CPU"])
+        ray.shutdown()
+        cluster.shutdown()
+    """
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=50)
+    assert ran.stdout.splitlines() == ["3.0"], ran.stderr
+
+
 def test_the_session_of_a_cluster_ends_with_its_program_however_that_ends(tmp_path, monkeypatch):
     program = """
         import os, signal
