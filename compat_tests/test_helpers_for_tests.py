@@ -134,3 +134,15 @@ def test_conditions_and_scripts(scripts):
     print(run_string_as_driver("print(5)").strip(), run_string_as_driver_stdout_stderr("print(6)"))
     """).splitlines() == [
         "The condition wasn't met before the timeout expired. False", "The condition wasn't met before the timeout expired. True", "at once", "5 ('6\\n', '')"]
+
+
+def test_a_block_with_a_client_takes_the_session_that_runs_and_ends_it(scripts):
+    assert scripts.run("""
+    import ray
+    from ray.util.client.ray_client_helpers import ray_start_client_server
+
+    ray.init(num_cpus=2, log_to_driver=False)
+    with ray_start_client_server() as client:
+        print(client.get(client.put(3)), ray.cluster_resources()["CPU"])
+    print(ray.is_initialized())
+    """).splitlines() == ["3 2.0", "False"]

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 def ray_start_client_server(
     metadata: Any = None, ray_connect_handler: Callable[..., Any] | None = None, **kwargs: Any
 ) -> Iterator[ModuleType]:
-    """A context manager that starts a session and gives the module with its API. The session ends at the end of the block.
+    """A context manager that starts a session, unless the program has one, and gives the module with its API. The session ends at the end of the block.
 
-    Arguments: metadata, accepted, and not used: nothing is sent to a server. ray_connect_handler: called to start the session, with `kwargs`; None: `ray.init`.
+    Arguments: metadata, accepted, and not used: nothing is sent to a server. ray_connect_handler: called to start the session, with `kwargs`; None: `ray.init`,
+    if there is no session.
     """
-    (ray_connect_handler or api.init)(**kwargs)
+    if ray_connect_handler is not None or not api.is_initialized():
+        (ray_connect_handler or api.init)(**kwargs)
     try:
         yield sys.modules["rayshim"]
     finally:
