@@ -1,4 +1,7 @@
-"""The options of the state API: filters, limits, timeouts, and ids that nothing has."""
+"""The options of the state API: filters, limits, timeouts, and ids that nothing has.
+
+Real Ray answers the functions from its dashboard, which the tests start without: what asks it runs on rayshim only.
+"""
 
 import importlib
 
@@ -30,6 +33,7 @@ def named(ray):
     return make
 
 
+@pytest.mark.rayshim_only
 def test_filters_may_be_any_iterable(ray, state, named):
     _actors = [named("first"), named("second")]
     one = ("name", "=", "first")
@@ -101,6 +105,7 @@ def test_options_of_get_and_summaries(common):
         common.SummaryApiOptions(summary_by=5)
 
 
+@pytest.mark.rayshim_only
 def test_ids_that_nothing_has_give_none(ray, state):
     assert state.get_task("ab" * 24) is None
     assert state.get_actor("ab" * 16) is None
