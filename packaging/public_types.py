@@ -38,7 +38,7 @@ MODULES = {
         "rayshim.job_submission",
         "rayshim.remote_function",
         "rayshim.runtime_context",
-        "rayshim.runtime_env",
+        "rayshim.runtime_env.*",
         "rayshim.types",
         "rayshim.util.*",
     ),

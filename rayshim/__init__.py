@@ -3,7 +3,7 @@
 import rayshim.command_path  # noqa: F401, I001  before all others
 import rayshim.errors.deprecation
 import rayshim.session.own_name  # noqa: F401
-from rayshim import exceptions, remote_function, runtime_env  # noqa: F401  cloudpickle takes a class by its name only where the module of that name is loaded
+from rayshim import exceptions, remote_function, runtime_env, worker  # noqa: F401  cloudpickle takes a class by its name only where the module of that name is loaded
 from rayshim.actor import ActorClass, ActorHandle, method
 from rayshim.api import (
     available_resources,
@@ -60,6 +60,12 @@ _MODULE_OF = {
     "LoggingConfig": "job_config",
     "ClientBuilder": "client_builder",
     "Language": "cross_language",
+    "AUTO_INIT_APIS": "_private.top_level",
+    "NON_AUTO_INIT_APIS": "_private.top_level",
+    "ray_constants": "_private.top_level",
+    "serialization": "_private.top_level",
+    "state": "_private.top_level",
+    "log": "_private",
 }
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
@@ -184,4 +190,11 @@ def __getattr__(name: str) -> "Any":
     return submodule(__name__, name)
 
 
+def _of_former_worker(name):
+    from rayshim._private import top_level
+
+    return getattr(top_level.worker, name)
+
+
 binding.load = lambda: __getattr__("dag")
+worker.shown = _of_former_worker

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 
 #: The modules of Ray that programs on one machine use. What they leave out stands in reasons.py.
 MODULES = """
-ray ray.actor ray.remote_function ray.runtime_context ray.exceptions ray.runtime_env ray.job_config ray.client_builder ray.cross_language
+ray ray.actor ray.remote_function ray.runtime_context ray.exceptions ray.runtime_env ray.runtime_env.runtime_env ray.job_config ray.client_builder ray.cross_language
 ray.types ray.internal ray.job_submission ray.cluster_utils
 ray.dag ray.dag.base ray.dag.class_node ray.dag.collective_node ray.dag.compiled_dag_node ray.dag.context ray.dag.dag_node ray.dag.function_node
 ray.dag.input_node ray.dag.output_node
 ray.experimental ray.experimental.channel ray.experimental.collective ray.experimental.compiled_dag_ref ray.experimental.dynamic_resources
-ray.experimental.internal_kv ray.experimental.locations ray.experimental.queue ray.experimental.rdt ray.experimental.state.api ray.experimental.tqdm_ray
+ray.experimental.internal_kv ray.experimental.locations ray.experimental.multiprocessing ray.experimental.queue ray.experimental.rdt ray.experimental.state.api ray.experimental.tqdm_ray
 ray.experimental.util.types
 ray.util ray.util.accelerators ray.util.actor_group ray.util.actor_pool ray.util.annotations ray.util.check_serialize ray.util.collective
-ray.util.collective.types ray.util.common ray.util.debug ray.util.debugpy ray.util.helpers ray.util.iter ray.util.iter_metrics ray.util.joblib ray.util.metrics
+ray.util.collective.backend_registry ray.util.collective.const ray.util.collective.types ray.util.collective.util ray.util.common ray.util.debug ray.util.debugpy ray.util.helpers ray.util.iter ray.util.iter_metrics ray.util.joblib ray.util.metrics
 ray.util.multiprocessing ray.util.multiprocessing.pool ray.util.placement_group ray.util.queue ray.util.rpdb ray.util.scheduling_strategies
-ray.util.serialization ray.util.serialization_addons ray.util.state ray.util.state.api ray.util.state.common ray.util.state.exception
+ray.util.serialization ray.util.serialization_addons ray.util.state ray.util.state.api ray.util.state.common ray.util.state.exception ray.util.state.util
 ray.util.timer ray.util.tpu ray.util.tracing
 """.split()
 

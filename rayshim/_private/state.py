@@ -38,8 +38,8 @@ def jobs():
     return [
         {
             "JobID": record.job_id,
-            "DriverIPAddress": record.driver_info["node_ip_address"],
-            "DriverPid": int(record.driver_info["pid"]),
+            "DriverIPAddress": record.driver_info.node_ip_address,
+            "DriverPid": int(record.driver_info.pid),
             "Timestamp": record.start_time,
             "StartTime": record.start_time,
             "EndTime": record.end_time,

@@ -376,13 +376,16 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
 
 
 def _let_finish() -> None:
-    """When the program ends, waits up to half a second for running calls, as Ray does, so that their output is shown. The time begins when workers
-    can start: on Ray that is so when `init` returns."""
+    """When the program ends, waits up to half a second for running calls, as Ray does, so that their output is shown. The time begins when the
+    workers have started: Ray starts some in `init`, before there are calls for them."""
     import time
 
     placement = session.current.placement
+    deadline = time.monotonic() + _LONGEST_START
     if placement.created or _core.workers_busy():
         placement.catch_up(_LONGEST_START)
+    while _core.workers_start() and time.monotonic() < deadline:
+        time.sleep(0.002)
     deadline = time.monotonic() + _LAST_SECONDS
     while _core.workers_busy() and time.monotonic() < deadline:
         time.sleep(0.002)

@@ -25,8 +25,8 @@ from rayshim.session.environment import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import SimpleNamespace
 
+    from rayshim.calls.actor_metadata import ActorClassMetadata
     from rayshim.calls.handle import ActorProxy
     from rayshim.dag.class_node import ClassNode
 
@@ -73,16 +73,24 @@ class ActorClass(Generic[T]):
         self._file_module = file_module or module_of(cls)
         self._info = None
         self._signature = None
+        self._metadata = None
         self.__name__: str = cls.__name__
         self.__qualname__ = cls.__qualname__
         self.__module__ = cls.__module__
         self.__doc__ = cls.__doc__
 
     @property
-    def __ray_metadata__(self) -> SimpleNamespace:
-        import types
+    def __ray_metadata__(self) -> ActorClassMetadata:
+        if self._metadata is None:
+            from rayshim.calls.actor_metadata import ActorClassMetadata
 
-        return types.SimpleNamespace(modified_class=self._cls, class_name=self.__qualname__)
+            self._metadata = ActorClassMetadata(self._cls, self._options)
+        return self._metadata
+
+    @property
+    def _default_options(self) -> dict[str, Any]:
+        """The options of the class."""
+        return self._options
 
     @property
     def __ray_actor_class__(self) -> type[T]:

@@ -62,9 +62,9 @@ class ClassInfo:
             function = static.__func__ if isinstance(static, (staticmethod, classmethod)) else static
             if hasattr(static, "__get__") and type(static).__name__ == "partialmethod":
                 function = static.__get__(None, cls)
-            if not _is_function(function) or (name.startswith("__") and name in vars(object)):
+            if not is_function(function) or (name.startswith("__") and name in vars(object)) or name in BUILT_IN:
                 continue
-            options = getattr(_unwrapped(function), _OPTIONS_ATTRIBUTE, {})
+            options = options_of(_unwrapped(function))
             self.is_async |= is_async(function)
             signature = Signature(function, skip_self=not isinstance(static, staticmethod))
             least = signature.min_args if signature.simple else 1 << 30
@@ -103,6 +103,11 @@ def check_groups(info, groups):
             )
 
 
+def options_of(function: Any) -> dict[str, Any]:
+    """The options that `@method(...)` has set."""
+    return getattr(function, _OPTIONS_ATTRIBUTE, {})
+
+
 def _unwrapped(function):
     """As in Ray, the options are those of the function below all decorators that say what they wrap."""
     while hasattr(function, "__wrapped__"):
@@ -117,7 +122,8 @@ def _lookup(cls, name):
     return None
 
 
-def _is_function(o):
+def is_function(o: object) -> bool:
+    """Whether it is a plain function, or one of Cython's."""
     return hasattr(o, "__code__") or type(o).__name__ == "cython_function_or_method"
 
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rayshim.errors.sites import at
 
 
-def _from_environment(name, kind, default):
-    return field(default_factory=lambda: kind(os.environ.get(f"RAY_CGRAPH_{name}", default)))
+def _setting(name, kind, default):
+    return kind(os.environ.get(f"RAY_CGRAPH_{name}", default))
 
 
-def _flag(text):
-    return str(text).lower() in ("1", "true")
+# Read at the import, as on Ray.
+DEFAULT_SUBMIT_TIMEOUT_S: int = _setting("submit_timeout", int, 10)
+DEFAULT_GET_TIMEOUT_S: int = _setting("get_timeout", int, 10)
+DEFAULT_TEARDOWN_TIMEOUT_S: int = _setting("teardown_timeout", int, 30)
+DEFAULT_READ_ITERATION_TIMEOUT_S: float = _setting("read_iteration_timeout_s", float, 0.1)
+DEFAULT_BUFFER_SIZE_BYTES: int = _setting("buffer_size_bytes", lambda text: int(float(text)), 1_000_000)
+DEFAULT_MAX_INFLIGHT_EXECUTIONS: int = _setting("max_inflight_executions", int, 10)
+DEFAULT_MAX_BUFFERED_RESULTS: int = _setting("max_buffered_results", int, 1000)
+DEFAULT_OVERLAP_GPU_COMMUNICATION: bool = _setting("overlap_gpu_communication", str, "0").lower() in ("1", "true")
 
 
 @dataclass
@@ -29,14 +36,14 @@ class DAGContext:
         read_iteration_timeout, buffer_size_bytes, overlap_gpu_communication: for Ray's own channels; no meaning here.
     """
 
-    submit_timeout: float = _from_environment("submit_timeout", int, 10)
-    get_timeout: float = _from_environment("get_timeout", int, 10)
-    teardown_timeout: float = _from_environment("teardown_timeout", int, 30)
-    read_iteration_timeout: float = _from_environment("read_iteration_timeout_s", float, 0.1)
-    buffer_size_bytes: int = _from_environment("buffer_size_bytes", lambda text: int(float(text)), 1_000_000)
-    max_inflight_executions: int = _from_environment("max_inflight_executions", int, 10)
-    max_buffered_results: int = _from_environment("max_buffered_results", int, 1000)
-    overlap_gpu_communication: bool = _from_environment("overlap_gpu_communication", _flag, "0")
+    submit_timeout: float = DEFAULT_SUBMIT_TIMEOUT_S
+    get_timeout: float = DEFAULT_GET_TIMEOUT_S
+    teardown_timeout: float = DEFAULT_TEARDOWN_TIMEOUT_S
+    read_iteration_timeout: float = DEFAULT_READ_ITERATION_TIMEOUT_S
+    buffer_size_bytes: int = DEFAULT_BUFFER_SIZE_BYTES
+    max_inflight_executions: int = DEFAULT_MAX_INFLIGHT_EXECUTIONS
+    max_buffered_results: int = DEFAULT_MAX_BUFFERED_RESULTS
+    overlap_gpu_communication: bool = DEFAULT_OVERLAP_GPU_COMMUNICATION
 
     def __post_init__(self) -> None:
         if self.read_iteration_timeout > self.get_timeout:

@@ -229,9 +229,9 @@ class JobServer:
         info = job.info
         mine = [d for d in drivers if d["submission_id"] == job.submission_id]
         return JobDetails(
-            JobType.SUBMISSION,
-            info.status,
-            info.entrypoint,
+            type=JobType.SUBMISSION,
+            status=info.status,
+            entrypoint=info.entrypoint,
             job_id=_hex(mine[-1]) if mine else None,
             submission_id=job.submission_id,
             driver_info=_driver_info(mine[-1]) if mine else None,
@@ -391,14 +391,14 @@ def _hex(driver):
 
 
 def _driver_info(driver):
-    return DriverInfo(_hex(driver), get_node_ip_address(), str(driver["pid"]))
+    return DriverInfo(id=_hex(driver), node_ip_address=get_node_ip_address(), pid=str(driver["pid"]))
 
 
 def _driver_details(driver):
     return JobDetails(
-        JobType.DRIVER,
-        JobStatus.RUNNING,
-        driver["entrypoint"],
+        type=JobType.DRIVER,
+        status=JobStatus.RUNNING,
+        entrypoint=driver["entrypoint"],
         job_id=_hex(driver),
         driver_info=_driver_info(driver),
         start_time=int(driver["started"] * 1000),

@@ -122,8 +122,27 @@ class JobInfo:
         return cls(**made)
 
 
-@dataclass
-class DriverInfo:
+class _Model:
+    """A dataclass with the methods of pydantic's models, which these classes are on Ray."""
+
+    def model_dump(self) -> dict[str, Any]:
+        """As a dict; `dict` is the same."""
+        return asdict(self)  # pyright: ignore[reportArgumentType]
+
+    dict = model_dump
+
+    def model_dump_json(self, *, indent: int | None = None) -> str:
+        """As JSON text; `json` is the same."""
+        import json
+
+        separators = (",", ":") if indent is None else None
+        return json.dumps(self.model_dump(), indent=indent, separators=separators, ensure_ascii=False)
+
+    json = model_dump_json
+
+
+@dataclass(kw_only=True)
+class DriverInfo(_Model):
     """The program that a job runs, once it has attached to the session."""
 
     id: str
@@ -131,16 +150,16 @@ class DriverInfo:
     pid: str
 
 
-@dataclass
-class JobDetails:
+@dataclass(kw_only=True)
+class JobDetails(_Model):
     """A job, submitted or a driver that came by itself. Times are milliseconds since 1970."""
 
     type: JobType
-    status: JobStatus
-    entrypoint: str
     job_id: str | None = None
     submission_id: str | None = None
     driver_info: DriverInfo | None = None
+    status: JobStatus
+    entrypoint: str
     message: str | None = None
     error_type: str | None = None
     start_time: int | None = None
@@ -155,12 +174,6 @@ class JobDetails:
         self.type, self.status = JobType(self.type), JobStatus(self.status)
         if isinstance(self.driver_info, dict):
             self.driver_info = DriverInfo(**self.driver_info)
-
-    def model_dump(self) -> dict[str, Any]:
-        """As a dict; `dict` is the same."""
-        return asdict(self)
-
-    dict = model_dump
 
 
 # Not in the classes: `dataclass` writes their methods into the module of that name, which may not be imported yet.

@@ -16,7 +16,7 @@ from rayshim.session.version import RAY_VERSION
 OVER = "rayshim.over"
 _LIBRARIES = ("rllib", "tune", "air", "train", "data", "serve", "llm")
 _WHOLE = "widgets _common experimental.state core.generated"
-_PRIVATE = "ray_constants utils dict log accelerators thirdparty event client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils grpc_utils authentication arrow_serialization ray_perf ray_microbenchmark_helpers ray_client_microbenchmark"
+_PRIVATE = "ray_constants custom_types utils dict log accelerators thirdparty event memory_monitor gcs_utils client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils grpc_utils authentication arrow_serialization ray_perf ray_microbenchmark_helpers ray_client_microbenchmark"
 _UTIL = "debug tpu common spark dask serialization_addons tracing"
 _OTHERS = (
     "autoscaler._private.cli_logger autoscaler._private.constants dashboard.modules.metrics.dashboards dashboard.modules.job.pydantic_models "

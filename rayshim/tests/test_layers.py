@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 # From top to bottom. A module belongs to the longest name here that begins its own; what is in one row may import each other.
 LAYERS = (
-    ("rayshim",),  # the modules under Ray's own names, which hand on
+    ("rayshim", "rayshim.runtime_env"),  # the modules under Ray's own names, which hand on
     ("rayshim.cli",),
     ("rayshim._private", "rayshim.internal", "rayshim.over", "rayshim.scripts"),
     ("rayshim.util", "rayshim.dag", "rayshim.experimental", "rayshim.cloudpickle", "rayshim.jobs"),

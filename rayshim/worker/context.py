@@ -370,15 +370,19 @@ class _CoreWorker:
         return 0
 
 
-class _Serialization(Context):
+class SerializationContext(Context):
     """`global_worker.get_serialization_context()`."""
 
+    def __init__(self, worker: Worker | None = None) -> None:
+        pass
+
     def serialize(self, value: Any) -> SimpleNamespace:
-        """An object with `total_bytes`, the size of the value in the store."""
+        """An object with `total_bytes`, the size of the value in the store. Starts a session if none runs."""
         from types import SimpleNamespace
 
         from reactor import _core
 
+        session.ensure()
         return SimpleNamespace(total_bytes=_core.Ref.size.__get__(_core.put(value)))
 
 
@@ -462,8 +466,8 @@ class Worker:
     def connected(self) -> bool:
         return session.current is not None
 
-    def get_serialization_context(self) -> _Serialization:
-        return _Serialization()
+    def get_serialization_context(self) -> SerializationContext:
+        return SerializationContext()
 
     def check_connected(self) -> None:
         """RaySystemError without a session."""

@@ -1,9 +1,6 @@
 """`ray.experimental.state.api`: the former place of `ray.util.state`."""
 
-import warnings
-
 from rayshim.util.state import *  # noqa: F403
+from rayshim.util.state.util import record_deprecated_state_api_import
 
-warnings.warn(
-    "Ray state API is no longer experimental. Please import from `ray.util.state`.", DeprecationWarning, stacklevel=2
-)
+record_deprecated_state_api_import()

@@ -1,5 +1,6 @@
 """Collective operations between actors: allreduce, broadcast, send and others, for CPU tensors, with torch's gloo."""
 
+from rayshim.util.collective.backend_registry import register_collective_backend
 from rayshim.util.collective.collective import (
     allgather,
     allreduce,
@@ -18,7 +19,6 @@ from rayshim.util.collective.collective import (
     recv,
     reduce,
     reducescatter,
-    register_collective_backend,
     send,
 )
 from rayshim.util.collective.multigpu import (

@@ -8,36 +8,21 @@ from typing import TYPE_CHECKING, Any
 from rayshim.errors.sites import at, calling
 from rayshim.session import session
 from rayshim.util.collective import types
+from rayshim.util.collective.backend_registry import _global_registry
 from rayshim.util.collective.collective_group.torch_gloo_collective_group import TorchGLOOGroup
 
 if TYPE_CHECKING:
     from rayshim.util.collective.collective_group.base_collective_group import BaseGroup
 
 _TIMEOUT_MS = 30000
-_backends = {"GLOO": TorchGLOOGroup}
+_global_registry.put("GLOO", TorchGLOOGroup)
 _groups = {}  # (identifier of this process's actor and run, name) -> group
 _locks = {}  # the same key -> the lock of who joins or leaves: members that share a process wait for each other
 
 
-def register_collective_backend(name: str, group_cls: type[BaseGroup]) -> None:
-    """Registers a class derived from BaseGroup as the backend `name`. Raises ValueError if the name is already registered."""
-    from rayshim.util.collective.collective_group.base_collective_group import BaseGroup
-
-    if name.upper() in _backends:
-        raise ValueError(
-            f"Backend {name.upper()} already registered ({at('register_collective_backend')}: give {group_cls.__name__} another name)"
-        )
-    if not issubclass(group_cls, BaseGroup):
-        raise TypeError(
-            f"{group_cls} must be a subclass of BaseGroup ({at('register_collective_backend')}: derive it from rayshim.util.collective.collective_group.base_collective_group.BaseGroup)"
-        )
-    _backends[name.upper()] = group_cls  # pyright: ignore[reportArgumentType]
-
-
 def is_backend_available(backend: str) -> bool:
     """Whether groups with this backend ("NCCL", "GLOO", ...) can be created here."""
-    known = _backends.get(backend.upper())
-    return known is not None and bool(known.check_backend_availability())
+    return _global_registry.check(backend)
 
 
 def nccl_available() -> bool:
@@ -54,7 +39,7 @@ def _name(backend):
 
 def _backend(name):
     name = _name(name)
-    if name not in _backends:
+    if not _global_registry.is_registered(name):
         raise RuntimeError(
             f"Backend {name} is not registered. Please register it using register_collective_backend('{name}', YourBackendClass), "
             f"or give backend='gloo', which rayshim has for CPU tensors. (at {calling()})"
@@ -89,7 +74,7 @@ def init_collective_group(
             raise AssertionError(
                 f"init_collective_group: rank {rank} of a group of {world_size}: must be from 0 to world_size - 1 (at {calling()})"
             )
-        if _name(backend) not in _backends:
+        if not _global_registry.is_registered(_name(backend)):
             raise ValueError(
                 f"Backend {_name(backend)} not registered ({at('init_collective_group')}: rayshim has 'gloo', for CPU tensors)"
             )
@@ -186,7 +171,7 @@ def get_group_handle(group_name: str = "default") -> BaseGroup:
 def _join(world_size, rank, backend, group_name, timeout):
     name = _backend(backend)
     extra = (timeout,) if name == "GLOO" else ()
-    group = _groups[_key(group_name)] = _backends[name](world_size, rank, group_name, *extra)
+    group = _groups[_key(group_name)] = _global_registry.get(name)(world_size, rank, group_name, *extra)
     return group
 
 

@@ -10,16 +10,18 @@ unset_timeout_ms: timedelta = timedelta(milliseconds=-1)
 
 
 class Backend:
-    """Names of backends; `Backend("torch_gloo")` is GLOO, too. Raises ValueError for an unknown name."""
+    """Names of backends, and those that `register_collective_backend` adds; `Backend("torch_gloo")` is GLOO, too. Raises ValueError for an unknown
+    name."""
 
     NCCL = "NCCL"
     GLOO = "GLOO"
+    UNRECOGNIZED = "unrecognized"
 
     def __new__(cls, name: str) -> str:
-        known = {"NCCL": cls.NCCL, "GLOO": cls.GLOO, "TORCH_GLOO": cls.GLOO}
-        if name.upper() not in known:
+        known = cls.GLOO if name.upper() == "TORCH_GLOO" else getattr(cls, name.upper(), cls.UNRECOGNIZED)
+        if known == cls.UNRECOGNIZED:
             raise ValueError(f"Unrecognized backend: '{name}'. Only NCCL and GLOO are supported (at {calling()})")
-        return known[name.upper()]
+        return known
 
 
 class ReduceOp(Enum):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 V = TypeVar("V")
+RAY_ADDRESS_ENV = "RAY_ADDRESS"
 
 __all__ = [
     "AsyncResult",
@@ -103,14 +104,13 @@ class Pool:
         self._last = 0  # index of the actor that was given work last
         options = {"num_cpus": 0, **(ray_remote_args or {})}
         self._new_actor = lambda: api.remote(PoolActor).options(**options).remote(initializer, initargs)
-        self._actors = [self._new_actor() for _ in range(processes)]
-        self._served = [0] * processes  # batches that each has been given
-        api.get([actor.ping.remote() for actor in self._actors])
+        self._actor_pool = [(self._new_actor(), 0) for _ in range(processes)]  # with the number of batches given to it
+        api.get([actor.ping.remote() for actor, _ in self._actor_pool])
 
     @property
     def size(self) -> int:
         """The number of actors."""
-        return len(self._actors)
+        return len(self._actor_pool)
 
     def submit_next(self, func: Callable[..., Any], batch: list[tuple[Any, Any]]) -> ObjectRef[list[Any]]:
         """Sends the batch, a list of (args, kwargs), to the next actor in turn. Returns the ref of the list of results."""
@@ -118,12 +118,13 @@ class Pool:
         return self._submit(self._last, func, batch)
 
     def _submit(self, index, func, batch):
-        actor = self._actors[index]
+        actor, served = self._actor_pool[index]
         ref = actor.run_batch.remote(func, batch)
-        self._served[index] += 1
-        if self._served[index] == self._limit:
+        served += 1
+        if served == self._limit:
             self._end(actor)
-            self._actors[index], self._served[index] = self._new_actor(), 0
+            actor, served = self._new_actor(), 0
+        self._actor_pool[index] = actor, served
         return ref
 
     def _end(self, actor):
@@ -224,13 +225,13 @@ class Pool:
         """Accepts no more work; each actor ends after its remaining work."""
         if not self._closed:
             self._closed = True
-            for actor in self._actors:
+            for actor, _ in self._actor_pool:
                 self._end(actor)
 
     def terminate(self) -> None:
         """Ends the actors at once, even if they are working."""
         self.close()
-        for actor in self._actors:
+        for actor, _ in self._actor_pool:
             api.kill(actor)
 
     def join(self) -> None:

@@ -16,6 +16,7 @@ from rayshim.util.state.options import (
     StateResource,
     SummaryApiOptions,
     SummaryResource,
+    invalid,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _listing(resource: StateResource, doc: str) -> _Listing[Any]:
     listing.__doc__ = (
         f"{doc}\n\n    Arguments:\n        filters: list of (field, '=' or '!=', value); a record must match all of them.\n"
         "        limit: most records in the list, at most 10,000, or what RAY_MAX_LIMIT_FROM_API_SERVER\n            says.\n        detail: whether to fill in all fields.\n\n"
-        "    Raises ValueError for another comparison or a wrong type, RayStateApiException for an unknown field, ConnectionError without a "
+        "    Raises pydantic's ValidationError, a ValueError, for another comparison or a wrong type, RayStateApiException for an unknown field, ConnectionError without a "
         "session.\n    "
     )
     return listing
@@ -123,7 +124,9 @@ get_actor: _Getting[ActorState] = _getting(
     "The ActorState of the actor with this hex id, with details; None if there is none.",
 )
 get_node: _Getting[NodeState] = _getting(StateResource.NODES, "get_node", "The NodeState with this hex id, or None.")
-get_job: _Getting[JobState] = _getting(StateResource.JOBS, "get_job", "The JobState with this hex id, or None.")
+get_job: _Getting[JobState] = _getting(
+    StateResource.JOBS, "get_job", "The JobState of the job with this submission id, or None."
+)
 get_worker: _Getting[WorkerState] = _getting(
     StateResource.WORKERS, "get_worker", "The WorkerState with this hex id, or None."
 )
@@ -140,9 +143,10 @@ get_objects: _Getting[list[ObjectState]] = _getting(
 def get_task(
     id: str | ObjectRef[Any], address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
 ) -> TaskState | list[TaskState] | None:
-    """The TaskState of the call with this hex id, or whose result this ref is; a list if it has run several times; None if there is none.
+    """The TaskState of the call with this hex id, or whose result this ref is; a list if it has run several times; None if there is none, and
+    without `init(trace=True)` for a call that does not wait for a worker: a line on stderr says so.
 
-    Raises RayStateApiException for what cannot be an id; and without `init(trace=True)` for a call that does not wait for a worker.
+    Raises RayStateApiException for what cannot be an id.
     """
     found = id if isinstance(id, str) else id.task_id().hex()
     return StateApiClient(address).get(StateResource.TASKS, found, GetApiOptions(timeout=timeout), _explain)
@@ -230,7 +234,7 @@ def get_log(
     elif suffix not in ("out", "err"):
         wrong = f"Invalid suffix: {suffix}. Must be one of 'out' or 'err'."
     if wrong:
-        raise ValueError(f"{wrong} (get_log at {calling()})")
+        raise invalid("GetLogOptions", "", None, f"Value error, {wrong} (get_log at {calling()})")
     raise RayStateApiException(
         f"rayshim writes no log files: what workers print goes to the driver's stdout and stderr, unless init(log_to_driver=False) is given. "
         f"For a job, use `rayshim job logs` (get_log at {calling()})"

@@ -56,7 +56,7 @@ class StateApiClient:
         StateResource.WORKERS: ("worker_id", None),
         StateResource.TASKS: ("task_id", 24),
         StateResource.OBJECTS: ("object_id", None),
-        StateResource.JOBS: ("job_id", None),
+        StateResource.JOBS: ("submission_id", None),
     }
 
     def __init__(
@@ -89,17 +89,14 @@ class StateApiClient:
     def get(self, resource: StateResource, id: str, options: GetApiOptions | None, _explain: bool = False) -> Any:
         """The record with this id, with details, or None; of tasks a list if it has run several times.
 
-        Raises ValueError for what has no ids, RayStateApiException for what cannot be an id, and for a task of which nothing is kept."""
+        Raises ValueError for what has no ids, RayStateApiException for what cannot be an id."""
         if resource not in self._KEYS:
             raise ValueError(f"Can't get {resource.name} by id. (at {calling()})")
         key, size = self._KEYS[resource]
         _check_id(id, size)
         found = [record for record, _ in self._found(resource) if record[key] == id]
-        if not found and resource is StateResource.TASKS and not session.current.settings["trace"]:
-            raise RayStateApiException(
-                f"get_task: no task {id} waits for a worker, and the ids of calls that run or have ended are not kept. Start the session with "
-                f"init(trace=True), or use list_tasks() (at {calling()})"
-            )
+        if not found and resource is StateResource.TASKS:
+            calls.tell()
         return None if not found else found[0] if len(found) == 1 else found
 
     def summary(

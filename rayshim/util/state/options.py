@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, unique
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,6 @@ from rayshim.errors.sites import calling
 from rayshim.util.state.exception import RayStateApiException
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rayshim.util.state.records import StateSchema
 
 DEFAULT_RPC_TIMEOUT = 30
@@ -60,7 +59,7 @@ class SummaryResource(Enum):
 class ListApiOptions:
     """What to list. `timeout`, `exclude_driver` and `server_timeout_multiplier` are accepted and have no effect.
 
-    Raises ValueError for a wrong type, or a comparison other than '=' and '!='."""
+    Raises pydantic's ValidationError, a ValueError, for a wrong type, or a comparison other than '=' and '!='; without pydantic ValueError."""
 
     limit: int = DEFAULT_LIMIT
     timeout: int = DEFAULT_RPC_TIMEOUT
@@ -70,9 +69,12 @@ class ListApiOptions:
     server_timeout_multiplier: float = 0.8
 
     def __post_init__(self) -> None:
-        self.limit = _whole(self.limit, "limit")
-        self.timeout = _whole(self.timeout, "timeout")
-        self.filters = _filters(self.filters)
+        checks = _Checks(self)
+        checks.whole("limit", "timeout")
+        checks.truth("detail", "exclude_driver")
+        checks.filters()
+        checks.operators()
+        checks.for_server()
 
     def has_conflicting_filters(self) -> bool:
         """Whether two filters ask for different values of one field; a warning says so."""
@@ -97,51 +99,123 @@ class GetApiOptions:
     server_timeout_multiplier: float = 0.8
 
     def __post_init__(self) -> None:
-        self.timeout = _whole(self.timeout, "timeout")
+        checks = _Checks(self)
+        checks.whole("timeout")
+        checks.for_server()
 
 
 @dataclass
 class SummaryApiOptions:
-    """`filters`: which tasks, or actors, to count. Raises what ListApiOptions raises."""
+    """`filters`: which tasks, or actors, to count. Raises what ListApiOptions raises for a wrong type."""
 
     timeout: int = DEFAULT_RPC_TIMEOUT
     filters: list[tuple[str, str, Any]] | None = field(default_factory=list)
     summary_by: str | None = None
 
     def __post_init__(self) -> None:
-        self.timeout = _whole(self.timeout, "timeout")
-        self.filters = _filters(self.filters)
+        checks = _Checks(self)
+        checks.whole("timeout")
+        if self.filters is not None:
+            checks.filters()
+        if self.summary_by is not None and not isinstance(self.summary_by, str):
+            checks.refuse("summary_by", self.summary_by, "Input should be a valid string")
 
 
-def _whole(value, name):
-    try:
-        whole = int(value)
-        if whole == float(value):
-            return whole
-    except (TypeError, ValueError):
-        pass
-    raise ValueError(f"{name}: Input should be a valid integer, got {value!r} (at {calling()})")
+_TRUTH = {
+    **dict.fromkeys(("1", "t", "true", "on", "y", "yes"), True),
+    **dict.fromkeys(("0", "f", "false", "off", "n", "no"), False),
+}
 
 
-def _filters(given):
-    if given is None:
-        return []
-    if not isinstance(given, list):
-        raise ValueError(f"filters: Input should be a valid list, got {given!r} (at {calling()})")
-    for one in given:
+class _Checks:
+    """Checks the fields of `options`, and converts them as pydantic does, by which Ray checks them."""
+
+    def __init__(self, options):
+        self.options = options
+
+    def refuse(self, name, value, text):
+        raise invalid(type(self.options).__name__, name, value, f"{text}, got {value!r:.80} (at {calling()})")
+
+    def whole(self, *names):
+        for name in names:
+            value = getattr(self.options, name)
+            try:
+                whole = int(value)
+                if whole != float(value):
+                    raise ValueError
+            except (TypeError, ValueError):
+                self.refuse(name, value, f"{name}: Input should be a valid integer")
+            else:
+                setattr(self.options, name, whole)
+
+    def truth(self, *names):
+        for name in names:
+            value = getattr(self.options, name)
+            known = value in (0, 1) if isinstance(value, (int, float)) else str(value).lower() in _TRUTH
+            if not known:
+                self.refuse(name, value, f"{name}: Input should be a valid boolean")
+            setattr(self.options, name, _TRUTH[value.lower()] if isinstance(value, str) else bool(value))
+
+    def filters(self):
+        given = self.options.filters
+        if given is None:
+            self.options.filters = []
+            return
+        if isinstance(given, (str, bytes, dict)) or not isinstance(given, Iterable):
+            self.refuse("filters", given, "filters: Input should be a valid list")
+        self.options.filters = [self._filter(one) for one in given]
+
+    def _filter(self, one):
         if not isinstance(one, (tuple, list)) or len(one) != 3:
-            raise ValueError(
-                f"The given filter has incorrect input type, {one!r}. Provide (key, predicate, value) tuples. (at {calling()})"
+            self.refuse(
+                "filters",
+                one,
+                "The given filter has incorrect input type. Provide (key, predicate, value) tuples. "
+                "Input should be a valid tuple of three",
             )
-        if one[1] not in ("=", "!="):
-            raise ValueError(
-                f"Unsupported filter predicate {one[1]} is given. Available predicates: =, !=. (at {calling()})"
+        key, predicate, value = one
+        if not isinstance(key, str) or not isinstance(predicate, str):
+            self.refuse("filters", one, "filters: key and predicate: Input should be a valid string")
+        if isinstance(value, bytes):
+            value = value.decode()
+        if not isinstance(value, (str, int, float)):
+            self.refuse(
+                "filters", value, f"filters: the value of {key!r}: Input should be a valid string, number or boolean"
             )
-        if not isinstance(one[2], (str, int, float)):
-            raise ValueError(
-                f"filters: the value of {one[0]!r} should be a string, a number or a bool, got {one[2]!r} (at {calling()})"
+        return key, predicate, value
+
+    def operators(self):
+        for key, predicate, value in self.options.filters:
+            if predicate not in ("=", "!="):
+                raise invalid(
+                    type(self.options).__name__,
+                    "filters",
+                    (key, predicate, value),
+                    f"Value error, Unsupported filter predicate {predicate} is given. Available predicates: =, !=. (at {calling()})",
+                )
+
+    def for_server(self):
+        """As on Ray, the time that is left of the timeout for those who are asked."""
+        options = self.options
+        try:
+            options.timeout = max(1, int(options.timeout * float(options.server_timeout_multiplier)))
+        except (TypeError, ValueError):
+            self.refuse(
+                "server_timeout_multiplier",
+                options.server_timeout_multiplier,
+                "server_timeout_multiplier: Input should be a valid number",
             )
-    return given
+
+
+def invalid(title, name, value, text):
+    """The error of pydantic, which Ray's classes are checked by, for a wrong field; where pydantic is not installed, the ValueError that it is a
+    subclass of."""
+    try:
+        from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
+    except ImportError:
+        return ValueError(text)
+    wrong = PydanticCustomError("value_error", "{text}", {"text": text})  # pyright: ignore[reportArgumentType]
+    return ValidationError.from_exception_data(title, [InitErrorDetails(type=wrong, loc=(name,), input=value)])
 
 
 def selected(found: Iterable[tuple[StateSchema, int]], kind: type[StateSchema], options: ListApiOptions) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from rayshim.jobs.types import JobStatus, JobType
+    from rayshim.jobs.types import DriverInfo, JobStatus, JobType
 
 
 class StateSchema:
@@ -148,7 +148,7 @@ class JobState(StateSchema):
     type: JobType
     job_id: str | None
     submission_id: str | None
-    driver_info: dict[str, str] | None
+    driver_info: DriverInfo | None
     status: JobStatus
     entrypoint: str
     message: str | None

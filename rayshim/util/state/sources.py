@@ -12,7 +12,7 @@ from rayshim.api.cluster import cluster_resources
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.deaths import why
 from rayshim.errors.sites import calling
-from rayshim.jobs.types import JobStatus, JobType
+from rayshim.jobs.types import DriverInfo, JobStatus, JobType
 from rayshim.placement import bundles
 from rayshim.session import session
 from rayshim.session.ids import actor_id, job_id, worker_id
@@ -124,7 +124,7 @@ def jobs() -> list[JobState]:
             type=JobType.DRIVER,
             job_id=job(),
             submission_id=None,
-            driver_info={"id": job(), "node_ip_address": get_node_ip_address(), "pid": str(driver)},
+            driver_info=DriverInfo(id=job(), node_ip_address=get_node_ip_address(), pid=str(driver)),
             status=JobStatus.RUNNING,
             entrypoint=" ".join(sys.orig_argv) if driver == os.getpid() else "",
             message=None,

@@ -23,15 +23,25 @@ bool reap_process(uint32_t slot, nb::handle reason, nb::handle unavailable,
   return reap(slot, r, u, dead, Retry(retry));
 }
 
-// Whether any worker runs something, or a task waits in a queue.
-bool workers_busy() {
-  need_ctx();
+// Whether any worker is in this state; of the living ones, those that run something.
+bool any_worker(ProcState state) {
   for (uint32_t i = 2; i < ctx->header->proc_high.load(); ++i) {
     Proc& p = ctx->heap->procs[i];
-    if (p.kind == ProcKind::Driver) continue;
-    ProcState state = p.state.load();
-    if (state == ProcState::Starting || (state == ProcState::Live && p.awake.load())) return true;
+    if (p.kind != ProcKind::Driver && p.state.load() == state && (state == ProcState::Starting || p.awake.load())) return true;
   }
+  return false;
+}
+
+// Whether any worker has not begun yet.
+bool workers_start() {
+  need_ctx();
+  return any_worker(ProcState::Starting);
+}
+
+// Whether any worker starts or runs something, or a task waits in a queue.
+bool workers_busy() {
+  need_ctx();
+  if (any_worker(ProcState::Starting) || any_worker(ProcState::Live)) return true;
   for (Off off = ctx->header->queues.load(memory_order_acquire); off;) {
     auto* q = ctx->heap->at<TaskQueue>(off);
     if (has_task(ctx->heap, q)) return true;
@@ -70,6 +80,7 @@ void bind_workers(nb::module_& m) {
   });
   m.def("pool_surplus", [] { return ctx->header->pool_idle.load() > ctx->header->resource_total[0] / kUnit; });
   m.def("workers_busy", &workers_busy);
+  m.def("workers_start", &workers_start);
   m.def("all_sleep", [] { return !ctx || (ctx->header->held.load() == 0 && all_sleep(ctx->heap, ctx->slot)); });
   m.def("loop_idle", [](bool idle) {
     if (ctx) ctx->proc->loop_idle.store(idle, memory_order_seq_cst);

@@ -1,0 +1,7 @@
+"""`ray.experimental.multiprocessing.pool`."""
+
+from rayshim.util import multiprocessing
+
+
+class Pool(multiprocessing.Pool):
+    """`ray.util.multiprocessing.Pool`."""
