@@ -116,6 +116,103 @@ def test_waits_for_actors(scripts):
     """).splitlines() == ["True"]
 
 
+MORE_UTILS = """
+    import os
+    import subprocess
+    import sys
+    import types
+    import ray
+    from pathlib import Path
+    from ray._private.test_utils import (
+        _pid_alive, generate_runtime_env_dict, get_gpu_visible_devices_env_var, kill_processes, no_resource_leaks_excluding_node_resources,
+        object_memory_usage, persistent_gcs_test_enabled, placement_group_assert_no_leak, redis_replicas, rocksdb_gcs_test_enabled, wait_for_condition,
+        wait_for_children_of_pid, wait_for_children_of_pid_to_exit)
+    from ray.util import placement_group, placement_group_table
+
+    INIT
+"""
+
+
+@pytest.mark.needs_own_processes
+def test_resources_that_tests_leave_behind(scripts):
+    assert scripts.run(MORE_UTILS + """
+    groups = [placement_group([{"CPU": 1}], name=name) for name in ("one", "other")]
+    print(all(group.wait(30) for group in groups), no_resource_leaks_excluding_node_resources())
+    placement_group_assert_no_leak(groups)
+    wait_for_condition(no_resource_leaks_excluding_node_resources)
+    print({entry["state"] for entry in placement_group_table().values()}, object_memory_usage() >= 0)
+    """).splitlines() == ["True False", "{'REMOVED'} True"]
+
+
+@pytest.mark.needs_own_processes
+def test_processes_that_tests_start(scripts):
+    assert scripts.run(MORE_UTILS + """
+    child = subprocess.Popen([sys.executable, "-c", "import subprocess; subprocess.Popen(['cat'], stdin=-1).wait()"])
+    wait_for_children_of_pid(child.pid)
+    for wait in lambda: wait_for_children_of_pid(child.pid, 5, timeout=0.2), lambda: wait_for_children_of_pid_to_exit(child.pid, timeout=0.2):
+        try:
+            wait()
+        except TimeoutError as error:
+            print(str(error).split(str(child.pid))[0].split("Children")[0].strip())
+    print(_pid_alive(child.pid))
+    kill_processes([types.SimpleNamespace(process=child)])
+    print(_pid_alive(child.pid), wait_for_children_of_pid_to_exit(os.getpid(), 0.1) if not ray.is_initialized() else None)
+    """).splitlines() == [
+        "Timed out while waiting for process", "Timed out while waiting for process children to exit.", "True", "False None"]
+
+
+def test_facts_for_tests(scripts):
+    assert scripts.run(MORE_UTILS + """
+    print(generate_runtime_env_dict("pip", "python_object", None), generate_runtime_env_dict("conda", "python_object", None, ["a"]))
+    path = Path(os.environ["TMPDIR"] if "TMPDIR" in os.environ else "/tmp")
+    written = generate_runtime_env_dict("pip", "file", path, ["a", "b"])["pip"]
+    print(Path(written).read_text().split(), Path(written).suffix, Path(generate_runtime_env_dict("conda", "file", path)["conda"]).suffix)
+    print(get_gpu_visible_devices_env_var(), redis_replicas(), persistent_gcs_test_enabled(), rocksdb_gcs_test_enabled())
+    """).splitlines() == [
+        "{'pip': ['pip-install-test==0.5']} {'conda': {'dependencies': ['pip', {'pip': ['a']}]}}", "['a', 'b'] .txt .yml",
+        "CUDA_VISIBLE_DEVICES 1 False False"]
+
+
+@pytest.mark.rayshim_only
+def test_helpers_that_look_into_rays_processes_are_refused_when_they_are_called(scripts):
+    assert scripts.run("""
+    from ray._private.test_utils import get_error_message, init_error_pubsub, kill_raylet
+    import ray._private.test_utils
+    for helper in init_error_pubsub, lambda: get_error_message(None, 1), lambda: ray._private.test_utils.get_node_stats({}):
+        try:
+            helper()
+        except NotImplementedError as error:
+            print(str(error).split(" looks")[0])
+    print(kill_raylet.__name__, hasattr(ray._private.test_utils, "no_such_helper"))
+    """).splitlines() == [
+        "ray._private.test_utils.init_error_pubsub()", "ray._private.test_utils.get_error_message()", "ray._private.test_utils.get_node_stats()",
+        "kill_raylet False"]
+
+
+def test_rules_of_runtime_environments_that_tests_ask_of_rays_modules(scripts):
+    assert scripts.run("""
+    from ray._private.path_utils import is_path
+    from ray._private.collections_utils import split
+    from ray._private.resource_and_label_spec import ResourceAndLabelSpec
+    from ray._private.runtime_env import validation
+    from ray._private.runtime_env.packaging import Protocol, parse_path
+    from ray._private.runtime_env.uri_cache import URICache
+    print(validation.parse_and_validate_py_modules(["s3://bucket/a.zip"]), validation.parse_and_validate_env_vars({"a": "b"}))
+    print(validation.parse_and_validate_pip(["a"]), validation.parse_and_validate_conda("file-free"), is_path("s3://a"), is_path("/a"))
+    for wrong in lambda: validation.parse_and_validate_env_vars({"a": 1}), lambda: validation.parse_and_validate_py_modules("a"):
+        try:
+            wrong()
+        except (TypeError, ValueError) as error:
+            print(type(error).__name__, str(error)[:40])
+    cache = URICache(max_total_size_bytes=10)
+    cache.add("a", 4)
+    print(cache.get_total_size_bytes(), "a" in cache, Protocol.S3.name, list(split([1, 2, 3], 2)))
+    print(ResourceAndLabelSpec(num_cpus=3, num_gpus=0, memory=1, object_store_memory=1, resources={}).resolve(is_head=False).num_cpus)
+    """).splitlines() == [
+        "['s3://bucket/a.zip'] {'a': 'b'}", "{'packages': ['a'], 'pip_check': False} file-free False True",
+        "TypeError runtime_env['env_vars'] must be of type ", "TypeError `py_modules` must be a list of strings, ", "4 True S3 [[1, 2], [3]]", "3"]
+
+
 def test_conditions_and_scripts(scripts):
     assert scripts.run(UTILS + """
     import asyncio

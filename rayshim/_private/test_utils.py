@@ -13,17 +13,19 @@ import sys
 import time
 import traceback
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from reactor.runtime import descendants
 
 from rayshim import api
+from rayshim.errors.sites import at
 from rayshim.session import alias, session
-from rayshim.util.placement_group import placement_group_table
+from rayshim.util.placement_group import placement_group_table, remove_placement_group
 from rayshim.util.state import get_actor, list_actors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
 _DRIVER_SECONDS = 300
 _STATES = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "ALIVE", "RESTARTING", "DEAD")
@@ -303,7 +305,138 @@ def sandbox_test_enabled() -> bool:
     return os.environ.get("TEST_SANDBOX") == "1"
 
 
+def placement_group_assert_no_leak(pgs_created: Iterable[Any]) -> None:
+    """Removes the groups, and returns when no group is left and all that they had reserved is available. Raises RuntimeError if that takes too long."""
+    for group in pgs_created:
+        remove_placement_group(group)
+    wait_for_condition(lambda: all(entry["state"] == "REMOVED" for entry in placement_group_table().values()))
+    whole = {
+        name: amount
+        for name, amount in api.cluster_resources().items()
+        if name not in ("memory", "object_store_memory")
+    }
+
+    def recovered():
+        available = api.available_resources()
+        return not any("_group_" in name or whole.get(name, amount) != amount for name, amount in available.items())
+
+    wait_for_condition(recovered)
+
+
+def no_resource_leaks_excluding_node_resources() -> bool:
+    """Whether all resources are available; those of a node's name do not count."""
+    whole, available = (
+        {name: amount for name, amount in found.items() if "node" not in name}
+        for found in (api.cluster_resources(), api.available_resources())
+    )
+    return whole == available
+
+
+def object_memory_usage() -> float:
+    """How many bytes of the object store are used."""
+    name = "object_store_memory"
+    return api.cluster_resources().get(name, 0) - api.available_resources().get(name, 0)
+
+
+def wait_for_children_of_pid(pid: int, num_children: int = 1, timeout: float = 20) -> None:
+    """Returns when the process has so many children. Raises TimeoutError after `timeout` seconds."""
+    if not _within(lambda: len(_children(pid)) >= num_children, timeout):
+        found = _children(pid)
+        raise TimeoutError(
+            f"Timed out while waiting for process {pid} children to start ({len(found)}/{num_children} started: {found})."
+        )
+
+
+def wait_for_children_of_pid_to_exit(pid: int, timeout: float = 20) -> None:
+    """Returns when the children that the process has now have ended. Raises TimeoutError after `timeout` seconds."""
+    children = _children(pid)
+    if not _within(lambda: not any(descendants.lives(child) for child in children), timeout):
+        alive = [child for child in children if descendants.lives(child)]
+        raise TimeoutError(f"Timed out while waiting for process children to exit. Children still alive: {alive}.")
+
+
+def _children(pid):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{pid}/children") as file:
+        return [int(child) for child in file.read().split()]
+    return []
+
+
+def _pid_alive(pid: int) -> bool:
+    return descendants.lives(pid)
+
+
+def kill_processes(process_infos: Iterable[Any]) -> None:
+    """Kills processes, and returns when they have ended. Raises TimeoutError if one has not within 5 seconds."""
+    for info in process_infos:
+        with contextlib.suppress(ProcessLookupError):
+            info.process.kill()
+            try:
+                info.process.wait(timeout=5)
+            except subprocess.TimeoutExpired as error:
+                raise TimeoutError(f"Process {info.process.pid} did not exit within 5 seconds after SIGKILL") from error
+
+
+def generate_runtime_env_dict(
+    field: str, spec_format: str, tmp_path: Path, pip_list: list[str] | None = None
+) -> dict[str, Any]:
+    """A runtime environment with the field "pip" or "conda": packages in a file ("file") or in the environment itself ("python_object")."""
+    packages = ["pip-install-test==0.5"] if pip_list is None else pip_list
+    given: Any = packages if field == "pip" else {"dependencies": ["pip", {"pip": packages}]}
+    if spec_format == "file":
+        end = "txt" if field == "pip" else "yml"
+        path = tmp_path / f"{field}-{hash(str(packages))}.{end}"
+        # JSON is YAML, too
+        path.write_text("\n".join(packages) if field == "pip" else json.dumps(given))
+        given = str(path)
+    return {field: given}
+
+
+def get_gpu_visible_devices_env_var() -> str | None:
+    """The name of the environment variable that says which GPUs a process may use, such as CUDA_VISIBLE_DEVICES."""
+    found = import_module("ray._private.accelerators" if alias.is_installed() else "rayshim._private.accelerators")
+    return found.get_accelerator_manager_for_resource("GPU").get_visible_accelerator_ids_env_var()
+
+
+def rocksdb_gcs_test_enabled() -> bool:
+    """False: there is no GCS."""
+    return False
+
+
+def persistent_gcs_test_enabled() -> bool:
+    """False: no session outlives its processes."""
+    return False
+
+
+def redis_replicas() -> int:
+    """The environment variable TEST_EXTERNAL_REDIS_REPLICAS, 1 by default."""
+    return int(os.environ.get("TEST_EXTERNAL_REDIS_REPLICAS", "1"))
+
+
+# Ray's helpers that look into Ray's own processes and files, or that need its dashboard, its autoscaler or Redis
+_INSIDE = (
+    "check_local_files_gced check_spilled_mb get_dashboard_agent_address get_error_message get_gcs_memory_used get_load_metrics_report "
+    "get_log_batch get_log_data get_log_message get_log_sources get_metric_check_condition get_node_stats get_redis_cli "
+    "get_resource_usage get_system_metric_for_component init_error_pubsub init_log_pubsub kill_process_by_name kill_raylet "
+    "make_global_state_accessor raw_metric_timeseries redis_sentinel_replicas request_with_auth_token reset_autoscaler_v2_enabled_cache "
+    "setup_tls start_redis_instance start_redis_sentinel_instance teardown_tls wait_for_aggregator_agent "
+    "wait_for_aggregator_agent_if_enabled wait_for_dashboard_agent_available"
+)
+
+
+def _looks_inside(name):
+    def refused(*args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(
+            f"ray._private.test_utils.{name}() looks into Ray's own processes, files or services, which rayshim does not have ({at(name)}). Test what "
+            "programs see instead, or run this test on real Ray"
+        )
+
+    refused.__name__ = refused.__qualname__ = name
+    return refused
+
+
 def __getattr__(name: str) -> Any:
+    if name in _INSIDE.split():  # a test file can be imported, and its other tests run
+        return _looks_inside(name)
     if not name.startswith("__") and alias.is_installed():
         try:
             return getattr(import_module("ray._common.test_utils"), name)

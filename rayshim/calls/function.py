@@ -77,7 +77,8 @@ class RemoteFunction(Generic[P, R]):
         if decorate is not None:
             plain = remote
             remote = lambda *args, **kwargs: decorate(lambda args, kwargs: plain(*args, **kwargs))(args, kwargs)  # noqa: E731
-        if capturing() is None:
+        depends_on_the_moment = getattr(self._options.get("scheduling_strategy"), "_fail_on_unavailable", False)
+        if capturing() is None and not depends_on_the_moment:
             self.__dict__["remote"] = remote
         return remote(*args, **kwargs)
 

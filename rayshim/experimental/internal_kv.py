@@ -36,6 +36,10 @@ def _internal_kv_initialized():
     return session.current is not None and _reset_in != _core.epoch()
 
 
+def _pin_runtime_env_uri(uri, *, expiration_s):
+    """Has nothing to do: directories of runtime environments are used where they are."""
+
+
 def _internal_kv_get(key, *, namespace=None):
     """The value (bytes) of `key`, or None."""
     return key_values.ask("get", *_checked(key, namespace))

@@ -34,7 +34,8 @@ def place(options, resources, whose, at_creation=None):
         demand = {**resources, **_labels_wanted(options)}
         if hasattr(strategy, "node_id") and not strategy.soft:
             here = strategy.node_id == session.current.settings["node"]
-            if not here or not _can_ever_have(demand):
+            has = _has_now if strategy._fail_on_unavailable else _can_ever_have
+            if not here or not has(demand):
                 return Place({}, _nowhere(session.current))
         return Place(demand)
     if group.is_empty:
@@ -45,13 +46,19 @@ def place(options, resources, whose, at_creation=None):
         return Place(resources)
     _check_bundles(group, index, resources, whose, at_creation or resources)
     key = group.id.hex()
-    return Place(within(key, index, resources), key, capture)
+    return Place(within(key, int(index), resources), key, capture)
 
 
 def _can_ever_have(demand):
     """Whether this machine has as much in all."""
     amounts = _core.resources()
     return all(amount <= amounts.get(kind, (0, 0))[0] / _core.UNIT for kind, amount in demand.items())
+
+
+def _has_now(demand):
+    """Whether this machine has as much that nobody uses."""
+    amounts = _core.resources()
+    return all(amount <= amounts.get(kind, (0, 0))[1] / _core.UNIT for kind, amount in demand.items())
 
 
 def _group_of(options):

@@ -16,7 +16,13 @@ from rayshim.session.version import RAY_VERSION
 OVER = "rayshim.over"
 _LIBRARIES = ("rllib", "tune", "air", "train", "data", "serve", "llm")
 _WHOLE = "widgets _common experimental.state core.generated"
-_PRIVATE = "ray_constants custom_types utils dict log accelerators thirdparty event memory_monitor gcs_utils client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils grpc_utils authentication arrow_serialization ray_perf ray_microbenchmark_helpers ray_client_microbenchmark"
+_PRIVATE = (
+    "ray_constants utils dict log accelerators thirdparty event client_mode_hook auto_init_hook protobuf_compat inspect_util label_utils grpc_utils "
+    "authentication arrow_serialization ray_perf ray_microbenchmark_helpers ray_client_microbenchmark async_utils collections_utils compat "
+    "custom_types gc_collect_manager gcs_utils memory_monitor parameter path_utils resource_and_label_spec resource_isolation_config tensor_serialization_utils "
+    "runtime_env.conda_utils runtime_env.constants runtime_env.packaging runtime_env.protocol runtime_env.uri_cache runtime_env.utils runtime_env.uv_runtime_env_hook "
+    "runtime_env.validation"
+)
 _UTIL = "debug tpu common spark dask serialization_addons tracing"
 _OTHERS = (
     "autoscaler._private.cli_logger autoscaler._private.constants dashboard.modules.metrics.dashboards dashboard.modules.job.pydantic_models "
@@ -69,7 +75,14 @@ def why_missing(name):
 
 def preferred(name):
     """Whether the package's module is taken even where rayshim has one of that name, with fewer names in it."""
-    return name.startswith(("_private.accelerators", "_private.thirdparty"))
+    return name.startswith(
+        (
+            "_private.accelerators",
+            "_private.thirdparty",
+            "_private.runtime_env.constants",
+            "_private.runtime_env.packaging",
+        )
+    )
 
 
 def spec(name):
