@@ -45,11 +45,11 @@ class ActorClassMetadata:
 
     __module__ = "rayshim.actor"
 
-    def __init__(self, cls: type, options: dict[str, Any]) -> None:
-        self.modified_class: type = _modified(cls)
+    def __init__(self, cls: type[Any], options: dict[str, Any]) -> None:
+        self.modified_class: type[Any] = _modified(cls)
         self.class_name: str = cls.__qualname__
         self.is_cross_language: bool = False
-        self.method_meta = ActorClassMethodMetadata(self.modified_class)
+        self.method_meta: ActorClassMethodMetadata = ActorClassMethodMetadata(self.modified_class)
         for name in _OPTIONS:
             setattr(self, name, options.get(name, opts.ACTOR_DEFAULTS[name]))
         self.runtime_env: dict[str, Any] | None = self.runtime_env or {}
@@ -67,7 +67,7 @@ class ActorClassMethodMetadata:
 
     __module__ = "rayshim.actor"
 
-    def __init__(self, cls: type) -> None:
+    def __init__(self, cls: type[Any]) -> None:
         self.methods: dict[str, Callable[..., Any]] = dict(inspect.getmembers(cls, _is_method))
         self.decorators: dict[str, Any] = {}
         self.signatures: dict[str, list[inspect.Parameter]] = {}

@@ -207,7 +207,7 @@ class _Checks:
             )
 
 
-def invalid(title, name, value, text):
+def invalid(title: str, name: str, value: object, text: str) -> ValueError:
     """The error of pydantic, which Ray's classes are checked by, for a wrong field; where pydantic is not installed, the ValueError that it is a
     subclass of."""
     try:
