@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import uuid
 
 import pytest
 
@@ -213,6 +214,7 @@ def test_names_under_which_the_members_of_a_group_meet(ray):
 
 
 def test_backends_of_groups_are_registered(bare_ray):
+    name = f"mine_{uuid.uuid4().hex}"  # a backend stays registered in its process
     registry = module(bare_ray, "util.collective.backend_registry")
     types = module(bare_ray, "util.collective.types")
     base = module(bare_ray, "util.collective.collective_group.base_collective_group").BaseGroup
@@ -221,26 +223,26 @@ def test_backends_of_groups_are_registered(bare_ray):
     class Mine(base):
         @classmethod
         def backend(cls):
-            return "MINE_TOO"
+            return name.upper()
 
         @classmethod
         def check_backend_availability(cls):
             return True
 
     found = registry.BackendRegistry()
-    assert found is registry.BackendRegistry() and found.is_registered("gloo") and not found.is_registered("mine_too")
-    assert not found.check("mine_too") and not collective.is_backend_available("mine_too")
+    assert found is registry.BackendRegistry() and found.is_registered("gloo") and not found.is_registered(name)
+    assert not found.check(name) and not collective.is_backend_available(name)
     with pytest.raises(ValueError, match="not registered"):
-        found.get("mine_too")
+        found.get(name)
     with pytest.raises(ValueError, match="Unrecognized backend"):
-        types.Backend("mine_too")
+        types.Backend(name)
     with pytest.raises(TypeError, match="subclass of BaseGroup"):
-        registry.register_collective_backend("mine_too", int)
-    registry.register_collective_backend("mine_too", Mine)
-    assert found.get("Mine_Too") is Mine and found.check("mine_too") and collective.is_backend_available("mine_too")
-    assert types.Backend("mine_too") == "MINE_TOO"
-    with pytest.raises(ValueError, match="MINE_TOO already registered"):
-        collective.register_collective_backend("mine_too", Mine)
+        registry.register_collective_backend(name, int)
+    registry.register_collective_backend(name, Mine)
+    assert found.get(name.title()) is Mine and found.check(name) and collective.is_backend_available(name)
+    assert types.Backend(name) == name.upper()
+    with pytest.raises(ValueError, match=f"{name.upper()} already registered"):
+        collective.register_collective_backend(name, Mine)
 
 
 def test_details_of_a_job_as_json(bare_ray):

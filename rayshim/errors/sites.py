@@ -32,7 +32,7 @@ PARTS = (
         "journal",
         "ordering",
     ),
-    *("over", "placement", "plans", "scripts", "session", "util", "worker"),
+    *("over", "placement", "plans", "runtime_env", "scripts", "session", "util", "worker"),
     *("draw", "execution", "lf", "model", "runtime", "schedule"),
 )
 _FOLDERS = tuple(ours + part + os.sep for ours in OURS for part in PARTS)
