@@ -157,6 +157,7 @@ nb::list calls_of(nb::handle call) {
 nb::list cancel_calls(const std::vector<std::tuple<Off, uint64_t, Off>>& calls) {
   need_ctx();
   std::vector<Started::Call> all;
+  all.reserve(calls.size());
   for (auto [result, uid, inbox] : calls) all.push_back({result, uid, inbox});
   return cancel_all(all);
 }
