@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # A program that says `ray.worker.global_worker` means `ray._private.worker`, whose former name it is. `shown` gives it these names; `rayshim` sets it.
+# They stand here, and are not taken from that module: Python asks `__getattr__` for each module in `from rayshim.worker import module`, too.
 _SHOWN = frozenset(
     (
         "LOCAL_MODE",
