@@ -64,6 +64,25 @@ class LaidAside:
         module.__loader__ = module.__spec__.loader
 
 
+_shared = []  # the sessions that tests of compat_tests share
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup():
+    value = yield
+    if type(value).__name__ == "SharedCluster":
+        _shared.append(value)
+    return value
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Such a session has ended where a test begins that does not know of it: an idle process of pytest takes tests of any kind over."""
+    if "backend" not in getattr(item, "fixturenames", ()):
+        for cluster in _shared:
+            cluster.stop()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol():
     try:

@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from reactor import STARTUP, PhysicalAction, Program, Reactor, reaction
 
 import rayshim as ray
 from rayshim.session import session
@@ -284,3 +285,39 @@ def test_a_thread_that_outlives_the_program_starts_no_session():
         atexit.register(session._end_at_exit)  # the last registered is called first
         """)
     assert out == "True\n"
+
+
+class Reacts(Reactor):
+    other = PhysicalAction()
+
+    def __init__(self, does):
+        self.does = does
+
+    @reaction(STARTUP, effects=other)
+    def begin(self):
+        self.does()
+
+
+@pytest.mark.parametrize("of_program", ["isolated", "packed"])
+def test_a_process_has_one_session_or_one_reactor_program_on_workers(placement, of_program):
+    """The other is refused, and neither ends the one that is there."""
+
+    def run(does, placement):
+        Program(Reacts(does), placement=placement, keepalive=False).run()
+
+    def refused():
+        with pytest.raises(RuntimeError, match="init: this process takes part in a run already, for example of a reactor program on workers"):
+            ray.init(num_cpus=1)
+
+    ray.init(num_cpus=1)
+    actor = Actor.remote()
+    ran = []
+    with pytest.raises(RuntimeError, match=f'placement="{of_program}": this process takes part in a session'):
+        run(functools.partial(ran.append, 1), of_program)
+    run(functools.partial(ran.append, 2), "inline")
+    assert ran == [2]
+    assert ray.get([actor.ping.remote(), increment.remote(1)]) == ["pong", 2]
+    ray.shutdown()
+    run(refused, of_program)
+    ray.init(num_cpus=1)
+    assert ray.get(increment.remote(1)) == 2

@@ -35,6 +35,7 @@ from reactor.runtime.driver import Driver
 from reactor.runtime.preloading import slow_imports
 from reactor.schedule.placing import HERE
 
+_driver: Driver | None = None  # of the program that this process runs on workers
 _METHODS = sorted(name for name in vars(Part) if not name.startswith("_"))
 _STORE = 1 << 30  # bytes of large values
 
@@ -68,10 +69,17 @@ class WorkersLoop(Loop):
             self._run_with_workers()
 
     def _run_with_workers(self):
+        global _driver
+        if _core.attached():
+            raise RuntimeError(
+                f'placement="{self._placement}": this process takes part in a session or in another program on workers already, and can take '
+                'part in one at a time. End that first, use placement="inline", or run this program in a process of its own'
+            )
         driver = Driver(
             cpus=os.cpu_count() or 1, resources={}, store_limit=_STORE, plugin=plugin.__name__, settings={}, show=_show
         )
         driver.start()
+        _driver = driver
         plugin.install({}, "driver")
         try:
             info = _core.put(None)
@@ -84,7 +92,9 @@ class WorkersLoop(Loop):
         finally:
             self._workers.clear()
             self._begun.clear()
-            driver.stop()
+            if _driver is driver:  # else this is a child that a reaction has forked
+                _driver = None
+                driver.stop()
 
     def _begin(self):
         for ref in [worker.make_state(self.federation) for worker in self._workers]:
@@ -283,6 +293,18 @@ class _Worker:
         results, least, most, check = 1, 0, -1, None  # any number of arguments, unchecked
         for index, name in enumerate(_METHODS):
             setattr(self, name, _core.Method(link, index, name, results, least, most, check).remote)
+
+
+def _leave_to_parent():
+    """In a child that a reaction forks: the run is the parent's. Nothing is freed or ended."""
+    global _driver
+    if _driver is not None:
+        _core.detach()
+        _driver.forget()
+        _driver = None
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _made(ref):

@@ -11,6 +11,7 @@ from typing import Any
 from reactor import _core, codec
 from reactor.runtime import output, spawning
 from reactor.runtime.control import Sender
+from reactor.runtime.driver import refuse_second_run
 from reactor.runtime.drivers import KEEPS, credentials, framed
 
 _ENDS_SECONDS = 15  # that a driver which leaves waits for the end of what it has started
@@ -76,7 +77,8 @@ class Attached:
         self._stopping = False
 
     def start(self):
-        """ConnectionError: the session has ended, or refuses."""
+        """ConnectionError: the session has ended, or refuses. RuntimeError: this process takes part in a run already."""
+        refuse_second_run()
         codec.install()
         self._line.sendall(
             framed(

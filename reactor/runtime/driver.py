@@ -98,6 +98,8 @@ class Driver:
         self._stopping = False
 
     def start(self):
+        """RuntimeError: a limit of this process is too low, or it takes part in a run already."""
+        refuse_second_run()
         with _standard_descriptors_taken():
             self._start()
 
@@ -221,6 +223,15 @@ class Driver:
         for end in (self._line, self._socket):
             if end is not None:
                 end.close()
+
+
+def refuse_second_run():
+    """RuntimeError if this process takes part in a run: the core has the memory of one."""
+    if _core.attached():
+        raise RuntimeError(
+            "init: this process takes part in a run already, for example of a reactor program on workers, and can take part in one at a time. Call it "
+            "when that has ended, or in another process"
+        )
 
 
 def _wait_for_end(pid):

@@ -12,6 +12,8 @@
 An actor is created by `link.create((cls, *args), kwargs)`; its methods are the public ones in alphabetical order.
 """
 
+import os
+
 from reactor import _core, codec
 from reactor.runtime import worker
 
@@ -46,7 +48,7 @@ def _reduce_ref(ref):
 
 
 def begin(settings, facts, gpus, setting):
-    pass
+    os.register_at_fork(after_in_child=_core.detach)  # what the child drops is the parent's
 
 
 def died(facts):

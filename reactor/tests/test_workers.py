@@ -1,12 +1,31 @@
 """Programs on workers: the same trace as inline, on reactor's own processes and memory."""
 
+import functools
+import gc
 import multiprocessing
 import os
+import re
 import signal
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
-from reactor import STARTUP, Input, Output, Program, ReactionError, Reactor, Timer, codec, msec, nsec, reaction
+from reactor import (
+    STARTUP,
+    Input,
+    Output,
+    PhysicalAction,
+    Program,
+    ReactionError,
+    Reactor,
+    Timer,
+    codec,
+    msec,
+    nsec,
+    reaction,
+)
 from reactor.execution.errors import WorkerError
 from reactor.tests.calling import alive
 from reactor.tests.lf_mode_programs import PROGRAMS
@@ -212,3 +231,118 @@ def test_a_connection_of_processes_cannot_be_state_that_is_sent():
     again = codec.loads(*codec.dumps(end))  # elsewhere its class says how it is pickled
     assert again._handle == end._handle
     again._handle = None  # two would close the same descriptor
+
+
+class Calls(Reactor):
+    """In a process of its own, unless `here`: calls `does` at its first tag, and says then what that raised or gave."""
+
+    out = Output(object)
+
+    def __init__(self, does):
+        self.does = does
+
+    @reaction(STARTUP, effects=out)
+    def call(self):
+        try:
+            self.out.set(self.does())
+        except Exception as error:
+            self.out.set(f"{type(error).__name__}: {error}")
+
+
+class CallsHere(Calls):
+    other = PhysicalAction()
+
+    @reaction(other)  # keeps it in the process of the program
+    def take(self):
+        pass
+
+
+class Doubles(Reactor):
+    inp = Input(object)
+    out = Output(object)
+
+    @reaction(inp, effects=out)
+    def double(self):
+        self.out.set((self.inp.value, os.getpid(), self.inp.value))
+
+
+def said(kind, does, placement):
+    """What `does` gives where `kind` calls it, as another reactor on a worker sees it twice."""
+
+    class Top(Reactor):
+        def __init__(self):
+            self.calls, self.doubles = kind(does), Doubles()
+            self.connect(self.calls.out, self.doubles.inp)
+
+    ran = Program(Top(), fast=True, keepalive=False, placement=placement, workers=2, trace=True)
+    ran.run()
+    [(first, pid, second)] = [eval(e[3]["out"]) for e in ran.trace.entries if e[2].endswith("double")]  # noqa: S307
+    assert first == second
+    assert pid != os.getpid(), "that is a worker"
+    return first
+
+
+def _run_another(placement):
+    return said(CallsHere, os.getpid, placement)
+
+
+@pytest.mark.parametrize("kind", [CallsHere, Calls], ids=["here", "on a worker"])
+@pytest.mark.parametrize("placement", ["packed", "isolated"])
+def test_a_process_takes_part_in_one_run_on_workers(kind, placement):
+    """The second one is refused, and the first one goes on."""
+    told = said(kind, functools.partial(_run_another, placement), placement)
+    assert re.match(f"RuntimeError: placement=\"{placement}\": this process takes part .* already.* End that first", told)
+    assert said(CallsHere, os.getpid, placement) == os.getpid(), "the next one is not refused"
+
+
+def _exit_code_of_a_fork():
+    child = multiprocessing.get_context("fork").Process(target=gc.collect)
+    child.start()
+    child.join()
+    return child.exitcode
+
+
+@pytest.mark.parametrize("kind", [CallsHere, Calls], ids=["here", "on a worker"])
+@pytest.mark.parametrize("placement", ["packed", "isolated"])
+def test_a_reaction_can_fork(kind, placement):
+    assert said(kind, _exit_code_of_a_fork, placement) == 0
+
+
+FORKS = """
+    import os, sys
+    from reactor import STARTUP, PhysicalAction, Program, Reactor, Timer, msec, reaction
+
+    class Forks(Reactor):
+        other = PhysicalAction()
+
+        @reaction(STARTUP)
+        def fork(self):
+            if (pid := os.fork()) == 0:
+                sys.exit(7)
+            print("child:", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+
+        @reaction(other)
+        def take(self):
+            pass
+
+    class Ticks(Reactor):
+        tick = Timer(0, msec(1))
+
+        @reaction(tick)
+        def show(self):
+            print("tick", flush=True)
+
+    class Top(Reactor):
+        def __init__(self):
+            self.forks, self.ticks = Forks(), Ticks()
+
+    Program(Top(), fast=True, keepalive=False, timeout=msec(2), placement="isolated").run()
+    print("end", flush=True)
+"""
+
+
+def test_a_forked_child_that_exits_ends_nothing_of_the_program():
+    """It goes through `Program.run` on its way out."""
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(FORKS)], capture_output=True, text=True, timeout=60)
+    assert sorted(ended.stdout.split()) == sorted("child: 7 tick tick tick end".split()), ended.stderr
+    assert (ended.returncode, ended.stderr) == (0, "")
