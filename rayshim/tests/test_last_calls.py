@@ -31,6 +31,14 @@ import os, time
 os.register_at_fork(after_in_child=lambda: time.sleep(1))
 """
 
+# What a worker does between its place in the session and its first look for work.
+SLOW_BEGINNINGS = """
+import faulthandler, time
+
+enable = faulthandler.enable
+faulthandler.enable = lambda *args, **kwargs: (time.sleep(1), enable(*args, **kwargs))
+"""
+
 
 @pytest.fixture
 def said(tmp_path):
@@ -59,6 +67,9 @@ def test_calls_of_actors_created_at_the_very_end_still_run(said):
     assert "first words" in said and "other words" in said and "words of a task" in said
 
 
-def test_calls_at_the_very_end_run_if_workers_are_slow_to_start(said):
-    said = said(SLOW_FORKS)
+@pytest.mark.parametrize("slow", [SLOW_FORKS, SLOW_BEGINNINGS], ids=["forks", "beginnings"])
+@pytest.mark.parametrize("placement", ["isolated", "packed"])
+def test_calls_at_the_very_end_run_if_workers_are_slow_to_start(said, slow, placement, monkeypatch):
+    monkeypatch.setenv("RAYSHIM_PLACEMENT", placement)
+    said = said(slow)
     assert "first words" in said and "other words" in said and "words of a task" in said

@@ -121,6 +121,7 @@ struct alignas(64) Proc {
   atomic<uint64_t> digest;     // sum over the calls run here, see digest.h
   atomic<uint64_t> physical;   // questions that the clock has answered: timeouts, kill, cancel
   atomic<uint64_t> executed;   // messages and tasks run
+  atomic<uint32_t> serves;     // a worker: it has loaded what it needs, and looks for work
   Walk walk;
   atomic<uint32_t> recording_round;  // the last request for its recording that it has answered
   atomic<Off> recording;             // Object with the recording, held by this entry

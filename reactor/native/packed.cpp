@@ -424,6 +424,7 @@ bool Packed::remove_those_leaving() {
 
 int serve_packed() {
   ctx->serving = true;
+  ctx->proc->serves.store(1, memory_order_release);
   if (!hooks.thread(true)) return -1;
   return packed().serve(make_hand());
 }

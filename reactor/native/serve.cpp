@@ -367,6 +367,7 @@ int serve(double idle_seconds) {
   if (ctx->proc->setting) ctx->header->spawn_asked.store(0, memory_order_release);
   if (ctx->header->settings.load()) kick_queues();  // another kind of worker may have been asked for meanwhile, in vain
   ctx->serving = true;
+  ctx->proc->serves.store(1, memory_order_release);
   for (;;) {
     signalled.store(false, memory_order_relaxed);
     if (PyErr_CheckSignals() != 0) return -1;

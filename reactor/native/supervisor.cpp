@@ -152,6 +152,7 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
     p.physical.store(0);
     p.digest.store(0);
     p.executed.store(0);
+    p.serves.store(0);
     p.walk.object.store(0);
     end_count(&p);
     p.running[0] = 0;

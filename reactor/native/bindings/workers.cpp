@@ -23,25 +23,25 @@ bool reap_process(uint32_t slot, nb::handle reason, nb::handle unavailable,
   return reap(slot, r, u, dead, Retry(retry));
 }
 
-// Whether any worker is in this state; of the living ones, those that run something.
-bool any_worker(ProcState state) {
+template <typename Is>
+bool any_worker(Is is) {
   for (uint32_t i = 2; i < ctx->header->proc_high.load(); ++i) {
     Proc& p = ctx->heap->procs[i];
-    if (p.kind != ProcKind::Driver && p.state.load() == state && (state == ProcState::Starting || p.awake.load())) return true;
+    if (p.kind != ProcKind::Driver && is(p, p.state.load())) return true;
   }
   return false;
 }
 
-// Whether any worker has not begun yet.
+// Whether any worker does not look for work yet.
 bool workers_start() {
   need_ctx();
-  return any_worker(ProcState::Starting);
+  return any_worker([](Proc& p, ProcState s) { return s == ProcState::Starting || (s == ProcState::Live && !p.serves.load()); });
 }
 
 // Whether any worker starts or runs something, or a task waits in a queue.
 bool workers_busy() {
   need_ctx();
-  if (any_worker(ProcState::Starting) || any_worker(ProcState::Live)) return true;
+  if (any_worker([](Proc& p, ProcState s) { return s == ProcState::Starting || (s == ProcState::Live && p.awake.load()); })) return true;
   for (Off off = ctx->header->queues.load(memory_order_acquire); off;) {
     auto* q = ctx->heap->at<TaskQueue>(off);
     if (has_task(ctx->heap, q)) return true;
