@@ -306,7 +306,10 @@ def test_a_process_has_one_session_or_one_reactor_program_on_workers(placement, 
         Program(Reacts(does), placement=placement, keepalive=False).run()
 
     def refused():
-        with pytest.raises(RuntimeError, match="init: this process takes part in a run already, for example of a reactor program on workers"):
+        with pytest.raises(
+            RuntimeError,
+            match="init: this process takes part in a run already, for example of a reactor program on workers",
+        ):
             ray.init(num_cpus=1)
 
     ray.init(num_cpus=1)
