@@ -35,7 +35,7 @@ class _Result:
 
     def __reduce__(self) -> NoReturn:
         raise _CannotTravel(
-            f"Serialization of {type(self).__name__} is not supported. (at {calling()}: `get` its value in the process that called execute(), and pass that on)"
+            f"{type(self).__name__} cannot be pickled. (at {calling()}: `get` its value in the process that called execute(), and pass that on)"
         )
 
     def __del__(self) -> None:
