@@ -7,8 +7,9 @@ import json
 import os
 import sys
 import threading
-import warnings
 from typing import TYPE_CHECKING, Any
+
+from rayshim.errors.logs import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +59,7 @@ class _BarManager:
             from tqdm.auto import tqdm as real
         except ImportError:
             real = None
-            warnings.warn("tqdm is not installed. Progress bars will be disabled.", stacklevel=4)
+            logger.warning("tqdm is not installed. Progress bars will be disabled.")
         self._tqdm = real
         self._bars = {}  # uuid -> (state, tqdm's bar), in the order of the lines
         self._hidden = False

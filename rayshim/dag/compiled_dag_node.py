@@ -183,6 +183,10 @@ class CompiledDAG:
 
     def _make_room(self):
         """Waits until another execution may start. Executions whose results the program has dropped count as running until they are done."""
+        if self._submit_timeout < 0 and self._submit_timeout != -1:
+            raise AssertionError(
+                f"Timeout must be non-negative or -1. (_submit_timeout={self._submit_timeout} at {calling()})"
+            )
         while self._draining and all(ref.done() for ref in self._draining[0]):
             self._draining.popleft()
         waiting = self._execution_index - self._results.finished

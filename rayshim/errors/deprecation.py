@@ -22,9 +22,9 @@ if not sys.warnoptions:
     warnings.filterwarnings("module", category=RayDeprecationWarning)
 
 
-def text(message: str) -> str:
+def text(message: str | None) -> str:
     """Ray's words, and those of who has marked the function or class."""
-    return f"{_TEXT}\n{message}" if message else _TEXT
+    return f"{_TEXT}\n{message}" if message is not None else _TEXT
 
 
 def warn(instead: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def inspect_serializability(
     for line in (rule, title, rule):
         search.say(0, line)
     good = search.visit(base_obj, name, depth, 0, None, ())
-    if not good:
+    if not good and depth > 0:
         search.conclude(rule)
     return good, search.failures
 
@@ -66,6 +68,8 @@ class _Search:
         self.failures = set()
 
     def say(self, level, text):
+        if self.file is None and not sys.stdout.isatty():
+            text = re.sub(r"\x1b\[[0-9]+m", "", text)  # a file that the caller gives has the colors, as on Ray
         print("    " * level + text, file=self.file)
 
     def visit(self, obj, name, depth, level, parent, path):

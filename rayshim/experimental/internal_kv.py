@@ -14,7 +14,9 @@ def _bytes(text):
 def _checked(key, namespace):
     key = _bytes(key)
     if not isinstance(key, bytes):
-        raise TypeError(f"a key of the internal key-value store is bytes or str, not {type(key).__name__}: {key!r}")
+        raise AssertionError(
+            f"a key of the internal key-value store is bytes or str, not {type(key).__name__}: {key!r}"
+        )
     return _bytes(namespace), key
 
 
@@ -53,7 +55,7 @@ def _internal_kv_put(key, value, overwrite=True, *, namespace=None):
     """Stores `value` (bytes or str) and returns whether the key had a value before, which is kept unless `overwrite`."""
     value = _bytes(value)
     if not isinstance(value, bytes):
-        raise TypeError(f"a value of the internal key-value store is bytes or str, not {type(value).__name__}")
+        raise AssertionError(f"a value of the internal key-value store is bytes or str, not {type(value).__name__}")
     return key_values.put(*_checked(key, namespace), value, overwrite)
 
 

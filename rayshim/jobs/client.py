@@ -192,6 +192,10 @@ def _found(address):
         place = url.partition("://")[2].rpartition(":")
         found = [f for f in there if f.get("dashboard", "").rpartition(":")[2] == place[2] and heads.is_here(place[0])]
     else:
+        if address != "auto" and ":" not in address:
+            raise ValueError(
+                f"Invalid address format: {address} ({at('JobSubmissionClient')}: http://host:port, host:port or 'auto')"
+            )
         head = heads.find(address)
         found = [head] if head and head.get("dashboard") else []
         if head and not found and head["number"] is not None:

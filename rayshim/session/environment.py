@@ -1,7 +1,11 @@
 """Runtime environments as hashable keys, by which the settings of workers are compared."""
 
+from __future__ import annotations
 
-def frozen(env):
+from typing import Any
+
+
+def frozen(env: dict[str, Any]) -> tuple[Any, ...]:
     """`env` as a hashable key, equal for equal environments."""
     return tuple(
         sorted(
@@ -11,6 +15,6 @@ def frozen(env):
     )
 
 
-def thawed(key):
+def thawed(key: Any) -> dict[str, Any]:
     """The environment from its key; the inverse of `frozen`."""
     return {k: dict(v) if k == "env_vars" else list(v) if k == "py_modules" else v for k, v in key}

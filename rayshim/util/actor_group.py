@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from rayshim import api
 from rayshim.errors.sites import at
-from rayshim.util.annotations import RayDeprecationWarning
+from rayshim.session.version import RAY_VERSION
+from rayshim.util.annotations import Deprecated
 
 if TYPE_CHECKING:
     from rayshim.calls.refs import ObjectRef
@@ -59,6 +59,13 @@ class ActorGroupMethod:
         return [getattr(one.actor, self._method_name).remote(*args, **kwargs) for one in group.actors]
 
 
+@Deprecated(
+    message=f"For stateless/task processing, use ray.util.multiprocessing, see details in https://docs.ray.io/en/releases-{RAY_VERSION}/"
+    "ray-more-libs/multiprocessing.html. For stateful/actor processing such as batch prediction, use "
+    f"Datasets.map_batches(compute=ActorPoolStrategy, ...), see details in https://docs.ray.io/en/releases-{RAY_VERSION}/data/api/"
+    "dataset.html#ray.data.Dataset.map_batches.",
+    warning=True,
+)
 class ActorGroup:
     """Actors of one class that are called together; deprecated in Ray.
 
@@ -81,7 +88,6 @@ class ActorGroup:
         init_args: tuple[Any, ...] | None = None,
         init_kwargs: dict[str, Any] | None = None,
     ) -> None:
-        warnings.warn("ActorGroup is deprecated", RayDeprecationWarning, stacklevel=2)
         if num_actors <= 0:
             raise ValueError(
                 f"The provided `num_actors` must be greater than 0. Received num_actors={num_actors} instead. ({at('ActorGroup')})"

@@ -35,7 +35,9 @@ __all__ = [
 
 def from_items(items: list[Any], num_shards: int = 2, repeat: bool = False) -> ParallelIterator:
     """A ParallelIterator over `items`, distributed round-robin over `num_shards` actors. `repeat`: start again after the last item."""
-    shards = [items[i::num_shards] for i in range(num_shards)]
+    shards = [[] for _ in range(num_shards)]
+    for i, item in enumerate(items):
+        shards[i % num_shards].append(item)
     kind = type(items[0]).__name__ if items else "None"
     return from_iterators(shards, repeat, f"from_items[{kind}, {len(items)}, shards={num_shards}{_suffix(repeat)}]")
 

@@ -36,7 +36,7 @@ class Metric:
     """
 
     def __init__(self, name: str, description: str = "", tag_keys: tuple[str, ...] | None = None) -> None:
-        if not name:
+        if len(name) == 0:
             raise ValueError(f"Empty name is not allowed. Please provide a metric name. ({at(type(self).__name__)})")
         self._discard_metric = not _NAME.fullmatch(name)
         if self._discard_metric:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
+import itertools
+import math
+import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rayshim import api
+from rayshim.errors.logs import logger
 from rayshim.errors.sites import at, calling
+from rayshim.util.debug import log_once
 from rayshim.util.multiprocessing.results import (
     AsyncResult,
     IMapIterator,
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 V = TypeVar("V")
 RAY_ADDRESS_ENV = "RAY_ADDRESS"
+_CONTEXT = "The 'context' argument is not supported using ray. Please refer to the documentation for how to control ray initialization."
 
 __all__ = [
     "AsyncResult",
@@ -85,10 +90,11 @@ class Pool:
         ray_address: Any = None,
         ray_remote_args: dict[str, Any] | None = None,
     ) -> None:
-        if context:
-            warnings.warn("Pool(context=) has no effect: the workers of actors are always forked", stacklevel=2)
+        if context and log_once("context_argument_warning"):
+            logger.warning(_CONTEXT)
         if not api.is_initialized():
-            api.init(address=ray_address, num_cpus=processes)
+            starts = (ray_address or os.environ.get(RAY_ADDRESS_ENV)) in (None, "local")
+            api.init(address=ray_address, num_cpus=processes if starts else None)
         cpus = int(api.cluster_resources().get("CPU", 0))
         processes = cpus if processes is None else processes
         if processes <= 0:
@@ -99,7 +105,7 @@ class Pool:
                 f"CPUs in the ray cluster. ({at('Pool')}: ask for fewer, or call init(num_cpus={processes}) first)"
             )
         self._closed = False
-        self._limit = maxtasksperchild or None
+        self._limit = maxtasksperchild or -1
         self._ending = []  # refs that are done when an actor has ended
         self._last = 0  # index of the actor that was given work last
         options = {"num_cpus": 0, **(ray_remote_args or {})}
@@ -112,15 +118,13 @@ class Pool:
         """The number of actors."""
         return len(self._actor_pool)
 
-    def submit_next(self, func: Callable[..., Any], batch: list[tuple[Any, Any]]) -> ObjectRef[list[Any]]:
-        """Sends the batch, a list of (args, kwargs), to the next actor in turn. Returns the ref of the list of results."""
-        self._last = (self._last + 1) % self.size
-        return self._submit(self._last, func, batch)
-
-    def _submit(self, index, func, batch):
+    def submit(self, index: int, func: Callable[..., Any], batch: list[tuple[Any, Any]]) -> ObjectRef[list[Any]]:
+        """Sends the batch, a list of (args, kwargs), to an actor. Returns the ref of the list of results."""
         actor, served = self._actor_pool[index]
         ref = actor.run_batch.remote(func, batch)
         served += 1
+        if served > self._limit != -1:
+            raise AssertionError(f"maxtasksperchild must be 1 or more, not {self._limit} (at {calling()})")
         if served == self._limit:
             self._end(actor)
             actor, served = self._new_actor(), 0
@@ -149,7 +153,9 @@ class Pool:
         """Like `apply`, but returns an AsyncResult at once. `callback` is called with the result, or `error_callback` with the exception, in a
         thread."""
         self._check_running()
-        return AsyncResult([self.submit_next(func, [(args, kwargs)])], callback, error_callback, single_result=True)
+        self._last = (self._last + 1) % self.size
+        ref = self.submit(self._last, func, [(args, kwargs)])
+        return AsyncResult([ref], callback, error_callback, single_result=True)
 
     def map(self, func: Callable[[V], T], iterable: Iterable[V], chunksize: int | None = None) -> list[T]:
         """The list of `func(item)` for each item. Items are sent in batches of `chunksize`."""
@@ -197,11 +203,13 @@ class Pool:
 
     def _run(self, func, calls, chunksize, callback=None, error_callback=None):
         self._check_running()
-        if calls and chunksize is not None and chunksize < 1:
-            raise AssertionError(f"chunksize must be 1 or more, not {chunksize} (map() at {calling()})")
-        size = chunksize or self.chunksize_for(len(calls)) or 1
-        chunks = [calls[i : i + size] for i in range(0, len(calls), size)]
-        refs = [self._submit(i % self.size, func, chunk) for i, chunk in enumerate(chunks)]
+        size = self.chunksize_for(len(calls)) if chunksize is None else chunksize
+        rest, refs = iter(calls), []
+        while len(refs) * size < len(calls):
+            chunk = list(itertools.islice(rest, max(0, math.ceil(size))))
+            if not chunk:
+                raise AssertionError(f"chunksize must be a whole number, 1 or more, not {size} (map() at {calling()})")
+            refs.append(self.submit(len(refs) % self.size, func, chunk))
         return AsyncResult(refs, callback, error_callback)
 
     def chunksize_for(self, n: int) -> int:

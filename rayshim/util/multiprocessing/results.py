@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc
 import itertools
 import threading
+import time
 from multiprocessing import TimeoutError
 from typing import TYPE_CHECKING, Any
 
@@ -50,13 +51,16 @@ class AsyncResult:
             self._thread.start()
 
     def _call_back(self, callback, error_callback):
-        _wait(self._refs, None)
-        results = self._results()
-        error = next((r for r in results if isinstance(r, Exception)), None)
-        if error is not None:
-            if error_callback is not None:
-                error_callback(error)
-        elif callback is not None:
+        failed, pending = False, list(self._refs)
+        while pending:
+            ready, pending = api.wait(pending)
+            error = next((result for result in batch_of(ready[0]) if isinstance(result, Exception)), None)
+            if error is not None and not failed:
+                failed = True
+                if error_callback is not None:
+                    error_callback(error)
+        if not failed and callback is not None:
+            results = self._results()
             callback(results[0] if self._single_result else results)
 
     def _results(self):
@@ -66,13 +70,13 @@ class AsyncResult:
         """Waits until the results are ready and the callbacks have returned, at most `timeout` seconds."""
         if self._thread is None:
             _wait(self._refs, timeout)
-        elif self._thread is not threading.current_thread():
+        else:
             self._thread.join(timeout)
 
     def get(self, timeout: float | None = None) -> Any:
         """The result, or list of results. Raises the first error among them, or TimeoutError after `timeout` seconds."""
         self.wait(timeout)
-        if not self._there():
+        if not self.ready():
             raise TimeoutError
         results = self._results()
         for result in results:
@@ -80,14 +84,11 @@ class AsyncResult:
                 raise result.underlying if isinstance(result, PoolTaskError) else result
         return results[0] if self._single_result else results
 
-    def _there(self):
-        return _wait(self._refs, 0)
-
     def ready(self) -> bool:
         """Whether the results are ready and the callbacks have returned."""
         if self._thread is not None:
             return not self._thread.is_alive()
-        return self._there()
+        return _wait(self._refs, 0)
 
     def successful(self) -> bool:
         """Whether no function raised an exception. Raises ValueError if the results are not ready."""
@@ -97,7 +98,9 @@ class AsyncResult:
 
 
 def _wait(refs, timeout):
-    """Whether all of `refs` are done, after at most `timeout` seconds."""
+    """Whether all of `refs` are done, after at most `timeout` seconds. A negative timeout is none, as for a thread's `join`."""
+    if isinstance(timeout, int | float):
+        timeout = max(0, timeout)
     return not refs or not api.wait(refs, num_returns=len(refs), timeout=timeout)[1]
 
 
@@ -110,7 +113,7 @@ def batch_of(ref: ObjectRef[list[Any]]) -> list[Any]:
 
 
 class IMapIterator:
-    """An iterator over results. As many batches run as the pool has actors; taking a result starts the next batch.
+    """An iterator over results. As many batches run as the pool has actors; each batch that is done starts the next one.
 
     As in Ray, if a function raised an exception, its result is a PoolTaskError.
     """
@@ -120,14 +123,16 @@ class IMapIterator:
     def __init__(
         self, pool: Pool, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int | None = None
     ) -> None:
-        if chunksize is not None and chunksize < 1:
-            raise ValueError(f"imap: chunksize must be at least 1, not {chunksize}")
-        if chunksize is None:
-            chunksize = 1 if isinstance(iterable, collections.abc.Iterator) else pool.chunksize_for(len(iterable))  # pyright: ignore[reportArgumentType]
-        self._pool, self._func, self._chunksize = pool, func, max(1, chunksize)  # pyright: ignore[reportArgumentType]
-        self._rest = iter(iterable)
+        self._pool, self._func, self._rest = pool, func, iter(iterable)
+        if isinstance(iterable, collections.abc.Iterator):
+            self._chunksize = chunksize or 1
+        else:
+            items = len(iterable)  # pyright: ignore[reportArgumentType]
+            self._chunksize = chunksize or pool.chunksize_for(items)
+            _batches = items // chunksize  # pyright: ignore[reportOperatorIssue]  # as Ray: refuses None and 0
+        self._submitted = 0
         self._exhausted = False
-        self._under_way = []  # refs of batches, in order
+        self._under_way: dict[Any, int] = {}  # the ref of a batch -> its number
         self._ready = collections.deque()
         for _ in range(pool.size):
             self._submit_next()
@@ -138,7 +143,9 @@ class IMapIterator:
         chunk = [((item,), {}) for item in itertools.islice(self._rest, self._chunksize)]
         self._exhausted = len(chunk) < self._chunksize
         if chunk:
-            self._under_way.append(self._pool.submit_next(self._func, chunk))
+            ref = self._pool.submit(self._submitted % self._pool.size, self._func, chunk)
+            self._under_way[ref] = self._submitted
+            self._submitted += 1
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -148,16 +155,22 @@ class IMapIterator:
 
     def next(self, timeout: float | None = None) -> Any:
         """The next result. Raises TimeoutError if it is not ready within `timeout` seconds, StopIteration after the last."""
+        end = None if timeout is None else time.monotonic() + timeout
         while not self._ready:
             if not self._under_way:
                 raise StopIteration
-            ready, _ = api.wait(self._candidates(), timeout=timeout)  # pyright: ignore[reportAttributeAccessIssue]
+            ready, _ = api.wait(list(self._under_way), timeout=timeout)
             if not ready:
                 raise TimeoutError
-            self._under_way.remove(ready[0])
+            self._take(self._under_way.pop(ready[0]), batch_of(ready[0]))
             self._submit_next()
-            self._ready.extend(batch_of(ready[0]))
+            if end is not None:
+                timeout = max(0, end - time.monotonic())
         return self._ready.popleft()
+
+    def _take(self, number, results):
+        """A batch is done."""
+        raise NotImplementedError
 
 
 class OrderedIMapIterator(IMapIterator):
@@ -165,8 +178,17 @@ class OrderedIMapIterator(IMapIterator):
 
     __module__ = "rayshim.util.multiprocessing.pool"
 
-    def _candidates(self):
-        return self._under_way[:1]
+    def __init__(
+        self, pool: Pool, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int | None = None
+    ) -> None:
+        self._next, self._early = 0, {}  # the number of the batch whose turn it is; later batches that are done
+        super().__init__(pool, func, iterable, chunksize)
+
+    def _take(self, number, results):
+        self._early[number] = results
+        while self._next in self._early:
+            self._ready.extend(self._early.pop(self._next))
+            self._next += 1
 
 
 class UnorderedIMapIterator(IMapIterator):
@@ -174,5 +196,5 @@ class UnorderedIMapIterator(IMapIterator):
 
     __module__ = "rayshim.util.multiprocessing.pool"
 
-    def _candidates(self):
-        return list(self._under_way)
+    def _take(self, number, results):
+        self._ready.extend(results)

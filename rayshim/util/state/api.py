@@ -1,11 +1,12 @@
-"""The functions of the state API. Ray's arguments `address`, `timeout`, `raise_on_missing_output` and `_explain` are accepted and have no
-effect."""
+"""The functions of the state API. Ray's arguments `timeout` and `raise_on_missing_output` are accepted and have no effect; `address` must be that
+of this program's session."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rayshim.errors.sites import calling
+from rayshim.util.state import places
 from rayshim.util.state.client import StateApiClient
 from rayshim.util.state.exception import RayStateApiException
 from rayshim.util.state.options import (
@@ -199,6 +200,7 @@ def list_logs(
     """An empty dict: rayshim writes no log files. AssertionError without `node_id` and `node_ip`."""
     if node_ip is None and node_id is None:
         raise AssertionError(f"At least one of node ip and node id is required (list_logs at {calling()})")
+    places.require(address)
     StateApiClient(address)
     return {}
 
@@ -223,6 +225,7 @@ def get_log(
     filter_ansi_code: bool = False,
 ) -> Iterator[str]:
     """Raises RayStateApiException when it is read: rayshim writes no log files. ValueError for wrong arguments."""
+    places.require(address)
     StateApiClient(address)
     wrong = None
     if not (node_id or node_ip or actor_id or task_id):

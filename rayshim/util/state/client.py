@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from typing import Any, ClassVar
 
 from rayshim.errors.sites import calling
 from rayshim.session import heads, session
-from rayshim.util.state import calls, sources
-from rayshim.util.state.exception import RayStateApiException
+from rayshim.util.state import calls, places, sources
+from rayshim.util.state.exception import RayStateApiException, ServerUnavailable
 from rayshim.util.state.options import (
     GetApiOptions,
     ListApiOptions,
@@ -34,7 +35,9 @@ from rayshim.util.state.records import (
 
 
 class StateApiClient:
-    """Asks the session of this program. The arguments are accepted and have no effect. ConnectionError if no session is running."""
+    """Asks the session of this program, which `address` may name; the other arguments are accepted and have no effect.
+
+    ConnectionError if no session is running; RpcError, ValueError or, when it is asked, ServerUnavailable if none is at `address`."""
 
     __module__ = "rayshim.util.state.api"
 
@@ -65,9 +68,19 @@ class StateApiClient:
         cookies: dict[str, Any] | None = None,
         headers: dict[str, Any] | None = None,
     ) -> None:
+        self._unreachable = None if places.answers(address) else address
+        if self._unreachable:
+            return
         if session.current is None and not heads.any_runs():
             raise ConnectionError(f"{heads.NOT_FOUND} (at {calling()}: call init() first)")
         session.ensure()
+
+    def _reach(self, endpoint):
+        if self._unreachable:
+            raise ServerUnavailable(
+                f"Failed to make request to {self._unreachable.rstrip('/')}/api/v0/{endpoint}. {places.NO_SERVER} (at {calling()}: there is no "
+                "session with this address; give none)"
+            )
 
     def list(
         self, resource: StateResource, options: ListApiOptions, raise_on_missing_output: bool, _explain: bool = False
@@ -75,11 +88,15 @@ class StateApiClient:
         """The records that `options` selects."""
         if options.has_conflicting_filters():
             return []
+        self._reach(resource.value)
         kind = TaskState if resource is StateResource.TASKS else self._SOURCES[resource][0]
         selected((), kind, options)  # that is wrong whatever is found
         if resource is StateResource.TASKS:
             calls.tell()
-        return selected(self._found(resource), kind, options)
+        found = self._found(resource)
+        if _explain:
+            _warn_of_more(found, kind, options)
+        return selected(found, kind, options)
 
     def _found(self, resource):
         if resource is StateResource.TASKS:
@@ -92,6 +109,7 @@ class StateApiClient:
         Raises ValueError for what has no ids, RayStateApiException for what cannot be an id."""
         if resource not in self._KEYS:
             raise ValueError(f"Can't get {resource.name} by id. (at {calling()})")
+        self._reach(resource.value)
         key, size = self._KEYS[resource]
         _check_id(id, size)
         found = [record for record, _ in self._found(resource) if record[key] == id]
@@ -108,6 +126,7 @@ class StateApiClient:
         _explain: bool = False,
     ) -> dict[str, Any]:
         """The numbers of records in each state, as a dict."""
+        self._reach(f"{resource.value}/summarize")
         if resource is SummaryResource.OBJECTS:
             sources.objects()
         kind = TaskState if resource is SummaryResource.TASKS else ActorState
@@ -118,6 +137,16 @@ class StateApiClient:
         groups = _grouped(counted, "class_name")
         made = {name: {"class_name": name, "state_counts": states} for name, (_, states) in groups.items()}
         return {"cluster": {"summary": made, "total_actors": len(counted), "summary_by": "class"}}
+
+
+def _warn_of_more(found, kind, options):
+    total = sum(count for _, count in matching(found, kind, options.filters))
+    if total > options.limit:
+        warnings.warn(
+            f"Limit last {options.limit} entries (Total {total}). Use `--filter` to reduce the amount of data to return or setting a higher "
+            "limit with `--limit` to see all data. ",
+            stacklevel=3,
+        )
 
 
 def _of_tasks(counted):

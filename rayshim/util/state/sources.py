@@ -15,6 +15,7 @@ from rayshim.errors.sites import calling
 from rayshim.jobs.types import DriverInfo, JobStatus, JobType
 from rayshim.placement import bundles
 from rayshim.session import session
+from rayshim.session.environment import thawed
 from rayshim.session.ids import actor_id, job_id, worker_id
 from rayshim.util.state.exception import RayStateApiException
 from rayshim.util.state.records import (
@@ -56,9 +57,11 @@ def _actor(f):
         state=_state(f),
         job_id=job(),
         name=f["name"],
-        node_id=node(),
+        node_id=node() if f["pid"] or f["state"] == "DEAD" else None,
         pid=f["pid"],
         ray_namespace=f["namespace"],
+        serialized_runtime_env=_env_of(f),
+        repr_name="",
         required_resources=demand,
         death_cause=_cause(f, hex_id) if f.get("death") else None,
         is_detached=f.get("detached", False),
@@ -68,6 +71,14 @@ def _actor(f):
         num_restarts_due_to_node_preemption=0,
         label_selector={},
     )
+
+
+def _env_of(f):
+    """The runtime environment of an actor as text, with spaces where it is that of the whole program, as on Ray."""
+    own = "env" in f
+    env = thawed(f["env"]) if own else session.current.settings["runtime_env"]
+    told = {name: value for name, value in env.items() if not isinstance(value, bytes)}
+    return json.dumps(told, sort_keys=True, separators=(",", ":") if own else None)
 
 
 def _cause(f, hex_id):
