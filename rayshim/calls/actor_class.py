@@ -17,7 +17,7 @@ from rayshim.calls.class_info import SYSTEM_GROUP, ClassInfo, check_groups
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.signature import Signature
 from rayshim.errors.exceptions import ActorAlreadyExistsError
-from rayshim.errors.sites import calling, module_of
+from rayshim.errors.sites import calling, is_internal, module_of
 from rayshim.placement import demands, num_threads
 from rayshim.session import accelerators, session
 from rayshim.session.amounts import units
@@ -190,6 +190,7 @@ class ActorClass(Generic[T]):
         facts = {
             "class_name": self.__name__,
             "qualified_name": self.__qualname__,
+            "internal": is_internal(self._cls),
             "name": name or "",
             "namespace": namespace,
             "demand": {k: units(v) for k, v in place.demand.items()},

@@ -67,6 +67,12 @@ def module_of(named):
     return name if extension == ".py" else module
 
 
+def is_internal(cls):
+    """Whether a class is an internal of one of Ray's libraries, such as the actors that Ray Data makes for its own use."""
+    first, *parts = (getattr(cls, "__module__", None) or "").split(".")
+    return first == "ray" and not {"_internal", "_private"}.isdisjoint(parts)
+
+
 def _is_made_for_us(frame):
     """Whether the frame runs a function that Python generated for a class of rayshim, such as the constructor of a dataclass. It is in no file."""
     return frame.f_code.co_filename == "<string>" and frame.f_globals.get("__name__", "").startswith("rayshim.")

@@ -33,6 +33,7 @@ class _Site:
 
 _sites = {}  # (code object, line) -> _Site
 _class_names = {}  # number of an actor -> its class's name
+_internals = set()  # numbers of the actors among them that are internals of Ray's libraries
 
 
 def wait(refs, num_returns, frame):
@@ -84,6 +85,7 @@ def forget_sites():
     """Forgets the places of `wait` and the class names of the last session."""
     _sites.clear()
     _class_names.clear()
+    _internals.clear()
 
 
 session.after_begin.append(forget_sites)
@@ -188,6 +190,8 @@ def relaxed(actor, method, caller, caller_name, holders, outcome):
             f"they do not end, because everything waits for {called}. Get the results of the earlier calls before this call is made, "
             'or use init(ordering="logical") or "arrival"'
         )
+    if actor in _internals:
+        return None  # the user can do nothing about the helpers of Ray Data, and their order changes no result
     by = _party(caller, caller_name)
     s.placement.say_once(
         f"{called} called by {by}",
@@ -205,8 +209,9 @@ def _party(number, name):
     if number >= _core.FIRST_TASK:  # a function's tasks; below it an actor (Party in order.h)
         return name or "a task"
     if number not in _class_names:
-        _class_names.update(
-            (a["number"], a["class_name"]) for a in session.current.placement.state(timeout=5)["actors"]
-        )
+        for facts in session.current.placement.state(timeout=5)["actors"]:
+            _class_names[facts["number"]] = facts["class_name"]
+            if facts.get("internal"):
+                _internals.add(facts["number"])
     cls = _class_names.get(number, "an actor")
     return f"{cls}.{name}" if name else cls

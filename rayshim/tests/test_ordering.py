@@ -30,8 +30,8 @@ def session(request, placement):
     ray.shutdown()
 
 
-def unorderable():
-    """A task holds a handle of `counter` and waits for a signal that comes after a call of the counter."""
+def unorderable(module=__name__):
+    """A task holds a handle of `counter`, whose class is of `module`, and waits for a signal that comes after a call of the counter."""
 
     @ray.remote
     class Signal:
@@ -46,17 +46,18 @@ def unorderable():
         async def send(self):
             self.event.set()
 
-    @ray.remote
     class Counter:
         def add(self):
             return 1
+
+    Counter.__module__ = module
 
     @ray.remote
     def holder(signal, counter):
         ray.get(signal.wait.remote())
         return "ended"
 
-    signal, counter = Signal.remote(), Counter.remote()
+    signal, counter = Signal.remote(), ray.remote(Counter).remote()
     held = holder.remote(signal, counter)
     try:
         return ray.get(counter.add.remote())
@@ -85,6 +86,17 @@ def test_the_warning_names_who_was_held_back_and_for_whom():
         in shown.stderr
     )
     assert "served in arrival order in this run: Counter.add called by the driver." in shown.stderr
+
+
+def test_the_user_is_not_warned_about_internals_of_rays_libraries():
+    program = (
+        "import rayshim as ray\nfrom rayshim.tests.test_ordering import unorderable\nray.init(num_cpus=4)\n"
+        "unorderable('ray.data._internal.stats')\nprint(ray.report().to_dict()['physical_answers'])\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout == "1\n"
+    assert "arrival" not in shown.stderr
 
 
 def test_a_cycle_of_waits_is_an_error_that_names_both_and_where(session):

@@ -182,7 +182,7 @@ class Requests:
             **{
                 k: v
                 for k, v in a.facts.items()
-                if k in ("class_name", "name", "namespace", "number", "demand", "detached", "within", "env")
+                if k in ("class_name", "name", "namespace", "number", "demand", "detached", "within", "env", "internal")
             },
             "pid": a.pid,
             "slot": a.worker.slot if a.worker else -1,
