@@ -11,9 +11,17 @@ _wake = None  # (ref, offset, note) of a further ref that the thread waits for: 
 _epoch = None
 
 
+class _OfRef(Future):
+    """Keeps the ref, so that the value stays."""
+
+    def __init__(self, ref):
+        super().__init__()
+        self.object_ref = ref
+
+
 def future(ref):
     """A concurrent.futures.Future with the value of `ref`, or its error."""
-    made = Future()
+    made = _OfRef(ref)
     if _done((ref,)):
         _settle((ref,), made)
     else:

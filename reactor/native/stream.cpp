@@ -165,7 +165,12 @@ bool Stream::publish(PyObject* value) {
 
 bool Stream::item(PyObject* value) {
   if (at_.per_yield <= 1) return publish(value);
-  Owned fast(PySequence_Fast(value, "a generator with _num_objects_per_yield must yield sequences"));
+  if (!PyTuple_Check(value) && !PyList_Check(value)) {
+    PyErr_Format(PyExc_ValueError, "Streaming generator tasks with _num_objects_per_yield=%u must yield a tuple or list of length %u.",
+                 at_.per_yield, at_.per_yield);
+    return false;
+  }
+  Owned fast(PySequence_Fast(value, ""));
   if (!fast) return false;
   bool ok = PySequence_Fast_GET_SIZE(fast.get()) == Py_ssize_t(at_.per_yield);
   if (!ok)

@@ -215,6 +215,56 @@ bool task_before(Heap* h, uint64_t uid) {
   return false;
 }
 
+namespace {
+
+// Whether a message of the inbox has not been taken out. Its consumer may be taking out messages just now: then this is what was a moment ago.
+bool has_messages(Heap* h, Inbox* in) {
+  const bool unserved = in->proc.load(memory_order_acquire) == kNoProc;
+  bool any = false;
+  for (Off off = in->channels.load(memory_order_acquire); off && !any; off = h->at<Channel>(off)->next) {
+    auto* c = h->at<Channel>(off);
+    if (unserved) {
+      each_record(h, c, [&](const Message* m) { any |= m->kind == MessageKind::Call; });
+      continue;
+    }
+    auto* s = h->at<Segment>(c->read);
+    uint64_t head = s->head.load(memory_order_acquire);
+    const uint64_t tail = s->tail.load(memory_order_acquire);
+    auto* first = reinterpret_cast<const Message*>(s->data);
+    if (head == 0 && tail && first->kind == MessageKind::Create) head = first->size;
+    any = head != tail || s->next.load(memory_order_acquire) != 0;
+  }
+  return any;
+}
+
+// Whether this entry of a journal is a call of the actor that has not ended.
+bool is_call_of(Heap* h, uint64_t entry, uint32_t actor) {
+  const Off off = entry & ~uint64_t(Entry::Mask);
+  const auto tag = Entry(entry & uint64_t(Entry::Mask));
+  if (tag == Entry::Call) return h->at<Message>(off)->actor == actor;
+  if (tag != Entry::Run) return false;
+  auto* o = h->at<Object>(off);
+  uint32_t made_by;
+  memcpy(&made_by, o->body, sizeof made_by);
+  return made_by == actor && !is_done(o);
+}
+
+}  // namespace
+
+bool has_calls(Object* actor) {
+  Heap* h = ctx->heap;
+  Inbox* in = inbox_of(actor);
+  if (has_messages(h, in)) return true;
+  const uint32_t slot = in->proc.load(memory_order_acquire);
+  if (slot == kNoProc) return false;
+  const Proc& p = h->procs[slot];
+  if (p.kind == ProcKind::Actor && p.inbox.load() && !p.made.load(memory_order_acquire)) return false;  // it runs the constructor
+  for (Off off = p.journal.load(memory_order_acquire); off; off = h->at<JournalChunk>(off)->next)
+    for (auto& e : h->at<JournalChunk>(off)->entry)
+      if (uint64_t v = e.load(memory_order_acquire); v && is_call_of(h, v, in->actor)) return true;
+  return false;
+}
+
 void drain(Object* actor) { drain_inbox(inbox_of(actor), nullptr); }
 
 bool free_actor(Object* actor) {

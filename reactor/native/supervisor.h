@@ -35,6 +35,7 @@ void tell_host(uint32_t slot, Object* actor, uint32_t place, Object* facts);
 // Fails the tasks that wait in queues: of one demand or, with -1, of all demands of this setting.
 void fail_tasks(Object* reason, int64_t demand, uint32_t setting);
 bool task_before(Heap* h, uint64_t uid);                // a task made before this uid waits in a queue and could run now
+bool has_calls(Object* actor);                          // whether calls of the actor wait or run
 void drain(Object* actor);                              // fails what still arrived at a dead actor
 Inbox* inbox_of(Object* actor);
 void drain_inbox(Inbox* in, std::unordered_set<Off>* failed);  // the same; `failed` gets the results

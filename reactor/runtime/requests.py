@@ -89,9 +89,16 @@ class Requests:
         _core.reply(reply, (True, (actor.offset, actor.facts["info"])))
 
     def _held_by_name(self, key):
-        """The actor of that name, which is then held; None if there is none, or nobody holds it and it is about to end: its name is free."""
+        """The actor of that name, which is then held; None if there is none, or it is about to end, because nobody holds it and its calls have
+        ended: its name is free."""
         actor = self.names.get(key)
-        return None if actor is None or actor.dead or not _core.hold_if_held(actor.offset) else actor
+        if actor is None or actor.dead:
+            return None
+        if not _core.hold_if_held(actor.offset):
+            if not _core.has_calls(actor.offset):
+                return None
+            _core.hold(actor.offset)  # it ends after its calls all the same
+        return actor
 
     def _is_taken(self, key):
         actor = self._held_by_name(key)

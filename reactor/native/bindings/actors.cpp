@@ -58,6 +58,7 @@ void bind_actors(nb::module_& m) {
   m.def("inbox_at", &inbox_at, nb::arg("actor"), nb::call_guard<Using>());
   m.def("kill_inbox", &kill_inbox, nb::arg("actor"), nb::arg("reason"), nb::call_guard<Using>());
   m.def("set_death_reason", &set_death_reason, nb::arg("actor"), nb::arg("reason"));
+  m.def("has_calls", [](uint64_t actor) { return has_calls(ctx->heap->at<Object>(actor)); }, nb::arg("actor"), nb::call_guard<Using>());
   m.def("drain", [](uint64_t actor) { drain(ctx->heap->at<Object>(actor)); }, nb::arg("actor"), nb::call_guard<Using>());
   m.def("free_actor", [](uint64_t actor) { return free_actor(ctx->heap->at<Object>(actor)); }, nb::arg("actor"), nb::call_guard<Using>());
 }
