@@ -217,24 +217,31 @@ bool task_before(Heap* h, uint64_t uid) {
 
 namespace {
 
-// Whether a message of the inbox has not been taken out. Its consumer may be taking out messages just now: then this is what was a moment ago.
-bool has_messages(Heap* h, Inbox* in) {
-  const bool unserved = in->proc.load(memory_order_acquire) == kNoProc;
-  bool any = false;
-  for (Off off = in->channels.load(memory_order_acquire); off && !any; off = h->at<Channel>(off)->next) {
-    auto* c = h->at<Channel>(off);
-    if (unserved) {
-      each_record(h, c, [&](const Message* m) { any |= m->kind == MessageKind::Call; });
-      continue;
+// What is at an offset that was read from memory which its owner may have freed and used again meanwhile; null if it cannot be an offset.
+template <typename T> const T* doubtful(Heap* h, Off off) {
+  return off == 0 || off % alignof(Off) != 0 || off > h->capacity - sizeof(T) ? nullptr : h->at<const T>(off);
+}
+
+constexpr int kDoubtfulChannels = 1 << 16;  // a list that is read while it changes could lead in a circle
+
+// Whether the inbox has a message, other than the constructor's, that has not been taken out. Its consumer may be taking messages out and freeing
+// channels just now: then this is what was a moment ago, or, where freed memory was read, a guess. So nothing is read but words, at offsets that
+// lie in the heap.
+bool has_messages(Heap* h, const Inbox* in) {
+  Off off = in->channels.load(memory_order_acquire);
+  for (int n = 0; n < kDoubtfulChannels; ++n) {
+    const auto* c = doubtful<Channel>(h, off);
+    if (!c) return false;
+    if (const auto* s = doubtful<Segment>(h, c->read)) {
+      uint64_t head = s->head.load(memory_order_acquire);
+      const uint64_t tail = s->tail.load(memory_order_acquire);
+      const auto* first = reinterpret_cast<const Message*>(s->data);
+      if (head == 0 && tail && first->kind == MessageKind::Create) head = first->size;
+      if (head != tail || s->next.load(memory_order_acquire) != 0) return true;
     }
-    auto* s = h->at<Segment>(c->read);
-    uint64_t head = s->head.load(memory_order_acquire);
-    const uint64_t tail = s->tail.load(memory_order_acquire);
-    auto* first = reinterpret_cast<const Message*>(s->data);
-    if (head == 0 && tail && first->kind == MessageKind::Create) head = first->size;
-    any = head != tail || s->next.load(memory_order_acquire) != 0;
+    off = c->next;
   }
-  return any;
+  return false;
 }
 
 // Whether this entry of a journal is a call of the actor that has not ended.
