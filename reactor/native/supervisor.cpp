@@ -224,6 +224,20 @@ template <typename T> const T* doubtful(Heap* h, Off off) {
 
 constexpr int kDoubtfulChannels = 1 << 16;  // a list that is read while it changes could lead in a circle
 
+// Whether this call has its result, which its worker takes note of a moment later.
+bool is_settled(Heap* h, const Message* m) {
+  const auto* o = doubtful<Object>(h, m->result);
+  return m->kind == MessageKind::Call && o && is_done(o);
+}
+
+// Bytes of the first record in a segment of a channel, from `head` on, if nothing is left to do for it: a constructor's, or a call's that is settled.
+uint64_t first_done(Heap* h, const Segment* s, uint64_t head) {
+  if (s->capacity == 0) return 0;
+  const Off at = h->off(s) + sizeof(Segment) + head % s->capacity;
+  const auto* m = doubtful<Message>(h, at);
+  return m && (m->kind == MessageKind::Create || is_settled(h, m)) ? m->size : 0;
+}
+
 // Whether the inbox has a message, other than the constructor's, that has not been taken out. Its consumer may be taking messages out and freeing
 // channels just now: then this is what was a moment ago, or, where freed memory was read, a guess. So nothing is read but words, at offsets that
 // lie in the heap.
@@ -235,8 +249,7 @@ bool has_messages(Heap* h, const Inbox* in) {
     if (const auto* s = doubtful<Segment>(h, c->read)) {
       uint64_t head = s->head.load(memory_order_acquire);
       const uint64_t tail = s->tail.load(memory_order_acquire);
-      const auto* first = reinterpret_cast<const Message*>(s->data);
-      if (head == 0 && tail && first->kind == MessageKind::Create) head = first->size;
+      if (head != tail) head += first_done(h, s, head);
       if (head != tail || s->next.load(memory_order_acquire) != 0) return true;
     }
     off = c->next;
@@ -248,7 +261,10 @@ bool has_messages(Heap* h, const Inbox* in) {
 bool is_call_of(Heap* h, uint64_t entry, uint32_t actor) {
   const Off off = entry & ~uint64_t(Entry::Mask);
   const auto tag = Entry(entry & uint64_t(Entry::Mask));
-  if (tag == Entry::Call) return h->at<Message>(off)->actor == actor;
+  if (tag == Entry::Call) {
+    const auto* m = h->at<Message>(off);
+    return m->actor == actor && !is_settled(h, m);
+  }
   if (tag != Entry::Run) return false;
   auto* o = h->at<Object>(off);
   uint32_t made_by;

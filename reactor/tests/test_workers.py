@@ -343,6 +343,8 @@ FORKS = """
 
 def test_a_forked_child_that_exits_ends_nothing_of_the_program():
     """It goes through `Program.run` on its way out."""
-    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(FORKS)], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(FORKS)], capture_output=True, text=True, timeout=60
+    )
     assert sorted(ended.stdout.split()) == ["7", "child:", "end", *["tick"] * 3], ended.stderr
     assert (ended.returncode, ended.stderr) == (0, "")
