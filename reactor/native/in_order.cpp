@@ -26,10 +26,12 @@ template <class Found> void each_parked_front(InboxServer& s, Found found) {
     if (!found(later.back())) return;
 }
 
+bool is_made(const InboxServer& s) { return ctx->actors.count(s.actor) != 0; }
+
 // Calls `found` with the head of each channel. With `decides`, the one that runs is chosen among these: the others are passed over, and the
 // process sleeps though they are there. Who only looks must not pass over what has come since.
 template <class Found> void each_head(InboxServer& s, bool decides, Found found) {
-  const bool made = ctx->actors.count(s.actor) != 0;
+  const bool made = is_made(s);
   for (auto& c : s.incoming) {
     Message* m = c->receiver.peek();
     const bool early = m && m->kind == MessageKind::Call && !made;
@@ -95,13 +97,14 @@ bool park(InboxServer& s, Incoming& c) {
 // may have sent what comes later first.
 bool park(InboxServer& s) {
   bool any = false;
+  if (!is_made(s)) return false;  // a call may come before the message that makes the actor: it stays behind that
   for (auto& c : s.incoming)
     if (ctx->heap->procs[c->receiver.channel()->producer].kind != ProcKind::Driver) any = park(s, *c) || any;
   return any;
 }
 
 void park_closed(InboxServer& s) {
-  if (s.incoming.size() <= kFewChannels || !ctx->actors.count(s.actor)) return;
+  if (s.incoming.size() <= kFewChannels || !is_made(s)) return;
   for (auto& c : s.incoming)
     if (c->receiver.closed()) park(s, *c);
 }
@@ -277,7 +280,7 @@ Next next_in_order(InboxServer& s) {
     find_channels(s);
     park_closed(s);
     if (s.hold.active) s.hold.seen = ctx->header->finished.load(memory_order_seq_cst);
-    if (out_of_turn(s) && park(s)) looked_at = nullptr;
+    if (is_made(s) && out_of_turn(s) && park(s)) looked_at = nullptr;
     bool several, drivers;
     Candidate first = least(s, several, drivers);
     if (!first.message) {
