@@ -2,8 +2,11 @@
 
 import shutil
 import tempfile
+from importlib.util import find_spec
 
 import pytest
+
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="some of these modules are those of Ray's package")
 
 CLUSTER = """
     import ray

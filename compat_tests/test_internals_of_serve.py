@@ -51,6 +51,7 @@ def test_the_average_of_a_series(raylet):
 
 
 def test_values_in_message_pack(raylet):
+    pytest.importorskip("msgpack")
     form = raylet.MessagePackSerializer
     value = {"a": [1, 2.5, None, True], "b": b"bytes", 3: "text"}
     assert form.loads(form.dumps(value)) == value

@@ -8,7 +8,7 @@ import pytest
 
 REFUSED = {
     "no directory": ({"working_dir": "/no/such"}, ValueError, "/no/such is not a valid path."),
-    "a path object": ({"working_dir": Path("/")}, TypeError, "`working_dir` must be a string, got <class 'pathlib.PosixPath'>."),
+    "a path object": ({"working_dir": Path("/")}, TypeError, f"`working_dir` must be a string, got {type(Path('/'))}."),
     "a number": ({"working_dir": 1}, TypeError, "`working_dir` must be a string, got <class 'int'>."),
     "no archive": (
         {"working_dir": "s3://bucket/work"},

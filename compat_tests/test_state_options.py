@@ -95,6 +95,7 @@ def test_wrong_options_are_refused(common, name, given):
 
 
 def test_options_of_get_and_summaries(common):
+    pytest.importorskip("pydantic")
     assert common.GetApiOptions(timeout=10).timeout == 8
     options = common.SummaryApiOptions(timeout=10, filters=[["name", "<", "a"]])
     assert options.timeout == 10 and options.filters == [("name", "<", "a")] and common.SummaryApiOptions(filters=None).filters is None

@@ -90,7 +90,7 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle[Any]:
         raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. ({at("get_actor")})')
     if not isinstance(namespace, (str, type(None))):
         raise TypeError(f"namespace must be None or a string. ({at('get_actor')}: it is {namespace!r})")
-    found = find(name, namespace or s.namespace)
+    found = find(name, namespace or s.namespace, without_handles=True)
     if found is None:
         raise ValueError(
             f"Failed to look up actor with name '{name}'. This could because 1. You are trying to look up a named actor you "

@@ -40,7 +40,7 @@ def cluster_at(address, directory=None):
     if real() is None:
         raise ConnectionError(
             f"Failed to connect to Ray cluster at {address}: no session of rayshim's on this machine has that address, and real Ray, which could use "
-            f"another machine's, is not installed ({at('init')}: pip install 'rayshim[ray]')"
+            f"another machine's, is not installed ({at('init')}: `rayshim start --head` starts one here; pip install 'rayshim[ray]' for the other)"
         )
     return address if _answers(address) else None
 

@@ -313,7 +313,7 @@ def _info_of(ref):
     return info
 
 
-def find(name: str, namespace: str) -> ActorHandle[Any] | None:
-    """The handle of the named actor, or None."""
-    found = session.ensure().placement.named(name, namespace)
+def find(name: str, namespace: str, without_handles: bool = False) -> ActorHandle[Any] | None:
+    """The handle of the named actor, or None. `without_handles`: also of one whose handles are gone, while its calls run."""
+    found = session.ensure().placement.named(name, namespace, without_handles)
     return found and _handle_from(*found)

@@ -185,7 +185,7 @@ class Inline(Placement):
                 del self._being_made[key]
                 made.set()
 
-    def named(self, name, namespace):
+    def named(self, name, namespace, without_handles=False):
         key = (namespace, name)
         found = self._found(key)
         thread, made = self._being_made.get(key, (None, None))  # after the look: who was found is made, or being made

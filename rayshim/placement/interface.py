@@ -104,9 +104,10 @@ class Placement:
         """A context in which an actor of this name (None: without one) is made, up to the end of its constructor where that runs here."""
         return _NOTHING
 
-    def named(self, name, namespace):
-        """(link, ref of its ClassInfo) of the living actor of that name, or None."""
-        found = self.control.ask("named", name, namespace)
+    def named(self, name, namespace, without_handles=False):
+        """(link, ref of its ClassInfo) of the living actor of that name, or None. `without_handles`: also of one whose handles are gone, while its
+        calls run."""
+        found = self.control.ask("named", name, namespace, without_handles)
         if found is None:
             return None
         offset, info = found

@@ -79,23 +79,23 @@ class Requests:
         self._release(key)
         _core.reply(reply, (True, None))
 
-    def on_named(self, name, namespace, reply):
-        """Replies with (offset, offset of the class information) of the actor of that name, both held for the caller; None if there is none."""
-        actor = self._held_by_name((namespace, name))
+    def on_named(self, name, namespace, without_handles, reply):
+        """Replies with (offset, offset of the class information) of the actor of that name, both held for the caller; None if there is none.
+        `without_handles`: also of one that nobody holds any more, while its calls run."""
+        actor = self._held_by_name((namespace, name), without_handles)
         if actor is None:
             _core.reply(reply, (True, None))
             return
         _core.hold(actor.facts["info"])
         _core.reply(reply, (True, (actor.offset, actor.facts["info"])))
 
-    def _held_by_name(self, key):
-        """The actor of that name, which is then held; None if there is none, or it is about to end, because nobody holds it and its calls have
-        ended: its name is free."""
+    def _held_by_name(self, key, without_handles=False):
+        """The actor of that name, which is then held; None if there is none, or nobody holds it and it is about to end: its name is free."""
         actor = self.names.get(key)
         if actor is None or actor.dead:
             return None
         if not _core.hold_if_held(actor.offset):
-            if not _core.has_calls(actor.offset):
+            if not without_handles or not _core.has_calls(actor.offset):
                 return None
             _core.hold(actor.offset)  # it ends after its calls all the same
         return actor
