@@ -78,13 +78,13 @@ Candidate least(InboxServer& s, bool& several, bool& drivers) {
   return best;
 }
 
-// Takes the messages out of a channel.
+// Takes the calls out of a channel, of an actor that is made.
 bool park(InboxServer& s, Incoming& c) {
   bool any = false;
   c.last_seen.root = 0;
   c.last_seen.depth = 0;
   while (Message* m = c.receiver.peek()) {
-    if (m->kind != MessageKind::Call || c.early) break;
+    if (m->kind != MessageKind::Call) break;
     Parked p{{}, std::exchange(c.argument_wait, {}), std::exchange(c.queued, {})};
     p.detached = detach_call(m, c.receiver);
     s.parked.add(p);
@@ -96,8 +96,8 @@ bool park(InboxServer& s, Incoming& c) {
 // Takes all messages out of their channels, but for a driver's: its own are in order. A process that runs one task after the other
 // may have sent what comes later first.
 bool park(InboxServer& s) {
-  bool any = false;
   if (!is_made(s)) return false;  // a call may come before the message that makes the actor: it stays behind that
+  bool any = false;
   for (auto& c : s.incoming)
     if (ctx->heap->procs[c->receiver.channel()->producer].kind != ProcKind::Driver) any = park(s, *c) || any;
   return any;

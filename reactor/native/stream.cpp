@@ -170,13 +170,11 @@ bool Stream::item(PyObject* value) {
                  at_.per_yield, at_.per_yield);
     return false;
   }
-  Owned fast(PySequence_Fast(value, ""));
-  if (!fast) return false;
-  bool ok = PySequence_Fast_GET_SIZE(fast.get()) == Py_ssize_t(at_.per_yield);
+  bool ok = PySequence_Fast_GET_SIZE(value) == Py_ssize_t(at_.per_yield);
   if (!ok)
     PyErr_Format(PyExc_ValueError, "Streaming generator task yielded %zd objects, but _num_objects_per_yield=%u.",
-                 PySequence_Fast_GET_SIZE(fast.get()), at_.per_yield);
-  for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(fast.get()); ++i) ok = publish(PySequence_Fast_GET_ITEM(fast.get(), i));
+                 PySequence_Fast_GET_SIZE(value), at_.per_yield);
+  for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(value); ++i) ok = publish(PySequence_Fast_GET_ITEM(value, i));
   return ok;
 }
 

@@ -234,7 +234,7 @@ def test_a_connection_of_processes_cannot_be_state_that_is_sent():
 
 
 class Calls(Reactor):
-    """In a process of its own, unless `here`: calls `does` at its first tag, and says then what that raised or gave."""
+    """Calls `does` at its first tag, and says what that raised or gave."""
 
     out = Output(object)
 

@@ -201,7 +201,7 @@ def list_logs(
     if node_ip is None and node_id is None:
         raise AssertionError(f"At least one of node ip and node id is required (list_logs at {calling()})")
     places.require(address)
-    StateApiClient(address)
+    StateApiClient()
     return {}
 
 
@@ -226,7 +226,7 @@ def get_log(
 ) -> Iterator[str]:
     """Raises RayStateApiException when it is read: rayshim writes no log files. ValueError for wrong arguments."""
     places.require(address)
-    StateApiClient(address)
+    StateApiClient()
     wrong = None
     if not (node_id or node_ip or actor_id or task_id):
         wrong = "node_id or node_ip must be provided as constructor arguments when no actor or task_id is supplied as arguments."
