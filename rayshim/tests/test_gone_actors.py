@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from reactor import _core
+from reactor.runtime.control import DRAIN
 from reactor.tests.calling import wait_until
 
 import rayshim as ray
@@ -159,3 +160,33 @@ def test_the_name_of_an_actor_without_handles_is_free_at_once(running):
     assert [ask({}) for _ in range(30)] == [1] * 30
     assert [ask({"get_if_exists": True}) for _ in range(30)] == [1] * 30
     assert ray.util.list_named_actors() == []
+
+
+@pytest.mark.parametrize("running", ["isolated", "packed"], indirect=True)
+@pytest.mark.parametrize("offset_of", ["nothing", "another actor"])
+def test_a_request_to_drain_a_dead_actor_may_come_when_it_is_forgotten(running, offset_of, tmp_path):
+    """Its sender has sent a call to the actor at its death, and let go of it. Its memory is free then, or another actor's."""
+    go_on = tmp_path / "go_on"
+
+    @ray.remote(num_cpus=0)
+    class Waits:
+        def first(self):
+            while not go_on.exists():
+                time.sleep(0.001)
+            return 1
+
+        def second(self):
+            return 2
+
+    other = Waits.options(name="other").remote()
+    refs = [other.first.remote(), other.second.remote()]
+    control = session.current.placement.control
+    offset, info = control.ask("named", "other", session.current.namespace, False)
+    _core.drop(offset)
+    _core.drop(info)
+    late = offset if offset_of == "another actor" else offset + 8
+    error = _core.send_message(control._socket.fileno(), DRAIN.to_bytes(1, "little") + late.to_bytes(8, "little"))
+    assert error == 0
+    control.ask("names")  # requests are answered in their order
+    go_on.touch()
+    assert ray.get(refs) == [1, 2]

@@ -288,7 +288,10 @@ bool has_calls(Object* actor) {
   return false;
 }
 
-void drain(Object* actor) { drain_inbox(inbox_of(actor), nullptr); }
+void drain(Object* actor) {
+  Inbox* in = inbox_of(actor);
+  if (in->state.load(memory_order_acquire) == InboxState::Dead) drain_inbox(in, nullptr);
+}
 
 bool free_actor(Object* actor) {
   Heap* h = ctx->heap;

@@ -183,7 +183,9 @@ class Supervisor(Requests, Deaths):
         elif request == control.SPILLED:
             self._tell_of_spilling()
         elif request == control.DRAIN:
-            _core.drain(offset)
+            # The caller may have let the actor go meanwhile: its memory is freed, or another actor's.
+            if offset in self.actors:
+                _core.drain(offset)
         elif request == control.RELEASE:
             actor = self.actors.get(offset)
             if actor is not None and actor.dead:
