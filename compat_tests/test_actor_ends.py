@@ -138,40 +138,6 @@ def test_the_reason_of_the_death_says_whether_it_was_intended(ray, Leaver):
     assert "SYSTEM_ERROR" in died(ray, actor.sys_exit.remote(1))
 
 
-@pytest.mark.parametrize("idle", [True, False])
-def test_exit_actor_in_a_thread_of_the_actors_own_ends_it_after_its_running_call(ray, idle):
-    @ray.remote
-    class Owner:
-        def begin(self, idle):
-            self.go = threading.Event()
-            thread = threading.Thread(target=self.leave)
-            thread.start()
-            if not idle:
-                self.go.set()
-                thread.join()
-            return "begun"
-
-        def leave(self):
-            self.go.wait()
-            time.sleep(0.1)  # the call of `let` has ended
-            ray.actor.exit_actor()
-
-        def let(self):
-            self.go.set()
-
-        def here(self):
-            time.sleep(0.05)
-            return True
-
-    actor = Owner.remote()
-    assert ray.get(actor.begin.remote(idle)) == "begun"
-    if idle:
-        ray.get(actor.let.remote())
-    with pytest.raises(ray.exceptions.ActorDiedError, match="INTENDED_USER_EXIT"):
-        while True:
-            ray.get(actor.here.remote(), timeout=30)
-
-
 def test_calls_queued_behind_exit_actor_fail_and_those_before_it_do_not(ray, Leaver):
     actor = Leaver.remote()
     before, last, *behind = actor.sleep.remote(0.1), actor.exit.remote(), actor.here.remote(), actor.here.remote()

@@ -45,11 +45,10 @@ def current():
     s = session.current
     if s is None:
         return None
-    uid, number = _core.running()
-    facts = s.placement.facts(number)
+    facts = s.record
     if facts:
         return facts.get("group")
-    return s.group[1] if s.group is not None and s.group[0] == uid else None
+    return s.group[1] if s.group is not None and s.group[0] == _core.running()[0] else None
 
 
 def capturing():

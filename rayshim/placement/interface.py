@@ -96,6 +96,10 @@ class Placement:
 
         worker.rename(label)
 
+    def actor_here(self):
+        """The number of the actor whose call runs here; 0 for none."""
+        return _core.running()[1]
+
     def facts(self, number):
         """The facts of the actor `number` that runs in this process; None: no actor does."""
         return self.record

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
 import json
 import os
+import threading
 import weakref
 from dataclasses import dataclass
 from typing import Any
@@ -141,6 +143,20 @@ class _Hosted:
         self.label = facts["class_name"]
 
 
+_STARTED_BY = "_started_by_actor"  # of a thread that an actor's code has started in a packed worker: the actor's number
+
+
+def _noting(start, actor_here):
+    """Thread.start that notes whose thread it is."""
+
+    @functools.wraps(start)
+    def noting(self):
+        setattr(self, _STARTED_BY, actor_here())
+        start(self)
+
+    return noting
+
+
 class PackedWorker(Packed):
     """A worker of many actors."""
 
@@ -162,6 +178,12 @@ class PackedWorker(Packed):
         _core.set_hook("switched", switched)
         _core.set_hook("hosted", lambda number, facts: self._hosted.update({number: _Hosted(facts)}))
         worker.follow(self._label)
+        threading.Thread.start = _noting(threading.Thread.start, self.actor_here)
+
+    def actor_here(self):
+        if _core.runs_here():
+            return super().actor_here()
+        return getattr(threading.current_thread(), _STARTED_BY, 0)
 
     def prepare(self, number, facts, threads):
         self._states.seed(number, self.settings["seed"], f"actor {facts['ordinal']}")
@@ -175,5 +197,5 @@ class PackedWorker(Packed):
 
     def _label(self):
         """How the running actor's lines are shown, or None."""
-        hosted = self._hosted.get(_core.running()[1])
+        hosted = self._hosted.get(self.actor_here())
         return hosted and hosted.label

@@ -101,7 +101,7 @@ class Session:
     @property
     def record(self):
         """The facts that its creator told of the actor that runs here, or None."""
-        return self.placement.facts(_core.running()[1])
+        return self.placement.facts(self.placement.actor_here())
 
     @property
     def namespace(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import threading
@@ -97,8 +98,7 @@ class RuntimeContext:
         return actor_id(number) if number else None
 
     def _task_id(self) -> TaskID | None:
-        call = running.handed_on()
-        uid = call.uid if call else _core.running()[0]
+        uid = running.uid()
         if uid:
             return task_id(uid)
         return _id_of_thread() if _in_own_thread() else None
@@ -255,7 +255,7 @@ class RuntimeContext:
 
     def _number(self):
         s = session.current
-        return _core.running()[1] or (s.record["number"] if s.record else 0)
+        return s.placement.actor_here() or (s.record["number"] if s.record else 0)
 
     def _facts(self):
         return session.current.record
@@ -297,17 +297,23 @@ def _told_in_worker(what):
 
 
 def _in_own_thread():
-    """For a thread or coroutine in which no call runs: whether it is one that a threaded or async actor has started."""
+    """For a thread or coroutine in which no call runs: whether it is one that a task or an actor has started."""
     return session.current is not None and session.current.driver is None
 
 
 def _id_of_thread():
-    """The TaskID that stands for such a thread: no call's, and the same in the whole thread."""
-    from hashlib import sha256
+    """The TaskID that stands for such a thread: no call's and no other thread's, and the same in the whole thread."""
+    found = getattr(_of_thread, "task_id", None)
+    if found is None:
+        from hashlib import sha256
 
-    return TaskID(
-        sha256(f"{session.current.settings['node']}/{os.getpid()}/{threading.get_ident()}".encode()).digest()[:24]
-    )
+        text = f"{session.current.settings['node']}/{os.getpid()}/{next(_threads)}"
+        found = _of_thread.task_id = TaskID(sha256(text.encode()).digest()[:20] + job_id().binary())
+    return found
+
+
+_of_thread = threading.local()
+_threads = itertools.count()
 
 
 def gpu_ids() -> list[int] | list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-import threading
 import weakref
 from typing import Any, NoReturn
 
@@ -13,6 +12,7 @@ from reactor import _core
 from rayshim.errors.exceptions import AsyncioActorExit
 from rayshim.errors.sites import at
 from rayshim.session import session
+from rayshim.worker.context import RuntimeContext
 from rayshim.worker.threads import running
 
 
@@ -27,9 +27,8 @@ def exit_actor() -> NoReturn:
 
     Raises TypeError outside of an actor.
     """
-    _, number = _core.running()
     s = session.current
-    if not number and not (s is not None and s.record):
+    if s is None or not (s.placement.actor_here() or s.record):
         mode = 0 if s is None or s.driver is not None and not _core.running()[0] else 1
         raise TypeError(
             f"exit_actor API is called on a non-actor worker, {mode}. Call this API inside an actor methodsif you'd like to exit the actor "
@@ -37,7 +36,7 @@ def exit_actor() -> NoReturn:
         )
     call = running.get(None)
     if call is None:
-        if threading.current_thread() is not threading.main_thread():
+        if not _core.runs_here():
             _leave_from_own_thread()
         _core.depart()  # at the end of this call, also if the method catches what is raised here
         raise ActorExit(0)
@@ -48,15 +47,16 @@ def exit_actor() -> NoReturn:
 
 
 def _leave_from_own_thread():
-    """In a thread that the actor's code has started: the actor ends after its running calls. As on Ray, the thread ends without a traceback.
-
-    Actors that share a process do not end so: which of them has started a thread is not known."""
+    """In a thread that the actor's code has started: the actor ends after its running calls, and if it shares its process, after those that wait.
+    As on Ray, the thread ends without a traceback."""
     from reactor.runtime import worker
 
     if worker.has_one_actor:
         worker.drained_as = worker.INTENDED
         _core.leave_after_task()
-        raise SystemExit(0)
+    else:
+        RuntimeContext().current_actor.__ray_terminate__.remote()
+    raise SystemExit(0)
 
 
 class Ending:

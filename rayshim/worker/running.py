@@ -10,9 +10,15 @@ def running_function():
     call = handed_on()
     if call:
         return call.function
-    if not _core.running()[0]:
+    if not uid():
         return None
     return _core.running_callable() or object.__init__
+
+
+def uid():
+    """The number of the call that this thread or coroutine runs; 0 for none, as in a thread that the program's own code has started."""
+    call = handed_on()
+    return call.uid if call else _core.running()[0] if _core.runs_here() else 0
 
 
 def plain(function):
