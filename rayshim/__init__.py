@@ -190,11 +190,5 @@ def __getattr__(name: str) -> "Any":
     return submodule(__name__, name)
 
 
-def _of_former_worker(name):
-    from rayshim._private import top_level
-
-    return getattr(top_level.worker, name)
-
-
 binding.load = lambda: __getattr__("dag")
-worker.shown = _of_former_worker
+worker.shown = lambda name: getattr(__getattr__("_private").top_level.worker, name)
