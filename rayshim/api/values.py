@@ -241,6 +241,8 @@ def wait(
         timeout = seconds(timeout, "wait", least=0)
     if not refs:
         return [], []
+    if not 1 <= num_returns <= len(refs):
+        _check_waitables(refs)
     if num_returns < 1:
         raise ValueError(f"Invalid number of objects to return {num_returns}. ({at('wait')}: num_returns is 1 or more)")
     if num_returns > len(refs):
@@ -257,26 +259,33 @@ def wait(
             return orders.wait(refs, num_returns, sys._getframe(1))  # pyright: ignore[reportReturnType]
         return _core.wait(refs, num_returns, timeout)[:2]  # pyright: ignore[reportReturnType]
     except TypeError:
-        for ref in refs:
-            if not isinstance(ref, (ObjectRef, ObjectRefGenerator)):
-                raise TypeError(
-                    f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing {type(ref)} ({at('wait')})"
-                ) from None
+        _check_waitables(refs)
         if not any(isinstance(ref, ObjectRefGenerator) for ref in refs):
             raise
         return wait_with_generators(refs, num_returns, timeout)
     except ValueError:
-        known = [ref for ref in refs if isinstance(ref, ObjectRef) and not ref.stale]
-        if len({ref.uid for ref in known}) < len(known):
-            raise ValueError(
-                f"Wait requires a list of unique ray_waitables. ({at('wait')}: a ref is in the list more than once; remove it)"
-            ) from None
+        known = _check_waitables(refs)
         if not known or len(known) == len(refs):
             raise
     # As in Ray: unknown refs are never ready, and an error only if all refs are unknown.
     ready = _core.wait(known, min(num_returns, len(known)), timeout)[0]
     done = set(ready)
     return ready, [ref for ref in refs if ref not in done]  # pyright: ignore[reportReturnType]
+
+
+def _check_waitables(refs):
+    """The known refs of a list for `wait`. TypeError for what is no ref, ValueError for a ref that is there twice."""
+    for ref in refs:
+        if not isinstance(ref, (ObjectRef, ObjectRefGenerator)):
+            raise TypeError(
+                f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing {type(ref)} ({at('wait')})"
+            ) from None
+    known = [ref for ref in refs if isinstance(ref, ObjectRef) and not ref.stale]
+    if len({ref.uid for ref in known}) < len(known):
+        raise ValueError(
+            f"Wait requires a list of unique ray_waitables. ({at('wait')}: a ref is in the list more than once; remove it)"
+        ) from None
+    return known
 
 
 def free(object_refs, local_only=False):

@@ -164,7 +164,8 @@ class _Limited:
             )
         made = self._method.remote(*args, **kwargs)
         if made is not None:
-            self._pending.append(made[0] if isinstance(made, list) else made)
+            first = made[0] if isinstance(made, list) else made
+            self._pending.append(getattr(first, "_generator_ref", first))
         return made
 
     def options(self, **given: Any) -> _Limited:

@@ -342,7 +342,9 @@ class _Loop:
             try:
                 call.begun = not (call.cancelled if self._recorded else call.completion.cancelled)
                 value = call.method(*call.args, **call.kwargs) if call.begun else None
-                return await value if inspect.isawaitable(value) else value
+                return (
+                    await value if inspect.iscoroutine(value) else value
+                )  # any other awaitable, such as a ref, is a value
             except Exception as error:
                 if not call.again(error):
                     raise
