@@ -342,9 +342,8 @@ class _Loop:
             try:
                 call.begun = not (call.cancelled if self._recorded else call.completion.cancelled)
                 value = call.method(*call.args, **call.kwargs) if call.begun else None
-                return (
-                    await value if inspect.iscoroutine(value) else value
-                )  # any other awaitable, such as a ref, is a value
+                # Any other awaitable, such as a ref, is a value.
+                return await value if inspect.iscoroutine(value) else value
             except Exception as error:
                 if not call.again(error):
                     raise
