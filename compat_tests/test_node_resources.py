@@ -32,15 +32,46 @@ def test_an_error_tells_the_address_of_its_node(ray):
     assert f"ip={ray.util.get_node_ip_address()}" in str(caught.value)
 
 
-def test_resources_of_a_placement_group_are_not_told_under_names_of_their_own(ray):
+def _of_groups(amounts):
+    return {name: amount for name, amount in amounts.items() if "_group_" in name}
+
+
+def test_what_a_placement_group_has_reserved_is_told_under_names_of_its_own_but_not_of_the_node(ray):
     group = ray.util.placement_group([{"CPU": 2, "lamp": 1}])
     assert ray.get(group.ready()) == group
-    wait_until(lambda: ray.available_resources().get("CPU") == 2, 20, "the group's CPUs are taken")
-    assert ray.available_resources()["lamp"] == 1
-    names = {*ray.cluster_resources(), *ray.available_resources(), *ray.nodes()[0]["Resources"]}
-    assert not [name for name in names if "_group_" in name]
+    key = group.id.hex()
+    amounts = {"CPU": 2.0, "lamp": 1.0, "bundle": 1000.0}
+    expected = {f"{kind}_group_{place}{key}": n for kind, n in amounts.items() for place in ("", "0_")}
+    wait_until(lambda: _of_groups(ray.available_resources()) == expected, 20, "the group's resources are told")
+    assert _of_groups(ray.cluster_resources()) == expected
+    assert (ray.cluster_resources()["CPU"], ray.cluster_resources()["lamp"]) == (4, 2)
+    assert (ray.available_resources()["CPU"], ray.available_resources()["lamp"]) == (2, 1)
+    assert _of_groups(ray.nodes()[0]["Resources"]) == {}
     ray.util.remove_placement_group(group)
     wait_until(lambda: ray.available_resources().get("CPU") == 4, 20, "the CPUs are back")
+    wait_until(lambda: _of_groups(ray.cluster_resources()) == {}, 20, "the names are gone")
+
+
+@pytest.mark.needs_concurrency
+def test_what_runs_in_a_bundle_takes_of_the_resources_of_its_group(ray):
+    group = ray.util.placement_group([{"CPU": 2}])
+    ray.get(group.ready())
+
+    @ray.remote(num_cpus=1)
+    class Actor:
+        def ping(self):
+            return "here"
+
+    strategies = ray.util.scheduling_strategies
+    strategy = strategies.PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=0)
+    actor = Actor.options(scheduling_strategy=strategy).remote()
+    assert ray.get(actor.ping.remote(), timeout=60) == "here"
+    name = f"CPU_group_{group.id.hex()}"
+    wait_until(lambda: ray.available_resources().get(name) == 1, 20, "one CPU of the group is taken")
+    assert ray.available_resources()["CPU"] == 2
+    ray.kill(actor)
+    wait_until(lambda: ray.available_resources().get(name) == 2, 20, "the CPU is back in the group")
+    ray.util.remove_placement_group(group)
 
 
 def test_resources_are_not_changed_in_a_running_session(ray):

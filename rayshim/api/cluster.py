@@ -13,14 +13,12 @@ from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.sites import at
 from rayshim.session import session
 
-_OF_GROUP = re.compile(
-    "_group_(.*_)?[0-9a-f]{36}$"
-).search  # as in Ray, what a placement group has taken is not told under its own names
+_OF_GROUP = re.compile("_group_(.*_)?[0-9a-f]{36}$").search  # resources of placement groups, under names of their own
 
 
 def _amounts(which: int) -> dict[str, float]:
     _needs_session("cluster_resources" if which == 0 else "available_resources")
-    amounts = {name: pair[which] / _core.UNIT for name, pair in _core.resources().items() if not _OF_GROUP(name)}
+    amounts = {name: pair[which] / _core.UNIT for name, pair in _core.resources().items()}
     if which == 1:
         amounts["object_store_memory"] -= _core.large_values()  # as in Ray, small ones do not count
     return amounts
@@ -36,8 +34,14 @@ def _needs_session(function):
 
 
 def cluster_resources() -> dict[str, float]:
-    """All resources of the session, used or free: {name: amount}."""
+    """All resources of the session, used or free: {name: amount}. What placement groups have reserved is in it a second time, under the names by
+    which their tasks and actors request it."""
     return {name: amount for name, amount in _amounts(0).items() if amount}
+
+
+def resources_of_the_node() -> dict[str, float]:
+    """As `cluster_resources`, without the names of placement groups."""
+    return {name: amount for name, amount in cluster_resources().items() if not _OF_GROUP(name)}
 
 
 def available_resources() -> dict[str, float]:
@@ -66,7 +70,7 @@ def nodes() -> list[dict[str, Any]]:
             "DeathReason": 0,
             "DeathReasonMessage": "",
             "alive": True,
-            "Resources": cluster_resources(),
+            "Resources": resources_of_the_node(),
             "Labels": dict(s.settings["labels"]),
         }
     ]

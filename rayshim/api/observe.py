@@ -48,10 +48,10 @@ def digest(seconds: float = 60.0) -> str:
 
 def get_runtime_context() -> RuntimeContext:
     """The RuntimeContext of the caller: its job, node, actor and task ids, its resources, and more."""
-    from rayshim.worker.context import RuntimeContext
+    from rayshim.worker.context import runtime_context
 
     session.ensure()
-    return RuntimeContext()
+    return runtime_context
 
 
 def get_gpu_ids() -> list[int] | list[str]:

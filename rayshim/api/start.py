@@ -143,6 +143,9 @@ def init(
 
     if "rayshim.api.on_ray" in sys.modules and sys.modules["rayshim.api.on_ray"].active:
         return sys.modules["ray"].init(address, ignore_reinit_error=ignore_reinit_error)
+    from rayshim.api import arguments
+
+    arguments.check_names(accepted)
     if session.current is not None:
         from rayshim.errors import logs
 
@@ -155,7 +158,6 @@ def init(
             "'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'. "
             f"({at('init')}: a session is running)"
         )
-    from rayshim.api import arguments
     from rayshim.session import heads
 
     arguments.check_address(address)

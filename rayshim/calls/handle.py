@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, Union
 
@@ -205,6 +206,11 @@ class ActorHandle(Generic[T]):
                 raise AttributeError(
                     f"'ActorHandle' object has no attribute '{name}'"
                 ) from None  # Python itself looks up such names
+            if name.startswith("_ray_"):
+                from rayshim.calls.handle_facts import facts
+
+                with contextlib.suppress(KeyError):
+                    return facts(self._info, name)
             methods = ", ".join(method for method in self._info.methods if not method.startswith("__"))
             raise AttributeError(
                 f"'ActorHandle' object has no attribute '{name}' (at {calling()}; the methods of {self._info.name} are: {methods})"

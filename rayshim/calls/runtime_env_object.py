@@ -159,6 +159,13 @@ class RuntimeEnv(dict[str, Any]):
             raise ValueError(f"Extension key must be one of {self.extensions_fields}, got: {key} (at {calling()})")
         return self.get(key)
 
+    def plugins(self) -> list[tuple[str, Any]]:
+        """The fields that Ray does not know: those of plugins."""
+        return [(name, value) for name, value in self.items() if name not in self.known_fields]
+
+    def plugin_uris(self) -> list[str]:
+        return []
+
     def has_pip(self) -> bool:
         return bool(self.get("pip"))
 
@@ -173,6 +180,18 @@ class RuntimeEnv(dict[str, Any]):
         found = self.get("conda")
         return found if isinstance(found, str) else None
 
+    def conda_config(self) -> str | None:
+        """The environment's contents as JSON text; None if there is none, or it is given by its name."""
+        import json
+
+        found = self.get("conda")
+        return json.dumps(found, sort_keys=True) if found and isinstance(found, dict) else None
+
+    def virtualenv_name(self) -> str | None:
+        """The path of the virtual environment, if `pip` is one."""
+        found = self.get("pip")
+        return found if found and isinstance(found, str) else None
+
     def pip_config(self) -> dict[str, Any]:
         found = self.get("pip")
         return _rays_form("pip", found) or {} if found and not isinstance(found, str) else {}
@@ -186,6 +205,12 @@ class RuntimeEnv(dict[str, Any]):
 
     def py_container_image(self) -> str | None:
         return self.get("container", {}).get("image")
+
+    def py_container_run_options(self) -> list[str] | None:
+        return self["container"].get("run_options", []) if self.has_py_container() else None
+
+    def py_container_worker_path(self) -> str | None:
+        return self["container"].get("worker_path", "") if self.has_py_container() else None
 
 
 def _rays_form(name, value):

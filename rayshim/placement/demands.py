@@ -31,7 +31,8 @@ def place(options, resources, whose, at_creation=None):
                 f"If placement group is not set, the value of bundle index must be -1. ({whose} at {calling()}: the index is {index})"
             )
         strategy = options.get("scheduling_strategy")
-        demand = {**resources, **_labels_wanted(options)}
+        anywhere = at_creation is not None and not any(at_creation.values())
+        demand = {**resources, **_labels_wanted(options, anywhere)}
         if hasattr(strategy, "node_id") and not strategy.soft:
             here = strategy.node_id == session.current.settings["node"]
             has = _has_now if strategy._fail_on_unavailable else _can_ever_have
@@ -129,8 +130,9 @@ def _nowhere(s):
     return NOWHERE
 
 
-def _labels_wanted(options):
-    """The demand of a task for a node with other labels: a resource that no node has, so that the task waits. {} if this machine has the labels."""
+def _labels_wanted(options, anywhere):
+    """The demand of a task for a node with other labels: a resource that no node has, so that the task waits. {} if this machine has the labels.
+    `anywhere`: an actor without resources, for which Ray takes any node, whatever its NodeLabelSchedulingStrategy says."""
     strategy, selector = options.get("scheduling_strategy"), options.get("label_selector")
     labels = session.current.settings.get("labels", {})
     if selector:
@@ -139,6 +141,6 @@ def _labels_wanted(options):
         choices = [selector, *(choice.get("label_selector", {}) for choice in options.get("fallback_strategy") or [])]
         if not any(selected(choice, labels) for choice in choices):
             return {f"a node with labels {selector}"[:120]: 1}
-    if hasattr(strategy, "hard") and not all(expression.holds(labels) for expression in strategy.hard):
+    if hasattr(strategy, "hard") and not anywhere and not all(expression.holds(labels) for expression in strategy.hard):
         return {f"a node with labels {[str(expression) for expression in strategy.hard]}"[:120]: 1}
     return {}

@@ -124,6 +124,8 @@ def _validate_bundles(bundles):
             raise RaySystemError(
                 f"bundle is a system reserved resource, which is not allowed to be used in placement group. ({at('placement_group')})"
             )
+        if bundle.get(""):
+            raise ValueError(f"The name of a resource must not be empty. Bundles: {bundles} ({at('placement_group')})")
         if any(amount < 0 for amount in bundle.values()):
             raise ValueError(
                 f"Bundles cannot have negative amounts of resources. Bundles: {bundles} ({at('placement_group')})"

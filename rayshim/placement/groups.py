@@ -270,12 +270,14 @@ def _decided(key, made, released, is_error):
 
 def check_placement_group_index(placement_group: PlacementGroup, bundle_index: int) -> None:
     """Raises ValueError if the group does not have that bundle; -1 means any bundle."""
+    if placement_group is None:
+        raise AssertionError(f"a PlacementGroup is needed, not None (at {calling()})")
     if placement_group.is_empty:
         if bundle_index != -1:
             raise ValueError(
                 f"If placement group is not set, the value of bundle index must be -1. (at {calling()}: placement_group_bundle_index={bundle_index})"
             )
-    elif not -1 <= bundle_index < placement_group.bundle_count:
+    elif bundle_index >= placement_group.bundle_count or bundle_index < -1:
         raise ValueError(
             f"placement group bundle index {bundle_index} is invalid. Valid placement group indexes: "
             f"0-{placement_group.bundle_count} (at {calling()}: it has {placement_group.bundle_count} bundles, numbered from 0; -1 is any)"

@@ -14,6 +14,8 @@ _RULE = (
 def wrong_selector(selector):
     """The error message for a wrong {label: condition}, or None. A condition is "value", "!value", "in(a, b)" or "!in(a, b)"."""
     for key, condition in (selector or {}).items():
+        if condition is None:
+            return f"Label selector value must be string, but got {type(condition)}"
         prefix, slash, name = key.rpartition("/") if "/" in key else ("", "", key)
         if slash and (len(prefix) > 253 or not re.fullmatch(_PREFIX, prefix)):
             return f"Invalid label key prefix `{prefix}`. Prefix must be a series of DNS labels separated by dots (.)."

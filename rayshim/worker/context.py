@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import sys
-import threading
 from typing import TYPE_CHECKING, Any
 
 from reactor import _core
@@ -14,7 +12,6 @@ from rayshim.calls.handle import _handle_from, info_of
 from rayshim.calls.runtime_env_object import RuntimeEnv
 from rayshim.errors import deprecation
 from rayshim.errors.address import get_node_ip_address
-from rayshim.errors.logs import logger
 from rayshim.errors.sites import at, calling, module_of
 from rayshim.placement import bundles
 from rayshim.session import accelerators, folder, gpus, session
@@ -31,7 +28,7 @@ from rayshim.session.ids import (
     worker_id,
 )
 from rayshim.session.serializers import Context
-from rayshim.worker import running
+from rayshim.worker import caller, running
 
 #: The resources of the kinds of accelerators that Ray knows.
 ACCELERATORS = ("GPU", "TPU", "neuron_cores", "HPU", "NPU", "RBLN", "FURIOSA", "MBLT", "TTNPU")
@@ -51,19 +48,20 @@ class RuntimeContext:
     __module__ = "rayshim.runtime_context"
 
     def get_job_id(self) -> str:
+        caller.available("Job ID")
         return job_id().hex()
 
     def get_node_id(self) -> str:
-        return session.current.settings["node"]
+        return caller.available("Node ID").settings["node"]
 
     def get_worker_id(self) -> str:
-        if session.current.driver is not None and self._task_id() is None:
+        if caller.available("Worker ID").driver is not None and self._task_id() is None:
             return self.get_job_id().ljust(56, "f")
         return worker_id(self.get_node_id(), _core.slot(), os.getpid())
 
     def get_task_id(self) -> str | None:
         """The id of the running task; None, and a warning in the log, in the driver."""
-        _told_in_worker("get_task_id()")
+        caller.told_in_worker("get_task_id()")
         task = self._task_id()
         return task and task.hex()
 
@@ -71,6 +69,7 @@ class RuntimeContext:
     def job_id(self) -> JobID:
         """The JobID."""
         deprecation.warn("Use get_job_id() instead")
+        caller.available("Job ID")
         return job_id()
 
     @property
@@ -83,14 +82,14 @@ class RuntimeContext:
     def task_id(self) -> TaskID | None:
         """The TaskID of the running task. AssertionError in the driver."""
         deprecation.warn("Use get_task_id() instead")
-        _in_worker("task_id")
+        caller.in_worker("task_id")
         return self._task_id()
 
     @property
     def actor_id(self) -> ActorID | None:
         """The ActorID of the actor that asks, None outside of actors. AssertionError in the driver."""
         deprecation.warn("Use get_actor_id() instead")
-        _in_worker("actor_id")
+        caller.in_worker("actor_id")
         return self._actor_id()
 
     def _actor_id(self):
@@ -101,15 +100,15 @@ class RuntimeContext:
         uid = running.uid()
         if uid:
             return task_id(uid)
-        return _id_of_thread() if _in_own_thread() else None
+        return caller.id_of_thread() if caller.in_own_thread() else None
 
     def get_task_name(self) -> str | None:
         """The name of the running call: `options(name=)` if given, else `function` or `Class.method`. None in the driver, empty in a thread that
         an actor has started."""
-        _told_in_worker("get_task_name()")
+        caller.told_in_worker("get_task_name()")
         function = running.running_function()
         if function is None:
-            return "" if _in_own_thread() else None
+            return "" if caller.in_own_thread() else None
         facts = self._facts() if function is object.__init__ else None
         actor = (
             f"{facts['name']}:" if facts and facts.get("name") else ""
@@ -119,10 +118,10 @@ class RuntimeContext:
     def get_task_function_name(self) -> str | None:
         """Module (for the main script: name of its file), class and function of the running call. None in the driver, empty in a
         thread that an actor has started."""
-        _told_in_worker("get_task_function_name()")
+        caller.told_in_worker("get_task_function_name()")
         function = running.running_function()
         if function is None:
-            return "" if _in_own_thread() else None
+            return "" if caller.in_own_thread() else None
         function = running.plain(function)
         facts = self._facts()
         module = info_of(facts).file_module if facts else module_of(function)
@@ -140,13 +139,13 @@ class RuntimeContext:
         return actor_id(number).hex()
 
     def get_actor_name(self) -> str | None:
-        _told_in_worker("get_actor_name()")
+        caller.told_in_worker("get_actor_name()")
         facts = self._facts()
         return facts["name"] if facts else None
 
     @property
     def namespace(self) -> str:
-        return session.current.namespace
+        return caller.started().namespace
 
     def get_namespace(self) -> str:
         return self.namespace
@@ -154,6 +153,7 @@ class RuntimeContext:
     @property
     def current_actor(self) -> ActorHandle[Any]:
         """The handle of the calling actor. Raises RuntimeError outside of actors."""
+        caller.started()
         facts = self._facts()
         if not facts:
             raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
@@ -165,14 +165,14 @@ class RuntimeContext:
     @property
     def was_current_actor_reconstructed(self) -> bool:
         """Whether this actor was restarted. AssertionError in the driver, RuntimeError in a task."""
-        _in_worker("was_current_actor_reconstructed")
+        caller.in_worker("was_current_actor_reconstructed")
         if not self._facts():
             raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
         return self._facts().get("restarts", 0) > 0
 
     def is_canceled(self) -> bool:
         """Whether somebody has cancelled the running call. RuntimeError in the driver, and in an async actor, whose calls get a CancelledError."""
-        if not _works():
+        if not caller.works():
             raise RuntimeError(
                 f"This method is only available when the process is a worker. Current mode: 0 ({at('is_canceled')}: the driver runs no call)"
             )
@@ -188,7 +188,7 @@ class RuntimeContext:
 
     def get_assigned_resources(self) -> dict[str, float]:
         """{resource: amount} that the caller holds. AssertionError in the driver."""
-        _in_worker("get_assigned_resources()")
+        caller.in_worker("get_assigned_resources()")
         facts = self._facts()
         held = facts["demand"] if facts else _core.held_resources()
         return bundles.plain({k: v / _core.UNIT for k, v in held.items()})
@@ -197,7 +197,7 @@ class RuntimeContext:
         """{accelerator's resource: ids, strings, of those that the caller may use}."""
         facts = self._facts()
         others = accelerators.names(
-            facts.get("taken") if facts else session.current.shares, session.current.accelerators_told
+            facts.get("taken") if facts else caller.started().shares, session.current.accelerators_told
         )
         return {**{name: [] for name in ACCELERATORS}, **others, "GPU": [str(i) for i in gpu_ids()]}
 
@@ -225,24 +225,24 @@ class RuntimeContext:
         import json
 
         return json.dumps(
-            {k: v for k, v in session.current.runtime_env.items() if not isinstance(v, bytes)}, sort_keys=True
+            {k: v for k, v in caller.started().runtime_env.items() if not isinstance(v, bytes)}, sort_keys=True
         )
 
     @property
     def runtime_env(self) -> RuntimeEnv:
         """The RuntimeEnv of this process."""
-        return RuntimeEnv(_validate=False, **session.current.runtime_env)
+        return RuntimeEnv(_validate=False, **caller.started().runtime_env)
 
     @property
     def gcs_address(self) -> str:
-        return session.current.settings.get("address", "local")
+        return caller.started().settings.get("address", "local")
 
     def get_node_labels(self) -> dict[str, str]:
-        return dict(session.current.settings["labels"])
+        return dict(caller.started().settings["labels"])
 
     def get_session_name(self) -> str:
         """The session's name, "session_<date>_<time>_<driver's pid>"."""
-        return session.current.settings["session_name"]
+        return caller.available("Session name").settings["session_name"]
 
     @property
     def worker(self) -> Worker:
@@ -251,14 +251,14 @@ class RuntimeContext:
 
     def get_temp_dir(self) -> str:
         """The directory for files of sessions: `init(_temp_dir=)`, else RAY_TMPDIR, else the system's temporary one's "ray"."""
-        return session.current.settings["temp_dir"]
+        return caller.available("Temp directory", AssertionError).settings["temp_dir"]
 
     def _number(self):
         s = session.current
-        return s.placement.actor_here() or (s.record["number"] if s.record else 0)
+        return s.placement.actor_here() or (s.record["number"] if s.record else 0) if s else 0
 
     def _facts(self):
-        return session.current.record
+        return session.current and session.current.record
 
     def get(self) -> dict[str, Any]:
         """The ids as a dict of JobID, NodeID and, in a task, TaskID and ActorID, and the namespace."""
@@ -268,52 +268,14 @@ class RuntimeContext:
             "node_id": NodeID.from_hex(self.get_node_id()),
             "namespace": self.namespace,
         }
-        if _works():
+        if caller.works():
             found["task_id"] = self._task_id()
             if (actor := self._actor_id()) is not None:
                 found["actor_id"] = actor
         return found
 
 
-def _works():
-    """Whether the caller is a task or an actor, not the driver."""
-    s = session.current
-    return s.driver is None or running.handed_on() is not None or bool(_core.running()[0])
-
-
-def _in_worker(what):
-    if not _works():
-        raise AssertionError(
-            f"This method is only available when the process is a                 worker. Current mode: 0 ({what} at {calling()}: the driver is no task)"
-        )
-
-
-def _told_in_worker(what):
-    """Says in the log, as Ray does, that the driver asks for a fact of a task."""
-    if not _works():
-        logger.warning(
-            "This method is only available when the process is a worker. Current mode: 0 (%s at %s)", what, calling()
-        )
-
-
-def _in_own_thread():
-    """For a thread or coroutine in which no call runs: whether it is one that a task or an actor has started."""
-    return session.current is not None and session.current.driver is None
-
-
-def _id_of_thread():
-    """The TaskID that stands for such a thread: no call's and no other thread's, and the same in the whole thread."""
-    found = getattr(_of_thread, "task_id", None)
-    if found is None:
-        from hashlib import sha256
-
-        text = f"{session.current.settings['node']}/{os.getpid()}/{next(_threads)}"
-        found = _of_thread.task_id = TaskID(sha256(text.encode()).digest()[:20] + job_id().binary())
-    return found
-
-
-_of_thread = threading.local()
-_threads = itertools.count()
+runtime_context = RuntimeContext()  # the same for all callers: it holds nothing of its own
 
 
 def gpu_ids() -> list[int] | list[str]:

@@ -8,7 +8,7 @@ import sys
 
 from reactor import _core
 
-from rayshim.api.cluster import cluster_resources
+from rayshim.api.cluster import resources_of_the_node
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.deaths import why
 from rayshim.errors.sites import calling
@@ -120,7 +120,7 @@ def nodes() -> list[NodeState]:
             state="ALIVE",
             state_message=None,
             node_name=get_node_ip_address(),
-            resources_total=cluster_resources(),
+            resources_total=resources_of_the_node(),
             labels=session.current.settings["labels"],
             start_time_ms=_session_start(),
             end_time_ms=0,
