@@ -200,7 +200,9 @@ def _rebuild_tensor(data, dtype, shape, requires_grad, strides=None):
         data = bytearray(data)
     tensor = torch.frombuffer(data, dtype=dtype) if len(memoryview(data)) else torch.empty(0, dtype=dtype)
     shaped = tensor.reshape(shape) if strides is None else tensor.as_strided(shape, strides)
-    return shaped.data.requires_grad_(requires_grad)  # `data`: torch refuses detach_ and names other errors for a view of another tensor
+    return shaped.data.requires_grad_(
+        requires_grad
+    )  # `data`: torch refuses detach_ and names other errors for a view of another tensor
 
 
 def import_ref(index):
