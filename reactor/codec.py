@@ -200,9 +200,8 @@ def _rebuild_tensor(data, dtype, shape, requires_grad, strides=None):
         data = bytearray(data)
     tensor = torch.frombuffer(data, dtype=dtype) if len(memoryview(data)) else torch.empty(0, dtype=dtype)
     shaped = tensor.reshape(shape) if strides is None else tensor.as_strided(shape, strides)
-    return shaped.data.requires_grad_(
-        requires_grad
-    )  # `data`: torch refuses detach_ and names other errors for a view of another tensor
+    # `data`: torch refuses detach_ of a view of another tensor, and words other errors for it.
+    return shaped.data.requires_grad_(requires_grad)
 
 
 def import_ref(index):
