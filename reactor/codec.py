@@ -199,8 +199,9 @@ def _rebuild_tensor(data, dtype, shape, requires_grad, strides=None):
     elif not isinstance(data, bytearray):
         data = bytearray(data)
     tensor = torch.frombuffer(data, dtype=dtype) if len(memoryview(data)) else torch.empty(0, dtype=dtype)
-    tensor = tensor.reshape(shape) if strides is None else tensor.as_strided(shape, strides)
-    return tensor.requires_grad_(requires_grad)
+    shaped = tensor.reshape(shape) if strides is None else tensor.as_strided(shape, strides)
+    # `data`: torch refuses detach_ of a view of another tensor, and words other errors for it.
+    return shaped.data.requires_grad_(requires_grad)
 
 
 def import_ref(index):

@@ -50,10 +50,11 @@ def kill(actor: ActorHandle[Any] | type[Any], *, no_restart: bool = True) -> Non
 def cancel(
     ray_waitable: ObjectRef[Any] | ObjectRefGenerator[Any], *, force: bool = False, recursive: bool = True
 ) -> None:
-    """Cancels a task or an actor's call. `get` of its result then raises TaskCancelledError.
+    """Cancels a task or an actor's call. `get` of its result then raises TaskCancelledError, or the exception that the call raises itself.
 
     A call that has not started never runs. A running task is interrupted by a KeyboardInterrupt. A running call of an actor is not
-    interrupted, except that a coroutine gets an asyncio.CancelledError and a generator stops at its next `yield`. A finished call stays as it is.
+    interrupted, except that a coroutine gets an asyncio.CancelledError and a generator stops at its next `yield`. A cancelled call is not retried. A
+    finished call stays as it is.
 
     Arguments:
         ray_waitable: ObjectRef or ObjectRefGenerator of the call; of several results any one, and of a running generator any of its values.

@@ -57,7 +57,7 @@ class Threads:
             except BaseException as error:
                 if not call.completion.streaming and call.again(error):
                     continue
-                self._interrupted(call) or call.error(error)
+                call.error(error)
             else:
                 self._interrupted(call) or call.value(value)
             return
@@ -78,7 +78,7 @@ class Threads:
             try:
                 self._waiting.remove(call)
             except ValueError:
-                return  # it is running: it can ask is_canceled(), and its result will be TaskCancelledError
+                return  # it is running: it can ask is_canceled(), and its result will be TaskCancelledError, or the exception that it raises
         call.value(None)
 
 

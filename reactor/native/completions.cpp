@@ -29,24 +29,32 @@ bool completion_open(PyCompletion* c) {
   PyErr_SetString(PyExc_RuntimeError, "the result was given already, or the run has ended");
   return false;
 }
+// False, and an exception: it ends the process or the actor. A generator can be cancelled while its values are stored.
+bool store(PyCompletion* c, PyObject* value) {
+  const Off* results = c->results->data();
+  const auto n = uint32_t(c->results->size());
+  if (was_cancelled(results, n)) return true;
+  if (!(c->dynamic ? store_gathered(results, value, c->name) : store_results(results, n, value, c->name))) return false;
+  const auto cancellation = ctx->heap->at<Object>(results[0])->cancellation.load(memory_order_acquire);
+  if (cancellation != kCancelledRunning || !(c->dynamic || PyGen_CheckExact(value))) return true;
+  forget_stored(results, n);
+  was_cancelled(results, n);
+  return true;
+}
 PyObject* completion_value(PyObject* self, PyObject* value) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (!completion_open(c)) return nullptr;
-  const auto n = uint32_t(c->results->size());
   if (c->stream) c->stream->end();
-  else if (!was_cancelled(c->results->data(), n) &&
-           !(c->dynamic ? store_gathered(c->results->data(), value, c->name) : store_results(c->results->data(), n, value, c->name)))
-    return nullptr;
+  else if (!store(c, value)) return nullptr;
   completion_finish(c);
   Py_RETURN_NONE;
 }
 PyObject* completion_error(PyObject* self, PyObject* exc) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (!completion_open(c)) return nullptr;
-  if (c->stream || !was_cancelled(c->results->data(), uint32_t(c->results->size()))) {
-    set_error(exc);
-    if (!(c->stream ? c->stream->fail() : store_failure(c->results->data(), uint32_t(c->results->size()), c->name))) return nullptr;
-  }
+  set_error(exc);
+  if (!c->stream && !failed_itself() && was_cancelled(c->results->data(), uint32_t(c->results->size()))) PyErr_Clear();
+  else if (!(c->stream ? c->stream->fail() : store_failure(c->results->data(), uint32_t(c->results->size()), c->name))) return nullptr;
   completion_finish(c);
   Py_RETURN_NONE;
 }

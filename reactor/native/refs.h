@@ -138,6 +138,8 @@ void close_link(PyLink* link);
 bool run_message(Message* m, Receiver* from, uint32_t task_note = kNoEntry, Owned* broken_off = nullptr);
 bool breaks_off();  // inline: a signal to the driver has raised the current Python error, which is noted for the caller of the running call
 bool was_cancelled(const Off* results, uint32_t n);
+bool failed_itself();
+void forget_stored(const Off* results, uint32_t n);
 uint32_t take_retry(Message* m);  // uses up one; gives how many there were
 
 }  // namespace reactor

@@ -2,6 +2,7 @@
 #include "failures.h"
 #include "hooks.h"
 #include "refs.h"
+#include "supervisor.h"
 
 #include <utility>
 
@@ -189,11 +190,24 @@ void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint3
 }
 
 uint32_t take_retry(Message* m) {
-  if (!m || m == running_out) return 0;
+  if (!m || m == running_out || ctx->heap->at<Object>(m->result)->cancellation.load(memory_order_acquire) == kCancelledRunning) return 0;
   const uint32_t left = m->retries;
   if (left && left != kForever) --m->retries;
   return left;
 }
+
+// The results that were stored before the one whose storing has ended the call: they are not complete, and nobody has seen them.
+void forget_stored(const Off* results, uint32_t n) {
+  std::unordered_set<Off> freed;
+  for (uint32_t i = 0; i < n; ++i) {
+    auto* o = ctx->heap->at<Object>(results[i]);
+    const State s = o->state.load(memory_order_relaxed);
+    if (s == State::Value || s == State::Error) forget_value(o, freed);
+  }
+}
+
+// A method that was cancelled fails with its own exception, if it has raised one: the current Python error.
+bool failed_itself() { return PyErr_Occurred() && (PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_SystemExit)); }
 
 // Whether the call was cancelled while it ran; then its results are settled as that.
 bool was_cancelled(const Off* results, uint32_t n) {

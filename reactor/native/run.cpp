@@ -102,7 +102,6 @@ class MessageRun {
   bool store_value();
   bool store_error();
   void leave_or_store();
-  void forget_stored();
   // Whether the call was cancelled while its generator ran.
   bool cancelled_late() const { return first_->cancellation.load(memory_order_acquire) == kCancelledRunning; }
   ExitReason exit_wanted();
@@ -309,12 +308,12 @@ void MessageRun::settle() {
     value_.reset();
     leaving_ = ExitReason::Intended;
     settle_departure();
-  } else if (!handed_on_ && !stream_ && kind_ == MessageKind::Call && was_cancelled(results_.data(), n_)) {
+  } else if (!handed_on_ && !stream_ && kind_ == MessageKind::Call && !failed_itself() && was_cancelled(results_.data(), n_)) {
     PyErr_Clear();
   } else if (!value_ || (!handed_on_ && !store_value())) {
     leave_or_store();
   } else if (kind_ == MessageKind::Call && !handed_on_ && (flags_ & kDynamic || PyGen_CheckExact(value_.get())) && cancelled_late()) {
-    forget_stored();
+    forget_stored(results_.data(), n_);
     was_cancelled(results_.data(), n_);
   }
   broken_off = std::exchange(ctx->breaking_off, Owned());
@@ -362,7 +361,7 @@ void MessageRun::settle_departure() {
   for (Off off : results_) kept_ = kept_ && ctx->heap->at<Object>(off)->state.load(memory_order_relaxed) == State::Value;
   if (!placement_.outlives_actors) return;
   Off reason = 0;
-  if (!kept_) forget_stored();
+  if (!kept_) forget_stored(results_.data(), n_);
   const bool lives_on = kind_ == MessageKind::Call && restarted(actor_, leaving_, reason);
   again_ = lives_on && !kept_ && take_retry(m_) > 0;
   if (!lives_on) reason = note_death(actor_, 0, leaving_);
@@ -373,16 +372,6 @@ void MessageRun::settle_departure() {
     ctx->heap->at<Object>(off)->state.store(State::Died, memory_order_release);
   }
   if (lives_on) drop_hold(ctx->local, ctx->heap->at<Object>(reason));
-}
-
-// The results that were stored before the one whose storing has ended the actor: they are not complete, and nobody has seen them.
-void MessageRun::forget_stored() {
-  std::unordered_set<Off> freed;
-  for (Off off : results_) {
-    auto* o = ctx->heap->at<Object>(off);
-    const State s = o->state.load(memory_order_relaxed);
-    if (s == State::Value || s == State::Error) forget_value(o, freed);
-  }
 }
 
 // The method has returned: the process is as it was before.
