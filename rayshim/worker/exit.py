@@ -12,7 +12,7 @@ from reactor import _core
 from rayshim.errors.exceptions import AsyncioActorExit
 from rayshim.errors.sites import at
 from rayshim.session import session
-from rayshim.worker.context import RuntimeContext
+from rayshim.worker.context import runtime_context
 from rayshim.worker.threads import running
 
 
@@ -55,7 +55,7 @@ def _leave_from_own_thread():
         worker.drained_as = worker.INTENDED
         _core.leave_after_task()
     else:
-        RuntimeContext().current_actor.__ray_terminate__.remote()
+        runtime_context.current_actor.__ray_terminate__.remote()
     raise SystemExit(0)
 
 
