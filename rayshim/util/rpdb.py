@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pdb  # noqa: T100
 import socket
 import sys
@@ -55,5 +56,9 @@ def _in_worker():
 
 
 def _is_ray_debugger_post_mortem_enabled():
-    """Whether RAY_DEBUG_POST_MORTEM asks for a debugger where a task fails: rayshim has none of that kind."""
-    return False
+    """Whether RAY_DEBUG_POST_MORTEM asks for a debugger where a task fails. Ray Data then leaves errors of the user's code as they are."""
+    return os.environ.get("RAY_DEBUG_POST_MORTEM", "0") == "1"
+
+
+def _post_mortem():
+    """No effect: there is no such debugger. Ray Serve calls it where a request fails."""

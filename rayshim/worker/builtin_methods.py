@@ -79,8 +79,8 @@ class Configured:
         while True:
             try:
                 return self.method(*args, **kwargs)
-            except self.retry as error:
-                if not is_retried(error, self):
+            except Exception as error:
+                if not is_retried(error, self.retry, self):
                     raise
 
 

@@ -227,7 +227,7 @@ class _Call:
         """Whether to retry the call after `error`."""
         from rayshim.worker.retries import is_retried
 
-        return isinstance(error, self.retry) and is_retried(error, self.function, self.completion.take_retry)
+        return is_retried(error, self.retry, self.function, self.completion.take_retry)
 
 
 def _leave_when_alone():

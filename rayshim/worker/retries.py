@@ -4,14 +4,19 @@ import sys
 
 from reactor import _core
 
+from rayshim.errors.exceptions import UserCodeException
+
 
 def retried(which):
-    """The exception classes for an except clause, from `retry_exceptions=which`."""
+    """The exception classes that are retried, from `retry_exceptions=which`."""
     return () if not which else Exception if which is True else tuple(which)
 
 
-def is_retried(error, function, take_retry=_core.take_retry):
-    """Whether the call of `function` that has raised `error` is run again. That is told on stderr, where the error would be lost otherwise."""
+def is_retried(error, kinds, function, take_retry=_core.take_retry):
+    """Whether the call of `function` that has raised `error` is run again, if `kinds` (see `retried`) are. That is told on stderr, where the
+    error would be lost otherwise."""
+    if not _is_among(error, kinds):
+        return False
     left = take_retry()
     if left:
         from rayshim.worker.failures import task_error
@@ -19,6 +24,12 @@ def is_retried(error, function, take_retry=_core.take_retry):
         told = task_error(error, function, False)
         print(f"{will_be_retried(told.function_name, left)} Error: User exception:\n{told}", file=sys.stderr)
     return left > 0
+
+
+def _is_among(error, kinds):
+    if kinds is not Exception and isinstance(error, UserCodeException):
+        error = error.__cause__  # as on Ray: a list names the errors of the user's code
+    return isinstance(error, kinds)
 
 
 def will_be_retried(name, left, after=""):
@@ -52,8 +63,8 @@ def again(function, args, kwargs, retry, take_retry):
                     given += 1
                     told = yield value
                 place += 1
-        except retry as error:
-            if not is_retried(error, function, take_retry):
+        except Exception as error:
+            if not is_retried(error, retry, function, take_retry):
                 raise
 
 
@@ -69,6 +80,6 @@ async def again_async(function, args, kwargs, retry, take_retry):
                     yield value
                 place += 1
             return
-        except retry as error:
-            if not is_retried(error, function, take_retry):
+        except Exception as error:
+            if not is_retried(error, retry, function, take_retry):
                 raise

@@ -81,8 +81,8 @@ def _retrying(function, which):
         while True:
             try:
                 return function(*args, **kwargs)
-            except kinds as error:
-                if not is_retried(error, function):
+            except Exception as error:
+                if not is_retried(error, kinds, function):
                     raise
 
     return run
