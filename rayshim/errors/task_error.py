@@ -156,6 +156,7 @@ def make_task_error(
     ip: str | None = None,
     skip: Sequence[str] = (),
     dependency: bool = False,
+    advice: str = "",
 ) -> RayTaskError:
     """The RayTaskError for an exception that a task has just raised.
 
@@ -164,6 +165,7 @@ def make_task_error(
         exc: the exception, with its traceback. If it is itself the error of another task, the new error has the same
             original cause and shows both tracebacks.
         skip: directories (str) of the runtime, whose frames are left out.
+        advice: a line that stands before the last one, which has the class and the text of the exception.
         dependency: True if the task did not run because one of its arguments is a ref whose value is the error `exc`.
     """
     from rayshim.errors.tracebacks import format_remote
@@ -179,6 +181,9 @@ def make_task_error(
         text = format_remote(exc, skip)
         if _HEADER not in text:  # no line of Python has raised it
             text = f"{_HEADER}\n{text}"
+        if advice:
+            above, _, last = text.rstrip("\n").rpartition("\n")
+            text = f"{above}\n  {advice}\n{last}\n"
     return RayTaskError(function_name, in_rays_words(text), cause, proctitle, pid, ip, actor_repr, actor_id)
 
 

@@ -157,7 +157,7 @@ class _Finder:
         if found is not None:
             return found
         for ours in (OURS + inner, OVER + inner):
-            if _exists(ours):
+            if not f"{ours}.".startswith(_TESTS) and _exists(ours):
                 return ModuleSpec(name, _Loader(ours), origin=ours)  # pyright: ignore[reportArgumentType]
         found = libraries.spec(inner[1:])
         if found is None and not libraries.installed(inner[1:]):
@@ -294,7 +294,7 @@ def _missing(name, ours):
     from pkgutil import iter_modules
 
     parent = ours.rpartition(".")[0]
-    while not _exists(parent):
+    while f"{parent}.".startswith(_TESTS) or not _exists(parent):
         parent = parent.rpartition(".")[0]
     package = import_module(parent)
     inside = sorted(m.name for m in iter_modules(getattr(package, "__path__", ())) if m.name not in _NOT_RAYS)
@@ -339,6 +339,7 @@ def _with_alias(argument):
     )
 
 
+_TESTS = f"{OURS}.tests."  # Ray's package has no module of this name; its repository has
 _NOT_RAYS = (
     "tests",
     "__main__",

@@ -88,6 +88,7 @@ def test_what_rayshim_lacks_is_said(tmp_path, real_ray):
     for name, listed in (
         ("only_in_ray", "exceptions"),
         ("workflow.api", "exceptions"),
+        ("tests.conftest", "exceptions"),
         ("util.nothing", "actor_pool"),
     ):
         code = INSTALL + (

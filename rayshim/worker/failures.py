@@ -92,8 +92,11 @@ def left_over(error, what, wanted):
 def task_error(error, what, is_argument):
     from rayshim.worker.context import RuntimeContext
 
-    if isinstance(error, NotPicklable) and error.__cause__ and type(error.__cause__) is not TypeError:
-        error = error.__cause__  # of the value's own __reduce__
+    advice = ""
+    if isinstance(error, NotPicklable) and error.__cause__:
+        # As on Ray it is the error that pickling gave: pickle's own, or that of the value's own __reduce__.
+        advice = str(error) if type(error.__cause__) is TypeError else ""
+        error = error.__cause__
     # Of the call itself or of its cancellation; Ray does not distinguish them.
     if isinstance(error, KeyboardInterrupt) or _leaves_coroutine(error, what):
         error = exceptions.TaskCancelledError(RuntimeContext()._task_id()).with_traceback(error.__traceback__)
@@ -107,6 +110,7 @@ def task_error(error, what, is_argument):
         skip=OURS,
         dependency=is_argument,
         ip=get_node_ip_address(),
+        advice=advice,
     )
 
 

@@ -1,4 +1,4 @@
-"""Refs that methods return as values, and calls that give a generator where their number is limited."""
+"""Values that calls return: refs, what can be awaited, what cannot be pickled; and calls that give a generator where their number is limited."""
 
 import pytest
 
@@ -62,3 +62,18 @@ def test_wait_names_a_wrong_list_before_a_wrong_number(ray, num_returns):
         ray.wait([ref, ref], num_returns=num_returns)
     with pytest.raises(TypeError, match="got list containing"):
         ray.wait([ref, 1], num_returns=num_returns)
+
+
+def test_the_error_of_a_result_that_cannot_be_pickled_ends_as_pickle_says_it(ray):
+    import threading
+
+    @ray.remote
+    def lock():
+        return {"a": threading.Lock()}
+
+    with pytest.raises(ray.exceptions.RayTaskError) as caught:
+        ray.get(lock.remote())
+    assert isinstance(caught.value, TypeError) and type(caught.value.cause) is TypeError
+    assert str(caught.value).splitlines()[-1] == "TypeError: cannot pickle '_thread.lock' object"
+    assert "lock()" in str(caught.value).splitlines()[0]
+    assert str(caught.value.cause) == "cannot pickle '_thread.lock' object"
