@@ -262,10 +262,19 @@ class ActorHandle(Generic[T]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ActorHandle) and self._link.uid == other._link.uid
 
+    def __copy__(self) -> ActorHandle[T]:
+        return ActorHandle(self._link, self._info, self._info_ref)
+
+    def __deepcopy__(self, memo: Any) -> ActorHandle[T]:
+        return self.__copy__()
+
     def __reduce__(self) -> tuple[Any, ...]:
         index = _core.export_ref(self._link)
         if index >= 0:
             return _weak_handle_from if self._link.weak else _handle_from, (_ImportLink(index), self._info_ref)
+        if self._link.weak:  # found by its name: what is pickled keeps the actor no more than this handle does
+            _pickled[self._link.uid] = self._link
+            return _weak_handle_at, (self._link.offset, self._info_ref, _run())
         _core.hold(self._link.offset)  # pickled outside any call: the actor stays until the session ends
         _core.offer(self._link, named=True)
         return _handle_at, (self._link.offset, self._info_ref, _run())
@@ -295,8 +304,15 @@ def _weak_handle_from(link, info_ref):
     return ActorHandle(_core.link_at(link.offset, True, weak=True), _info_of(info_ref), info_ref)  # pyright: ignore[reportArgumentType]
 
 
-def _handle_at(offset, info_ref, run):
-    link = _core.link_at(offset, True) if run == _run() else None
+_pickled = {}  # uid -> link: it keeps the actor's entry in the store, for handles to come
+
+
+def _weak_handle_at(offset, info_ref, run):
+    return _handle_at(offset, info_ref, run, weak=True)
+
+
+def _handle_at(offset, info_ref, run, weak=False):
+    link = _core.link_at(offset, True, weak=weak) if run == _run() else None
     if link is None:
         raise ValueError(
             f"this pickled actor handle belongs to a session that has ended (unpickled at {calling()}). Create the actor again after the new init()"
