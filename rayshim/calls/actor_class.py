@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 from reactor import _core
 from reactor.runtime import preloading
 
-from rayshim.calls import binding, concurrency, optimizers
+from rayshim.calls import binding, concurrency, used_modules
 from rayshim.calls import options as opts
 from rayshim.calls import runtime_env as environments
 from rayshim.calls.added_methods import with_added_methods
@@ -72,7 +72,7 @@ class ActorClass(Generic[T]):
         # Of the process that made it: a worker has another main script.
         self._file_module = file_module or module_of(cls)
         self._info = None
-        self._imports = ()  # see rayshim.calls.optimizers
+        self._imports = ()  # see rayshim.calls.used_modules
         self._signature = None
         self._metadata = None
         self.__name__: str = cls.__name__
@@ -172,7 +172,7 @@ class ActorClass(Generic[T]):
         if self._info is None:
             self._info = ClassInfo(self._cls, self._file_module)
             check_groups(self._info, groups)
-            self._imports = optimizers.imports(self._cls)
+            self._imports = used_modules.slow(self._cls)
         how = {
             "concurrency": options.get("max_concurrency"),
             "groups": groups,
@@ -207,7 +207,7 @@ class ActorClass(Generic[T]):
             "max_restarts": options.get("max_restarts") or 0,
             "scope": s.settings.get("scope"),
             "info": info_ref.offset,
-            "preload": slow_imports(s.settings.get("zygote_alias")) + self._imports,
+            "preload": slow_imports(s.settings.get("zygote_alias")),
         }
         if place.demand:
             facts["made_as"] = f"the actor {self.__qualname__} (created at {calling()})"
@@ -216,6 +216,8 @@ class ActorClass(Generic[T]):
             env = environments.merged(env, environments.checked(options["runtime_env"], self.__name__))
         if env != s.settings["runtime_env"] or s.placement.env_of_call(env):
             facts["env"] = frozen(env)
+        if not env.get("env_vars"):  # which an import may read
+            facts["preload"] += self._imports
         several = concurrency.several_at_once(how, self._info.is_async)
         link = _core.actor(facts["max_restarts"] != 0, several)
         facts["number"], facts["offset"] = link.actor, link.offset

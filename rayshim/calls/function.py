@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, ov
 
 from reactor import _core
 
-from rayshim.calls import binding, optimizers
+from rayshim.calls import binding, used_modules
 from rayshim.calls import options as opts
 from rayshim.calls import runtime_env as environments
 from rayshim.calls.announced import Announced
@@ -125,8 +125,8 @@ class RemoteFunction(Generic[P, R]):
             env = environments.merged(env, environments.checked(o["runtime_env"], self.__name__))
         flags = _flags(o, resources, place, s.placement.env_of_call(env), num_threads.chosen(resources, env))
         function = self._function
-        if s.control and function not in s.exports and (modules := optimizers.imports(function)):
-            s.control.tell("preload", modules)
+        if function not in s.exports and not env.get("env_vars"):  # which an import may read
+            used_modules.prepare(function)
         ref = s.export(function, lambda: (Announced(self.__name__), function, {}))
         if flags:  # the function itself stays what it was at its first call
             code = ref

@@ -1,13 +1,16 @@
-"""Code that makes optimizers of torch, and code that makes none; test_optimizers.py runs this as a program, because it imports torch."""
+"""Code that uses slow modules, and code that uses none; test_used_modules.py runs this as a program, because it imports torch."""
 
 import functools
+import sys
 
+import gymnasium
+import numpy.polynomial as npp
 import torch
 import torch.optim as o
 from torch.optim import Adam
 
 import rayshim
-from rayshim.calls import optimizers
+from rayshim.calls import used_modules
 
 PARAMETERS = [torch.nn.Parameter(torch.zeros(1))]
 
@@ -93,9 +96,55 @@ class Odd(metaclass=Unhashable):
 
 Learner = rayshim.remote(ByName)
 
-MAKES = ByName, ByModule, ByImport, ByHelper, Inherited, ByProperty, ByDefault, ByLambda, make, in_a_decorator
-MAKES_NONE = Without, Odd, decorated, torch.nn.Linear, len, 3, None
+
+class ByParent(gymnasium.Env):
+    pass
+
+
+class ByModuleOfPackage:
+    def work(self):
+        return npp.Polynomial
+
+
+class ByImportInside:
+    def work(self):
+        import numpy.polynomial
+
+        return numpy.polynomial
+
+
+def by_class(kind=gymnasium.Wrapper):
+    return kind
+
+
+def given(function):
+    return torch.no_grad()(function)  # a function of torch has it
+
+
+MAKES = (
+    ByName,
+    ByModule,
+    ByImport,
+    ByHelper,
+    Inherited,
+    ByProperty,
+    ByDefault,
+    ByLambda,
+    make,
+    in_a_decorator,
+    given(make),
+)
+MAKES_NONE = Without, Odd, decorated, torch.nn.Linear, len, 3, None, ByParent
+USES = {
+    ByParent: "gymnasium.core",
+    ByModuleOfPackage: "numpy.polynomial",
+    ByImportInside: "numpy.polynomial",
+    by_class: "gymnasium.core",
+}
 
 if __name__ == "__main__":
     for what in (*MAKES, *MAKES_NONE):
-        print(getattr(what, "__name__", what), optimizers.imports(what) == ("torch._dynamo",))
+        print(getattr(what, "__name__", what), "torch._dynamo" in used_modules.slow(what))
+    for what, name in USES.items():
+        print(what.__name__, (name, sys.modules[name].__file__) in used_modules.slow(what))
+    print(used_modules.slow(Odd), used_modules.slow(decorated))

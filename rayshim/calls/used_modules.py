@@ -1,0 +1,171 @@
+"""Modules that the program's code for workers uses and that are slow to import: the zygote imports them once, before it forks the workers of an actor or
+a task, and each of those need not.
+
+A worker imports them anyway as soon as it reads the class or the function, because what comes from an installed package is pickled by its name. The
+first optimizer of torch imports torch._dynamo, with some 800 modules, which takes most of a second of processor time.
+"""
+
+import functools
+import os
+import sys
+import types
+
+from rayshim.session import session
+
+#: Packages that take long to import, and whose import neither opens a device, such as a GPU, nor starts threads which a fork would lose.
+PACKAGES = {
+    "ale_py",
+    "cv2",
+    "cvxpy",
+    "gym",
+    "gymnasium",
+    "h5py",
+    "imageio",
+    "joblib",
+    "lightgbm",
+    "matplotlib",
+    "minigrid",
+    "networkx",
+    "nltk",
+    "numba",
+    "numpy",
+    "optuna",
+    "pandas",
+    "pettingzoo",
+    "PIL",
+    "sb3_contrib",
+    "scipy",
+    "seaborn",
+    "shap",
+    "skimage",
+    "sklearn",
+    "stable_baselines3",
+    "statsmodels",
+    "supersuit",
+    "sympy",
+    "torch",
+    "torchvision",
+    "xarray",
+    "xgboost",
+}
+_MOST = 2000  # functions and classes that are looked at
+
+
+def slow(what):
+    """The modules that the function or class `what` uses, as `reactor.runtime.preloading.preload` takes them: those of PACKAGES that it names, itself or in
+    code of the program that it names, and torch._dynamo if that mentions torch.optim or one of its classes."""
+    found, optim = _Found(), sys.modules.get("torch.optim")
+    rest, seen = [what], set()
+    while rest and len(seen) < _MOST:
+        value = _unwrapped(rest.pop())
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, types.ModuleType):
+            found.module(value)
+        elif isinstance(value, type):
+            if _is_installed(_file_of(value.__module__)):
+                found.module_named(value.__module__)
+                found.optimizers |= optim is not None and issubclass(value, optim.Optimizer)
+            rest += [member for cls in value.__mro__ for member in tuple(vars(cls).values())]
+        elif isinstance(value, types.FunctionType):
+            if _is_installed(value.__code__.co_filename):
+                found.module_named(value.__module__)
+                rest += _given(value)
+            else:
+                names = set(_names(value.__code__))
+                found.names(names)
+                rest += _used(value, names)
+    return tuple(found.modules.items()) + ("torch._dynamo",) * (optim is not None and found.optimizers)
+
+
+def prepare(function):
+    """Has the zygote import them for the workers of a function."""
+    s = session.current
+    if s.control and (modules := slow(function)):
+        s.control.tell("preload", modules)
+
+
+class _Found:
+    """What was found: `modules`, {name: file}; `optimizers`, whether optimizers of torch are mentioned."""
+
+    def __init__(self):
+        self.modules = {}
+        self.optimizers = False
+
+    def names(self, names):
+        """Names in code of the program, among them those of modules that it imports itself."""
+        for name in names:
+            self.optimizers |= name == "optim" or name.startswith("torch.optim")
+            if name.partition(".")[0] in PACKAGES:
+                self.module_named(name)
+
+    def module_named(self, name):
+        module = sys.modules.get(name)
+        if isinstance(module, types.ModuleType):
+            self.module(module)
+
+    def module(self, module):
+        name = module.__name__
+        self.optimizers |= name.startswith("torch.optim")
+        if name.partition(".")[0] in PACKAGES and name in sys.modules:
+            self.modules[name] = getattr(module.__spec__, "origin", None) or ""
+
+
+def _unwrapped(value):
+    while True:
+        if isinstance(value, (functools.partial, functools.partialmethod)):
+            value = value.func
+        elif isinstance(value, (staticmethod, classmethod)):
+            value = value.__func__
+        elif isinstance(value, property):
+            value = value.fget
+        else:
+            return value
+
+
+def _used(function, names):
+    """The values that a function's code names."""
+    globals_ = function.__globals__
+    used = [globals_[name] for name in names if name in globals_]
+    used += [vars(module)[name] for module in used if _is_programs(module) for name in names if name in vars(module)]
+    return [*used, *_given(function)]
+
+
+def _given(function):
+    """The values that were given to a function when it was made."""
+    cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+    return [*cells, *(function.__defaults__ or ()), getattr(function, "__wrapped__", None)]
+
+
+def _names(code):
+    """The names that code uses, with functions and classes inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _is_programs(value):
+    return isinstance(value, types.ModuleType) and not _is_installed(getattr(value, "__file__", None) or "")
+
+
+def _is_filled(cell):
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def _file_of(module):
+    return getattr(sys.modules.get(module), "__file__", None) or ""
+
+
+@functools.cache
+def _is_installed(file):
+    """Whether a file is of an installed package or of the standard library."""
+    parts = file.split(os.sep)
+    return (
+        "site-packages" in parts or "dist-packages" in parts or file.startswith(os.path.dirname(os.__file__) + os.sep)
+    )
