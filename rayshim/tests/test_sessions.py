@@ -269,17 +269,21 @@ def test_a_thread_that_outlives_the_program_starts_no_session():
         from rayshim.session import session
         ray.init(num_cpus=1)
 
+        going = threading.Event()
+
         def late():
-            thread = threading.Thread(target=call)
-            thread.start()
+            going.set()
             thread.join()
 
         def call():
+            going.wait()
             try:
                 ray.put(1)
             except RuntimeError as error:
                 print("the program is ending" in str(error))
 
+        thread = threading.Thread(target=call, daemon=True)
+        thread.start()
         atexit.register(late)
         atexit.unregister(session._end_at_exit)
         atexit.register(session._end_at_exit)  # the last registered is called first

@@ -8,10 +8,21 @@ namespace {
 std::vector<Hand*> hands;  // all; never freed
 thread_local Hand* hand __attribute__((tls_model("initial-exec"))) = nullptr;
 
+void trace_opcodes(PyObject* frame, PyObject* on) {
+  if (PyObject_SetAttrString(frame, "f_trace_opcodes", on) != 0) PyErr_Clear();
+}
+
+// The thread goes on without stops. Python 3.12 calls the trace function of a thread that has none any more, at each bytecode of a frame that is
+// marked, as long as another thread has one: the mark has to go, too.
+void go_on(Hand* h) {
+  h->gated = false;
+  if (Owned frame = std::exchange(h->marked, Owned())) trace_opcodes(frame.get(), Py_False);
+}
+
 int gate(PyObject*, PyFrameObject*, int, PyObject*) {
   PyEval_SetTrace(nullptr, nullptr);
   if (hand && hand->gated) {
-    hand->gated = false;
+    go_on(hand);
     come_back(hand);
   }
   return 0;
@@ -101,10 +112,8 @@ void stop_at_next_bytecode(Hand* h) {
   if (h->gated || h->state->c_tracefunc) return;
   h->gated = true;
   // Every bytecode, not every line: what follows a blocking call may be in its line.
-  if (PyFrameObject* frame = PyThreadState_GetFrame(h->state)) {
-    if (PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace_opcodes", Py_True) != 0) PyErr_Clear();
-    Py_DECREF(frame);
-  }
+  h->marked.reset(reinterpret_cast<PyObject*>(PyThreadState_GetFrame(h->state)));
+  if (h->marked) trace_opcodes(h->marked.get(), Py_True);
 #if PY_VERSION_HEX >= 0x030C0000
   PyEval_SetTraceAllThreads(gate, nullptr);
 #else
@@ -114,8 +123,9 @@ void stop_at_next_bytecode(Hand* h) {
 
 void stop_no_more(Hand* h) {
   if (!h->gated) return;
+  SavedError error;
   if (h->state->c_tracefunc == gate) PyEval_SetTrace(nullptr, nullptr);
-  h->gated = false;
+  go_on(h);
 }
 
 namespace {

@@ -56,6 +56,7 @@ struct Hand {
   uint32_t ended = 0;          // calls of it that are over and still count as under way, see Packed::settle_ended
   bool passed_over = false;    // it was blocked, and its turn was given to another; `kept` is what it had
   bool gated = false;          // it is to stop at its next bytecode
+  Owned marked;                // the frame whose bytecodes are watched for that
   Execution kept;
 };
 Hand* own_hand();              // of the calling thread; null: it takes no turns
