@@ -54,29 +54,18 @@ _MOST = 2000  # functions and classes that are looked at
 def slow(what):
     """The modules that the function or class `what` uses, as `reactor.runtime.preloading.preload` takes them: those of PACKAGES that it names, itself or in
     code of the program that it names, and torch._dynamo if that mentions torch.optim or one of its classes."""
-    found, optim = _Found(), sys.modules.get("torch.optim")
+    found = _Found()
     rest, seen = [what], set()
     while rest and len(seen) < _MOST:
-        value = _unwrapped(rest.pop())
+        value = rest.pop()
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, types.ModuleType):
-            found.module(value)
-        elif isinstance(value, type):
-            if _is_installed(_file_of(value.__module__)):
-                found.module_named(value.__module__)
-                found.optimizers |= optim is not None and issubclass(value, optim.Optimizer)
-            rest += [member for cls in value.__mro__ for member in tuple(vars(cls).values())]
-        elif isinstance(value, types.FunctionType):
-            if _is_installed(value.__code__.co_filename):
-                found.module_named(value.__module__)
-                rest += _given(value)
-            else:
-                names = set(_names(value.__code__))
-                found.names(names)
-                rest += _used(value, names)
-    return tuple(found.modules.items()) + ("torch._dynamo",) * (optim is not None and found.optimizers)
+        try:
+            rest += found.look_at(value)
+        except Exception:  # noqa: S110
+            pass  # an object of the program that does not let itself be looked at
+    return tuple(found.modules.items()) + ("torch._dynamo",) * (found.optim is not None and found.optimizers)
 
 
 def prepare(function):
@@ -87,41 +76,55 @@ def prepare(function):
 
 
 class _Found:
-    """What was found: `modules`, {name: file}; `optimizers`, whether optimizers of torch are mentioned."""
+    """What was found: `modules`, {name: file}; `optimizers`, whether optimizers of torch are mentioned. `optim`: torch.optim, None if it is not loaded."""
 
     def __init__(self):
         self.modules = {}
         self.optimizers = False
+        self.optim = sys.modules.get("torch.optim")
 
-    def names(self, names):
+    def look_at(self, value):
+        """Notes what `value` tells, and gives the values that it leads to. By its type: a proxy would load what it stands for, to tell its class."""
+        kind = type(value)
+        if issubclass(kind, (functools.partial, functools.partialmethod)):
+            return [value.func]
+        if issubclass(kind, (staticmethod, classmethod)):
+            return [value.__func__]
+        if issubclass(kind, property):
+            return [value.fget]
+        if issubclass(kind, types.ModuleType):
+            self._module(value)
+        elif issubclass(kind, type):
+            if _is_installed(_file_of(value.__module__)):
+                self._module_named(value.__module__)
+                self.optimizers |= self.optim is not None and issubclass(value, self.optim.Optimizer)
+            return [member for cls in value.__mro__ for member in tuple(vars(cls).values())]
+        elif kind is types.FunctionType:
+            if _is_installed(value.__code__.co_filename):
+                self._module_named(value.__module__)
+                return _given(value)
+            names = set(_names(value.__code__))
+            self._names(names)
+            return _used(value, names)
+        return []
+
+    def _names(self, names):
         """Names in code of the program, among them those of modules that it imports itself."""
         for name in names:
             self.optimizers |= name == "optim" or name.startswith("torch.optim")
             if name.partition(".")[0] in PACKAGES:
-                self.module_named(name)
+                self._module_named(name)
 
-    def module_named(self, name):
+    def _module_named(self, name):
         module = sys.modules.get(name)
         if isinstance(module, types.ModuleType):
-            self.module(module)
+            self._module(module)
 
-    def module(self, module):
+    def _module(self, module):
         name = module.__name__
         self.optimizers |= name.startswith("torch.optim")
         if name.partition(".")[0] in PACKAGES and name in sys.modules:
             self.modules[name] = getattr(module.__spec__, "origin", None) or ""
-
-
-def _unwrapped(value):
-    while True:
-        if isinstance(value, (functools.partial, functools.partialmethod)):
-            value = value.func
-        elif isinstance(value, (staticmethod, classmethod)):
-            value = value.__func__
-        elif isinstance(value, property):
-            value = value.fget
-        else:
-            return value
 
 
 def _used(function, names):
@@ -147,7 +150,7 @@ def _names(code):
 
 
 def _is_programs(value):
-    return isinstance(value, types.ModuleType) and not _is_installed(getattr(value, "__file__", None) or "")
+    return issubclass(type(value), types.ModuleType) and not _is_installed(getattr(value, "__file__", None) or "")
 
 
 def _is_filled(cell):

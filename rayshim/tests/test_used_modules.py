@@ -20,7 +20,7 @@ MAKES = [
     "make",
 ]
 MAKES_NONE = ["Without", "Odd", "decorated", "Linear", "len", "3", "None", "ByParent"]
-USES = ["ByParent", "ByModuleOfPackage", "ByImportInside", "by_class"]
+USES = ["ByParent", "ByModuleOfPackage", "ByImportInside", "by_class", "WithProxies"]
 
 
 def test_what_code_uses():

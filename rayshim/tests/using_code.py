@@ -97,6 +97,30 @@ class Odd(metaclass=Unhashable):
 Learner = rayshim.remote(ByName)
 
 
+class Proxy:
+    @property
+    def __class__(self):  # pyright: ignore[reportIncompatibleMethodOverride]
+        raise AssertionError("it is loaded")
+
+
+class Raises(type):
+    @property
+    def __mro__(cls):  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        raise RuntimeError
+
+
+class Closed(metaclass=Raises):
+    pass
+
+
+class WithProxies:
+    def work(self):
+        return PROXY, Closed, npp
+
+
+PROXY = Proxy()
+
+
 class ByParent(gymnasium.Env):
     pass
 
@@ -140,6 +164,7 @@ USES = {
     ByModuleOfPackage: "numpy.polynomial",
     ByImportInside: "numpy.polynomial",
     by_class: "gymnasium.core",
+    WithProxies: "numpy.polynomial",
 }
 
 if __name__ == "__main__":
