@@ -216,7 +216,7 @@ class ActorClass(Generic[T]):
             env = environments.merged(env, environments.checked(options["runtime_env"], self.__name__))
         if env != s.settings["runtime_env"] or s.placement.env_of_call(env):
             facts["env"] = frozen(env)
-        if not env.get("env_vars"):  # which an import may read
+        if used_modules.come_early(env):
             facts["preload"] += self._imports
         several = concurrency.several_at_once(how, self._info.is_async)
         link = _core.actor(facts["max_restarts"] != 0, several)

@@ -125,8 +125,8 @@ class RemoteFunction(Generic[P, R]):
             env = environments.merged(env, environments.checked(o["runtime_env"], self.__name__))
         flags = _flags(o, resources, place, s.placement.env_of_call(env), num_threads.chosen(resources, env))
         function = self._function
-        if function not in s.exports and not env.get("env_vars"):  # which an import may read
-            used_modules.prepare(function)
+        if function not in s.exports:
+            used_modules.prepare(function, env)
         ref = s.export(function, lambda: (Announced(self.__name__), function, {}))
         if flags:  # the function itself stays what it was at its first call
             code = ref

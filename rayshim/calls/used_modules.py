@@ -48,6 +48,7 @@ PACKAGES = {
     "xarray",
     "xgboost",
 }
+_OF_RAYS_LIBRARIES = ("RAY_", "TUNE_", "TRAIN_", "RLLIB_", "AWS_", "PL_DISABLE_FORK")
 _MOST = 2000  # functions and classes that are looked at
 
 
@@ -68,10 +69,16 @@ def slow(what):
     return tuple(found.modules.items()) + ("torch._dynamo",) * (found.optim is not None and found.optimizers)
 
 
-def prepare(function):
-    """Has the zygote import them for the workers of a function."""
+def come_early(env):
+    """Whether the zygote may import modules for workers with this runtime environment: no import is to read a variable before the environment sets
+    it. Those of Ray's own libraries, which Tune gives to each trial, concern no module of PACKAGES."""
+    return all(name.startswith(_OF_RAYS_LIBRARIES) for name in env.get("env_vars") or ())
+
+
+def prepare(function, env):
+    """Has the zygote import them for the workers of a function, which have this runtime environment."""
     s = session.current
-    if s.control and (modules := slow(function)):
+    if s.control and come_early(env) and (modules := slow(function)):
         s.control.tell("preload", modules)
 
 

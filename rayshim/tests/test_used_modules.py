@@ -31,7 +31,7 @@ def test_what_code_uses():
     assert done.stdout.splitlines() == expected, done.stderr
 
 
-@pytest.mark.parametrize("kind", ["actor", "task"])
+@pytest.mark.parametrize("kind", ["actor", "task", "actor of Tune"])
 def test_the_workers_have_been_forked_with_it(kind):
     program = f"""if True:
         import sys, torch
@@ -48,7 +48,9 @@ def test_the_workers_have_been_forked_with_it(kind):
                 return has()
 
         ray.init(num_cpus=1)
-        print(ray.get(ray.remote(has).remote() if {kind!r} == "task" else Actor.remote().has.remote()), "torch._dynamo" in sys.modules)
+        env = {{"env_vars": {{"PL_DISABLE_FORK": "1", "RAY_X": "1"}}}} if {kind!r} == "actor of Tune" else {{}}
+        actor = Actor.options(runtime_env=env).remote()
+        print(ray.get(ray.remote(has).remote() if {kind!r} == "task" else actor.has.remote()), "torch._dynamo" in sys.modules)
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["True", "False"], done.stderr
