@@ -66,7 +66,8 @@ def slow(what):
             rest += found.look_at(value)
         except Exception:  # noqa: S110
             pass  # an object of the program that does not let itself be looked at
-    return tuple(found.modules.items()) + ("torch._dynamo",) * (found.optim is not None and found.optimizers)
+    makes_optimizers = found.optimizers and found.optim is not None
+    return (*found.modules.items(), "torch._dynamo") if makes_optimizers else tuple(found.modules.items())
 
 
 def come_early(env):

@@ -255,7 +255,7 @@ class RuntimeContext:
 
     def _number(self):
         s = session.current
-        return s.placement.actor_here() or (s.record["number"] if s.record else 0) if s else 0
+        return s.placement.actor_here() if s else 0
 
     def _facts(self):
         return session.current and session.current.record

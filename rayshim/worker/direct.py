@@ -59,8 +59,7 @@ session.after_begin.append(_forget)
 
 
 def _running_actor():
-    record = session.current.record
-    return record["number"] if record else _core.running()[1]
+    return session.current.placement.actor_here()
 
 
 # ---- the process that has the tensors

@@ -127,7 +127,7 @@ def _name_of(what, error):
     instance = getattr(what, "__self__", None)
     method = getattr(what, "__name__", None) or getattr(error, "_of_function_", None) or "__init__"
     s = session.current
-    number = s.record["number"] if s.record else _core.running()[1]
+    number = s.placement.actor_here()
     if not number:
         return method, None, None
     facts = s.placement.facts(number)
