@@ -13,7 +13,8 @@ class Competitor:
     """One row of a table.
 
     `options` go to the program; `program` is its own where it is not the workload's. Its cost counts 1/`shared` of what it
-    measures. A `slow` one runs fewer rounds. `same` is whether what it computes must agree with the others.
+    measures. A `slow` one runs fewer rounds. `same` is whether what it computes must agree with the others. `learns` is the number of
+    runs before the measured ones, by which rayshim chooses the placement; they have a folder of profiles of their own.
     """
 
     name: str
@@ -24,15 +25,16 @@ class Competitor:
     shared: int = 1
     slow: bool = False
     same: bool = True
+    learns: int = 0
 
     def missing(self):
         """Why it cannot take part here, or None."""
         if reason := self.side.missing():
             return reason
         placement = self.side.launcher[-1] if "--placement" in self.side.launcher else "isolated"
-        from rayshim.placement.kinds import NAMES
+        from rayshim.placement.kinds import AUTO, NAMES
 
-        return None if placement in NAMES else f"rayshim has no placement {placement!r} yet"
+        return None if placement in (*NAMES, AUTO) else f"rayshim has no placement {placement!r} yet"
 
 
 def placed(placement):
@@ -53,6 +55,10 @@ def rays(*styles):
     return found
 
 
+# Of `placement="auto"`: one run in each placement.
+LEARNING_RUNS = 2
+
+
 def rayshims(*styles):
     """rayshim in the program's styles, the first of which in every placement and without plans too."""
     first, *others = styles
@@ -61,6 +67,7 @@ def rayshims(*styles):
         Competitor("rayshim", "rayshim" if not others else f"rayshim, {first}", SIDES["rayshim"], options),
         *(Competitor(f"rayshim-{style}", f"rayshim, {style}", SIDES["rayshim"], {"style": style}) for style in others),
         Competitor("rayshim-packed", "rayshim, packed", placed("packed"), options),
+        Competitor("rayshim-auto", "rayshim, auto", placed("auto"), options, learns=LEARNING_RUNS),
         Competitor("rayshim-no-plans", "rayshim, plans off", SIDES["rayshim-no-plans"], options),
         Competitor("rayshim-inline", "rayshim, inline", placed("inline"), options),
     ]

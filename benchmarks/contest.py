@@ -2,7 +2,7 @@
 
 import itertools
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -36,14 +36,15 @@ def run(workload, effort, progress=None):
     bar = progress and progress.add_task(workload.title, total=_runs(workload, cases, effort))
     with tempfile.TemporaryDirectory(prefix="rayshim-contest-") as directory:
         files = (Path(directory, f"{number}.jsonl") for number in itertools.count())
-        for case in cases:
+        for case_number, case in enumerate(cases):
+            profiles = Path(directory, f"profiles-{case_number}")
             runs = {competitor.name: [] for competitor in workload.of(case)}
             for number in range(effort.repeat):
                 for competitor in list(workload.of(case))[:: 1 if number % 2 == 0 else -1]:
                     if progress:
                         progress.update(bar, description=f"{workload.name}, {case.title}: {competitor.title}")
                     if not any(run["reason"] for run in runs[competitor.name]):
-                        runs[competitor.name].append(_run(workload, case, competitor, effort, next(files)))
+                        runs[competitor.name].append(_run(workload, case, competitor, effort, files, profiles))
                     if progress:
                         progress.advance(bar)
             found.append({"title": case.title, "options": case.options, "work": case.work, "runs": runs})
@@ -54,13 +55,19 @@ def _runs(workload, cases, effort):
     return effort.repeat * sum(len(list(workload.of(case))) for case in cases)
 
 
-def _run(workload, case, competitor, effort, out):
+def _run(workload, case, competitor, effort, files, profiles):
     missing = competitor.missing()
     if missing:
         return {"reason": missing, "rounds": [], "traces": []}
     rounds = max(round(workload.rounds * effort.share * (1.0 if competitor.slow else workload.longer)), 3)
     options = {**case.options, **competitor.options, "rounds": rounds, "warm_up": workload.warm_up}
-    return program.run(competitor.side, competitor.program or workload.program, options, out, workload.patience)
+    side, name = competitor.side, competitor.program or workload.program
+    if competitor.learns:
+        side = replace(side, environment={**side.environment, "XDG_CACHE_HOME": str(profiles)})
+        if not profiles.exists():
+            for _ in range(competitor.learns):
+                program.run(side, name, options, next(files), workload.patience)
+    return program.run(side, name, options, next(files), workload.patience)
 
 
 def shown():
