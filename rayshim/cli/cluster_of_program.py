@@ -39,9 +39,11 @@ class Node:
         gcs_address: address (str) for `init(address=...)`.
         node_id: hex id (str), as in `ray.nodes()`.
         head: True.
+        redis_address: None.
     """
 
     head = True
+    redis_address = None
 
     def __init__(self, process: subprocess.Popen[bytes], told: Mapping[str, Any]) -> None:
         self._process = process
@@ -62,6 +64,10 @@ class Node:
             "address": self.gcs_address,
             "node_id": self.node_id,
         }
+
+    def is_head(self) -> bool:
+        """True: a Cluster has no other node."""
+        return self.head
 
     def remaining_processes_alive(self) -> bool:
         """Whether the process of the session runs."""
