@@ -51,6 +51,13 @@ def instance() -> Any:
         return _manager
 
 
+def _origin(pid):
+    """The process of a bar, before its description."""
+    from rayshim.api.worker_lines import colored  # it imports this module
+
+    return colored(f"(pid={pid}) ", "2;36", sys.stderr)
+
+
 class _BarManager:
     """The bars of all processes. The bars of each process are below those of the processes that came before it."""
 
@@ -74,7 +81,7 @@ class _BarManager:
             return
         with self.lock:
             if state["pid"] != os.getpid():
-                state["desc"] = f"(pid={state['pid']}) {state['desc']}"
+                state["desc"] = f"{_origin(state['pid'])}{state['desc']}"
             _, bar = self._bars.get(state["uuid"]) or (None, None)
             if bar is None:
                 bar = self._tqdm(

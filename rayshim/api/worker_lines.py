@@ -10,7 +10,11 @@ from reactor.runtime.output import STDOUT
 _VARIES = re.compile(r"\d")  # words with a number in them tend to differ from worker to worker
 _CYAN = 36
 _COLORS = (35, _CYAN, 32, 90, 94, 95)  # with RAY_COLOR_PREFIX=1 each worker has one of these, by its pid
-_HINT = " (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log deduplication.)"
+_GREEN = 32
+_HINT = (
+    " (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log deduplication, or see "
+    "https://docs.ray.io/en/master/ray-observability/user-guides/configure-logging.html#log-deduplication for more options.)"
+)
 
 
 class Screen:
@@ -23,7 +27,7 @@ class Screen:
         from rayshim.api import bars
 
         self._bars = bars
-        self._merger = Merger() if os.environ.get("RAY_DEDUP_LOGS", "1") != "0" else None
+        self._merger = Merger() if os.environ.get("RAY_DEDUP_LOGS", "1").lower() in ("1", "true") else None
 
     def show(self, stream, label, pid, line):
         if stream == STDOUT and self._bars.take_line(line):
@@ -49,14 +53,16 @@ class Screen:
 
 def _colored(origin, pid, screen):
     """In cyan on a terminal; with RAY_COLOR_PREFIX=1 in a color that depends on the worker, into files, too; with RAY_COLOR_PREFIX=0 as it is."""
-    wanted = os.environ.get("RAY_COLOR_PREFIX")
-    if wanted == "1":
-        color = _COLORS[pid % len(_COLORS)]
-    elif wanted != "0" and "NO_COLOR" not in os.environ and _is_terminal(screen):
-        color = _CYAN
-    else:
+    if os.environ.get("RAY_COLOR_PREFIX") == "1":
+        return f"\x1b[{_COLORS[pid % len(_COLORS)]}m{origin}\x1b[0m"
+    if os.environ.get("RAY_COLOR_PREFIX") == "0":
         return origin
-    return f"\x1b[{color}m{origin}\x1b[0m"
+    return colored(origin, _CYAN, screen)
+
+
+def colored(text, color, screen):
+    """`text` in this color, if the stream `screen` is a terminal and NO_COLOR is not set."""
+    return f"\x1b[{color}m{text}\x1b[0m" if "NO_COLOR" not in os.environ and _is_terminal(screen) else text
 
 
 def _is_terminal(screen):
@@ -132,4 +138,7 @@ class Merger:
         if seen.count == 1:
             return [(stream, label, pid, line)]
         hint, self._hinted = "" if self._hinted else _HINT, True
-        return [(stream, label, pid, f"{line} [repeated {seen.count}x across cluster]{hint}")]
+        repeated = colored(
+            f" [repeated {seen.count}x across cluster]{hint}", _GREEN, sys.stdout if stream == STDOUT else sys.stderr
+        )
+        return [(stream, label, pid, line + repeated)]
