@@ -53,9 +53,19 @@ def instance() -> Any:
 
 def _origin(pid):
     """The process of a bar, before its description."""
-    from rayshim.api.worker_lines import colored  # it imports this module
-
     return colored(f"(pid={pid}) ", "2;36", sys.stderr)
+
+
+def colored(text, color, screen):
+    """`text` in this color, if the stream `screen` is a terminal and NO_COLOR is not set."""
+    return f"\x1b[{color}m{text}\x1b[0m" if "NO_COLOR" not in os.environ and _is_terminal(screen) else text
+
+
+def _is_terminal(screen):
+    try:
+        return screen.isatty()
+    except (AttributeError, ValueError):  # a stream of the program's own, or a closed one
+        return False
 
 
 class _BarManager:

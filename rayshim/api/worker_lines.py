@@ -7,6 +7,8 @@ import time
 
 from reactor.runtime.output import STDOUT
 
+from rayshim.api.bars import colored
+
 _VARIES = re.compile(r"\d")  # words with a number in them tend to differ from worker to worker
 _CYAN = 36
 _COLORS = (35, _CYAN, 32, 90, 94, 95)  # with RAY_COLOR_PREFIX=1 each worker has one of these, by its pid
@@ -58,18 +60,6 @@ def _colored(origin, pid, screen):
     if os.environ.get("RAY_COLOR_PREFIX") == "0":
         return origin
     return colored(origin, _CYAN, screen)
-
-
-def colored(text, color, screen):
-    """`text` in this color, if the stream `screen` is a terminal and NO_COLOR is not set."""
-    return f"\x1b[{color}m{text}\x1b[0m" if "NO_COLOR" not in os.environ and _is_terminal(screen) else text
-
-
-def _is_terminal(screen):
-    try:
-        return screen.isatty()
-    except (AttributeError, ValueError):  # a stream of the program's own, or a closed one
-        return False
 
 
 class _Seen:
