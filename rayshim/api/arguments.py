@@ -329,7 +329,7 @@ def _joined(job, own):
 def shows_output(log_to_driver):
     """Whether the output of workers is shown: the argument if given, else RAY_LOG_TO_DRIVER, else True."""
     if log_to_driver is None:
-        return os.environ.get("RAY_LOG_TO_DRIVER", "1").lower() not in ("0", "false")
+        return os.environ.get("RAY_LOG_TO_DRIVER", "1").lower() in ("1", "true")
     return bool(log_to_driver)
 
 

@@ -51,6 +51,23 @@ def instance() -> Any:
         return _manager
 
 
+def _origin(pid):
+    """The process of a bar, before its description."""
+    return colored(f"(pid={pid}) ", "2;36", sys.stderr)
+
+
+def colored(text, color, screen):
+    """`text` in this color, if the stream `screen` is a terminal and NO_COLOR is not set."""
+    return f"\x1b[{color}m{text}\x1b[0m" if "NO_COLOR" not in os.environ and _is_terminal(screen) else text
+
+
+def _is_terminal(screen):
+    try:
+        return screen.isatty()
+    except (AttributeError, ValueError):  # a stream of the program's own, or a closed one
+        return False
+
+
 class _BarManager:
     """The bars of all processes. The bars of each process are below those of the processes that came before it."""
 
@@ -74,7 +91,7 @@ class _BarManager:
             return
         with self.lock:
             if state["pid"] != os.getpid():
-                state["desc"] = f"(pid={state['pid']}) {state['desc']}"
+                state["desc"] = f"{_origin(state['pid'])}{state['desc']}"
             _, bar = self._bars.get(state["uuid"]) or (None, None)
             if bar is None:
                 bar = self._tqdm(

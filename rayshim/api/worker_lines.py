@@ -7,10 +7,16 @@ import time
 
 from reactor.runtime.output import STDOUT
 
+from rayshim.api.bars import colored
+
 _VARIES = re.compile(r"\d")  # words with a number in them tend to differ from worker to worker
 _CYAN = 36
 _COLORS = (35, _CYAN, 32, 90, 94, 95)  # with RAY_COLOR_PREFIX=1 each worker has one of these, by its pid
-_HINT = " (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log deduplication.)"
+_GREEN = 32
+_HINT = (
+    " (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log deduplication, or see "
+    "https://docs.ray.io/en/master/ray-observability/user-guides/configure-logging.html#log-deduplication for more options.)"
+)
 
 
 class Screen:
@@ -23,7 +29,7 @@ class Screen:
         from rayshim.api import bars
 
         self._bars = bars
-        self._merger = Merger() if os.environ.get("RAY_DEDUP_LOGS", "1") != "0" else None
+        self._merger = Merger() if os.environ.get("RAY_DEDUP_LOGS", "1").lower() in ("1", "true") else None
 
     def show(self, stream, label, pid, line):
         if stream == STDOUT and self._bars.take_line(line):
@@ -49,21 +55,11 @@ class Screen:
 
 def _colored(origin, pid, screen):
     """In cyan on a terminal; with RAY_COLOR_PREFIX=1 in a color that depends on the worker, into files, too; with RAY_COLOR_PREFIX=0 as it is."""
-    wanted = os.environ.get("RAY_COLOR_PREFIX")
-    if wanted == "1":
-        color = _COLORS[pid % len(_COLORS)]
-    elif wanted != "0" and "NO_COLOR" not in os.environ and _is_terminal(screen):
-        color = _CYAN
-    else:
+    if os.environ.get("RAY_COLOR_PREFIX") == "1":
+        return f"\x1b[{_COLORS[pid % len(_COLORS)]}m{origin}\x1b[0m"
+    if os.environ.get("RAY_COLOR_PREFIX") == "0":
         return origin
-    return f"\x1b[{color}m{origin}\x1b[0m"
-
-
-def _is_terminal(screen):
-    try:
-        return screen.isatty()
-    except (AttributeError, ValueError):  # a stream of the program's own, or a closed one
-        return False
+    return colored(origin, _CYAN, screen)
 
 
 class _Seen:
@@ -132,4 +128,7 @@ class Merger:
         if seen.count == 1:
             return [(stream, label, pid, line)]
         hint, self._hinted = "" if self._hinted else _HINT, True
-        return [(stream, label, pid, f"{line} [repeated {seen.count}x across cluster]{hint}")]
+        repeated = colored(
+            f" [repeated {seen.count}x across cluster]{hint}", _GREEN, sys.stdout if stream == STDOUT else sys.stderr
+        )
+        return [(stream, label, pid, line + repeated)]

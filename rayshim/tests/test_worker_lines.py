@@ -41,6 +41,25 @@ def test_what_was_held_back_is_shown_with_the_next_line_after_the_window(merger)
     assert shown[0] == "third" and shown[1].startswith("same [repeated 2x")
 
 
+@pytest.mark.parametrize("on_terminal", [True, False])
+def test_the_count_of_repetitions_is_green_on_terminals(merger, monkeypatch, on_terminal):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: on_terminal)
+    for pid in (1, 2, 3):
+        merger.take(1, "f", pid, "same", 0.0)
+    (summary,) = texts(merger.rest())
+    assert summary.startswith("same\x1b[32m [repeated 2x" if on_terminal else "same [repeated 2x")
+
+
+@pytest.mark.parametrize("value, merged", [("1", True), ("True", True), ("0", False), ("false", False), ("no", False)])
+def test_lines_are_merged_only_where_the_environment_says_1_or_true(monkeypatch, capsys, value, merged):
+    monkeypatch.setenv("RAY_DEDUP_LOGS", value)
+    screen = Screen()
+    for pid in (1, 2, 3):
+        screen.show(1, "f", pid, "same")
+    assert capsys.readouterr().out.count("same") == (1 if merged else 3)
+
+
 def test_the_two_streams_are_not_mixed_up(merger):
     assert texts(merger.take(1, "f", 1, "same", 0.0)) == texts(merger.take(2, "f", 2, "same", 0.0)) == ["same"]
 

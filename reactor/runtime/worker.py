@@ -41,11 +41,14 @@ def follow(label):
 
 
 class _Text(io.TextIOWrapper):
-    """Standard output or error as text. An unfinished line is written when the running call ends."""
+    """Standard output or error as text. `print(..., end="")` is written at once: its last act is to write an empty text. Other unfinished lines
+    are written when the running call ends; a write for each would make a `print` of several values several times as slow."""
 
     def write(self, text):
         written = super().write(text)
-        if text and text[-1] != "\n":
+        if not text:
+            self.flush()
+        elif text[-1] != "\n":
             _core.mark_unflushed()
         return written
 
