@@ -82,6 +82,8 @@ PIECES = {
     "numbers": np.arange(12).reshape(3, 4)[:, ::2], "part of exchanged": CUBE[:, :1].transpose(1, 2, 0)[::2],
 }
 WHOLES = {"rows": SMALL[1:3], "transposed": SMALL.T, "large transposed": LARGE.T, "exchanged": CUBE.transpose(1, 0, 2), "turned": CUBE.transpose(2, 0, 1), "whole": LARGE}
+if np.lib.NumpyVersion(np.__version__) < "2.3.0":  # which pickles a copy of these
+    WHOLES = {name: array for name, array in WHOLES.items() if name not in ("exchanged", "turned")}
 
 
 @pytest.mark.parametrize("name", PIECES)

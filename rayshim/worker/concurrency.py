@@ -74,7 +74,7 @@ def make(info, how, constructor, recorded=None):
         session.held_up_by_get = True
         _groups[""] = _Loop("", _ASYNC_LIMIT if limit is None else max(1, limit), recorded)
         _groups.update((name, _Loop(name, size, recorded)) for name, size in groups.items())
-        instance = _groups[""].run(constructor)
+        instance = _groups[""].run(constructor, _core.running()[0])
     elif has_threads(how, info.is_async):
         turns, threads = recorded.turns(functools.partial(_refuse, _groups.values())) if recorded else None, Threads
         if turns:
@@ -260,13 +260,16 @@ class _Loop:
         self._loop.run_forever()
         leave(SystemExit("the actor's event loop was stopped"))
 
-    def run(self, function):
-        """Runs `function()`, which may give a coroutine, in the loop and returns its result."""
+    def run(self, constructor, number):
+        """Runs `constructor()`, which may give a coroutine, in the loop and returns its result. `number`: of its call."""
         import asyncio
         import inspect
 
+        from rayshim.worker.running import constructing
+
         async def call():
-            result = function()
+            constructing.set(number)
+            result = constructor()
             return await result if inspect.iscoroutine(result) else result
 
         return asyncio.run_coroutine_threadsafe(call(), self._loop).result()

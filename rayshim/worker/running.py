@@ -1,8 +1,13 @@
 """The call that runs here, and its function."""
 
+from contextvars import ContextVar
+
 from reactor import _core
 
 from rayshim.errors.sites import is_users
+
+# The number of the constructor's call, in the loop in which an async actor is made, and in the tasks that it starts there.
+constructing = ContextVar("constructing", default=0)
 
 
 def running_function():
@@ -10,6 +15,8 @@ def running_function():
     call = handed_on()
     if call:
         return call.function
+    if constructing.get():
+        return object.__init__
     if not uid():
         return None
     return _core.running_callable() or object.__init__
@@ -18,7 +25,7 @@ def running_function():
 def uid():
     """The number of the call that this thread or coroutine runs; 0 for none, as in a thread that the program's own code has started."""
     call = handed_on()
-    return call.uid if call else _core.running()[0] if _core.runs_here() else 0
+    return call.uid if call else constructing.get() or (_core.running()[0] if _core.runs_here() else 0)
 
 
 def plain(function):
