@@ -44,6 +44,19 @@ def test_a_cluster_of_one_node(scripts, own_directory):
 
 
 @pytest.mark.needs_own_processes
+def test_the_first_node_of_a_cluster_is_its_head(scripts, own_directory):
+    assert scripts.run("""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    [node] = cluster.list_all_nodes()
+    print(node.is_head(), node.head, node.redis_address)
+    print([each.node_id for each in cluster.list_all_nodes() if not each.is_head()])
+    cluster.shutdown()
+    """) == "True True None\n[]\n"
+
+
+@pytest.mark.needs_own_processes
 def test_a_cluster_connects_its_program_and_adds_its_head_later(scripts, own_directory):
     assert scripts.run(CLUSTER + """
     try:

@@ -2,12 +2,13 @@
 
 import functools
 import inspect
-import os
+
+from rayshim.session.switches import is_on
 
 
 def try_install_uvloop():
     """Makes uvloop the event loop of this process, if it is installed and RAY_USE_UVLOOP does not say otherwise."""
-    if os.environ.get("RAY_USE_UVLOOP", "1").lower() not in ("1", "true"):
+    if not is_on("RAY_USE_UVLOOP", "1"):
         return
     try:
         import uvloop

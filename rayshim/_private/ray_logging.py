@@ -3,6 +3,8 @@
 import os
 import re
 
-RAY_DEDUP_LOGS = os.environ.get("RAY_DEDUP_LOGS", "1").lower() in ("1", "true")
+from rayshim.session.switches import is_on
+
+RAY_DEDUP_LOGS = is_on("RAY_DEDUP_LOGS", "1")
 RAY_DEDUP_LOGS_AGG_WINDOW_S = int(os.environ.get("RAY_DEDUP_LOGS_AGG_WINDOW_S", "5"))
 NUMBERS = re.compile(r"(\d+|0x[0-9a-fA-F]+)")

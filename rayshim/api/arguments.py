@@ -11,6 +11,7 @@ from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.sites import at, calling
 from rayshim.placement import kinds
 from rayshim.session import accelerators, gpus
+from rayshim.session.switches import is_on
 
 ORDERINGS = tuple(name.lower() for name in type(_core.Ordering).__match_args__)
 _STORE_SHARE = 0.3  # of the machine's memory, as in Ray
@@ -329,7 +330,7 @@ def _joined(job, own):
 def shows_output(log_to_driver):
     """Whether the output of workers is shown: the argument if given, else RAY_LOG_TO_DRIVER, else True."""
     if log_to_driver is None:
-        return os.environ.get("RAY_LOG_TO_DRIVER", "1").lower() in ("1", "true")
+        return is_on("RAY_LOG_TO_DRIVER", "1")
     return bool(log_to_driver)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -17,6 +16,7 @@ from rayshim.errors.exceptions import GetTimeoutError
 from rayshim.errors.sites import at
 from rayshim.ordering import order as orders
 from rayshim.session import session
+from rayshim.session.switches import is_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,7 +122,7 @@ def _warn_of_blocking():
     theirs = sys.modules.get("rayshim._private.worker")
     if theirs is not None and theirs.blocking_get_inside_async_warned:  # a library has turned the warning off
         return
-    if os.environ.get("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "1").lower() in ("1", "true"):
+    if is_on("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "1"):
         logs.logger.warning(
             "Using blocking ray.get inside async actor. This blocks the event loop. Please use `await` on object ref with asyncio.gather if you "
             "want to yield execution to the event loop instead."

@@ -7,7 +7,8 @@ import time
 
 from reactor.runtime.output import STDOUT
 
-from rayshim.api.bars import colored
+from rayshim.api import bars
+from rayshim.session.switches import is_on
 
 _VARIES = re.compile(r"\d")  # words with a number in them tend to differ from worker to worker
 _CYAN = 36
@@ -24,15 +25,11 @@ class Screen:
     beginning, as structured logs need."""
 
     def __init__(self, plain=False):
-        self._plain = plain or os.environ.get("RAY_DISABLE_WORKER_LOG_PREFIX", "").lower() in ("1", "true")
-        # Imported here: lines are shown in a thread, beside whatever the program imports.
-        from rayshim.api import bars
-
-        self._bars = bars
-        self._merger = Merger() if os.environ.get("RAY_DEDUP_LOGS", "1").lower() in ("1", "true") else None
+        self._plain = plain or is_on("RAY_DISABLE_WORKER_LOG_PREFIX")
+        self._merger = Merger() if is_on("RAY_DEDUP_LOGS", "1") else None
 
     def show(self, stream, label, pid, line):
-        if stream == STDOUT and self._bars.take_line(line):
+        if stream == STDOUT and bars.take_line(line):
             return
         if self._merger is None:
             return self._print(stream, label, pid, line)
@@ -45,12 +42,10 @@ class Screen:
             self._print(*shown)
 
     def _print(self, stream, label, pid, line):
-        from rayshim.api.bars import safe_print  # between progress bars
-
         screen = sys.stdout if stream == STDOUT else sys.stderr
         origin = "" if self._plain else f"{_colored(f'({label} pid={pid})', pid, screen)} "
         # In one write: to an unbuffered stream `print` writes the end of a line by itself, and the program's own threads write there too.
-        safe_print(f"{origin}{line}\n", end="", file=screen, flush=True)
+        bars.safe_print(f"{origin}{line}\n", end="", file=screen, flush=True)
 
 
 def _colored(origin, pid, screen):
@@ -59,7 +54,7 @@ def _colored(origin, pid, screen):
         return f"\x1b[{_COLORS[pid % len(_COLORS)]}m{origin}\x1b[0m"
     if os.environ.get("RAY_COLOR_PREFIX") == "0":
         return origin
-    return colored(origin, _CYAN, screen)
+    return bars.colored(origin, _CYAN, screen)
 
 
 class _Seen:
@@ -128,7 +123,7 @@ class Merger:
         if seen.count == 1:
             return [(stream, label, pid, line)]
         hint, self._hinted = "" if self._hinted else _HINT, True
-        repeated = colored(
+        repeated = bars.colored(
             f" [repeated {seen.count}x across cluster]{hint}", _GREEN, sys.stdout if stream == STDOUT else sys.stderr
         )
         return [(stream, label, pid, line + repeated)]

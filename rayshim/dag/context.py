@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from rayshim.errors.sites import at
+from rayshim.session.switches import is_on
 
 
 def _setting(name, kind, default):
@@ -20,7 +21,7 @@ DEFAULT_READ_ITERATION_TIMEOUT_S: float = _setting("read_iteration_timeout_s", f
 DEFAULT_BUFFER_SIZE_BYTES: int = _setting("buffer_size_bytes", lambda text: int(float(text)), 1_000_000)
 DEFAULT_MAX_INFLIGHT_EXECUTIONS: int = _setting("max_inflight_executions", int, 10)
 DEFAULT_MAX_BUFFERED_RESULTS: int = _setting("max_buffered_results", int, 1000)
-DEFAULT_OVERLAP_GPU_COMMUNICATION: bool = _setting("overlap_gpu_communication", str, "0").lower() in ("1", "true")
+DEFAULT_OVERLAP_GPU_COMMUNICATION: bool = is_on("RAY_CGRAPH_overlap_gpu_communication")
 
 
 @dataclass

@@ -4,6 +4,8 @@ into that list, as in Ray."""
 import os
 from contextlib import contextmanager
 
+from rayshim.session.switches import is_on
+
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 
@@ -24,7 +26,7 @@ def names(gpus, told):
 
 def show(ids):
     """Sets CUDA_VISIBLE_DEVICES to these ids. Without ids it stays unchanged, unless RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO is set."""
-    if (ids or _is_set("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO")) and not _is_set(
+    if (ids or is_on("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO")) and not is_on(
         "RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES"
     ):
         os.environ[VARIABLE] = ",".join(map(str, ids))
@@ -42,7 +44,3 @@ def shown(ids):
             os.environ.pop(VARIABLE, None)
         else:
             os.environ[VARIABLE] = before
-
-
-def _is_set(name):
-    return os.environ.get(name, "").lower() in ("1", "true")

@@ -15,6 +15,7 @@ from rayshim.calls.concurrency import has_threads, no_room
 from rayshim.errors.exceptions import TaskCancelledError
 from rayshim.session import session
 from rayshim.worker import interrupts
+from rayshim.worker.running import constructing
 from rayshim.worker.threads import Threads, leave, running
 
 _GRAPH_GROUP = "_graph"  # the stages of compiled graphs, which run one after the other
@@ -264,8 +265,6 @@ class _Loop:
         """Runs `constructor()`, which may give a coroutine, in the loop and returns its result. `number`: of its call."""
         import asyncio
         import inspect
-
-        from rayshim.worker.running import constructing
 
         async def call():
             constructing.set(number)
