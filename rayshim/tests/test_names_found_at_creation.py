@@ -47,9 +47,9 @@ class Finder:
 
 
 def in_time(refs):
-    """What they gave; an AssertionError that tells what goes on if one is not done after 40 s."""
+    """What they gave; an AssertionError that tells what goes on if one is not done after 15 s."""
     try:
-        return ray.get(refs, timeout=40)
+        return ray.get(refs, timeout=15)
     except ray.exceptions.GetTimeoutError:
         living = [
             (actor.actor_id, actor.name, actor.state, actor.pid) for actor in list_actors() if actor.state != "DEAD"
