@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, as_completed
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from concurrent.futures import wait as wait_for_futures
 
 import pytest
@@ -145,7 +146,7 @@ class Threaded:
             try:
                 for future in as_completed(futures, timeout=0.012):
                     self.log.append((n, futures.index(future)))
-            except TimeoutError:
+            except FutureTimeoutError:  # before Python 3.11 not the built-in one
                 self.log.append((n, "late"))
 
     def with_futures_of_refs(self, n):
