@@ -1,8 +1,8 @@
 """Tells of a program that uses Ray itself beside rayshim without meaning to: `import rayshim as ray` and `from ray.util import ActorPool`."""
 
-import os
 import sys
-from functools import cache
+
+from rayshim.errors.sites import is_programs
 
 
 def tell(logger):
@@ -16,7 +16,7 @@ def tell(logger):
     for module in list(sys.modules.values()):
         names = getattr(module, "__dict__", {})
         file = names.get("__file__")
-        if not isinstance(file, str) or names.get("rayshim") is ours or not _is_programs(file):
+        if not isinstance(file, str) or names.get("rayshim") is ours or not is_programs(file):
             continue
         for name, value in list(names.items()):
             where = _module_of(value)
@@ -35,20 +35,3 @@ def _module_of(value):
     if kind is type(sys):
         return value.__dict__.get("__name__")
     return getattr(value, "__module__", None) if isinstance(value, type) or kind is type(tell) else None
-
-
-@cache
-def _is_programs(file):
-    """Whether the file is the program's, and not installed or a part of rayshim."""
-    from rayshim.errors.sites import is_users
-
-    path = os.path.abspath(file)
-    return f"{os.sep}site-packages{os.sep}" not in path and not path.startswith(_library()) and is_users(path)
-
-
-@cache
-def _library():
-    """The folders of Python's own library."""
-    from sysconfig import get_path
-
-    return tuple(get_path(name) + os.sep for name in ("stdlib", "platstdlib"))

@@ -6,10 +6,10 @@ first optimizer of torch imports torch._dynamo, with some 800 modules, which tak
 """
 
 import functools
-import os
 import sys
 import types
 
+from rayshim.errors.sites import is_programs
 from rayshim.session import session
 
 #: Packages that take long to import, and whose import neither opens a device, such as a GPU, nor starts threads which a fork would lose.
@@ -103,12 +103,12 @@ class _Found:
         if issubclass(kind, types.ModuleType):
             self._module(value)
         elif issubclass(kind, type):
-            if _is_installed(_file_of(value.__module__)):
+            if not is_programs(_file_of(value.__module__)):
                 self._module_named(value.__module__)
                 self.optimizers |= self.optim is not None and issubclass(value, self.optim.Optimizer)
             return [member for cls in value.__mro__ for member in tuple(vars(cls).values())]
         elif kind is types.FunctionType:
-            if _is_installed(value.__code__.co_filename):
+            if not is_programs(value.__code__.co_filename):
                 self._module_named(value.__module__)
                 return _given(value)
             names = set(_names(value.__code__))
@@ -139,7 +139,9 @@ def _used(function, names):
     """The values that a function's code names."""
     globals_ = function.__globals__
     used = [globals_[name] for name in names if name in globals_]
-    used += [vars(module)[name] for module in used if _is_programs(module) for name in names if name in vars(module)]
+    used += [
+        vars(module)[name] for module in used if _is_module_of_program(module) for name in names if name in vars(module)
+    ]
     return [*used, *_given(function)]
 
 
@@ -157,8 +159,8 @@ def _names(code):
             yield from _names(constant)
 
 
-def _is_programs(value):
-    return issubclass(type(value), types.ModuleType) and not _is_installed(getattr(value, "__file__", None) or "")
+def _is_module_of_program(value):
+    return issubclass(type(value), types.ModuleType) and is_programs(getattr(value, "__file__", None) or "")
 
 
 def _is_filled(cell):
@@ -171,12 +173,3 @@ def _is_filled(cell):
 
 def _file_of(module):
     return getattr(sys.modules.get(module), "__file__", None) or ""
-
-
-@functools.cache
-def _is_installed(file):
-    """Whether a file is of an installed package or of the standard library."""
-    parts = file.split(os.sep)
-    return (
-        "site-packages" in parts or "dist-packages" in parts or file.startswith(os.path.dirname(os.__file__) + os.sep)
-    )

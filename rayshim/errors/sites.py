@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from typing import Any
@@ -35,12 +36,21 @@ PARTS = (
     *("over", "placement", "plans", "runtime_env", "scripts", "session", "util", "worker"),
     *("draw", "execution", "lf", "model", "runtime", "schedule"),
 )
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _FOLDERS = tuple(ours + part + os.sep for ours in OURS for part in PARTS)
 
 
 def is_users(file):
     """Whether the code in `file` (str, a path) is the user's, and not part of rayshim or reactor."""
     return not file.startswith(OURS) or not (file.startswith(_FOLDERS) or os.path.dirname(file) + os.sep in OURS)
+
+
+@functools.cache
+def is_programs(file):
+    """Whether the code in `file` (str, a path) is the program's own: the user's, and neither that of an installed package nor Python's library."""
+    path = os.path.abspath(file)
+    installed = not {"site-packages", "dist-packages"}.isdisjoint(path.split(os.sep)) or path.startswith(_LIBRARY)
+    return not installed and not file.startswith("<frozen ") and is_users(path)
 
 
 def at(function: Any) -> Any:

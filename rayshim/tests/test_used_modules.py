@@ -19,7 +19,7 @@ MAKES = [
     "in_a_decorator",
     "make",
 ]
-MAKES_NONE = ["Without", "Odd", "decorated", "Linear", "len", "3", "None", "ByParent"]
+MAKES_NONE = ["Without", "Odd", "Asks", "decorated", "Linear", "len", "3", "None", "ByParent"]
 USES = ["ByParent", "ByModuleOfPackage", "ByImportInside", "by_class", "WithProxies"]
 
 
@@ -54,6 +54,25 @@ def test_the_workers_have_been_forked_with_it(kind):
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["True", "False"], done.stderr
+
+
+def test_the_garbage_collector_of_a_worker_does_not_look_at_them():
+    program = """if True:
+        import gc, sys, torch
+        import rayshim as ray
+
+        @ray.remote
+        class Actor:
+            def looked_at(self):
+                torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1)
+                modules = {id(vars(sys.modules[name])) for name in ("torch", "torch._dynamo", "sympy")}
+                return [id(thing) in modules for thing in gc.get_objects()].count(True)
+
+        ray.init(num_cpus=1)
+        print(ray.get(Actor.remote().looked_at.remote()))
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["0"], done.stderr
 
 
 def test_the_workers_have_been_forked_with_a_package_that_their_code_names():

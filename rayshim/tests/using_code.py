@@ -94,6 +94,13 @@ class Odd(metaclass=Unhashable):
         self.value = missing  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
 
 
+class Asks:
+    """What rayshim's functions use is not the program's."""
+
+    def ask(self, actor):
+        return rayshim.get(actor.answer.remote())
+
+
 Learner = rayshim.remote(ByName)
 
 
@@ -158,7 +165,7 @@ MAKES = (
     in_a_decorator,
     given(make),
 )
-MAKES_NONE = Without, Odd, decorated, torch.nn.Linear, len, 3, None, ByParent
+MAKES_NONE = Without, Odd, Asks, decorated, torch.nn.Linear, len, 3, None, ByParent
 USES = {
     ByParent: "gymnasium.core",
     ByModuleOfPackage: "numpy.polynomial",

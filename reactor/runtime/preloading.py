@@ -1,5 +1,6 @@
 """Imports modules in the zygote, before workers are forked."""
 
+import gc
 import sys
 
 SLOW_LIBRARIES = ("numpy", "torch", "gymnasium")  # the zygote imports them once for all workers, if the program has
@@ -19,9 +20,13 @@ def preload(modules):
 
     modules: names, or pairs of a name and the file of the module in the program. Of the latter, one that has another file here is left out:
     the program has a module of its own with this name.
+
+    What they bring is frozen: in a worker, the garbage collector would otherwise look at all of it, and so copy the pages that are shared with the zygote.
+    After an import of torch._dynamo each collection in a worker took 0.07 s, and 38 MB of its memory were copies.
     """
     import importlib.util
 
+    before = len(sys.modules)
     for module in modules:
         name, file = module if isinstance(module, tuple) else (module, None)
         if name not in sys.modules:
@@ -34,3 +39,6 @@ def preload(modules):
 
     if "numpy" in sys.modules:
         sys.modules["numpy"].random  # noqa: B018
+    if len(sys.modules) > before:
+        gc.collect()
+        gc.freeze()
