@@ -81,8 +81,7 @@ class Spin {
   static constexpr int kYields = 16,
                        kRefused = 4;  // yields at most; those of them that gave the core to nobody though another has work there
   uint64_t yield_limit() const {
-    int32_t awake = header_->awake.load(memory_order_relaxed);
-    return awake <= 8 * header_->cores ? 60000 : 30000 * uint64_t(awake);
+    return few_awake(header_) ? 60000 : 30000 * uint64_t(header_->awake.load(memory_order_relaxed));
   }
   const uint64_t limit_ns;
 
@@ -104,6 +103,7 @@ bool look(Heap* heap, Proc* self, Spin& spin, uint64_t deadline, Ready& ready) {
   Looker looker(heap, self);
   int refused = 0;  // yields that gave the core to nobody although another has work on it
   for (int yields = 0; yields < Spin::kYields && now < yield_until;) {
+    if (self->counted.load(memory_order_relaxed)) has_none(heap->header, self);  // it was rung for something that is done
     if (now < until && looker.looks()) {
       looked = true;
       if (spin.sees(ready)) return true;

@@ -147,9 +147,14 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
   }
   uint32_t p = inbox->proc.load(memory_order_relaxed);
   // The fence above is that of ring(): who is awake now sees the message before it sleeps.
-  if (p != kNoProc && ctx->heap->procs[p].bell.sleeping.load(memory_order_relaxed) &&
-      !rung_later(out.encoding->deps(), &ctx->heap->procs[p].bell) && ring(ctx->heap, &ctx->heap->procs[p].bell))
-    ctx->proc->wakes.fetch_add(1, memory_order_relaxed);
+  if (p != kNoProc) {
+    Proc& to = ctx->heap->procs[p];
+    if (!to.bell.sleeping.load(memory_order_relaxed)) {
+      is_sent(ctx->header, &to);
+    } else if (!rung_later(out.encoding->deps(), &to.bell) && ring(ctx->heap, &to.bell)) {
+      ctx->proc->wakes.fetch_add(1, memory_order_relaxed);
+    }
+  }
   if (inbox->state.load(memory_order_relaxed) == InboxState::Dead) send_control(Control::Drain, ctx->heap->off(link->object));
   return refs.release();
 }

@@ -6,12 +6,17 @@
 // the last half millisecond, is not moved to a core that becomes idle. So two workers may share one core while the other core is idle, for as
 // long as the program runs. Therefore, of the processes that wait on a core,
 //
-//   one polls, if no process has work there when it begins (Core::looker), and yields often as soon as a process has work;
+//   one polls, if no process has work there when it begins (Core::looker) and fewer processes than cores have work, and yields often as soon
+//   as a process has work;
 //   another one, or one that finds work there, moves to a core without work and without a polling process, if there is such a core and it
 //   has not searched just before. Otherwise it yields. If yields return at once although another process has work, it sleeps (by its
 //   fair share the kernel runs this process first; yielding does not change this, sleeping does).
 //
-// A process that is rung counts as having work at once, before it has got its core.
+// A process that is rung counts as having work at once, before it has got its core. So does a process that is sent a call while it is awake
+// and waits: it may be waiting for the core of the sender, which would poll there for 50 µs and longer while it waits for that call. The sender's
+// yields do not help, because workers have a higher niceness (15 packed CartPoles on 2 cores: 54 µs a round instead of 60 to 105). But if
+// many processes are awake, such a process is not counted: by the time when it runs, the kernel has often moved it to another core, and a process
+// there would sleep for its sake.
 //
 // Processes are counted, not threads. A process whose main thread sleeps elsewhere than on its bell (time.sleep) still counts as having work;
 // one whose main thread waits while its other threads compute does not.
@@ -55,6 +60,21 @@ inline void is_rung(Header* h, Proc* p) {
   if (p->state.load(memory_order_seq_cst) != ProcState::Live) has_none(h, p);
 }
 
+// Whether fewer processes have work than there are cores.
+inline bool core_to_spare(Header* h) {
+  int32_t work = 0;
+  for (uint32_t c = 0; c < h->cpus && work < h->cores; ++c) work += h->core[c].work.load(memory_order_relaxed);
+  return work < h->cores;
+}
+
+// Whether so few processes are awake that each soon gets a core.
+inline bool few_awake(Header* h) { return h->awake.load(memory_order_relaxed) <= 8 * h->cores; }
+
+// Called by the sender of a call whose receiver is awake.
+inline void is_sent(Header* h, Proc* to) {
+  if (to->counted.load(memory_order_relaxed) == 0 && few_awake(h)) is_rung(h, to);
+}
+
 inline bool work_here(Header* h) { return h->core[this_core()].work.load(memory_order_relaxed) > 0; }
 
 // A waiting process that polls. There is at most one on each core.
@@ -69,7 +89,7 @@ class Looker {
     stop();
     Core& core = header_->core[c];
     uint32_t nobody = 0;
-    if (core.work.load(memory_order_relaxed) > 0) return false;
+    if (core.work.load(memory_order_relaxed) > 0 || !core_to_spare(header_)) return false;
     me_->core.store(c, memory_order_relaxed);  // first: it says whose slot to clear when this process is killed
     if (!core.looker.compare_exchange_strong(nobody, slot_ + 1, memory_order_relaxed)) return false;
     at_ = c;
