@@ -85,6 +85,6 @@ def _make_remote(target: Any, given: dict[str, Any]) -> RemoteFunction[..., Any]
             f"The @ray.remote decorator must be applied to either a function or a class. ({at('remote')}: it was given {target!r:.80})"
         )
     checked = opts.task_options(given, is_generator=is_generator(target))
-    if checked.get("num_gpus"):
-        checked.setdefault("max_calls", 1)  # Ray's rule: the process ends after each call and so frees its GPU memory
+    if checked.get("num_gpus") and checked.get("max_calls") is None:
+        checked["max_calls"] = 1  # Ray's rule: the process ends after each call and so frees its GPU memory
     return RemoteFunction(target, checked)

@@ -41,7 +41,9 @@ class RemoteFunction(Generic[P, R]):
 
     __module__ = "rayshim.remote_function"
 
-    def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[P, R], options: dict[str, Any], decorated: RemoteFunction[P, R] | None = None
+    ) -> None:
         if is_coroutine(function):
             raise ValueError(
                 "'async def' should not be used for remote tasks. You can wrap the async function with `asyncio.run(f())`. See more "
@@ -49,6 +51,7 @@ class RemoteFunction(Generic[P, R]):
             )
         self._function = function
         self._options = options
+        self._decorated = decorated  # where the options come from `options()`: the function that `@remote` made
         self._variants = {}  # options -> the RemoteFunction with these options, so that it is exported only once
         self.__name__: str = getattr(function, "__name__", "function")
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
@@ -96,7 +99,7 @@ class RemoteFunction(Generic[P, R]):
         if known is None:
             base = {name: value for name, value in self._options.items() if name != "max_calls"}
             checked = opts.task_options(given, in_options=True, is_generator=is_generator(self._function), base=base)
-            known = RemoteFunction(self._function, opts.merge(base, checked))
+            known = RemoteFunction(self._function, opts.merge(base, checked), self._decorated or self)
             if key is not None and len(self._variants) < _VARIANTS:
                 self._variants[key] = known
         return known
@@ -123,7 +126,8 @@ class RemoteFunction(Generic[P, R]):
         env = s.runtime_env
         if o.get("runtime_env"):
             env = environments.merged(env, environments.checked(o["runtime_env"], self.__name__))
-        flags = _flags(o, resources, place, s.placement.env_of_call(env), num_threads.chosen(resources, env))
+        threads = num_threads.chosen(resources, env)
+        flags = _flags(o, resources, place, s.placement.env_of_call(env), threads, self._calls_of_a_process())
         function = self._function
         if function not in s.exports:
             used_modules.prepare(function, env)
@@ -150,6 +154,11 @@ class RemoteFunction(Generic[P, R]):
             *window(o),
         )
 
+    def _calls_of_a_process(self):
+        """The number of calls after which a process ends, 0 for any number. As on Ray, what `@remote` was given, or what the program has set as
+        `_max_calls` since then, also counts for calls with other options."""
+        return (self._decorated or self)._max_calls or 0
+
     @property
     def _default_options(self) -> dict[str, Any]:
         """The options that were given with the function."""
@@ -164,9 +173,9 @@ class RemoteFunction(Generic[P, R]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         code = session.current and session.current.exported_as(self._function)
-        if code is not None:
-            return _exported, (code, self._options)
-        return RemoteFunction, (self._function, self._options)
+        made = (RemoteFunction, (self._function, self._options)) if code is None else (_exported, (code, self._options))
+        most = self._calls_of_a_process()
+        return made if most == self._options.get("max_calls", 0) else (*made, {"_max_calls": most})
 
     def __repr__(self) -> str:
         return f"RemoteFunction({self.__qualname__})"
@@ -191,7 +200,7 @@ if TYPE_CHECKING:
         def remote(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
-def _flags(o, resources, place, env, threads):
+def _flags(o, resources, place, env, threads, most):
     """The options that the worker applies around the function, as a hashable key."""
     flags = {}
     if o.get("name"):
@@ -205,9 +214,6 @@ def _flags(o, resources, place, env, threads):
     if o.get("retry_exceptions"):
         which = o["retry_exceptions"]
         flags["retry_exceptions"] = tuple(which) if isinstance(which, (list, tuple)) else True
-    most = o.get(
-        "max_calls", 1 if resources.get("GPU") else 0
-    )  # Ray's default: the end of the process frees its GPU memory
     if most:
         flags["max_calls"] = most
     if threads > 1:

@@ -1,5 +1,6 @@
 """Applies a runtime environment: to a worker when it starts, and in inline placement during a call."""
 
+import contextlib
 import os
 import sys
 
@@ -18,13 +19,24 @@ def expanded(variables):
     return made
 
 
-def enter(env):
-    """Applies the environment to this process, a new worker. The setup hook runs last and may raise anything."""
+def enter(env, of_session):
+    """Applies the environment to this process, a new worker of a session with the environment `of_session`. The setup hook runs last and may raise
+    anything."""
     os.environ.update(expanded(env.get("env_vars") or {}))
+    if not of_session.get("working_dir"):
+        _put_current_directory_first()
     add_paths(env)
     if env.get("working_dir"):
         os.chdir(env["working_dir"])
     run_hook(env)
+
+
+def _put_current_directory_first():
+    """As on Ray, a worker finds the modules in the directory where the program was when it called `init`, before those beside its script."""
+    with contextlib.suppress(OSError):  # the directory has been removed
+        directory = os.getcwd()
+        if sys.path[:1] not in ([""], [directory]):
+            sys.path.insert(0, directory)
 
 
 def add_paths(env):

@@ -151,7 +151,9 @@ def begin(settings, record, own_gpus, setting):
     if settings["logging"] is not None:
         settings["logging"].apply()
     try:
-        num_threads.begin_worker(settings, creation.cpus(record), lambda: environment.enter(env))
+        num_threads.begin_worker(
+            settings, creation.cpus(record), lambda: environment.enter(env, settings["runtime_env"])
+        )
     except Exception as error:
         s.broken = error
     limit_generators()
