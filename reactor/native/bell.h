@@ -80,9 +80,7 @@ class Spin {
   static constexpr uint64_t kStayNs = 1000000, kStayAwayNs = 100000000, kSearchNs = 50000;
   static constexpr int kYields = 16,
                        kRefused = 4;  // yields at most; those of them that gave the core to nobody though another has work there
-  uint64_t yield_limit() const {
-    return few_awake(header_) ? 60000 : 30000 * uint64_t(header_->awake.load(memory_order_relaxed));
-  }
+  uint64_t yield_limit() const { return few_awake(header_) ? 60000 : 30000 * uint64_t(header_->awake.load(memory_order_relaxed)); }
   const uint64_t limit_ns;
 
  private:
