@@ -12,8 +12,8 @@ PROGRAM = """
     INIT
 
     def found():
-        import same, where
-        return where.it_is, same.it_is
+        import where
+        return where.it_is
 
     class Actor:
         def found(self):
@@ -37,10 +37,8 @@ PROGRAM = """
 
 def write(scripts, program):
     scripts.write("where.py", "it_is = 'in the current directory'\n")
-    scripts.write("same.py", "it_is = 'in the current directory'\n")
     scripts.write("scripts/same.py", "it_is = 'beside the script'\n")
     scripts.write("elsewhere/where.py", "it_is = 'elsewhere'\n")
-    scripts.write("elsewhere/same.py", "it_is = 'elsewhere'\n")
     scripts.write("scripts/main.py", program)
 
 
@@ -48,7 +46,7 @@ def write(scripts, program):
 def test_of_a_script_in_a_folder(scripts, directory, place):
     write(scripts, PROGRAM)
     out = scripts.finished(scripts.start("scripts/main.py", directory))
-    assert out.splitlines() == [str([(place, place)] * 3), "No module named 'where'"]
+    assert out.splitlines() == [str([place] * 3), "No module named 'where'"]
 
 
 def test_not_with_a_working_directory_of_the_session(scripts):

@@ -47,7 +47,7 @@ from rayshim.session.version import (
 )  # rayshim.alias.install() replaces it by Ray's version
 
 ObjectID = ObjectRef
-SCRIPT_MODE, WORKER_MODE, LOCAL_MODE, SPILL_WORKER_MODE, RESTORE_WORKER_MODE = range(5)
+SCRIPT_MODE, WORKER_MODE, SPILL_WORKER_MODE, RESTORE_WORKER_MODE = 0, 1, 3, 4
 
 
 # Names that are imported at first use: rayshim's own, so that `dir` shows only Ray's names, and those that few programs need.
@@ -94,7 +94,6 @@ if TYPE_CHECKING:
 
     # What a program gets from this package: a checker takes other imported names for private ones.
     __all__ = [
-        "LOCAL_MODE",
         "RESTORE_WORKER_MODE",
         "SCRIPT_MODE",
         "SPILL_WORKER_MODE",

@@ -24,19 +24,20 @@ def enter(env, of_session):
     anything."""
     os.environ.update(expanded(env.get("env_vars") or {}))
     if not of_session.get("working_dir"):
-        _put_current_directory_first()
+        _find_modules_in_current_directory()
     add_paths(env)
     if env.get("working_dir"):
         os.chdir(env["working_dir"])
     run_hook(env)
 
 
-def _put_current_directory_first():
-    """As on Ray, a worker finds the modules in the directory where the program was when it called `init`, before those beside its script."""
+def _find_modules_in_current_directory():
+    """As on Ray, a worker finds the modules in the directory where the program was when it called `init`. But here, what the program itself finds
+    elsewhere comes first: Python's library, installed packages and modules beside the script."""
     with contextlib.suppress(OSError):  # the directory has been removed
         directory = os.getcwd()
-        if sys.path[:1] not in ([""], [directory]):
-            sys.path.insert(0, directory)
+        if "" not in sys.path and directory not in sys.path:
+            sys.path.append(directory)
 
 
 def add_paths(env):
