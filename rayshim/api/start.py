@@ -270,7 +270,7 @@ def _start(given):
         store_limit=store,
         plugin="rayshim.worker.hooks",
         settings=settings,
-        preload=slow_imports(settings["alias"]),
+        preload=slow_imports(settings["alias"], for_new_zygote=True),
         ordering=order,
         patience=budget,
         digesting=_digesting(journal_path is not None, given.digest),

@@ -287,11 +287,11 @@ def _taken(name, namespace):
     )
 
 
-def slow_imports(alias):
+def slow_imports(alias, for_new_zygote=False):
     """The slow imports that this process has done, as `reactor.runtime.preloading.preload` takes them: the zygote does them once, for all workers to
-    come. `alias`: whether it has the alias."""
+    come. `alias`: whether it has the alias; `for_new_zygote`: it has been told of none."""
     names = preloading.slow_imports()
-    return names + sys.modules["rayshim.session.libraries"].new_imports() if alias else names
+    return names + sys.modules["rayshim.session.libraries"].new_imports(for_new_zygote) if alias else names
 
 
 def _sends_tensors(info, options, how):

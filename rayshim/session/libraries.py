@@ -139,11 +139,14 @@ class _Source(SourceFileLoader):
             raise
 
 
-def new_imports():
-    """The package's modules that this process has imported since the last call, for the zygote to import once for all workers to come.
+def new_imports(for_new_zygote=False):
+    """The package's modules that this process has imported since the last call, or, for a new zygote, all of them: the zygote imports them once for all
+    workers to come.
 
     Only for a zygote that has the alias: in another, these names are real Ray's."""
     global _told
+    if for_new_zygote:
+        _told = 0
     if _told == len(_found):
         return ()
     names = list(_found)[_told:]

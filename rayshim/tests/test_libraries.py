@@ -153,11 +153,14 @@ if __name__ == "__main__":
     del first
     import ray._common.ray_option_utils
     print(ray.get(Worker.remote().has.remote(names)))
+    ray.shutdown()
+    ray.init(num_cpus=1)
+    print(ray.get(Worker.remote().has.remote(names)))
 """
 
 
 def test_workers_begin_with_the_modules_of_the_libraries_that_the_driver_has_imported(tmp_path):
-    assert run(PRELOADED, tmp_path) == "[True, False, False]\n[True, True, False]\n"
+    assert run(PRELOADED, tmp_path) == "[True, False, False]\n[True, True, False]\n[True, True, False]\n"
 
 
 AT_ONCE = """

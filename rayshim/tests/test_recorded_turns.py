@@ -261,7 +261,7 @@ def test_whatever_its_threads_wait_for(tmp_path, way):
 @pytest.mark.parametrize("way", ["with_threads_of_its_own", "with_timeouts_of_executors"])
 def test_locks_of_modules_that_workers_have_from_birth(tmp_path, way, monkeypatch):
     monkeypatch.setattr(
-        "rayshim.api.start.slow_imports", lambda alias: ("concurrent.futures.thread",)
+        "rayshim.api.start.slow_imports", lambda *_, **__: ("concurrent.futures.thread",)
     )  # torch would bring it, and slow down all tests after this
     test_whatever_its_threads_wait_for(tmp_path, way)
 
