@@ -122,5 +122,5 @@ def zygote_has_pytest():
 
     with pytest.MonkeyPatch.context() as patch:
         found = start.slow_imports
-        patch.setattr(start, "slow_imports", lambda *alias: [*found(*alias), "pytest"])
+        patch.setattr(start, "slow_imports", lambda *given, **how: [*found(*given, **how), "pytest"])
         yield

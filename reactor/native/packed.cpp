@@ -21,6 +21,7 @@ constexpr uint64_t kTickNs = 2000000;
 constexpr int kLongTicks = 5;      // a call that runs through so many is stopped for its neighbours
 constexpr int kBarrierTicks = 500; // that a call may sleep as at a barrier before it is passed over
 constexpr int kIdleTicks = 500;    // then the watchdog sleeps until a call runs
+constexpr uint64_t kBetweenCollections = 9;  // times as long as the last one took
 
 void wake_hand(Hand* h) {
   h->word.fetch_add(1, memory_order_release);
@@ -61,13 +62,12 @@ int Packed::serve(Hand* me) {
     if (server_ != me) continue;
     any |= serve_round();
     if (server_ != me) continue;
-    if (!any && collect_) {
-      collect_ = false;  // what the actors that have left had in cycles
-      PyGC_Collect();
+    if (!any && collect_ && now_ns() >= collect_at_) {
+      collect_garbage();
     } else if (!any && !turns.wanted()) {
       turns.give();
       int e;
-      const uint64_t deadline = held_until();
+      const uint64_t deadline = std::min(held_until(), collect_ ? collect_at_ : UINT64_MAX);
       Py_BEGIN_ALLOW_THREADS
       e = wait_on(ctx->heap, &ctx->proc->bell, ctx->proc, ctx->spin, deadline, [&] { return ready(); });
       Py_END_ALLOW_THREADS
@@ -78,6 +78,16 @@ int Packed::serve(Hand* me) {
       turns.take(me);
     }
   }
+}
+
+// What the actors that have left had in cycles. Where the worker has imported much, a collection takes a tenth of a second: then it has time for calls
+// between two of them.
+void Packed::collect_garbage() {
+  collect_ = false;
+  const uint64_t begun = now_ns();
+  PyGC_Collect();
+  const uint64_t now = now_ns();
+  collect_at_ = now + kBetweenCollections * (now - begun);
 }
 
 void Packed::park(Hand* me) {

@@ -50,6 +50,7 @@ class Packed final : public Placement {
   Hand* hand_with_turn() const;     // the calling thread's, if it has the turn
   void regain();                    // the turn, if it went to another while the call was blocked in the system
   void park(Hand* me);
+  void collect_garbage();
   void see_that_one_serves();
   bool serve(PackedActor& h);
   bool serve_round();
@@ -67,6 +68,7 @@ class Packed final : public Placement {
   bool coming_ = false;             // a new thread will be the server
   std::vector<Hand*> parked_;
   bool collect_ = false;            // actors have left since the last garbage collection
+  uint64_t collect_at_ = 0;         // ns, when the next one may begin
   uint32_t busy_ = 0, waiting_ = 0; // calls under way, and those of them that wait
   size_t next_ = 0;                 // where the round is
   bool keeps_turn_ = false;
