@@ -1,10 +1,10 @@
 """Applies a runtime environment: to a worker when it starts, and in inline placement during a call."""
 
-import contextlib
 import os
 import sys
 
 from reactor.runtime import threads
+from reactor.runtime.spawning import current_directory
 
 from rayshim.calls.runtime_env import imported
 from rayshim.errors.exceptions import RuntimeEnvSetupError
@@ -34,10 +34,9 @@ def enter(env, of_session):
 def _find_modules_in_current_directory():
     """As on Ray, a worker finds the modules in the directory where the program was when it called `init`. But here, what the program itself finds
     elsewhere comes first: Python's library, installed packages and modules beside the script."""
-    with contextlib.suppress(OSError):  # the directory has been removed
-        directory = os.getcwd()
-        if "" not in sys.path and directory not in sys.path:
-            sys.path.append(directory)
+    directory = current_directory()
+    if directory is not None and "" not in sys.path and directory not in sys.path:
+        sys.path.append(directory)
 
 
 def add_paths(env):
