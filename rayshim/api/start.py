@@ -210,15 +210,8 @@ def _start(given):
     from rayshim.api import arguments
 
     placement = given.placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
-    seed, order, budget = given.seed, arguments.check_order(given.ordering), arguments.budget(given.patience)
-    record, replay = given.record, given.replay
-    if not (record or replay):
-        record, replay = os.environ.get("RAYSHIM_RECORD"), os.environ.get("RAYSHIM_REPLAY")
-    journal_path = replayed = None
-    if record or replay:
-        from rayshim.journal import journal
-
-        journal_path, replayed, seed, order = journal.prepare(record, replay, seed, order)
+    budget = arguments.budget(given.patience)
+    journal_path, replayed, seed, order = _journal(given)
     if given.digest not in (True, False, "full"):
         raise ValueError(f"init(digest={given.digest!r}) at {calling()}: must be True, False or 'full'")
     arguments.check(
@@ -292,6 +285,21 @@ def _start(given):
     started = beginning.begin(driver, settings, kind, logging_config=logging_config, **given.how)
     logs.logger.info("Started a local Ray instance. (rayshim, %s, %g CPUs)", kind.name, amounts["CPU"])
     return started
+
+
+def _journal(given):
+    """(path of the journal or None, the journal that is replayed or None, seed, order)"""
+    from rayshim.api import arguments
+
+    seed, order = given.seed, arguments.check_order(given.ordering)
+    record, replay = given.record, given.replay
+    if not (record or replay):
+        record, replay = os.environ.get("RAYSHIM_RECORD"), os.environ.get("RAYSHIM_REPLAY")
+    if not (record or replay):
+        return None, None, seed, order
+    from rayshim.journal import journal
+
+    return journal.prepare(record, replay, seed, order)
 
 
 def _offer(settings, directory):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 from reactor import _core
 from reactor.runtime import preloading
 
-from rayshim.calls import binding, concurrency, used_modules
+from rayshim.calls import binding, concurrency, requested, used_modules
 from rayshim.calls import options as opts
 from rayshim.calls import runtime_env as environments
 from rayshim.calls.added_methods import with_added_methods
@@ -183,8 +183,8 @@ class ActorClass(Generic[T]):
         if info.tensor_transport:
             _sends_tensors(info, options, how)
         concurrency.check(self.__name__, how, self._info.is_async)
-        resources = opts.actor_resources(options)
-        place = demands.place(options, resources, self.__qualname__, opts.actor_placement_resources(options))
+        resources = requested.actor_resources(options)
+        place = demands.place(options, resources, self.__qualname__, requested.actor_placement_resources(options))
         cls_ref = s.export(self._cls, lambda: with_added_methods(self._cls))
         info_ref = s.export(
             self._cls, lambda: info, ("info", info.max_task_retries, info.max_pending_calls, info.tensor_transport)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, ov
 
 from reactor import _core
 
-from rayshim.calls import binding, used_modules
+from rayshim.calls import binding, requested, used_modules
 from rayshim.calls import options as opts
 from rayshim.calls import runtime_env as environments
 from rayshim.calls.announced import Announced
@@ -121,7 +121,7 @@ class RemoteFunction(Generic[P, R]):
         s = session.ensure()
         o = self._options
         opts.check_at_call(o)
-        resources = opts.task_resources(o)
+        resources = requested.task_resources(o)
         place = demands.place(o, resources, self.__qualname__)
         env = s.runtime_env
         if o.get("runtime_env"):

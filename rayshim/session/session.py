@@ -10,6 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from reactor import _core
+from reactor.runtime import forks
 
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.sites import calling, qualified
@@ -254,15 +255,12 @@ def end():
 
 
 def _forget_after_fork():
-    """In a child that the program forks: forgets the session, which belongs to the parent. Nothing is freed or ended, and no call works."""
+    """In a child that the program forks: forgets the session, which belongs to the parent, as its run does."""
     global current, _changing, _change
     _changing, _change = threading.RLock(), None  # the parent's thread that holds the other is not here
     if current is None:
         return
     forgotten, current = current, None
-    _core.detach()
-    if forgotten.driver is not None:
-        forgotten.driver.forget()
     for exported in list(forgotten.exported):
         exported.forget()
 
@@ -275,4 +273,4 @@ def _end_at_exit():
 
 
 atexit.register(_end_at_exit)
-os.register_at_fork(after_in_child=_forget_after_fork)
+forks.in_child(_forget_after_fork)

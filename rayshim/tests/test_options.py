@@ -2,7 +2,7 @@
 
 import pytest
 
-from rayshim.calls import options
+from rayshim.calls import options, requested
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_merge_lets_the_update_win():
     ],
 )
 def test_what_a_task_holds(given, held):
-    assert options.task_resources(options.task_options(given)) == held
+    assert requested.task_resources(options.task_options(given)) == held
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ def test_what_a_task_holds(given, held):
 )
 def test_what_an_actor_holds_and_needs_to_be_placed(given, held, placed):
     checked = options.actor_options(given)
-    assert options.actor_resources(checked) == held
-    assert options.actor_placement_resources(checked) == placed
+    assert requested.actor_resources(checked) == held
+    assert requested.actor_placement_resources(checked) == placed
 
 
 def test_impossible_resources():
     with pytest.raises(ValueError, match="GPU resource quantities >1 must be whole numbers"):
-        options.task_resources({"num_gpus": 1.5})
+        requested.task_resources({"num_gpus": 1.5})
     with pytest.raises(ValueError, match="must not contain the key 'memory' or 'object_store_memory'"):
-        options.actor_resources({"resources": {"memory": 1}})
+        requested.actor_resources({"resources": {"memory": 1}})

@@ -30,7 +30,7 @@ from reactor.execution.part import (
     elements,
 )
 from reactor.execution.stored import Stored, is_large, of_plain
-from reactor.runtime import output, plugin
+from reactor.runtime import forks, output, plugin
 from reactor.runtime.driver import Driver
 from reactor.runtime.preloading import slow_imports
 from reactor.schedule.placing import HERE
@@ -295,16 +295,13 @@ class _Worker:
             setattr(self, name, _core.Method(link, index, name, results, least, most, check).remote)
 
 
-def _leave_to_parent():
-    """In a child that a reaction forks: the run is the parent's. Nothing is freed or ended."""
+def _forget_driver():
+    """In a child that a reaction forks: the run is the parent's."""
     global _driver
-    if _driver is not None:
-        _core.detach()
-        _driver.forget()
-        _driver = None
+    _driver = None
 
 
-os.register_at_fork(after_in_child=_leave_to_parent)
+forks.in_child(_forget_driver)
 
 
 def _made(ref):

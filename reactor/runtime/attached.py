@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from reactor import _core, codec
-from reactor.runtime import output, spawning
+from reactor.runtime import forks, output, spawning
 from reactor.runtime.control import Sender
 from reactor.runtime.driver import refuse_second_run
 from reactor.runtime.drivers import KEEPS, credentials, framed
@@ -100,6 +100,7 @@ class Attached:
         send, heap, *spill = (_above_standard(fd) for fd in fds)
         self._socket = socket.socket(fileno=send)
         _core.attach_driver(heap, self.facts["slot"], send, spill[0] if spill else -1, self.facts["number"])
+        forks.stays_with_parent(self)
         self.control = Sender(self._socket, self.settings["scope"])
         self._thread = threading.Thread(target=self._read_line, name="reactor-output", daemon=True)
         self._thread.start()
@@ -125,6 +126,7 @@ class Attached:
         """Leaves the session; waits until all that belongs to this driver has ended. Arrays that the program still has stay valid."""
         self._stopping = True
         shown = _core.close()
+        forks.over()
         try:
             if shown:
                 self._line.sendall(KEEPS)

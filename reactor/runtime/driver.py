@@ -11,7 +11,7 @@ import threading
 import time
 
 from reactor import _core, codec
-from reactor.runtime import descendants, early_zygote, output, spawning
+from reactor.runtime import descendants, early_zygote, forks, output, spawning
 from reactor.runtime.control import Sender
 from reactor.runtime.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, LISTEN_FD, SEND_FD, SPILL_FD
 
@@ -122,6 +122,7 @@ class Driver:
             full_wait=self.full_wait,
             disk_left=self.spilling["left"] if self.spilling else 0.0,
         )
+        forks.stays_with_parent(self)
         for name, amount in self.resources.items():
             _core.register_resource(name, round(amount * _core.UNIT), name == "CPU")
         _core.demand([(0, _core.UNIT)])  # demand 0: one CPU
@@ -220,6 +221,7 @@ class Driver:
             if self._thread is not None:
                 self._thread.join(timeout=5)
         _core.close()  # then nobody sends through the socket's descriptor any more
+        forks.over()
         for end in (self._line, self._socket):
             if end is not None:
                 end.close()

@@ -12,8 +12,6 @@
 An actor is created by `link.create((cls, *args), kwargs)`; its methods are the public ones in alphabetical order.
 """
 
-import os
-
 from reactor import _core, codec
 from reactor.runtime import worker
 
@@ -48,7 +46,7 @@ def _reduce_ref(ref):
 
 
 def begin(settings, facts, gpus, setting):
-    os.register_at_fork(after_in_child=_core.detach)  # what the child drops is the parent's
+    pass
 
 
 def died(facts):

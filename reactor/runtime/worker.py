@@ -11,7 +11,7 @@ import sys
 import time
 
 from reactor import _core
-from reactor.runtime import control, descendants, output, stacks
+from reactor.runtime import control, descendants, forks, output, stacks
 from reactor.runtime.descriptors import FIRST_OTHER_FD, SEND_FD
 from reactor.runtime.seeding import reseed
 
@@ -153,6 +153,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
         if role != "actor":
             _core.before_children(_label_children)
         _core.attach_worker(slot, SEND_FD)
+        forks.stays_with_parent()
         if role == "packed":
             _core.begin_packed()
         faulthandler.enable()  # shows the Python stack of a crash in native code

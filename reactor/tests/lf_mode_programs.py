@@ -1,6 +1,7 @@
-"""The programs of lf_programs.py that are about modes."""
+"""The programs of lf_programs.py that are about modes. PROGRAMS has all programs, those about federates, too."""
 
-from reactor.tests.lf_programs import EMIT, PROGRAMS, define
+from reactor.tests.lf_federate_programs import PROGRAMS
+from reactor.tests.lf_programs import EMIT, define
 
 __all__ = ["PROGRAMS"]
 
