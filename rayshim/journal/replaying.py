@@ -9,6 +9,7 @@ from collections import deque
 from typing import Any
 
 from reactor import _core
+from reactor.runtime import process_stat
 
 from rayshim.errors.exceptions import ReplayError
 from rayshim.journal.files import life
@@ -157,8 +158,7 @@ def _activity():
     used = 0
     for worker in session.current.placement.state(timeout=5)["workers"]:
         try:
-            with open(f"/proc/{worker['pid']}/stat") as file:
-                used += sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+            used += process_stat.of_process(worker["pid"]).own_ticks
         except OSError:
             pass  # it has just ended
     return (_core.counters()["calls_total"], _core.digest()), used / os.sysconf("SC_CLK_TCK")

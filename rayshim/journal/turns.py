@@ -31,6 +31,7 @@ from _thread import allocate_lock, start_new_thread
 from collections import deque
 
 from reactor import _core
+from reactor.runtime import process_stat
 
 from rayshim.errors.exceptions import ReplayError
 from rayshim.errors.sites import is_users
@@ -487,8 +488,7 @@ def _counts(file):
 
 def _sleeps(tid):
     try:
-        with open(f"/proc/self/task/{tid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] == "S"
+        return process_stat.of_thread(tid).state == "S"
     except OSError:
         return False
 
