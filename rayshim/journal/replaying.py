@@ -13,13 +13,13 @@ from reactor.runtime import process_stat
 
 from rayshim.errors.exceptions import ReplayError
 from rayshim.journal.files import life
+from rayshim.journal.interleaving import REPLAY_SECONDS
 from rayshim.session import session
 
 _ARRIVED = "arrived"
 _QUIET = 60.0  # seconds without any event after which a waiting driver gives up
 _BUSY = 0.1  # most processor time, as a share, that workers use while all of them wait
 _HALTED = "halted"
-_PATIENCE = 30.0  # seconds for a call or actor to reach the place where it was killed or cancelled
 _GRACE = 1.0  # seconds for the program itself to send the signal that ended a process
 _journal: Any = None  # rayshim.journal.journal.Journal
 _asking = False
@@ -187,12 +187,12 @@ def progressed(number):
 
 def when_arrived(what, ref=None):
     """Waits until the call of a tag, or the actor of an (ordinal, life), has reached the place where it was ended in the recorded run, or until
-    `ref` is done. ReplayError after `_PATIENCE` seconds."""
-    deadline = time.monotonic() + _PATIENCE
+    `ref` is done. ReplayError after `REPLAY_SECONDS`."""
+    deadline = time.monotonic() + REPLAY_SECONDS
     while not (ref is not None and ref.done()) and (_ARRIVED, what) not in session.current.placement.posted(_ARRIVED):
         if time.monotonic() > deadline:
             raise ReplayError(
-                f"the program no longer matches its journal: it ends {what} here, which has not reached within {_PATIENCE:g} s the place where it was ended in the recorded run"
+                f"the program no longer matches its journal: it ends {what} here, which has not reached within {REPLAY_SECONDS:g} s the place where it was ended in the recorded run"
             )
         time.sleep(0.002)
 

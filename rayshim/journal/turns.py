@@ -35,7 +35,7 @@ from reactor.runtime import process_stat
 
 from rayshim.errors.exceptions import ReplayError
 from rayshim.errors.sites import is_users
-from rayshim.journal.interleaving import PATIENCE, Interleaving
+from rayshim.journal.interleaving import REPLAY_SECONDS, Interleaving
 
 _SLICE = 0.005  # seconds of a turn that others wait for
 _LINES = 100  # between two looks at the clock
@@ -432,11 +432,11 @@ class JournaledTurns(Interleaving):
             if (
                 self._write is None
                 and not (told or self._halted or self.finished)
-                and _monotonic() > self._changed + PATIENCE
+                and _monotonic() > self._changed + REPLAY_SECONDS
             ):
                 told = True
                 print(
-                    f"rayshim: replay: turn {self._turn} of a threaded actor has waited {PATIENCE:g} s for its end in the journal, and for these "
+                    f"rayshim: replay: turn {self._turn} of a threaded actor has waited {REPLAY_SECONDS:g} s for its end in the journal, and for these "
                     f"events: {list(self._to_come.get(self._turn, ()))}. The program may no longer match its journal.",
                     file=sys.stderr,
                 )

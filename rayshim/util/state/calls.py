@@ -20,7 +20,7 @@ from rayshim.util.state.sources import job, node, title_of, worker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PATIENCE = 0.2  # seconds that a busy worker is given to hand over its counts
+_ANSWER_SECONDS = 0.2  # for which a busy worker may delay a list, until it hands over its counts
 _IDLE = ("IDLE", "packed")  # the titles of workers between calls
 _told = None  # the session whose user has been told
 
@@ -30,7 +30,7 @@ def found() -> list[tuple[TaskState, int]]:
     s = session.current
     state = s.placement.state()
     classes = {**s.made, **{a["number"]: a["class_name"] for a in state["actors"]}}
-    recordings = _core.recordings(_PATIENCE)
+    recordings = _core.recordings(_ANSWER_SECONDS)
     running = list(_running(state))
     if s.settings["trace"]:
         ended = list(_traced(recordings, classes))
