@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reactor import _core
 
 from rayshim.calls.actor_class import slow_imports
+from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.sites import at, calling
 from rayshim.ordering import order as orders
 from rayshim.placement import kinds, num_threads
@@ -309,7 +310,7 @@ def _offer(settings, directory):
     listener, port = heads.listen_for_own()
     if listener is None:
         return None, None
-    settings["address"] = f"{heads.own_address()}:{port}"
+    settings["address"] = f"{get_node_ip_address()}:{port}"
     told = heads.about(settings["address"], port, None, settings["ordering"], settings["resources"])
     return listener, {**told, "directory": heads.directory_of(directory)}
 

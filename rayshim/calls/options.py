@@ -419,3 +419,8 @@ def retries(given):
     """A number of retries as the core counts them: a negative one is without end. OverflowError for one that is too large."""
     _check_core_number("retries", given, "int")
     return _core.FOREVER if given < 0 else given
+
+
+def remote_with(called, args, kwargs, options):
+    """Ray's older form `_remote(args, kwargs, **options)` of a function, a class or a method."""
+    return (called.options(**options) if options else called).remote(*(args or ()), **(kwargs or {}))

@@ -7,6 +7,7 @@ import time
 
 from reactor.runtime import descendants
 
+from rayshim.errors.address import get_node_ip_address
 from rayshim.session import heads
 
 _STARTS_SECONDS = 60
@@ -169,7 +170,7 @@ def _options(wanted):
                 None,
                 f"--{name.replace('_', '-')}: must be a JSON object such as '{{\"name\": 1}}', not {getattr(wanted, name)!r}",
             )
-    options["node_ip_address"] = wanted.node_ip_address or heads.own_address()
+    options["node_ip_address"] = wanted.node_ip_address or get_node_ip_address()
     options["client_port"] = wanted.ray_client_server_port or 10001
     options["dashboard_port"] = wanted.dashboard_port
     options["dashboard_host"] = wanted.dashboard_host

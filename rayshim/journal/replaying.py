@@ -59,7 +59,7 @@ def hooks(journal):
     _calls_left.clear()
     _to_be_killed.clear()
     _quiet.clear()
-    if session.current is not None and session.current.driver is None:
+    if session.in_worker():
         _tell_halted(0, None)  # another process may have had this slot
     return {"began": _began, "makes": _before_call, "executed": _executed, "ended": _ended}
 

@@ -14,7 +14,7 @@ from rayshim.placement.packed import packed
 from rayshim.session import session
 
 _GAIN = 1.03  # packed is chosen only if it was faster by this
-_LAST_ANSWER_SECONDS = 0.3  # for which a busy worker may delay the end of the session, until it hands over its recording
+_LAST_ANSWER_SECONDS = 0.3  # for which a busy worker may delay the end, until it hands over its recording
 
 
 @dataclass(frozen=True)

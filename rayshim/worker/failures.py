@@ -90,7 +90,7 @@ def left_over(error, what, wanted):
 
 
 def task_error(error, what, is_argument):
-    from rayshim.worker.context import RuntimeContext
+    from rayshim.worker.context import runtime_context
 
     advice = ""
     if isinstance(error, NotPicklable) and error.__cause__:
@@ -99,7 +99,7 @@ def task_error(error, what, is_argument):
         error = error.__cause__
     # Of the call itself or of its cancellation; Ray does not distinguish them.
     if isinstance(error, KeyboardInterrupt) or _leaves_coroutine(error, what):
-        error = exceptions.TaskCancelledError(RuntimeContext()._task_id()).with_traceback(error.__traceback__)
+        error = exceptions.TaskCancelledError(runtime_context._task_id()).with_traceback(error.__traceback__)
     name, actor_repr, actor = _name_of(what, error)
     return exceptions.make_task_error(
         name,

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 
+from rayshim.placement.interface import Placement
+from rayshim.placement.packed import PackedWorker
 from rayshim.session import session
 from rayshim.session.ids import actor_id, task_id
 from rayshim.util.state.records import TaskState
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ANSWER_SECONDS = 0.2  # for which a busy worker may delay a list, until it hands over its counts
-_IDLE = ("IDLE", "packed")  # the titles of workers between calls
+_IDLE = {kind.idle_title.removeprefix("ray::") for kind in (Placement, PackedWorker)}
 _told = None  # the session whose user has been told
 
 

@@ -230,9 +230,9 @@ def worker(slot: int, pid: int) -> str:
 
 
 def _runtime_env_text():
-    from rayshim.worker.context import RuntimeContext
+    from rayshim.worker.context import runtime_context
 
-    return RuntimeContext().get_runtime_env_string()
+    return runtime_context.get_runtime_env_string()
 
 
 def _session_start():
