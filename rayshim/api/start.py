@@ -212,7 +212,7 @@ def _start(given):
 
     placement = given.placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
     budget = arguments.budget(given.patience)
-    journal_path, replayed, seed, order = _journal(given)
+    journal, seed, order = _journal(given)
     if given.digest not in (True, False, "full"):
         raise ValueError(f"init(digest={given.digest!r}) at {calling()}: must be True, False or 'full'")
     arguments.check(
@@ -245,7 +245,7 @@ def _start(given):
         "auto": auto,
         "seed": seed,
         "ordering": order,
-        "journal": journal_path and (journal_path, replayed),
+        "journal": journal,
         "runtime_env": env,
         "logging": logging_config,
         "resources": amounts,
@@ -253,7 +253,7 @@ def _start(given):
     from reactor.runtime.driver import Driver
 
     listener = about = None
-    if kind.name != "inline" and not journal_path:  # a journal holds the events of one driver
+    if kind.name != "inline" and not journal:  # a journal holds the events of one driver
         listener, about = _offer(settings, given.accepted.get("_temp_dir"))
     driver = Driver(
         variables=num_threads.VARIABLES,
@@ -267,8 +267,8 @@ def _start(given):
         preload=slow_imports(settings["alias"], for_new_zygote=True),
         ordering=order,
         patience=budget,
-        digesting=_digesting(journal_path is not None, given.digest),
-        keeping=journal_path is not None,
+        digesting=_digesting(journal is not None, given.digest),
+        keeping=journal is not None,
         spilling=arguments.spilling(given.object_spilling_directory, given.accepted),
         full_wait=arguments.full_wait(given.accepted),
         memory=arguments.memory(given.accepted),
@@ -289,7 +289,7 @@ def _start(given):
 
 
 def _journal(given):
-    """(path of the journal or None, the journal that is replayed or None, seed, order)"""
+    """(the JournalSetting or None, seed, order)"""
     from rayshim.api import arguments
 
     seed, order = given.seed, arguments.check_order(given.ordering)
@@ -297,7 +297,7 @@ def _journal(given):
     if not (record or replay):
         record, replay = os.environ.get("RAYSHIM_RECORD"), os.environ.get("RAYSHIM_REPLAY")
     if not (record or replay):
-        return None, None, seed, order
+        return None, seed, order
     from rayshim.journal import journal
 
     return journal.prepare(record, replay, seed, order)

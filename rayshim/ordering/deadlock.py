@@ -23,11 +23,8 @@ def find(me):
 
     A cycle counts when two checks in a row find the same one. Then the call with the highest number raises.
     """
-    if (
-        session.current.settings["journal"]
-        and session.current.driver is not None
-        and session.current.settings["journal"][1]
-    ):
+    journal = session.current.settings["journal"]
+    if journal and journal.replayed and session.current.driver is not None:
         from rayshim.journal import replaying
 
         if (error := replaying.error_of_wait(me)) is not None:
