@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from rayshim.calls.runtime_env import checked
+from rayshim.errors.logs import FORMAT
 from rayshim.errors.sites import at
 from rayshim.session import session
 from rayshim.worker.context import runtime_context
@@ -147,7 +148,7 @@ class _Formatter:
         added.update((name, value) for name, value in vars(record).items() if name not in _STANDARD)
         added["timestamp_ns"] = time.time_ns()
         if self._encoding == "TEXT":
-            plain = logging.Formatter("%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s")
+            plain = logging.Formatter(FORMAT)
             return " ".join([plain.format(record), *(f"{name}={value}" for name, value in added.items())])
         plain = logging.Formatter()
         made = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from reactor import _core
 
 from rayshim.api.timeouts import seconds
-from rayshim.calls.generators import ObjectRefGenerator
+from rayshim.calls.generators import ObjectRefGenerator, check_waitables
 from rayshim.calls.generators import wait as wait_with_generators
 from rayshim.calls.refs import ObjectRef
 from rayshim.errors.exceptions import GetTimeoutError
@@ -274,18 +274,9 @@ def wait(
 
 
 def _check_waitables(refs):
-    """The known refs of a list for `wait`. TypeError for what is no ref, ValueError for a ref that is there twice."""
-    for ref in refs:
-        if not isinstance(ref, (ObjectRef, ObjectRefGenerator)):
-            raise TypeError(
-                f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing {type(ref)} ({at('wait')})"
-            ) from None
-    known = [ref for ref in refs if isinstance(ref, ObjectRef) and not ref.stale]
-    if len({ref.uid for ref in known}) < len(known):
-        raise ValueError(
-            f"Wait requires a list of unique ray_waitables. ({at('wait')}: a ref is in the list more than once; remove it)"
-        ) from None
-    return known
+    """The known refs of a list for `wait`. Raises the errors of `check_waitables`."""
+    check_waitables(refs)
+    return [ref for ref in refs if isinstance(ref, ObjectRef) and not ref.stale]
 
 
 def free(object_refs, local_only=False):

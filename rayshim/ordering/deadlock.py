@@ -112,10 +112,9 @@ def picture():
 
             lines.append("".join(traceback.format_stack()))
         else:
-            from rayshim.errors.tracebacks import without_ours
+            from rayshim.errors import tracebacks
 
-            stack = stacks.ask(pid)
-            lines.append(without_ours(stack) if stack else "no answer: the process is starting or has just ended")
+            lines.append(tracebacks.of_process(pid))
     return "\n".join([f"rayshim: driver {s.settings['driver']}, ordering {s.settings.get('ordering')!r}", *lines])
 
 

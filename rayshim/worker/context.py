@@ -154,9 +154,7 @@ class RuntimeContext:
     def current_actor(self) -> ActorHandle[Any]:
         """The handle of the calling actor. Raises RuntimeError outside of actors."""
         caller.started()
-        facts = self._facts()
-        if not facts:
-            raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
+        facts = self._facts_of_actor()
         link = _core.link_at(
             facts["offset"], True, weak=True
         )  # weak: an actor's handle of itself does not keep it alive
@@ -166,9 +164,7 @@ class RuntimeContext:
     def was_current_actor_reconstructed(self) -> bool:
         """Whether this actor was restarted. AssertionError in the driver, RuntimeError in a task."""
         caller.in_worker("was_current_actor_reconstructed")
-        if not self._facts():
-            raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
-        return self._facts().get("restarts", 0) > 0
+        return self._facts_of_actor().get("restarts", 0) > 0
 
     def is_canceled(self) -> bool:
         """Whether somebody has cancelled the running call. RuntimeError in the driver, and in an async actor, whose calls get a CancelledError."""
@@ -259,6 +255,12 @@ class RuntimeContext:
 
     def _facts(self):
         return session.current and session.current.record
+
+    def _facts_of_actor(self):
+        facts = self._facts()
+        if not facts:
+            raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
+        return facts
 
     def get(self) -> dict[str, Any]:
         """The ids as a dict of JobID, NodeID and, in a task, TaskID and ActorID, and the namespace."""

@@ -215,7 +215,9 @@ def wrong_results(found, wanted, value):
             f"'{type(value).__name__}' object is not an iterator: a task cannot be an async generator. Write it with `def`, or as a method"
         )
     if wanted < 0:
-        return ValueError(f'a call with num_returns="streaming" must return a generator, not {type(value).__name__}')
+        return ValueError(
+            f'a call with num_returns="streaming" must return a generator, not {type(value).__name__}. Write it with `yield`, or leave num_returns out'
+        )
     return ValueError(f"Task returned {found} objects, but num_returns={wanted}.")
 
 
