@@ -94,6 +94,10 @@ def budget(patience):
     return seconds, share
 
 
+#: Arguments of `init` for a session that the program starts: those that Ray has, too, and rayshim's own.
+RAYS_OF_SESSION = ("num_cpus", "num_gpus", "resources", "labels", "object_store_memory")
+OWN_OF_SESSION = ("record", "replay", "seed", "ordering", "patience", "placement")
+
 _DEFAULT_RESOURCES = {  # resource -> the argument of `init` for its amount
     "CPU": "num_cpus",
     "GPU": "num_gpus",

@@ -179,26 +179,14 @@ def init(
 
 def _attach(given):
     """The session that the address or the environment names, with this program as its driver; None if there is none."""
-    from rayshim.api import attaching
+    from rayshim.api import arguments, attaching
 
     def named(*names):
         return {name: getattr(given, name) for name in names}
 
     return attaching.Asked(
         address=given.address,
-        of_session=named(
-            "num_cpus",
-            "num_gpus",
-            "resources",
-            "labels",
-            "object_store_memory",
-            "ordering",
-            "placement",
-            "patience",
-            "seed",
-            "record",
-            "replay",
-        ),
+        of_session=named(*arguments.RAYS_OF_SESSION, *arguments.OWN_OF_SESSION),
         of_driver=named("namespace", "runtime_env", "job_config", "logging_config"),
         how=given.how,
         accepted=given.accepted,
