@@ -190,7 +190,7 @@ def _attach(given):
         of_driver=named("namespace", "runtime_env", "job_config", "logging_config"),
         how=given.how,
         accepted=given.accepted,
-        serial=given.local_mode or (given.placement or os.environ.get("RAYSHIM_PLACEMENT")) == "inline",
+        serial=given.local_mode or kinds.is_serial(given.placement or os.environ.get("RAYSHIM_PLACEMENT")),
     ).begin(given.recording, given.tracing)
 
 
@@ -241,7 +241,7 @@ def _start(given):
     from reactor.runtime.driver import Driver
 
     listener = about = None
-    if kind.name != "inline" and not journal:  # a journal holds the events of one driver
+    if kind.takes_other_drivers and not journal:  # a journal holds the events of one driver
         listener, about = _offer(settings, given.accepted.get("_temp_dir"))
     driver = Driver(
         variables=num_threads.VARIABLES,

@@ -39,8 +39,12 @@ class Worker:
         self.lost_task = 0  # the uid of the task that it then ran
 
     @property
+    def is_packed(self):
+        return self.hosted is not None
+
+    @property
     def runs_tasks(self):
-        return self.actor is None and self.hosted is None
+        return self.actor is None and not self.is_packed
 
 
 def fork(slot, facts, gpus, setting, birth, config, plugin):
