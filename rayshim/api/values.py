@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 W = TypeVar("W", bound="ObjectRef[Any] | ObjectRefGenerator[Any]")
 
+# Modules of higher layers set these when they are imported.
+compiled_refs: Any = ()  # the class of the results of compiled graphs: rayshim.experimental.compiled_dag_ref
+knows_of_blocking: Any = lambda: (
+    False
+)  # whether a library has turned the warning of `get` in async actors off: rayshim._private.worker
+
 
 @overload
 def get(object_refs: ObjectRef[T], *, timeout: float | None = None) -> T: ...
@@ -119,10 +125,7 @@ def _warn_of_blocking():
     from rayshim.errors import logs
 
     session.held_up_by_get = False
-    theirs = sys.modules.get("rayshim._private.worker")
-    if theirs is not None and theirs.blocking_get_inside_async_warned:  # a library has turned the warning off
-        return
-    if is_on("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "1"):
+    if not knows_of_blocking() and is_on("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "1"):
         logs.logger.warning(
             "Using blocking ray.get inside async actor. This blocks the event loop. Please use `await` on object ref with asyncio.gather if you "
             "want to yield execution to the event loop instead."
@@ -138,8 +141,7 @@ def _in_time(read, refs, timeout, late):
 
 
 def _is_compiled(ref):
-    compiled = sys.modules.get("rayshim.experimental.compiled_dag_ref")
-    return compiled is not None and isinstance(ref, compiled.CompiledDAGRef)
+    return isinstance(ref, compiled_refs)
 
 
 def _get_compiled(refs, timeout):
