@@ -10,6 +10,7 @@ from typing import Any
 
 from reactor import _core
 from reactor.runtime import process_stat
+from reactor.waits import maker_of
 
 from rayshim.errors.exceptions import ReplayError
 from rayshim.journal.files import life
@@ -140,13 +141,14 @@ def _error_of_wait(me):
 
 def _halted_call(waits, me, halted):
     """The sentence about a stopped call for which `me` waits, directly or through other calls; None if there is none."""
-    serving = {actor: waiter for waiter, (_, actor, *_) in waits.items() if actor}
+    maker = maker_of(waits)
     open_, seen = [me], {me}
     while open_:
-        for _, runner, actor in waits.get(open_.pop(), (0, 0, ()))[2]:
+        for result in waits.get(open_.pop(), (0, 0, ()))[2]:
+            _, runner, actor = result
             if what := halted.get(actor or -1 - _core.slot_of(runner)) if actor or runner >= 0 else None:
                 return what
-            to = runner if runner >= 0 else serving.get(actor)
+            to = maker(result)
             if to is not None and to not in seen:
                 seen.add(to)
                 open_.append(to)

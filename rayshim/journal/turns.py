@@ -478,6 +478,7 @@ _PACKAGES = tuple(os.path.realpath(sysconfig.get_path(name)) + os.sep for name i
 
 
 def _counts(file):
+    """Whether the lines of this file are steps. Unlike for `sites.is_programs`, those of installed packages are: threads change data there, too."""
     path = os.path.realpath(file)
     return (
         not file.startswith("<frozen ")

@@ -7,7 +7,7 @@ import sys
 
 from reactor import _core
 from reactor.runtime import stacks
-from reactor.waits import cycle
+from reactor.waits import cycle, maker_of
 
 from rayshim.errors.exceptions import DeadlockError
 from rayshim.errors.sites import is_users
@@ -91,10 +91,10 @@ def picture():
     """Text for the user: who waits for whom in the session, and the Python stack of each process. Works in any process of the session."""
     s = session.current
     names, waits = _names(), _core.waits()
-    serving = {actor: at for at, (_, actor, *_) in waits.items() if actor}
+    maker = maker_of(waits)
     lines = ["Who waits for whom:"]
     for _, waiter in sorted(waits.items()):
-        makers = {runner if runner >= 0 else serving.get(actor, -1) for _, runner, actor in waiter[2]}
+        makers = {-1 if (found := maker(result)) is None else found for result in waiter[2]}
         whom = ", ".join(_who(names, waits[m]) if m in waits else "a call that has not started" for m in sorted(makers))
         lines.append(
             f"  {_who(names, waiter)} "
