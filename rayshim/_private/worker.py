@@ -34,7 +34,7 @@ from rayshim.worker.context import (  # noqa: F401
 
 R = TypeVar("R")
 blocking_get_inside_async_warned = False  # True: an async actor is not told that `get` blocks its event loop
-values.knows_of_blocking = lambda: blocking_get_inside_async_warned
+values.blocking_is_known = lambda: blocking_get_inside_async_warned
 _post_init_hooks = []  # functions without arguments, called at the end of `init`
 
 

@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 W = TypeVar("W", bound="ObjectRef[Any] | ObjectRefGenerator[Any]")
 
-# Modules of higher layers set these when they are imported.
-compiled_refs: Any = ()  # the class of the results of compiled graphs: rayshim.experimental.compiled_dag_ref
-knows_of_blocking: Any = lambda: (
-    False
-)  # whether a library has turned the warning of `get` in async actors off: rayshim._private.worker
+compiled_refs: Any = ()  # the class of the results of compiled graphs; rayshim.experimental.compiled_dag_ref sets it
+# Whether a library has turned the warning of `get` in async actors off, a function; rayshim._private.worker sets it.
+blocking_is_known: Any = lambda: False
 
 
 @overload
@@ -125,7 +123,7 @@ def _warn_of_blocking():
     from rayshim.errors import logs
 
     session.held_up_by_get = False
-    if not knows_of_blocking() and is_on("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "1"):
+    if not blocking_is_known() and is_on("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "1"):
         logs.logger.warning(
             "Using blocking ray.get inside async actor. This blocks the event loop. Please use `await` on object ref with asyncio.gather if you "
             "want to yield execution to the event loop instead."

@@ -93,8 +93,9 @@ def _told_in_part(command, *args):
 def split_program(argv, parser):
     """Splits the arguments after `run`: (options of rayshim, is the program a module, its name or None, its arguments).
 
-    `parser()` gives the parser of the options; it is called only if there are any. The options of rayshim end at the first argument that is no option, or at `-m NAME`; everything after it belongs to the program. The name
-    is "-" for the standard input, and "-c" for a program text, which is then the first argument of the program.
+    `parser()` gives the parser of the options; it is called only if there are any. The options of rayshim end at the first argument that is no
+    option, or at `-m NAME`; everything after it belongs to the program. The name is "-" for the standard input, and "-c" for a program text,
+    which is then the first argument of the program.
     """
     with_value = None  # the options that take one
     skip = False  # the value of the option before
