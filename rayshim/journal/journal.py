@@ -269,7 +269,8 @@ def begin(settings, others_run):
     if not settings["journal"]:
         _journal = None
         return
-    _journal = Journal(*settings["journal"], others_run)
+    path, replayed = settings["journal"]
+    _journal = Journal(path, replayed, others_run)
     if not _journal.replay:
         hooks = {"made": _made, "began": _began, "executed": _executed}
     else:
