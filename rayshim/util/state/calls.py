@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 
-from rayshim.placement.interface import Placement
-from rayshim.placement.packed import PackedWorker
+from rayshim.placement import interface, packed
 from rayshim.session import session
 from rayshim.session.ids import actor_id, task_id
 from rayshim.util.state.records import TaskState
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ANSWER_SECONDS = 0.2  # for which a busy worker may delay a list, until it hands over its counts
-_IDLE = {kind.idle_title.removeprefix("ray::") for kind in (Placement, PackedWorker)}
+_IDLE = {kind.idle_title.removeprefix("ray::") for kind in (interface.Placement, packed.PackedWorker)}
 _told = None  # the session whose user has been told
 
 
