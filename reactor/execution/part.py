@@ -12,7 +12,7 @@ from reactor.schedule import compile_schedule
 
 BODY, LATE, TARDY = range(3)
 DONE, RAISED, EXITED = range(3)
-PORT, ACTION, MODE, STOP, NOTE, LEAVE, DEADLINE, MAXWAIT = range(8)  # kinds of effects
+PORT, ACTION, MODE, STOP, NOTE, LEAVE, DEADLINE, MAXWAIT = range(8)  # kinds of effects; an enum would be pickled by name
 RESTART = -1  # in place of a mode: all state of a reactor is made again
 
 
