@@ -12,6 +12,7 @@ import traceback
 from reactor.execution.errors import ReactionError, WorkerError
 from reactor.lf.errors import CodeError, LFError
 from reactor.lf.instantiating import load
+from reactor.lf.target import SETTINGS
 from reactor.model import time
 from reactor.model.graph import GraphError
 from reactor.program import Program
@@ -48,7 +49,7 @@ def main(arguments=None):
     options = _options(arguments)
     try:
         top, settings = load(os.path.abspath(options.program))
-        for name in ("fast", "timeout", "keepalive", "workers"):
+        for name in SETTINGS:
             if getattr(options, name) is not None:
                 settings[name] = getattr(options, name)
         if options.delays is not None:

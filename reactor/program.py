@@ -19,14 +19,13 @@ from reactor.schedule.placing import HERE
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
-    from typing import Literal, TypedDict
+    from typing import TypedDict
 
     from reactor.model.elements import Instance
     from reactor.model.graph import Graph
     from reactor.schedule import Schedule
+    from reactor.schedule.placing import Placement
     from typing_extensions import Unpack
-
-    Placement = Literal["inline", "packed", "isolated"]
 
     class Settings(TypedDict, total=False):
         """The arguments of `Program` by name."""

@@ -1,4 +1,15 @@
-"""Finds a cycle among calls that wait for each other's results."""
+"""The graph of calls that wait for each other's results: which makes a result, and whether there is a cycle."""
+
+
+def maker_of(waits):
+    """A function that gives the waiter that makes a result; None: its call has not started. `waits`, results: see `cycle`."""
+    serving = {actor: waiter for waiter, (_, actor, *_) in waits.items() if actor}
+
+    def maker(result):
+        _, runner, actor = result
+        return runner if runner >= 0 else serving.get(actor)
+
+    return maker
 
 
 def cycle(waits, start):
@@ -12,16 +23,12 @@ def cycle(waits, start):
 
     Returns [(waiter, uid)]: each waits for what the next one makes, the last for the first.
     """
-    serving = {actor: waiter for waiter, (_, actor, *_) in waits.items() if actor}
-
-    def maker(runner, actor):
-        return runner if runner >= 0 else serving.get(actor)
-
+    maker = maker_of(waits)
     path, tried = [], set()
 
     def follow(waiter):
-        for uid, runner, actor in waits[waiter][2]:
-            to = maker(runner, actor)
+        for result in waits[waiter][2]:
+            uid, to = result[0], maker(result)
             if to == start:
                 path.append((waiter, uid))
                 return True

@@ -1,5 +1,6 @@
 """`ray._private.test_utils`: those of Ray's helpers for tests that other projects import. Names that are missing here, as SignalActor, are taken from
-`ray._common.test_utils` of the installed Ray package, to which Ray has moved them."""
+`ray._common.test_utils` of the installed Ray package, to which Ray has moved them. The module is part of the package because tests of other projects
+import it when they run under `python -m rayshim`. Rayshim's own unit tests do not use it."""
 
 from __future__ import annotations
 

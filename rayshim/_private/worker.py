@@ -5,7 +5,20 @@ import sys
 from types import new_class
 from typing import Generic, TypeVar
 
-from rayshim.api import cancel, get, get_actor, get_gpu_ids, init, is_initialized, kill, put, remote, shutdown, wait
+from rayshim.api import (
+    cancel,
+    get,
+    get_actor,
+    get_gpu_ids,
+    init,
+    is_initialized,
+    kill,
+    put,
+    remote,
+    shutdown,
+    values,
+    wait,
+)
 from rayshim.calls.refs import ObjectRef
 from rayshim.errors.logs import logger
 from rayshim.session import session
@@ -21,6 +34,7 @@ from rayshim.worker.context import (  # noqa: F401
 
 R = TypeVar("R")
 blocking_get_inside_async_warned = False  # True: an async actor is not told that `get` blocks its event loop
+values.blocking_is_known = lambda: blocking_get_inside_async_warned
 _post_init_hooks = []  # functions without arguments, called at the end of `init`
 
 

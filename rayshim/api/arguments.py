@@ -7,6 +7,7 @@ from reactor import _core
 from reactor.runtime.driver import PATIENCE
 
 from rayshim.calls import runtime_env as environments
+from rayshim.calls.options import check_namespace
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.sites import at, calling
 from rayshim.placement import kinds
@@ -93,6 +94,10 @@ def budget(patience):
     return seconds, share
 
 
+#: Arguments of `init` for a session that the program starts: those that Ray has, too, and rayshim's own.
+RAYS_OF_SESSION = ("num_cpus", "num_gpus", "resources", "labels", "object_store_memory")
+OWN_OF_SESSION = ("record", "replay", "seed", "ordering", "patience", "placement")
+
 _DEFAULT_RESOURCES = {  # resource -> the argument of `init` for its amount
     "CPU": "num_cpus",
     "GPU": "num_gpus",
@@ -104,10 +109,7 @@ _DEFAULT_RESOURCES = {  # resource -> the argument of `init` for its amount
 def check(num_cpus, num_gpus, store, resources, labels, namespace, placement, accepted):
     """Raises the exceptions of `init` for wrong arguments."""
     check_names(accepted)
-    if namespace == "":
-        raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. ({at("init")})')
-    if not isinstance(namespace, (str, type(None))):
-        raise TypeError(f"namespace must be None or a string. ({at('init')}: it is {namespace!r})")
+    check_namespace(namespace, "init")
     if accepted.get("_temp_dir") and not os.path.isabs(accepted["_temp_dir"]):
         raise ValueError(f"temp_dir must be absolute path or None. ({at('init')}: it is {accepted['_temp_dir']!r})")
     for name, argument in _DEFAULT_RESOURCES.items():

@@ -137,26 +137,26 @@ def _refuse(address) -> NoReturn:
 
 def check(facts, given, accepted):
     """ValueError for arguments of `init` that are the session's, which is there already. `given`: {name: value} of those that are not None."""
+    from rayshim.api.arguments import OWN_OF_SESSION, RAYS_OF_SESSION
+
     their = "When connecting to an existing cluster, "
-    if "num_cpus" in given or "num_gpus" in given:
-        raise ValueError(f"{their}num_cpus and num_gpus must not be provided. ({_where(facts)})")
-    for name in ("resources", "labels", "object_store_memory"):
+    for name in RAYS_OF_SESSION:
         if name in given:
-            raise ValueError(f"{their}{name} must not be provided. ({_where(facts)})")
+            told = "num_cpus and num_gpus" if name in ("num_cpus", "num_gpus") else name
+            raise ValueError(f"{their}{told} must not be provided. ({_where(facts)})")
     if accepted.get("_system_config"):
         raise ValueError(f"{their}_system_config must not be provided. ({_where(facts)})")
     if accepted.get("_enable_object_reconstruction"):
         raise ValueError(f"{their}_enable_object_reconstruction must not be provided. ({_where(facts)})")
     if accepted.get("_node_name") is not None:
         raise ValueError(f"_node_name cannot be configured when connecting to an existing cluster. ({_where(facts)})")
-    for name in ("ordering", "placement"):
+    for name in OWN_OF_SESSION:
+        if name in given and name not in facts:
+            raise ValueError(f"init({name}=): that is for a session of the program's own. ({_where(facts)})")
         if name in given and given[name] != facts[name]:
             raise ValueError(
                 f"init({name}={given[name]!r}): the session that runs at {facts['address']} has {name} {facts[name]!r}. ({_where(facts)})"
             )
-    for name in ("patience", "seed", "record", "replay"):
-        if name in given:
-            raise ValueError(f"init({name}=): that is for a session of the program's own. ({_where(facts)})")
 
 
 def _where(facts):

@@ -9,6 +9,7 @@ from reactor import _core
 
 from rayshim.calls.generators import ObjectRefGenerator
 from rayshim.calls.handle import ActorHandle, find
+from rayshim.calls.options import check_namespace
 from rayshim.calls.refs import ObjectRef
 from rayshim.errors.sites import at
 from rayshim.session import session
@@ -87,10 +88,7 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle[Any]:
         name = name.decode()
     if not isinstance(name, str):
         raise TypeError(f"expected bytes, {type(name).__name__} found ({at('get_actor')}: the name must be a string)")
-    if namespace == "":
-        raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. ({at("get_actor")})')
-    if not isinstance(namespace, (str, type(None))):
-        raise TypeError(f"namespace must be None or a string. ({at('get_actor')}: it is {namespace!r})")
+    check_namespace(namespace, "get_actor")
     found = find(name, namespace or s.namespace, without_handles=True)
     if found is None:
         raise ValueError(

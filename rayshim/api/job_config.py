@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from rayshim.calls.runtime_env import checked
+from rayshim.errors.logs import FORMAT
 from rayshim.errors.sites import at
 from rayshim.session import session
-from rayshim.worker.context import RuntimeContext
+from rayshim.worker.context import runtime_context
 
 
 @dataclass
@@ -112,15 +113,18 @@ def _add_context(record):
     """A logging filter that keeps every record and adds the ids and names of the process and the running call, under the names of Ray's CoreContextFilter."""
     if session.current is None:
         return True
-    context = RuntimeContext()
-    known = {"job_id": context.get_job_id(), "worker_id": context.get_worker_id(), "node_id": context.get_node_id()}
-    if session.current.driver is None or context._task_id():
+    known = {
+        "job_id": runtime_context.get_job_id(),
+        "worker_id": runtime_context.get_worker_id(),
+        "node_id": runtime_context.get_node_id(),
+    }
+    if session.current.driver is None or runtime_context._task_id():
         known.update(
-            actor_id=context.get_actor_id(),  # pyright: ignore[reportArgumentType]
-            task_id=context.get_task_id(),  # pyright: ignore[reportArgumentType]
-            task_name=context.get_task_name(),  # pyright: ignore[reportArgumentType]
-            task_func_name=context.get_task_function_name(),  # pyright: ignore[reportArgumentType]
-            actor_name=context.get_actor_name(),  # pyright: ignore[reportArgumentType]
+            actor_id=runtime_context.get_actor_id(),  # pyright: ignore[reportArgumentType]
+            task_id=runtime_context.get_task_id(),  # pyright: ignore[reportArgumentType]
+            task_name=runtime_context.get_task_name(),  # pyright: ignore[reportArgumentType]
+            task_func_name=runtime_context.get_task_function_name(),  # pyright: ignore[reportArgumentType]
+            actor_name=runtime_context.get_actor_name(),  # pyright: ignore[reportArgumentType]
         )
     for name, value in known.items():
         if value:
@@ -144,7 +148,7 @@ class _Formatter:
         added.update((name, value) for name, value in vars(record).items() if name not in _STANDARD)
         added["timestamp_ns"] = time.time_ns()
         if self._encoding == "TEXT":
-            plain = logging.Formatter("%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s")
+            plain = logging.Formatter(FORMAT)
             return " ".join([plain.format(record), *(f"{name}={value}" for name, value in added.items())])
         plain = logging.Formatter()
         made = {

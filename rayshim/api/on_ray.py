@@ -78,7 +78,9 @@ def _answers(address):
 
 def refuse_own(given):
     """ValueError for arguments of `init` that only rayshim has. `given`: {name: value} of those that are not None."""
-    for name in ("record", "replay", "seed", "ordering", "patience", "placement"):
+    from rayshim.api.arguments import OWN_OF_SESSION
+
+    for name in OWN_OF_SESSION:
         if name in given:
             raise ValueError(
                 f"init({name}=): only rayshim has that, and the address is that of a real Ray cluster. Leave one of the two out (at {calling()})"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reactor import _core
 
 from rayshim.calls.actor_class import slow_imports
+from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.sites import at, calling
 from rayshim.ordering import order as orders
 from rayshim.placement import kinds, num_threads
@@ -178,30 +179,18 @@ def init(
 
 def _attach(given):
     """The session that the address or the environment names, with this program as its driver; None if there is none."""
-    from rayshim.api import attaching
+    from rayshim.api import arguments, attaching
 
     def named(*names):
         return {name: getattr(given, name) for name in names}
 
     return attaching.Asked(
         address=given.address,
-        of_session=named(
-            "num_cpus",
-            "num_gpus",
-            "resources",
-            "labels",
-            "object_store_memory",
-            "ordering",
-            "placement",
-            "patience",
-            "seed",
-            "record",
-            "replay",
-        ),
+        of_session=named(*arguments.RAYS_OF_SESSION, *arguments.OWN_OF_SESSION),
         of_driver=named("namespace", "runtime_env", "job_config", "logging_config"),
         how=given.how,
         accepted=given.accepted,
-        serial=given.local_mode or (given.placement or os.environ.get("RAYSHIM_PLACEMENT")) == "inline",
+        serial=given.local_mode or kinds.is_serial(given.placement or os.environ.get("RAYSHIM_PLACEMENT")),
     ).begin(given.recording, given.tracing)
 
 
@@ -211,7 +200,7 @@ def _start(given):
 
     placement = given.placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
     budget = arguments.budget(given.patience)
-    journal_path, replayed, seed, order = _journal(given)
+    journal, seed, order = _journal(given)
     if given.digest not in (True, False, "full"):
         raise ValueError(f"init(digest={given.digest!r}) at {calling()}: must be True, False or 'full'")
     arguments.check(
@@ -244,7 +233,7 @@ def _start(given):
         "auto": auto,
         "seed": seed,
         "ordering": order,
-        "journal": journal_path and (journal_path, replayed),
+        "journal": journal,
         "runtime_env": env,
         "logging": logging_config,
         "resources": amounts,
@@ -252,7 +241,7 @@ def _start(given):
     from reactor.runtime.driver import Driver
 
     listener = about = None
-    if kind.name != "inline" and not journal_path:  # a journal holds the events of one driver
+    if kind.takes_other_drivers and not journal:  # a journal holds the events of one driver
         listener, about = _offer(settings, given.accepted.get("_temp_dir"))
     driver = Driver(
         variables=num_threads.VARIABLES,
@@ -266,8 +255,8 @@ def _start(given):
         preload=slow_imports(settings["alias"], for_new_zygote=True),
         ordering=order,
         patience=budget,
-        digesting=_digesting(journal_path is not None, given.digest),
-        keeping=journal_path is not None,
+        digesting=_digesting(journal is not None, given.digest),
+        keeping=journal is not None,
         spilling=arguments.spilling(given.object_spilling_directory, given.accepted),
         full_wait=arguments.full_wait(given.accepted),
         memory=arguments.memory(given.accepted),
@@ -288,7 +277,7 @@ def _start(given):
 
 
 def _journal(given):
-    """(path of the journal or None, the journal that is replayed or None, seed, order)"""
+    """(the JournalSetting or None, seed, order)"""
     from rayshim.api import arguments
 
     seed, order = given.seed, arguments.check_order(given.ordering)
@@ -296,7 +285,7 @@ def _journal(given):
     if not (record or replay):
         record, replay = os.environ.get("RAYSHIM_RECORD"), os.environ.get("RAYSHIM_REPLAY")
     if not (record or replay):
-        return None, None, seed, order
+        return None, seed, order
     from rayshim.journal import journal
 
     return journal.prepare(record, replay, seed, order)
@@ -309,7 +298,7 @@ def _offer(settings, directory):
     listener, port = heads.listen_for_own()
     if listener is None:
         return None, None
-    settings["address"] = f"{heads.own_address()}:{port}"
+    settings["address"] = f"{get_node_ip_address()}:{port}"
     told = heads.about(settings["address"], port, None, settings["ordering"], settings["resources"])
     return listener, {**told, "directory": heads.directory_of(directory)}
 

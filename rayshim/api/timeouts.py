@@ -1,5 +1,6 @@
 """Checks the argument `timeout` of `get` and `wait`."""
 
+from rayshim.calls.generators import negative_timeout
 from rayshim.errors.sites import calling
 
 _MOST = 9.2e15  # seconds; Ray counts milliseconds in 63 bits
@@ -24,7 +25,7 @@ def seconds(timeout, call, least=None):
     if found != found:  # noqa: PLR0124
         raise ValueError(f"{where()}: the timeout is not a number of seconds. Give None to wait without limit")
     if least is not None and found < least:
-        raise ValueError(f"The 'timeout' argument must be nonnegative. Received {timeout} ({where()})")
+        raise negative_timeout(timeout, where())
     if abs(found) > _MOST:
         raise OverflowError(f"{where()}: the timeout is too large. Give None to wait without limit")
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from reactor import _core
 
 from rayshim.api.timeouts import seconds
-from rayshim.calls.generators import ObjectRefGenerator
+from rayshim.calls.generators import ObjectRefGenerator, check_waitables
 from rayshim.calls.generators import wait as wait_with_generators
 from rayshim.calls.refs import ObjectRef
 from rayshim.errors.exceptions import GetTimeoutError
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 W = TypeVar("W", bound="ObjectRef[Any] | ObjectRefGenerator[Any]")
+
+compiled_refs: Any = ()  # the class of the results of compiled graphs; rayshim.experimental.compiled_dag_ref sets it
+# Whether a library has turned the warning of `get` in async actors off, a function; rayshim._private.worker sets it.
+blocking_is_known: Any = lambda: False
 
 
 @overload
@@ -119,10 +123,7 @@ def _warn_of_blocking():
     from rayshim.errors import logs
 
     session.held_up_by_get = False
-    theirs = sys.modules.get("rayshim._private.worker")
-    if theirs is not None and theirs.blocking_get_inside_async_warned:  # a library has turned the warning off
-        return
-    if is_on("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "1"):
+    if not blocking_is_known() and is_on("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "1"):
         logs.logger.warning(
             "Using blocking ray.get inside async actor. This blocks the event loop. Please use `await` on object ref with asyncio.gather if you "
             "want to yield execution to the event loop instead."
@@ -138,8 +139,7 @@ def _in_time(read, refs, timeout, late):
 
 
 def _is_compiled(ref):
-    compiled = sys.modules.get("rayshim.experimental.compiled_dag_ref")
-    return compiled is not None and isinstance(ref, compiled.CompiledDAGRef)
+    return isinstance(ref, compiled_refs)
 
 
 def _get_compiled(refs, timeout):
@@ -274,18 +274,9 @@ def wait(
 
 
 def _check_waitables(refs):
-    """The known refs of a list for `wait`. TypeError for what is no ref, ValueError for a ref that is there twice."""
-    for ref in refs:
-        if not isinstance(ref, (ObjectRef, ObjectRefGenerator)):
-            raise TypeError(
-                f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing {type(ref)} ({at('wait')})"
-            ) from None
-    known = [ref for ref in refs if isinstance(ref, ObjectRef) and not ref.stale]
-    if len({ref.uid for ref in known}) < len(known):
-        raise ValueError(
-            f"Wait requires a list of unique ray_waitables. ({at('wait')}: a ref is in the list more than once; remove it)"
-        ) from None
-    return known
+    """The known refs of a list for `wait`. Raises the errors of `check_waitables`."""
+    check_waitables(refs)
+    return [ref for ref in refs if isinstance(ref, ObjectRef) and not ref.stale]
 
 
 def free(object_refs, local_only=False):

@@ -146,7 +146,7 @@ class ActorClass(Generic[T]):
         self, args: Sequence[Any] | None = None, kwargs: dict[str, Any] | None = None, **options: Any
     ) -> ActorProxy[T]:
         """Ray's older form of `options(**options).remote(*args, **kwargs)`."""
-        return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
+        return opts.remote_with(self, args, kwargs, options)
 
     def bind(self, *args: Any, **kwargs: Any) -> ClassNode:
         """A node of a graph that creates an actor; see `ray.dag`."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from types import new_class
 from typing import TYPE_CHECKING, Any
 
+from rayshim.calls import binding
 from rayshim.calls import options as opts
 from rayshim.calls.class_info import is_function, options_of
 from rayshim.calls.signature import is_generator
@@ -120,7 +120,7 @@ def _modified(cls):
         return fn(self, *args, **kwargs)
 
     def __ray_terminate__(self: Any) -> None:
-        sys.modules["rayshim.actor"].exit_actor()
+        binding.exit_actor()
 
     def __init__(self: Any) -> None:
         pass

@@ -1,6 +1,10 @@
-"""Access to the nodes of `ray.dag` for `.bind(...)`. That package is in a higher layer, and is imported at the first use."""
+"""Access to the nodes of `ray.dag` for `.bind(...)`, and to `exit_actor`. Both are in higher layers, which set the functions here. The package
+`rayshim.dag` is imported at the first use."""
 
-load = None  # a function that returns the module rayshim.dag; the package `rayshim` sets it
+from typing import Any
+
+load: Any = None  # a function that returns the module rayshim.dag; the package `rayshim` sets it
+exit_actor: Any = None  # the function; rayshim.worker.exit sets it
 
 
 def nodes():

@@ -106,8 +106,7 @@ class RemoteFunction(Generic[P, R]):
 
     def _remote(self, args: Sequence[Any] | None = None, kwargs: dict[str, Any] | None = None, **options: Any) -> Any:
         """Ray's older form of `options(**options).remote(*args, **kwargs)`."""
-        function = self.options(**options) if options else self
-        return function.remote(*(args or ()), **(kwargs or {}))
+        return opts.remote_with(self, args, kwargs, options)
 
     def bind(self, *args: Any, **kwargs: Any) -> FunctionNode:
         """A node of a graph that calls the function; see `ray.dag`."""

@@ -82,7 +82,7 @@ class ObjectRefGenerator(Generic[T_co]):
     def _next_sync(self, timeout_s=None):
         """As `next`, waiting at most `timeout_s` seconds (None: until it is there); then a nil ref."""
         if timeout_s is not None and timeout_s < 0:
-            raise ValueError(f"The 'timeout' argument must be nonnegative. Received {timeout_s} (at {calling()})")
+            raise negative_timeout(timeout_s, f"at {calling()}")
         while missing := self._missing():
             if timeout_s is not None and not _core.wait(missing, 1, timeout_s)[0]:
                 return _nil()
@@ -212,6 +212,11 @@ class DynamicObjectRefGenerator:
         return len(self._refs)
 
 
+def negative_timeout(timeout, where):
+    """The error for it. `where`: the place of the call, for the message."""
+    return ValueError(f"The 'timeout' argument must be nonnegative. Received {timeout} ({where})")
+
+
 def num_returns_code(num_returns, is_generator):
     """The core's number of results for an option `num_returns`. None means "streaming" for a generator and 1 otherwise."""
     if num_returns is None:
@@ -225,17 +230,23 @@ def window(options):
     return 0 if most is None or most < 0 else most, options.get("_num_objects_per_yield") or 1
 
 
-def wait(waitables, num_returns, timeout):
-    """`ray.wait` of a list that contains generators. A generator is ready when `next` would not wait, or it was cancelled."""
+def check_waitables(waitables):
+    """TypeError for what `ray.wait` does not take, ValueError for a ref or generator that is in the list twice. (Refs of an earlier session can
+    have the numbers of others, so they are not compared.)"""
     for w in waitables:
         if not isinstance(w, (ObjectRefGenerator, _core.Ref)):
             raise TypeError(
                 f"wait() expected a list of ray.ObjectRef or ray.ObjectRefGenerator, got list containing {type(w)} ({at('wait')})"
-            )
-    if len({id(w) if isinstance(w, ObjectRefGenerator) else w.uid for w in waitables}) < len(waitables):
+            ) from None
+    known = [w if isinstance(w, ObjectRefGenerator) else w.uid for w in waitables if not getattr(w, "stale", False)]
+    if len(set(known)) < len(known):
         raise ValueError(
             f"Wait requires a list of unique ray_waitables. ({at('wait')}: a ref is in the list more than once; remove it)"
-        )
+        ) from None
+
+
+def wait(waitables, num_returns, timeout):
+    """`ray.wait` of a list that contains generators, after `check_waitables`. A generator is ready when `next` would not wait, or it was cancelled."""
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         missing = [_missing(w) for w in waitables]

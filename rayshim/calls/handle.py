@@ -38,7 +38,7 @@ class ActorMethod(_core.Method):
 
     def _remote(self, args: Sequence[Any] | None = None, kwargs: dict[str, Any] | None = None, **options: Any) -> Any:
         """Ray's older form of `options(**options).remote(*args, **kwargs)`."""
-        return (self.options(**options) if options else self).remote(*(args or ()), **(kwargs or {}))
+        return opts.remote_with(self, args, kwargs, options)
 
     def __reduce__(self) -> tuple[Any, ...]:
         _, info_ref = _facts[self.link]

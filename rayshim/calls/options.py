@@ -6,7 +6,7 @@ A rule is a function (name, value) -> error message or None.
 
 from reactor import _core, codec
 
-from rayshim.errors.sites import calling
+from rayshim.errors.sites import at, calling
 from rayshim.placement import labels
 
 _NONE = type(None)
@@ -286,8 +286,16 @@ def check_name_at_call(options):
     """As `check_at_call`, for the name and namespace of an actor."""
     if options.get("name") == "":
         raise ValueError(f"Actor name cannot be an empty string. (at {calling()}: give another name=, or leave it out)")
-    if options.get("namespace") == "":
-        raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. (at {calling()})')
+    check_namespace(options.get("namespace"))
+
+
+def check_namespace(namespace, call=None):
+    """ValueError or TypeError for a wrong one. `call`: name of the function that got it, for the message."""
+    where = lambda: at(call) if call else f"at {calling()}"  # noqa: E731
+    if namespace == "":
+        raise ValueError(f'"" is not a valid namespace. Pass None to not specify a namespace. ({where()})')
+    if not isinstance(namespace, (str, type(None))):
+        raise TypeError(f"namespace must be None or a string. ({where()}: it is {namespace!r})")
 
 
 def _no_number(name):
@@ -419,3 +427,8 @@ def retries(given):
     """A number of retries as the core counts them: a negative one is without end. OverflowError for one that is too large."""
     _check_core_number("retries", given, "int")
     return _core.FOREVER if given < 0 else given
+
+
+def remote_with(called, args, kwargs, options):
+    """Ray's older form `_remote(args, kwargs, **options)` of a function, a class or a method."""
+    return (called.options(**options) if options else called).remote(*(args or ()), **(kwargs or {}))

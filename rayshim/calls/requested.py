@@ -75,11 +75,8 @@ def _resources(options):
         if message := accelerators.wrong(resource, amount):
             raise ValueError(f"{message} (at {calling()})")
     for resource in _WHOLE_ABOVE_ONE:
-        amount = wanted.get(resource, 0)
-        if amount > 1 and amount != int(amount):
-            raise ValueError(
-                f"{resource} resource quantities >1 must be whole numbers. The specified quantity {amount} is invalid. (at {calling()})"
-            )
+        if message := accelerators.wrong_above_one(resource, wanted.get(resource, 0)):
+            raise ValueError(f"{message} (at {calling()})")
     return wanted
 
 

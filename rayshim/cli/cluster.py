@@ -7,10 +7,12 @@ import time
 
 from reactor.runtime import descendants
 
+from rayshim.errors.address import get_node_ip_address
 from rayshim.session import heads
 
 _STARTS_SECONDS = 60
 _DEFAULT_PORT = 6379
+_DEFAULT_CLIENT_PORT = 10001
 
 
 def start(argv):
@@ -169,8 +171,8 @@ def _options(wanted):
                 None,
                 f"--{name.replace('_', '-')}: must be a JSON object such as '{{\"name\": 1}}', not {getattr(wanted, name)!r}",
             )
-    options["node_ip_address"] = wanted.node_ip_address or heads.own_address()
-    options["client_port"] = wanted.ray_client_server_port or 10001
+    options["node_ip_address"] = wanted.node_ip_address or get_node_ip_address()
+    options["client_port"] = wanted.ray_client_server_port or _DEFAULT_CLIENT_PORT
     options["dashboard_port"] = wanted.dashboard_port
     options["dashboard_host"] = wanted.dashboard_host
     there = {facts["port"]: facts for facts in heads.running(wanted.temp_dir)}
@@ -330,7 +332,7 @@ def _start_parser():
     parser.add_argument(
         "--ray-client-server-port",
         type=int,
-        help="port in a second address of the session, ray://HOST:PORT (default: 10001)",
+        help=f"port in a second address of the session, ray://HOST:PORT (default: {_DEFAULT_CLIENT_PORT})",
     )
     parser.add_argument("--system-config", default="", help="the same as init(_system_config=)")
     for name in _FLAGS:

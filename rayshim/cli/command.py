@@ -13,7 +13,6 @@ _INSTEAD = {  # commands of Ray's that have nothing to show here
     "logs": "rayshim writes no log files: workers print to the program's own stdout and stderr. Of a job, `rayshim job logs ID` shows the output",
     "timeline": "times are kept only where they are asked for: `python -m rayshim --trace out.json script.py`, or init(trace=True) and ray.timeline()",
 }
-_WITH_VALUE = ("--ordering", "--patience", "--record", "--replay", "--graph", "--trace", "--placement", "--timeout")
 
 
 def main(argv=None):
@@ -91,35 +90,46 @@ def _told_in_part(command, *args):
         return 141
 
 
-def split_program(argv):
+def split_program(argv, parser):
     """Splits the arguments after `run`: (options of rayshim, is the program a module, its name or None, its arguments).
 
-    The options of rayshim end at the first argument that is no option, or at `-m NAME`; everything after it belongs to the program. The name
-    is "-" for the standard input, and "-c" for a program text, which is then the first argument of the program.
+    `parser()` gives the parser of the options; it is called only if there are any. The options of rayshim end at the first argument that is no
+    option, or at `-m NAME`; everything after it belongs to the program. The name is "-" for the standard input, and "-c" for a program text,
+    which is then the first argument of the program.
     """
+    with_value = None  # the options that take one
     skip = False  # the value of the option before
     for i, argument in enumerate(argv):
         if skip:
             skip = False
             continue
-        skip = argument in _WITH_VALUE
         if argument == "-m":
             return argv[:i], True, argv[i + 1] if i + 1 < len(argv) else None, argv[i + 2 :]
         if argument == "-c" and i + 1 == len(argv):
             return argv[:i], False, None, []
         if not argument.startswith("-") or argument in ("-", "-c"):
             return argv[:i], False, argument, argv[i + 1 :]
+        if with_value is None:
+            with_value = {
+                option for action in parser()._actions if action.nargs != 0 for option in action.option_strings
+            }
+        skip = argument in with_value
     return argv, False, None, []
 
 
+def _parsed(own, program, parser):
+    """The options `own` of a command that needs a program."""
+    parser = parser()
+    wanted = parser.parse_args(own)
+    if program is None:
+        parser.error("no program given: pass the path of a script, or -m and the name of a module")
+    return wanted
+
+
 def _run(argv):
-    own, is_module, program, args = split_program(argv)
+    own, is_module, program, args = split_program(argv, _run_parser)
     if own or program is None:
-        parser = _run_parser()
-        wanted = parser.parse_args(own)
-        if program is None:
-            parser.error("no program given: pass the path of a script, or -m and the name of a module")
-        _observe(wanted)
+        _observe(_parsed(own, program, _run_parser))
     import os
 
     from rayshim.cli import script
@@ -182,11 +192,8 @@ def _microbenchmark(argv):
 
 def _compare(argv):
     """Runs a program on real Ray and on rayshim, and prints the time and memory of both and whether their output is the same."""
-    own, is_module, program, args = split_program(argv)
-    parser = _compare_parser()
-    wanted = parser.parse_args(own)
-    if program is None:
-        parser.error("no program given: pass the path of a script, or -m and the name of a module")
+    own, is_module, program, args = split_program(argv, _compare_parser)
+    wanted = _parsed(own, program, _compare_parser)
     try:
         from rich.console import Console
     except ModuleNotFoundError:
@@ -209,6 +216,8 @@ def _observe(wanted):
     """Applies the options of `run`: environment variables for `init`, and the reports at the end of each session."""
     import os
 
+    from rayshim.api.arguments import OWN_OF_SESSION
+
     def explain():
         print(api.report(), file=sys.stderr)
         if session.current.settings["recording"]:
@@ -223,13 +232,11 @@ def _observe(wanted):
     def trace():
         api.timeline(wanted.trace)
 
-    if wanted.placement:
-        os.environ["RAYSHIM_PLACEMENT"] = wanted.placement
     if wanted.trace:
         os.environ["RAYSHIM_TRACE"] = "1"
-    for name in ("ordering", "patience", "record", "replay"):
-        if getattr(wanted, name):
-            os.environ[f"RAYSHIM_{name.upper()}"] = getattr(wanted, name)
+    for name in OWN_OF_SESSION:
+        if value := getattr(wanted, name, None):  # `run` has no option for a seed
+            os.environ[f"RAYSHIM_{name.upper()}"] = value
     session.before_end += [
         f for f, on in ((explain, wanted.explain), (draw, wanted.graph), (trace, wanted.trace)) if on
     ]
@@ -301,7 +308,6 @@ def _run_parser():
 
     parser = argparse.ArgumentParser(
         prog="rayshim run",
-        usage="rayshim run [-h] [--explain] [--graph PATH] [--trace PATH] [--placement PLACEMENT]\n                   [--ordering ORDER] [--patience BUDGET] [--record PATH | --replay PATH] (SCRIPT | - | -c TEXT | -m MODULE) [ARGS...]",
         description=(
             "Runs an unmodified program as `python SCRIPT ARGS` does, except that `import ray` imports rayshim, in the program and in "
             "its workers. Options of rayshim come before SCRIPT; arguments after SCRIPT belong to the script."
@@ -345,6 +351,12 @@ def _run_parser():
     parser.add_argument(
         "--placement", help="isolated, packed, inline or auto, if the program does not pass placement= to `init`"
     )
+    return _with_program(parser, "(SCRIPT | - | -c TEXT | -m MODULE) [ARGS...]")
+
+
+def _with_program(parser, program):
+    """The parser, whose usage shows its options and then how the program is given."""
+    parser.usage = f"{parser.format_usage().removeprefix('usage: ').rstrip()} {program}"
     return parser
 
 
@@ -353,7 +365,6 @@ def _compare_parser():
 
     parser = argparse.ArgumentParser(
         prog="rayshim compare",
-        usage="rayshim compare [-h] [--timeout SECONDS] (SCRIPT | -m MODULE) [ARGS...]",
         description=(
             "Runs an unmodified Ray program first on real Ray, if that is installed, and then on rayshim. Shows for both the "
             "wall time, start-up time (until `init` has returned), processor time, peak memory and calls per second, the share of calls "
@@ -365,4 +376,4 @@ def _compare_parser():
     parser.add_argument(
         "--timeout", type=float, default=float("inf"), metavar="SECONDS", help="stop a run that takes longer than this"
     )
-    return parser
+    return _with_program(parser, "(SCRIPT | -m MODULE) [ARGS...]")

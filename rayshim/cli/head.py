@@ -7,7 +7,6 @@ import sys
 from rayshim.session import heads
 
 OPTIONS = "RAYSHIM_HEAD"
-_PLACEMENT = "isolated"  # of every session that stays
 
 
 def run(options, ready):
@@ -64,7 +63,7 @@ def _started(options):
     directory = options["temp_dir"]
     accepted = {"_temp_dir": directory, "_system_config": options["system_config"]}
     given = (options["num_cpus"], options["num_gpus"], options["object_store_memory"])
-    arguments.check(*given, options["resources"], options["labels"], None, _PLACEMENT, {})
+    arguments.check(*given, options["resources"], options["labels"], None, heads.PLACEMENT, {})
     amounts, store = arguments.amounts(
         options["num_cpus"],
         options["num_gpus"],
@@ -87,7 +86,7 @@ def _started(options):
         "session_pid": os.getpid(),
         "temp_dir": arguments.temp_dir(accepted),
         "lifetime": "non_detached",
-        "placement": _PLACEMENT,
+        "placement": heads.PLACEMENT,
         "seed": None,
         "ordering": order,
         "digest": True,

@@ -3,6 +3,8 @@
 import os
 from dataclasses import dataclass, field
 
+from reactor.runtime import process_stat
+
 _ZYGOTE = "reactor.runtime.zygote import main"
 _HEAP = "/memfd:reactor"
 
@@ -33,7 +35,7 @@ def sessions():
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                parents[int(name)], commands[int(name)] = _parent(name), _command(name)
+                parents[int(name)], commands[int(name)] = process_stat.of_process(name).parent, _command(name)
             except (OSError, ValueError):
                 continue  # it has ended, or belongs to another user
     # A worker's command line is its title; at first, it is that of the zygote from which it was forked.
@@ -58,18 +60,9 @@ def _command(pid):
         return file.read().replace(b"\0", b" ").decode(errors="replace").strip()
 
 
-def _fields(pid):
-    with open(f"/proc/{pid}/stat") as file:
-        return file.read().rpartition(")")[2].split()
-
-
-def _parent(pid):
-    return int(_fields(pid)[1])
-
-
 def _process(pid, command):
     try:
-        fields = _fields(pid)
+        ticks = process_stat.of_process(pid).own_ticks
         private = 0
         with open(f"/proc/{pid}/smaps_rollup") as file:
             for line in file:
@@ -77,7 +70,7 @@ def _process(pid, command):
                     private += int(line.split()[1]) * 1024
     except OSError:
         return None
-    return Process(pid, command, private, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"))
+    return Process(pid, command, private, ticks / os.sysconf("SC_CLK_TCK"))
 
 
 def _shared(pid):

@@ -103,11 +103,11 @@ def _run(main, get_code):
 
 def _start_zygote():
     """Starts the process that will start the workers, so that it imports what the program imports at the same time."""
-    if os.environ.get("RAYSHIM_PLACEMENT") == "inline" or any(name in os.environ for name in _NO_ZYGOTE):
+    from rayshim.placement import kinds, num_threads
+
+    if kinds.is_serial(os.environ.get("RAYSHIM_PLACEMENT")) or any(name in os.environ for name in _NO_ZYGOTE):
         return
     from reactor.runtime import early_zygote
-
-    from rayshim.placement import num_threads
 
     early_zygote.start("rayshim.worker.hooks", num_threads.VARIABLES)
 

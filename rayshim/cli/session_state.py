@@ -3,7 +3,7 @@
 import os
 
 from rayshim.cli.running import sessions
-from rayshim.errors.tracebacks import without_ours
+from rayshim.errors import tracebacks
 from rayshim.session import heads
 
 
@@ -23,17 +23,12 @@ def status(out):
 
 
 def stack(out):
-    from reactor.runtime.stacks import ask
-
     def show(running):
         print(_headline(running), file=out)
         for worker in running.workers:
-            told = ask(worker.pid)
+            found = tracebacks.of_process(worker.pid)
             print(f"\n--- worker {worker.pid}  {worker.what}", file=out)
-            print(
-                without_ours(told) if told is not None else "no answer: the process is starting or has just ended",
-                file=out,
-            )
+            print(found, file=out)
 
     return _each(show, out)
 

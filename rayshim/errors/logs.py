@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 
-_FORMAT = "%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s"
+FORMAT = "%(asctime)s\t%(levelname)s %(filename)s:%(lineno)s -- %(message)s"
 logger: logging.Logger = logging.getLogger("ray")
 _of_worker = False  # whether this process is a worker: its lines are the bare messages
 
@@ -28,7 +28,7 @@ class _Stderr(logging.StreamHandler):
 
 
 _handler = _Stderr()
-_handler.setFormatter(logging.Formatter(_FORMAT))
+_handler.setFormatter(logging.Formatter(FORMAT))
 logger.addHandler(_handler)
 logger.setLevel(logging.INFO)
 logger.propagate = False
@@ -39,7 +39,7 @@ def configure(level: int | str | None = None, form: str | None = None) -> None:
     """Sets level and format of the logger. `level`: a number or name, default INFO; `form`: a format of `logging`."""
     logger.setLevel(level.upper() if isinstance(level, str) else logging.INFO if level is None else level)
     if not _of_worker:
-        _handler.setFormatter(logging.Formatter(form or _FORMAT))
+        _handler.setFormatter(logging.Formatter(form or FORMAT))
 
 
 def configure_or_silence(wanted: bool, level: int | str | None = None, form: str | None = None) -> None:

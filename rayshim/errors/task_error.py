@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from rayshim.errors.address import get_node_ip_address
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -92,7 +94,7 @@ class RayTaskError(RayError):
     ) -> None:
         self.proctitle: str = proctitle or f"ray::{function_name}"
         self.pid: int = pid or os.getpid()
-        self.ip: str = ip or _own_ip()
+        self.ip: str = ip or get_node_ip_address()
         self.function_name = function_name
         self.traceback_str = traceback_str
         self.actor_repr = actor_repr
@@ -230,12 +232,6 @@ def _restore(error_class, args, attributes):
     error = error_class.__new__(error_class, *args)  # __init__ is passed over: it may want more, or do work again
     error.__dict__.update(attributes)
     return error
-
-
-def _own_ip():
-    from rayshim.errors.address import get_node_ip_address
-
-    return get_node_ip_address()
 
 
 def _cyan(text):

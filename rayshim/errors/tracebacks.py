@@ -39,7 +39,15 @@ def without_files_of(folder, lines):
     return kept
 
 
-def without_ours(stacks):
+def of_process(pid):
+    """The Python stacks of a process of ours as text, without our frames, or the reason why there are none."""
+    from reactor.runtime import stacks
+
+    told = stacks.ask(pid)
+    return _without_ours(told) if told else "no answer: the process is starting or has just ended"
+
+
+def _without_ours(stacks):
     """`stacks` without the frames of the worker's own loop, which are the same in every worker."""
     kept, below = [], False
     for line in stacks.splitlines():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from rayshim.api import values
 from rayshim.errors.sites import calling
 
 if TYPE_CHECKING:
@@ -65,6 +66,9 @@ class CompiledDAGRef(_Result):
             )
         self._is_used = True
         return self._dag.result(self._execution_index, self._channel_index, timeout)
+
+
+values.compiled_refs = CompiledDAGRef
 
 
 class CompiledDAGFuture(_Result):

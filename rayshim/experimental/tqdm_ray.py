@@ -108,7 +108,7 @@ class tqdm:
         if not now and time.monotonic() - self._told < self._interval:
             return
         self._told = time.monotonic()
-        if session.current is not None and session.current.driver is None:
+        if session.in_worker():
             plain_print(json.dumps(self._state), flush=True)
         else:
             instance().process_state_update(dict(self._state))

@@ -9,6 +9,7 @@ import json
 import os
 import zlib
 from _thread import allocate_lock
+from typing import NamedTuple
 
 from rayshim.errors.exceptions import ReplayError
 
@@ -16,6 +17,13 @@ _SUM = b', "sum": "%08x"}\n'
 _SUM_SIZE = len(_SUM % 0)
 _DIGITS = slice(-len(b'00000000"}\n'), -len(b'"}\n'))  # of the checksum in a line
 _END = "end.json"
+
+
+class JournalSetting(NamedTuple):
+    """The setting "journal" of a session that has one. `path`: its directory; `replayed`: whether the session repeats it, else it writes it."""
+
+    path: str
+    replayed: bool
 
 
 class Writer:

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-PATIENCE = 30.0  # seconds for which a replay waits for a recorded event before it reports that
+REPLAY_SECONDS = 30.0  # for which a replay waits for something in the journal before it reports that
 _sleep = time.sleep  # a run with a journal replaces time.sleep
 
 

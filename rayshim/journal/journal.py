@@ -223,7 +223,7 @@ def _kind_of_driver(line):
 def prepare(record, replay, seed, ordering):
     """Called by `init` with one of the two paths. Creates the directory of a new journal, or reads the settings of the recorded run.
 
-    Returns (path, whether it is a replay, seed, ordering).
+    Returns (JournalSetting, seed, ordering).
     Raises ValueError for both paths at once, for a directory that is not empty, and for a path without a journal; ReplayError for a damaged journal.
     """
     if record and replay:
@@ -242,7 +242,7 @@ def prepare(record, replay, seed, ordering):
         files.write_run(
             path, {"format": _FORMAT, "argv": sys.argv, "python": sys.version, "seed": seed, "ordering": ordering}
         )
-        return path, False, seed, ordering
+        return files.JournalSetting(path, replayed=False), seed, ordering
     path = os.path.abspath(replay)
     try:
         run = files.read_run(path)
@@ -260,7 +260,7 @@ def prepare(record, replay, seed, ordering):
         raise ValueError(
             f"init(seed={seed}, replay={replay!r}): the recorded run had the seed {run['seed']}. Leave the seed out"
         )
-    return path, True, run["seed"], run["ordering"]
+    return files.JournalSetting(path, replayed=True), run["seed"], run["ordering"]
 
 
 def begin(settings, others_run):
@@ -269,8 +269,8 @@ def begin(settings, others_run):
     if not settings["journal"]:
         _journal = None
         return
-    path, replay = settings["journal"]
-    _journal = Journal(path, replay, others_run)
+    path, replayed = settings["journal"]
+    _journal = Journal(path, replayed, others_run)
     if not _journal.replay:
         hooks = {"made": _made, "began": _began, "executed": _executed}
     else:
@@ -284,8 +284,8 @@ def begin(settings, others_run):
 def end(settings):
     """Completes the journal: called in the driver when all other processes of the session have ended."""
     global _journal
-    if settings["journal"] and not settings["journal"][1]:
-        files.end(settings["journal"][0])
+    if (setting := settings["journal"]) and not setting.replayed:
+        files.end(setting.path)
     elif _journal is not None and _journal.complete and (rest := _journal.rest()):
         print(
             f"rayshim: the program has ended, but its journal goes on: there it {rest}. This replay repeats only the part before that",

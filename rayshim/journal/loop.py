@@ -23,7 +23,7 @@ from collections import deque
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from rayshim.errors.exceptions import ReplayError
-from rayshim.journal.interleaving import PATIENCE, Interleaving
+from rayshim.journal.interleaving import REPLAY_SECONDS, Interleaving
 
 
 # The futures and tasks of a loop are made in the same order in every run. By their numbers they have the same order in sets too, which is
@@ -267,12 +267,12 @@ class JournaledLoop(Interleaving, asyncio.SelectorEventLoop):
 
     def patience(self):
         """Seconds after which `waited` is to be called when nothing has happened, or None."""
-        return None if self._told or self.finished else PATIENCE
+        return None if self._told or self.finished else REPLAY_SECONDS
 
     def waited(self):
         self._told = True
         print(
-            f"rayshim: replay: an async actor has waited {PATIENCE:g} s for the next event in its journal, {_told(self._awaited)}. "
+            f"rayshim: replay: an async actor has waited {REPLAY_SECONDS:g} s for the next event in its journal, {_told(self._awaited)}. "
             "The program may no longer match its journal.",
             file=sys.stderr,
         )

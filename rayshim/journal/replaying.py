@@ -9,16 +9,18 @@ from collections import deque
 from typing import Any
 
 from reactor import _core
+from reactor.runtime import process_stat
+from reactor.waits import maker_of
 
 from rayshim.errors.exceptions import ReplayError
 from rayshim.journal.files import life
+from rayshim.journal.interleaving import REPLAY_SECONDS
 from rayshim.session import session
 
 _ARRIVED = "arrived"
 _QUIET = 60.0  # seconds without any event after which a waiting driver gives up
 _BUSY = 0.1  # most processor time, as a share, that workers use while all of them wait
 _HALTED = "halted"
-_PATIENCE = 30.0  # seconds for a call or actor to reach the place where it was killed or cancelled
 _GRACE = 1.0  # seconds for the program itself to send the signal that ended a process
 _journal: Any = None  # rayshim.journal.journal.Journal
 _asking = False
@@ -58,7 +60,7 @@ def hooks(journal):
     _calls_left.clear()
     _to_be_killed.clear()
     _quiet.clear()
-    if session.current is not None and session.current.driver is None:
+    if session.in_worker():
         _tell_halted(0, None)  # another process may have had this slot
     return {"began": _began, "makes": _before_call, "executed": _executed, "ended": _ended}
 
@@ -139,13 +141,14 @@ def _error_of_wait(me):
 
 def _halted_call(waits, me, halted):
     """The sentence about a stopped call for which `me` waits, directly or through other calls; None if there is none."""
-    serving = {actor: waiter for waiter, (_, actor, *_) in waits.items() if actor}
+    maker = maker_of(waits)
     open_, seen = [me], {me}
     while open_:
-        for _, runner, actor in waits.get(open_.pop(), (0, 0, ()))[2]:
+        for result in waits.get(open_.pop(), (0, 0, ()))[2]:
+            _, runner, actor = result
             if what := halted.get(actor or -1 - _core.slot_of(runner)) if actor or runner >= 0 else None:
                 return what
-            to = runner if runner >= 0 else serving.get(actor)
+            to = maker(result)
             if to is not None and to not in seen:
                 seen.add(to)
                 open_.append(to)
@@ -157,8 +160,7 @@ def _activity():
     used = 0
     for worker in session.current.placement.state(timeout=5)["workers"]:
         try:
-            with open(f"/proc/{worker['pid']}/stat") as file:
-                used += sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+            used += process_stat.of_process(worker["pid"]).own_ticks
         except OSError:
             pass  # it has just ended
     return (_core.counters()["calls_total"], _core.digest()), used / os.sysconf("SC_CLK_TCK")
@@ -187,12 +189,12 @@ def progressed(number):
 
 def when_arrived(what, ref=None):
     """Waits until the call of a tag, or the actor of an (ordinal, life), has reached the place where it was ended in the recorded run, or until
-    `ref` is done. ReplayError after `_PATIENCE` seconds."""
-    deadline = time.monotonic() + _PATIENCE
+    `ref` is done. ReplayError after `REPLAY_SECONDS`."""
+    deadline = time.monotonic() + REPLAY_SECONDS
     while not (ref is not None and ref.done()) and (_ARRIVED, what) not in session.current.placement.posted(_ARRIVED):
         if time.monotonic() > deadline:
             raise ReplayError(
-                f"the program no longer matches its journal: it ends {what} here, which has not reached within {_PATIENCE:g} s the place where it was ended in the recorded run"
+                f"the program no longer matches its journal: it ends {what} here, which has not reached within {REPLAY_SECONDS:g} s the place where it was ended in the recorded run"
             )
         time.sleep(0.002)
 

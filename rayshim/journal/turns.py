@@ -31,10 +31,11 @@ from _thread import allocate_lock, start_new_thread
 from collections import deque
 
 from reactor import _core
+from reactor.runtime import process_stat
 
 from rayshim.errors.exceptions import ReplayError
 from rayshim.errors.sites import is_users
-from rayshim.journal.interleaving import PATIENCE, Interleaving
+from rayshim.journal.interleaving import REPLAY_SECONDS, Interleaving
 
 _SLICE = 0.005  # seconds of a turn that others wait for
 _LINES = 100  # between two looks at the clock
@@ -431,11 +432,11 @@ class JournaledTurns(Interleaving):
             if (
                 self._write is None
                 and not (told or self._halted or self.finished)
-                and _monotonic() > self._changed + PATIENCE
+                and _monotonic() > self._changed + REPLAY_SECONDS
             ):
                 told = True
                 print(
-                    f"rayshim: replay: turn {self._turn} of a threaded actor has waited {PATIENCE:g} s for its end in the journal, and for these "
+                    f"rayshim: replay: turn {self._turn} of a threaded actor has waited {REPLAY_SECONDS:g} s for its end in the journal, and for these "
                     f"events: {list(self._to_come.get(self._turn, ()))}. The program may no longer match its journal.",
                     file=sys.stderr,
                 )
@@ -477,6 +478,7 @@ _PACKAGES = tuple(os.path.realpath(sysconfig.get_path(name)) + os.sep for name i
 
 
 def _counts(file):
+    """Whether the lines of this file are steps. Unlike for `sites.is_programs`, those of installed packages are: threads change data there, too."""
     path = os.path.realpath(file)
     return (
         not file.startswith("<frozen ")
@@ -487,8 +489,7 @@ def _counts(file):
 
 def _sleeps(tid):
     try:
-        with open(f"/proc/self/task/{tid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] == "S"
+        return process_stat.of_thread(tid).state == "S"
     except OSError:
         return False
 

@@ -7,7 +7,7 @@ import sys
 
 from reactor import _core
 from reactor.runtime import stacks
-from reactor.waits import cycle
+from reactor.waits import cycle, maker_of
 
 from rayshim.errors.exceptions import DeadlockError
 from rayshim.errors.sites import is_users
@@ -23,11 +23,8 @@ def find(me):
 
     A cycle counts when two checks in a row find the same one. Then the call with the highest number raises.
     """
-    if (
-        session.current.settings["journal"]
-        and session.current.driver is not None
-        and session.current.settings["journal"][1]
-    ):
+    journal = session.current.settings["journal"]
+    if journal and journal.replayed and session.current.driver is not None:
         from rayshim.journal import replaying
 
         if (error := replaying.error_of_wait(me)) is not None:
@@ -94,10 +91,10 @@ def picture():
     """Text for the user: who waits for whom in the session, and the Python stack of each process. Works in any process of the session."""
     s = session.current
     names, waits = _names(), _core.waits()
-    serving = {actor: at for at, (_, actor, *_) in waits.items() if actor}
+    maker = maker_of(waits)
     lines = ["Who waits for whom:"]
     for _, waiter in sorted(waits.items()):
-        makers = {runner if runner >= 0 else serving.get(actor, -1) for _, runner, actor in waiter[2]}
+        makers = {-1 if (found := maker(result)) is None else found for result in waiter[2]}
         whom = ", ".join(_who(names, waits[m]) if m in waits else "a call that has not started" for m in sorted(makers))
         lines.append(
             f"  {_who(names, waiter)} "
@@ -115,10 +112,9 @@ def picture():
 
             lines.append("".join(traceback.format_stack()))
         else:
-            from rayshim.errors.tracebacks import without_ours
+            from rayshim.errors import tracebacks
 
-            stack = stacks.ask(pid)
-            lines.append(without_ours(stack) if stack else "no answer: the process is starting or has just ended")
+            lines.append(tracebacks.of_process(pid))
     return "\n".join([f"rayshim: driver {s.settings['driver']}, ordering {s.settings.get('ordering')!r}", *lines])
 
 

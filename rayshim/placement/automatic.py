@@ -14,7 +14,7 @@ from rayshim.placement.packed import packed
 from rayshim.session import session
 
 _GAIN = 1.03  # packed is chosen only if it was faster by this
-_PATIENCE = 0.3  # seconds that a busy worker is given at the end to hand over its recording
+_LAST_ANSWER_SECONDS = 0.3  # for which a busy worker may delay the end, until it hands over its recording
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def measure(profile, s):
 
     from rayshim.plans.recorder import recording
 
-    found = recording(s, _PATIENCE)
+    found = recording(s, _LAST_ANSWER_SECONDS)
     run = {}
     for segment in found.segments:
         if segment.caller == "driver" and segment.runs > 1:

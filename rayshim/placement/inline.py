@@ -48,6 +48,7 @@ class Inline(Placement):
 
     name = "inline"
     others_run = False
+    takes_other_drivers = False
     own_process = False
 
     def __init__(self, control, settings, record=None):

@@ -19,6 +19,11 @@ def kind(given):
     return Packed
 
 
+def is_serial(given):
+    """Whether everything runs in the process of the program. It is asked before `kind`, at a time when the import of a class would delay the start."""
+    return given == "inline"
+
+
 def in_worker(control, settings, record):
     """The Placement of a worker that was born with `record`: the facts of its actor; None, for tasks; {}, for many actors."""
     if record == {}:

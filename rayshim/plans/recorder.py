@@ -10,15 +10,15 @@ from rayshim.ordering import order
 
 _CALL, _CREATE, _TASK, _PUT = _core.OpKind
 _ENDS = {_core.SegmentEnd.GET: "get", _core.SegmentEnd.WAIT: "wait", _core.SegmentEnd.TASK_END: "end of task"}
-_PATIENCE = 1.0  # seconds that a busy worker is given to hand over its recording
+ANSWER_SECONDS = 1.0  # for which a busy worker may delay the handover of its recording
 
 
-def recording(session, patience=_PATIENCE):
-    """The Recording of the whole run: the driver's segments, then those of each worker that answers within `patience` seconds."""
+def recording(session, seconds=ANSWER_SECONDS):
+    """The Recording of the whole run: the driver's segments, then those of each worker that answers within `seconds`."""
     actors = _actors(session)
     names = _names(session, actors)
     segments, successors, divergences = [], {}, []
-    recordings = [data for _, data in _core.recordings(patience)]
+    recordings = [data for _, data in _core.recordings(seconds)]
     ran = _ran(recordings)
     for data in recordings:
         if "operations" not in data:
@@ -278,7 +278,7 @@ def report(session):
     from rayshim.plans.reporting import Report
 
     names = _names(session)
-    tries = [_Trie(data, names, {}) for _, data in _core.recordings(_PATIENCE) if "operations" in data]
+    tries = [_Trie(data, names, {}) for _, data in _core.recordings(ANSWER_SECONDS) if "operations" in data]
     runs = [count for trie in tries for _, _, _, _, count, *_ in trie.raw_segments]
     divergences = [divergence for trie in tries for divergence in trie.divergences()]
     return Report(

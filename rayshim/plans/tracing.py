@@ -14,7 +14,6 @@ _KINDS = {  # (category, colour)
     _core.Span.WAIT: ("wait", "grey"),
     _core.Span.COPY: ("copy", "yellow"),
 }
-_PATIENCE = 1.0  # seconds to wait for the events of a busy worker
 
 
 def timeline(session, filename=None):
@@ -26,11 +25,11 @@ def timeline(session, filename=None):
             "the program with `python -m rayshim --trace out.json script.py`",
             file=sys.stderr,
         )
-    from rayshim.plans.recorder import _names
+    from rayshim.plans.recorder import ANSWER_SECONDS, _names
 
     names = _names(session)
     events = []
-    for slot, data in _core.recordings(_PATIENCE) if session.settings["trace"] else ():
+    for slot, data in _core.recordings(ANSWER_SECONDS) if session.settings["trace"] else ():
         pid = data["pid"]
         rows = set()
         for start, end, kind, actor, size, name, uid, failed in data.get("events", ()):

@@ -34,6 +34,13 @@ def wrong(name, amount):
     return None
 
 
+def wrong_above_one(name, amount):
+    """The error of a request for that many of a resource whose amounts above 1 must be whole numbers, as text, or None."""
+    if amount > 1 and amount != int(amount):
+        return f"{name} resource quantities >1 must be whole numbers. The specified quantity {amount} is invalid."
+    return None
+
+
 def visible():
     """{resource: ids, strings} of the accelerators that the environment variables name; a resource whose variable is not set is missing."""
     found = {name: gpus.visible(variable) for name, variable in VARIABLES.items()}

@@ -8,8 +8,10 @@ session holds the user and the port of its address, which is a number and no por
 
 import os
 
+from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.exceptions import RaySystemError
 
+PLACEMENT = "isolated"  # of all that drivers from outside start
 _FIRST_PORT, _PORTS = 20000, 40000  # of the addresses of programs' own sessions
 MOST = 8  # of one user and directory at a time
 NOT_FOUND = (
@@ -46,7 +48,7 @@ def about(address, port, number, ordering, resources):
         "pid": os.getpid(),
         "started": time.time(),
         "ordering": ordering,
-        "placement": "isolated",  # of all that drivers from outside start
+        "placement": PLACEMENT,
         "version": VERSION,
         "ray_version": RAY_VERSION,
         "python": list(sys.version_info[:3]),
@@ -140,13 +142,7 @@ def is_here(host):
     """Whether a host's name or address is this machine's."""
     from socket import gethostname
 
-    return host in ("localhost", "127.0.0.1", "0.0.0.0", "::1", "[::1]", gethostname()) or host == own_address()  # noqa: S104
-
-
-def own_address():
-    from rayshim.errors.address import get_node_ip_address
-
-    return get_node_ip_address()
+    return host in ("localhost", "127.0.0.1", "0.0.0.0", "::1", "[::1]", gethostname()) or host == get_node_ip_address()  # noqa: S104
 
 
 def last(directory=None):

@@ -209,6 +209,11 @@ def _start_default():
     return current
 
 
+def in_worker():
+    """Whether this process is a worker of a session: also in a thread or coroutine there in which no call runs."""
+    return current is not None and current.driver is None
+
+
 def changes(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator for `init` and `shutdown`: one thread at a time starts or ends the session; other threads wait."""
     name = function.__name__

@@ -211,7 +211,7 @@ def replayed(path, expected):
 
 
 def main(count, seed=0):
-    replaying._QUIET = replaying._PATIENCE = 5.0
+    replaying._QUIET = replaying.REPLAY_SECONDS = 5.0
     found, failed = Counter(), []
     with tempfile.TemporaryDirectory() as directory:
         source = os.path.join(directory, "run")

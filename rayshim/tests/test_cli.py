@@ -8,7 +8,7 @@ from importlib import metadata
 
 import pytest
 
-from rayshim.cli import split_program
+from rayshim.cli import command, split_program
 from rayshim.session.version import RAY_VERSION, VERSION
 
 LOOK = """
@@ -50,12 +50,13 @@ def script(tmp_path):
         (["-m", "pkg.mod", "-m", "x"], ([], True, "pkg.mod", ["-m", "x"])),
         (["--help"], (["--help"], False, None, [])),
         (["--new", "a.py", "--new"], (["--new"], False, "a.py", ["--new"])),
+        (["--explain", "--graph", "g", "a.py"], (["--explain", "--graph", "g"], False, "a.py", [])),
         (["-m"], ([], True, None, [])),
         ([], ([], False, None, [])),
     ],
 )
 def test_options_end_at_the_program(argv, split):
-    assert split_program(argv) == split
+    assert split_program(argv, command._run_parser) == split
 
 
 @pytest.mark.parametrize("command", [[], ["run"]])

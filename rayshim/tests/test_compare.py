@@ -12,7 +12,7 @@ pytest.importorskip("rich")
 
 from rich.console import Console
 
-from rayshim.cli import split_program
+from rayshim.cli import command, split_program
 from rayshim.cli.compare import compare
 from rayshim.cli.compare.output import first_difference
 
@@ -130,7 +130,12 @@ def test_calls_are_counted_and_the_replayed_ones(script, monkeypatch):
 
 
 def test_options_end_at_the_program():
-    assert split_program(["--timeout", "3", "a.py", "--timeout"]) == (["--timeout", "3"], False, "a.py", ["--timeout"])
+    assert split_program(["--timeout", "3", "a.py", "--timeout"], command._compare_parser) == (
+        ["--timeout", "3"],
+        False,
+        "a.py",
+        ["--timeout"],
+    )
 
 
 @pytest.mark.parametrize("arguments", [[], ["--nonsense", "a.py"]])

@@ -48,7 +48,7 @@ def refused(path):
 @pytest.mark.parametrize("seed", range(1000, 1024))
 def test_a_mutant_is_replayed_or_told(recorded, seed, tmp_path, monkeypatch):
     monkeypatch.setattr(replaying, "_QUIET", 5.0)
-    monkeypatch.setattr(replaying, "_PATIENCE", 5.0)
+    monkeypatch.setattr(replaying, "REPLAY_SECONDS", 5.0)
     record_mutants.mutant(recorded[0], tmp_path / "mutant", random.Random(seed))
     record_mutants.replayed(tmp_path / "mutant", recorded[1])
 

@@ -28,9 +28,18 @@ LAYERS = (
     ("reactor.execution",),
     ("reactor.lf",),
     ("reactor.schedule",),
+    ("reactor.runtime",),
+    ("reactor.draw",),
     ("reactor",),
     ("reactor.model",),
 )
+
+# (module, what it looks up in sys.modules although that lies above it): the package itself, which is there before any of its modules.
+LOOKUPS = {
+    ("rayshim.api.on_ray", "rayshim"),  # whether the module `ray` is real Ray
+    ("rayshim.api.two_rays", "rayshim"),  # likewise
+    ("rayshim.util.client.ray_client_helpers", "rayshim"),  # hands it on to the program
+}
 
 
 def modules(root, *packages):
@@ -46,7 +55,25 @@ def modules(root, *packages):
 
 def imports(found):
     """{module: {module that it imports: line}}, among these modules."""
-    return {name: dict(_imported(name, path, found)) for name, path in found.items()}
+    return _graph(found, _imported)
+
+
+def lookups(found):
+    """{module: {module that it looks up in sys.modules by a constant name: line}}, among these modules."""
+    return _graph(found, _looked_up)
+
+
+def _graph(found, targets_of):
+    graph = {}
+    for name, path in found.items():
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        graph[name] = {
+            target: node.lineno
+            for node in _that_run(ast.parse(path.read_text()))
+            for target in targets_of(node, package, found)
+            if target in found and target != name
+        }
+    return graph
 
 
 def _that_run(tree):
@@ -58,20 +85,30 @@ def _that_run(tree):
         yield from _that_run(node)
 
 
-def _imported(name, path, found):
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in _that_run(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            targets = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            base = ".".join([*above, *filter(None, [node.module])])
-            targets = [f"{base}.{alias.name}" if f"{base}.{alias.name}" in found else base for alias in node.names]
-        else:
-            continue
-        for target in targets:
-            if target in found and target != name:
-                yield target, node.lineno
+def _imported(node, package, found):
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+        base = ".".join([*above, *filter(None, [node.module])])
+        return [f"{base}.{alias.name}" if f"{base}.{alias.name}" in found else base for alias in node.names]
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("import_module", "importlib.import_module"):
+        return _texts(node.args)
+    return ()
+
+
+def _looked_up(node, package, found):
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.modules":
+        return _texts([node.slice])
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "sys.modules.get":
+        return _texts(node.args)
+    if isinstance(node, ast.Compare) and ast.unparse(node.comparators[0]) == "sys.modules":
+        return _texts([node.left])
+    return ()
+
+
+def _texts(nodes):
+    return [node.value for node in nodes if isinstance(node, ast.Constant)]
 
 
 def layer(name):
@@ -124,6 +161,14 @@ def test_imports_go_downwards(graph):
     assert not upward(graph)
 
 
+def test_lookups_of_modules_go_downwards():
+    found = lookups(modules(ROOT, "rayshim", "reactor"))
+    assert not upward(
+        {name: {t: line for t, line in ts.items() if (name, t) not in LOOKUPS} for name, ts in found.items()}
+    )
+    assert {(name, target) for name, targets in found.items() for target in targets} >= LOOKUPS
+
+
 def test_no_modules_import_each_other(graph):
     assert not circles(graph)
 
@@ -146,6 +191,8 @@ def test_it_sees_what_is_wrong(tmp_path):
         "rayshim/cli/main.py": "from . import other",
         "rayshim/cli/other.py": "def f():\n    def g():\n        import rayshim.cli.main\n",
         "rayshim/session/__init__.py": "import rayshim",
+        "rayshim/session/by_name.py": "import_module('rayshim.api')",
+        "rayshim/session/looking.py": "sys.modules['rayshim.api']\nsys.modules.get('rayshim.cli')\n'rayshim' in sys.modules",
     }.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -154,6 +201,12 @@ def test_it_sees_what_is_wrong(tmp_path):
     assert sorted(upward(made)) == [
         "rayshim.api.start imports rayshim.cli.main in line 2, which lies above it",
         "rayshim.session imports rayshim in line 1, which lies above it",
+        "rayshim.session.by_name imports rayshim.api in line 1, which lies above it",
+    ]
+    assert [line.split()[2] for line in upward(lookups(modules(tmp_path, "rayshim")))] == [
+        "rayshim.api",
+        "rayshim.cli",
+        "rayshim",
     ]
     assert circles(made) == [
         "rayshim.cli.main imports rayshim.cli.other in line 1, rayshim.cli.other imports rayshim.cli.main in line 3"

@@ -38,7 +38,7 @@ def set_trace(breakpoint_uuid: str | None = None) -> None:
     """Starts the debugger here. In the driver and in inline placement this is `pdb.set_trace()`. In a worker it prints a port, and waits until
     somebody connects to it."""
     frame = sys._getframe(1)
-    (_RemotePdb() if _in_worker() else pdb.Pdb()).set_trace(frame)
+    (_RemotePdb() if session.in_worker() else pdb.Pdb()).set_trace(frame)
 
 
 def post_mortem() -> None:
@@ -46,13 +46,9 @@ def post_mortem() -> None:
     _, _, trace = sys.exc_info()
     if trace is None:
         raise ValueError("post_mortem(): no exception is being handled. Call it in an except block")
-    debugger = _RemotePdb() if _in_worker() else pdb.Pdb()
+    debugger = _RemotePdb() if session.in_worker() else pdb.Pdb()
     debugger.reset()
     debugger.interaction(None, trace)
-
-
-def _in_worker():
-    return session.current is not None and session.current.driver is None
 
 
 def _is_ray_debugger_post_mortem_enabled():

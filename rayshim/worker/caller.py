@@ -58,13 +58,8 @@ def told_in_worker(what):
         )
 
 
-def in_own_thread():
-    """For a thread or coroutine in which no call runs: whether it is one that a task or an actor has started."""
-    return session.current is not None and session.current.driver is None
-
-
 def id_of_thread():
-    """The TaskID that stands for such a thread: no call's and no other thread's, and the same in the whole thread."""
+    """The TaskID that stands for a thread or coroutine of a worker in which no call runs: no call's and no other thread's, and the same in the whole thread."""
     found = getattr(_of_thread, "task_id", None)
     if found is None:
         from hashlib import sha256

@@ -209,10 +209,10 @@ class _Call:
 
     def interrupted(self):
         """The call was cancelled while it ran: its result is TaskCancelledError, whatever the method returned."""
-        from rayshim.worker.context import RuntimeContext
+        from rayshim.worker.context import runtime_context
 
         self._done()
-        self.completion.interrupted(TaskCancelledError(RuntimeContext()._task_id()))
+        self.completion.interrupted(TaskCancelledError(runtime_context._task_id()))
         _leave_when_alone()
 
     def dropped(self, task):

@@ -100,7 +100,7 @@ class RuntimeContext:
         uid = running.uid()
         if uid:
             return task_id(uid)
-        return caller.id_of_thread() if caller.in_own_thread() else None
+        return caller.id_of_thread() if session.in_worker() else None
 
     def get_task_name(self) -> str | None:
         """The name of the running call: `options(name=)` if given, else `function` or `Class.method`. None in the driver, empty in a thread that
@@ -108,7 +108,7 @@ class RuntimeContext:
         caller.told_in_worker("get_task_name()")
         function = running.running_function()
         if function is None:
-            return "" if caller.in_own_thread() else None
+            return "" if session.in_worker() else None
         facts = self._facts() if function is object.__init__ else None
         actor = (
             f"{facts['name']}:" if facts and facts.get("name") else ""
@@ -121,7 +121,7 @@ class RuntimeContext:
         caller.told_in_worker("get_task_function_name()")
         function = running.running_function()
         if function is None:
-            return "" if caller.in_own_thread() else None
+            return "" if session.in_worker() else None
         function = running.plain(function)
         facts = self._facts()
         module = info_of(facts).file_module if facts else module_of(function)
@@ -154,9 +154,7 @@ class RuntimeContext:
     def current_actor(self) -> ActorHandle[Any]:
         """The handle of the calling actor. Raises RuntimeError outside of actors."""
         caller.started()
-        facts = self._facts()
-        if not facts:
-            raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
+        facts = self._facts_of_actor()
         link = _core.link_at(
             facts["offset"], True, weak=True
         )  # weak: an actor's handle of itself does not keep it alive
@@ -166,9 +164,7 @@ class RuntimeContext:
     def was_current_actor_reconstructed(self) -> bool:
         """Whether this actor was restarted. AssertionError in the driver, RuntimeError in a task."""
         caller.in_worker("was_current_actor_reconstructed")
-        if not self._facts():
-            raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
-        return self._facts().get("restarts", 0) > 0
+        return self._facts_of_actor().get("restarts", 0) > 0
 
     def is_canceled(self) -> bool:
         """Whether somebody has cancelled the running call. RuntimeError in the driver, and in an async actor, whose calls get a CancelledError."""
@@ -260,6 +256,12 @@ class RuntimeContext:
     def _facts(self):
         return session.current and session.current.record
 
+    def _facts_of_actor(self):
+        facts = self._facts()
+        if not facts:
+            raise RuntimeError(f"This method is only available in an actor. (at {calling()})")
+        return facts
+
     def get(self) -> dict[str, Any]:
         """The ids as a dict of JobID, NodeID and, in a task, TaskID and ActorID, and the namespace."""
         deprecation.warn("Use get_xxx_id() methods to get relevant ids instead")
@@ -294,7 +296,7 @@ class _Client:
 
     @property
     def address(self) -> str:
-        return RuntimeContext().gcs_address
+        return runtime_context.gcs_address
 
 
 class _CoreWorker:
@@ -307,22 +309,22 @@ class _CoreWorker:
 
     def get_actor_id(self) -> ActorID:
         """The ActorID, the nil one outside of actors."""
-        return ActorID.from_hex(RuntimeContext().get_actor_id() or "")
+        return ActorID.from_hex(runtime_context.get_actor_id() or "")
 
     def get_worker_id(self) -> WorkerID:
         """The WorkerID."""
-        return WorkerID.from_hex(RuntimeContext().get_worker_id())
+        return WorkerID.from_hex(runtime_context.get_worker_id())
 
     def get_current_job_id(self) -> JobID:
         return job_id()
 
     def get_current_node_id(self) -> NodeID:
-        return NodeID.from_hex(RuntimeContext().get_node_id())
+        return NodeID.from_hex(runtime_context.get_node_id())
 
     def get_current_task_id(self) -> TaskID:
         """The running task's TaskID; in the driver the one that stands for its own code."""
-        of_driver = RuntimeContext().get_job_id().rjust(48, "f") if session.current.driver is not None else ""
-        return RuntimeContext()._task_id() or TaskID.from_hex(of_driver)
+        of_driver = runtime_context.get_job_id().rjust(48, "f") if session.current.driver is not None else ""
+        return runtime_context._task_id() or TaskID.from_hex(of_driver)
 
     def add_object_out_of_scope_callback(self, ref: ObjectRef[Any], callback: Callable[[bytes], object]) -> bool:
         """See rayshim.worker.out_of_scope.watch."""
@@ -390,11 +392,11 @@ class _Node:
 
     @property
     def node_id(self) -> str:
-        return RuntimeContext().get_node_id()
+        return runtime_context.get_node_id()
 
     @property
     def gcs_address(self) -> str:
-        return RuntimeContext().gcs_address
+        return runtime_context.gcs_address
 
     address = gcs_address
 
@@ -404,7 +406,7 @@ class _Node:
 
     @property
     def session_name(self) -> str:
-        return RuntimeContext().get_session_name()
+        return runtime_context.get_session_name()
 
     @property
     def node_ip_address(self) -> str:
@@ -476,11 +478,11 @@ class Worker:
 
     @property
     def namespace(self) -> str:
-        return RuntimeContext().namespace
+        return runtime_context.namespace
 
     @property
     def runtime_env(self) -> str:
-        return RuntimeContext().get_runtime_env_string()
+        return runtime_context.get_runtime_env_string()
 
 
 global_worker = Worker()

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from reactor import _core
 
+from rayshim.calls import binding
 from rayshim.errors.exceptions import AsyncioActorExit
 from rayshim.errors.sites import at
 from rayshim.session import session
@@ -57,6 +58,9 @@ def _leave_from_own_thread():
     else:
         runtime_context.current_actor.__ray_terminate__.remote()
     raise SystemExit(0)
+
+
+binding.exit_actor = exit_actor
 
 
 class Ending:

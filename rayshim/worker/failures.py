@@ -90,7 +90,7 @@ def left_over(error, what, wanted):
 
 
 def task_error(error, what, is_argument):
-    from rayshim.worker.context import RuntimeContext
+    from rayshim.worker.context import runtime_context
 
     advice = ""
     if isinstance(error, NotPicklable) and error.__cause__:
@@ -99,7 +99,7 @@ def task_error(error, what, is_argument):
         error = error.__cause__
     # Of the call itself or of its cancellation; Ray does not distinguish them.
     if isinstance(error, KeyboardInterrupt) or _leaves_coroutine(error, what):
-        error = exceptions.TaskCancelledError(RuntimeContext()._task_id()).with_traceback(error.__traceback__)
+        error = exceptions.TaskCancelledError(runtime_context._task_id()).with_traceback(error.__traceback__)
     name, actor_repr, actor = _name_of(what, error)
     return exceptions.make_task_error(
         name,
@@ -215,7 +215,9 @@ def wrong_results(found, wanted, value):
             f"'{type(value).__name__}' object is not an iterator: a task cannot be an async generator. Write it with `def`, or as a method"
         )
     if wanted < 0:
-        return ValueError(f'a call with num_returns="streaming" must return a generator, not {type(value).__name__}')
+        return ValueError(
+            f'a call with num_returns="streaming" must return a generator, not {type(value).__name__}. Write it with `yield`, or leave num_returns out'
+        )
     return ValueError(f"Task returned {found} objects, but num_returns={wanted}.")
 
 

@@ -68,9 +68,10 @@ def install(settings, role):
         _prepare_zygote()
         global _recorded, _session_pid
         _session_pid = settings["session_pid"]
-        _recorded = settings["journal"][0] if settings["journal"] and not settings["journal"][1] else None
+        journal = settings["journal"]
+        _recorded = journal.path if journal and not journal.replayed else None
         kinds.kind(settings["placement"])
-        if settings["journal"]:
+        if journal:
             from rayshim.journal.threads import know_locks
             from rayshim.worker import journaled_threads  # noqa: F401  creates the runtime's own locks before `know_locks`
 

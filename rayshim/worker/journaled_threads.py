@@ -6,6 +6,7 @@ import time
 from reactor import _core
 
 from rayshim.journal.threads import Slot
+from rayshim.worker.failures import wrong_results
 from rayshim.worker.threads import Threads
 
 _CANCEL_SECONDS = _core.GATE_SECONDS
@@ -52,9 +53,7 @@ class RecordedThreads(Threads):
             return call.method(*call.args, **call.kwargs)
         values = call.values()
         if not hasattr(values, "__next__"):
-            raise ValueError(
-                f'a call with num_returns="streaming" must return a generator, not {type(values).__name__}. Write the method with `yield`, or leave num_returns out'
-            )
+            raise wrong_results(1, _core.STREAM, values)
         self._turns.physically(lambda: _let_on(call.completion))
         for value in values:
             ticket = call.completion.item(value)

@@ -85,16 +85,15 @@ class Graph:
         return failed
 
     def _record(self, step, clock):
-        from rayshim.worker.context import RuntimeContext
+        from rayshim.worker.context import runtime_context
 
-        context = RuntimeContext()
         events = self._instance.__dict__.setdefault("__ray_cgraph_events", [])
         for i, part in enumerate(("READ", "COMPUTE", "WRITE")):
             events.append(
                 OperationRecord(
                     type(self._instance).__name__,
-                    context.get_actor_name(),  # pyright: ignore[reportArgumentType]
-                    context.get_actor_id(),  # pyright: ignore[reportArgumentType]
+                    runtime_context.get_actor_name(),  # pyright: ignore[reportArgumentType]
+                    runtime_context.get_actor_id(),  # pyright: ignore[reportArgumentType]
                     step.name,
                     step.bind_index,
                     part,

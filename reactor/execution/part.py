@@ -12,7 +12,8 @@ from reactor.schedule import compile_schedule
 
 BODY, LATE, TARDY = range(3)
 DONE, RAISED, EXITED = range(3)
-PORT, ACTION, MODE, STOP, NOTE, LEAVE, DEADLINE, MAXWAIT = range(8)  # kinds of effects
+# Kinds of effects. They are sent with every reaction, and members of an enum would be pickled by name, which takes six times as long.
+PORT, ACTION, MODE, STOP, NOTE, LEAVE, DEADLINE, MAXWAIT = range(8)
 RESTART = -1  # in place of a mode: all state of a reactor is made again
 
 

@@ -30,7 +30,8 @@ IGNORED = frozenset(
         "tracing",
     ]
 )
-HONOURED = ("coordination", "fast", "files", "keepalive", "timeout", "workers")
+SETTINGS = ("fast", "keepalive", "timeout", "workers")  # of these the command has options, too
+HONOURED = ("coordination", "files", *SETTINGS)
 OTHER_TARGETS = frozenset(
     [
         "cargo-dependencies",
@@ -72,9 +73,7 @@ def settings(file):
         )
     for name in file.properties:
         _check(file, name)
-    found = {
-        name: file.properties[name] for name in ("fast", "keepalive", "timeout", "workers") if name in file.properties
-    }
+    found = {name: file.properties[name] for name in SETTINGS if name in file.properties}
     for main in file.reactors:
         if main.kinds & {"main", "federated"}:  # "@timeout(1 s)" before it says the same
             found.update({name: main.attributes[name][0] for name in ATTRIBUTES if main.attributes.get(name)})

@@ -65,7 +65,7 @@ class Deaths:
         unavailable = None
         if w.actor is not None and info["exit_reason"] not in worker.LASTING and self._may_restart(w.actor):
             unavailable = _core.put(self.plugin.died({**facts, "restarting": True}))
-        hosted = self.hosting.died(w) if w.hosted is not None else []
+        hosted = self.hosting.died(w) if w.is_packed else []
         shared = {"beside": [a.facts["label"] for a in hosted], "memory": w.memory}
         deaths = [{**self._death(a, w, info["exit_reason"], status), **shared} for a in hosted]
         reasons = [
@@ -84,7 +84,7 @@ class Deaths:
             self._kill_made_by(w.pid)
         if w.runs_tasks:
             self._task_worker_died(w, info, facts)
-        elif w.hosted is None:
+        elif not w.is_packed:
             w.actor.worker = None
             self.gpus.give(w.actor.gpus)
             self._give_shares(w.actor.facts.pop("taken", {}))

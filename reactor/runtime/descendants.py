@@ -3,26 +3,13 @@
 import os
 import signal
 import time
-from typing import NamedTuple
+
+from reactor.runtime import process_stat
 
 GRACE_SECONDS = (
     0.2  # between SIGTERM and SIGKILL: time to clean up, and for Python's resource trackers to remove what they track
 )
 _GIVE_UP_SECONDS = 5.0  # one that hangs in the kernel cannot be ended
-
-
-class Process(NamedTuple):
-    """A line of /proc/PID/stat."""
-
-    state: str
-    parent: int
-    group: int
-    session: int
-    begun: int  # in clock ticks after the start of the machine: another process with the same number has another
-
-    @property
-    def lives(self):
-        return self.state not in "ZX"
 
 
 def of(*roots):
@@ -68,13 +55,11 @@ def send(pid, number):
 
 
 def look(pid):
-    """A Process, or None if it has ended and was waited for."""
+    """Its ProcessStat, or None if it has ended and was waited for."""
     try:
-        with open(f"/proc/{pid}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
+        return process_stat.of_process(pid)
     except OSError:
         return None
-    return Process(fields[0], *(int(fields[k]) for k in (1, 2, 3, 19)))
 
 
 def lives(pid):
@@ -84,7 +69,7 @@ def lives(pid):
 
 
 def _table():
-    """{pid: Process} of all there are."""
+    """{pid: ProcessStat} of all there are."""
     found = {int(name): look(name) for name in os.listdir("/proc") if name.isdigit()}
     return {pid: process for pid, process in found.items() if process}
 

@@ -130,7 +130,7 @@ class MemoryMonitor:
 
     def _candidate(self, w):
         size = resident(w.pid)
-        if w.hosted is not None:
+        if w.is_packed:
             return Candidate(w, size, max((a.facts["number"] for a in w.hosted.values()), default=0), False)
         if w.actor is not None:
             return Candidate(w, size, w.actor.facts["number"], w.actor.facts.get("max_restarts", 0) != 0)

@@ -39,8 +39,12 @@ class Worker:
         self.lost_task = 0  # the uid of the task that it then ran
 
     @property
+    def is_packed(self):
+        return self.hosted is not None
+
+    @property
     def runs_tasks(self):
-        return self.actor is None and self.hosted is None
+        return self.actor is None and not self.is_packed
 
 
 def fork(slot, facts, gpus, setting, birth, config, plugin):
@@ -102,7 +106,7 @@ class Trees:
     """Processes that actors have started which have left their packed worker, with their descendants in its process group."""
 
     def __init__(self):
-        self._ends = []  # (when they are killed, the group, {pid: Process})
+        self._ends = []  # (when they are killed, the group, {pid: ProcessStat})
 
     def __bool__(self):
         return bool(self._ends)
@@ -120,14 +124,14 @@ class Trees:
         while self._ends and monotonic() > self._ends[0][0]:
             _, group, tree = self._ends.pop(0)
             same = [
-                pid for pid, process in tree.items() if (now := descendants.look(pid)) and now.begun == process.begun
+                pid for pid, process in tree.items() if (now := descendants.look(pid)) and now.start == process.start
             ]
             for pid in _tree(same, group):
                 descendants.send(pid, signal.SIGKILL)
 
 
 def _tree(roots, group):
-    """{pid: Process} of the living processes among `roots` and their descendants that are in the process group."""
+    """{pid: ProcessStat} of the living processes among `roots` and their descendants that are in the process group."""
     if not roots:
         return {}
     found = {pid: descendants.look(pid) for pid in [*roots, *descendants.of(*roots)]}

@@ -237,10 +237,10 @@ class Supervisor(Requests, Deaths):
         preload(modules)
 
     def _end_actor(self, actor):
-        if actor.worker.hosted is None:
-            os.kill(actor.worker.pid, signal.SIGKILL)
-        else:
+        if actor.worker.is_packed:
             self.hosting.remove(actor, _core.put(self.plugin.died(self._death(actor, actor.worker))))
+        else:
+            os.kill(actor.worker.pid, signal.SIGKILL)
 
     def _death(self, actor, w, exit_reason=worker.UNKNOWN, status=0):
         return {

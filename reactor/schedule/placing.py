@@ -1,12 +1,14 @@
 """Which worker has which reactor."""
 
 from collections import Counter
+from typing import Literal, get_args
 
 from reactor.model.elements import Action, Watchdog
 from reactor.schedule.sharing import Sharing
 
 HERE = -1  # the process of the program itself
-PLACEMENTS = ("inline", "packed", "isolated")
+Placement = Literal["inline", "packed", "isolated"]
+PLACEMENTS = get_args(Placement)
 
 
 def place(top, reactions, levels, placement, workers):

@@ -2,6 +2,8 @@
 
 import os
 
+from rayshim.session import accelerators
+
 
 class AcceleratorManager:
     """The accelerators of one kind: how many this machine has, and which of them this process may use. All methods are static in Ray."""
@@ -53,9 +55,5 @@ class AcceleratorManager:
     @classmethod
     def validate_resource_request_quantity(cls, quantity):
         """(whether that many can be asked for, why not)."""
-        if quantity > 1 and quantity != int(quantity):
-            return (
-                False,
-                f"{cls.RESOURCE} resource quantities >1 must be whole numbers. The specified quantity {quantity} is invalid.",
-            )
-        return True, None
+        message = accelerators.wrong_above_one(cls.RESOURCE, quantity)
+        return message is None, message

@@ -12,6 +12,8 @@ import threading
 import time
 from dataclasses import dataclass
 
+from reactor.runtime import process_stat
+
 MARKER = "RAYSHIM_BENCHMARK_RUN"
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -25,12 +27,6 @@ class _Process:
     own: int = 0  # ticks, user and system
     reaped: int = 0  # ticks of the children that it waited for, including their children
     alive: bool = True
-
-
-def _stat(pid):
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        # The name is in brackets and may itself hold spaces and brackets.
-        return file.read().rpartition(b")")[2].split()
 
 
 def _has_marker(pid, marker):
@@ -90,32 +86,30 @@ class ProcessTree:
 
     def _look_at(self, pid):
         """Updates the times of a process if it is a member. Returns whether it runs; a zombie does not."""
-        fields = _stat(pid)
-        parent, session, start = int(fields[1]), int(fields[3]), int(fields[19])
+        stat = process_stat.of_process(pid)
         known = self._members.get(pid)
-        if known is not None and known.start != start:
+        if known is not None and known.start != stat.start:
             self._departed += known.own + known.reaped
             del self._members[pid]
             known = None
         if known is None:
             belongs = (
                 pid == self._root
-                or session == self._root
-                or (parent in self._members and self._members[parent].alive)
+                or stat.session == self._root
+                or (stat.parent in self._members and self._members[stat.parent].alive)
                 or _has_marker(pid, self._marker)
             )
             if not belongs:
                 self._strangers.add(pid)
                 return True
-            known = self._members[pid] = _Process(pid, parent, start)
-        known.parent = parent
+            known = self._members[pid] = _Process(pid, stat.parent, stat.start)
+        known.parent = stat.parent
         # User and system time are each rounded down, by half a tick on average.
-        known.own = int(fields[11]) + int(fields[12]) + 1
-        known.reaped = int(fields[13]) + int(fields[14])
-        running = fields[0] not in (b"Z", b"X")
-        if not running and parent == os.getpid() and pid != self._root:
+        known.own = stat.own_ticks + 1
+        known.reaped = stat.reaped_ticks
+        if not stat.lives and stat.parent == os.getpid() and pid != self._root:
             os.waitpid(pid, os.WNOHANG)
-        return running
+        return stat.lives
 
     def memory(self, without=()):
         """Proportional set size in bytes of all living members except `without`."""

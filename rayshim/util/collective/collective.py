@@ -154,10 +154,10 @@ def get_group_handle(group_name: str = "default") -> BaseGroup:
     with _joining(group_name):
         group = _groups.get(_key(group_name))
         if group is None:
-            from rayshim.worker.context import RuntimeContext
+            from rayshim.worker.context import runtime_context
 
             declared = _declared(group_name)
-            me = RuntimeContext().get_actor_id()
+            me = runtime_context.get_actor_id()
             if declared is None or me not in declared["ranks"]:
                 raise RuntimeError(
                     f"The collective group '{group_name}' is not initialized in the process. (at {calling()}: call init_collective_group in every member, or create_collective_group in the driver with this actor)"
@@ -176,10 +176,10 @@ def _join(world_size, rank, backend, group_name, timeout):
 
 
 def _key(group_name):
-    from rayshim.worker.context import RuntimeContext
+    from rayshim.worker.context import runtime_context
 
     s = session.current
-    return (s and s.settings["node"], s and RuntimeContext().get_actor_id(), group_name)
+    return (s and s.settings["node"], s and runtime_context.get_actor_id(), group_name)
 
 
 def _joining(group_name):

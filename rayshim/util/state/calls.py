@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 
+from rayshim.placement import interface, packed
 from rayshim.session import session
 from rayshim.session.ids import actor_id, task_id
 from rayshim.util.state.records import TaskState
@@ -20,8 +21,8 @@ from rayshim.util.state.sources import job, node, title_of, worker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PATIENCE = 0.2  # seconds that a busy worker is given to hand over its counts
-_IDLE = ("IDLE", "packed")  # the titles of workers between calls
+_ANSWER_SECONDS = 0.2  # for which a busy worker may delay a list, until it hands over its counts
+_IDLE = {kind.idle_title.removeprefix("ray::") for kind in (interface.Placement, packed.PackedWorker)}
 _told = None  # the session whose user has been told
 
 
@@ -30,7 +31,7 @@ def found() -> list[tuple[TaskState, int]]:
     s = session.current
     state = s.placement.state()
     classes = {**s.made, **{a["number"]: a["class_name"] for a in state["actors"]}}
-    recordings = _core.recordings(_PATIENCE)
+    recordings = _core.recordings(_ANSWER_SECONDS)
     running = list(_running(state))
     if s.settings["trace"]:
         ended = list(_traced(recordings, classes))

@@ -7,6 +7,7 @@ import os
 import sys
 
 from reactor import _core
+from reactor.runtime import process_stat
 
 from rayshim.api.cluster import resources_of_the_node
 from rayshim.errors.address import get_node_ip_address
@@ -229,9 +230,9 @@ def worker(slot: int, pid: int) -> str:
 
 
 def _runtime_env_text():
-    from rayshim.worker.context import RuntimeContext
+    from rayshim.worker.context import runtime_context
 
-    return RuntimeContext().get_runtime_env_string()
+    return runtime_context.get_runtime_env_string()
 
 
 def _session_start():
@@ -245,8 +246,7 @@ def _session_start():
 def _process_start(pid):
     """ms since 1970; None if it has just ended."""
     try:
-        with open(f"/proc/{pid}/stat") as file:
-            ticks = int(file.read().rpartition(")")[2].split()[19])
+        ticks = process_stat.of_process(pid).start
         with open("/proc/stat") as file:
             boot = next(int(line.split()[1]) for line in file if line.startswith("btime"))
     except (OSError, StopIteration, ValueError):
