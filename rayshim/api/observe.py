@@ -64,7 +64,7 @@ def get_gpu_ids() -> list[int] | list[str]:
 
 def report() -> Report:
     """A Report of this run so far, over all processes: learned patterns (segments), calls made and calls that followed a pattern, places where
-    the program left one (divergences), physical answers, and calls served in arrival order. `print` shows it as a table; `to_dict()` returns its values.
+    the program left one (divergences), physical answers, and calls in arrival order. `print` shows it as a table; `to_dict()` returns its values.
 
     Raises RuntimeError without a session."""
     from rayshim.plans import recorder

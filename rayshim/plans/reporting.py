@@ -38,12 +38,12 @@ class Report:
         calls_total, calls_replayed: calls that were made, and those of them that followed a pattern.
         bytes_typed, bytes_pickled: bytes of arguments and results that were copied as raw data, and that were pickled.
         wakes, sleeps: how often a process woke another one, and how often one went to sleep.
-        physical_answers: what time decided and not the program: calls of `get` whose time was up, calls of `wait` with a timeout, `kill`,
+        physical_answers: results that depend on timing: calls of `get` whose time was up, calls of `wait` with a timeout, `kill`,
             `cancel`; in logical order each change of calls to arrival order, and each `wait` that returned in arrival order.
         divergences: the places where the program left a pattern, as Divergence objects. Each is counted once: the new branch is
             learned, and followed when the program takes it again.
         placement: the session's placement, and with `init(placement="auto")` why it was chosen; "" if not known.
-        arrivals: calls and places of `wait` served in arrival order although logical order was asked for, [{"what": str, "times": int}].
+        arrivals: calls and places of `wait` that ran in arrival order although logical order was asked for, [{"what": str, "times": int}].
 
     Arguments:
         data: a mapping with some of these keys (a missing count is 0), or a `reactor.record.Recording`. The counters of a recording are
@@ -85,14 +85,14 @@ class Report:
 
         c = self._counts
         rows = [
-            ("segments learned", f"{c['segments']:,}, run {c['segment_runs']:,} times"),
+            ("patterns learned", f"{c['segments']:,}, run {c['segment_runs']:,} times"),
             ("calls", f"{c['calls_total']:,}"),
-            ("  followed a segment", f"{c['calls_replayed']:,} ({self.replayed_share:.1%})"),
+            ("  followed a pattern", f"{c['calls_replayed']:,} ({self.replayed_share:.1%})"),
             ("bytes copied raw", size(c["bytes_typed"]) or "0 B"),
             ("bytes pickled", size(c["bytes_pickled"]) or "0 B"),
             (
                 "wake-ups, sleeps",
-                f"{c['wakes']:,}, {c['sleeps']:,} ({c['wakes'] / (c['segment_runs'] or 1):.2g} wake-ups per segment)",
+                f"{c['wakes']:,}, {c['sleeps']:,} ({c['wakes'] / (c['segment_runs'] or 1):.2g} wake-ups per pattern run)",
             ),
             ("physical answers", f"{c['physical_answers']:,}"),
             ("divergences", f"{len(self.divergences):,}"),

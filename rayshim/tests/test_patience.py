@@ -231,9 +231,9 @@ def test_each_is_said_once_while_it_happens_and_once_at_the_end():
     said = [
         line
         for line in lines
-        if "Store.get called by the driver is now served in arrival order, because earlier calls" in line
+        if "Store.get called by the driver now runs in arrival order, because earlier calls" in line
     ]
     assert len(said) == 1 and "(Loop.until)" in said[0]
     assert sum("rayshim run --record" in line for line in lines) == 1
-    (end,) = [line for line in lines if line.startswith("rayshim: served in arrival order in this run: ")]
+    (end,) = [line for line in lines if line.startswith("rayshim: calls in arrival order in this run: ")]
     assert end.count("Store.get called by the driver") == 1

@@ -49,8 +49,8 @@ def tell() -> None:
         return
     _told = s
     print(
-        "rayshim: the list of tasks has no ids and no times of calls that run or have ended, no calls that wait for their arguments or in an "
-        "actor's queue, no calls of async and threaded actors, and none that ended in processes that have ended since; start the session with init(trace=True) for the ids and times",
+        "rayshim: this list has no ids and times of running and finished calls, no calls of async and threaded actors, no calls that wait for "
+        "their arguments or in an actor's queue, and no finished calls of ended processes. Use init(trace=True) for ids and times",
         file=sys.stderr,
     )
 
