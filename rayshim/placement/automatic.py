@@ -54,9 +54,9 @@ def choose(profile, cores):
         return Choice(shared, f"{len(able)} actors can share {cores} processes; this run measures how fast that is")
     found = compare(profile.runs["isolated"], profile.runs["packed"])
     if found is None:
-        return Choice("isolated", "earlier runs have no repeated segment of the driver in common")
+        return Choice("isolated", "earlier runs have no repeated pattern of the driver in common")
     gain, segments = found
-    text = f"in {segments} repeated segments of the driver, packed was {gain:.2f} times as fast as isolated"
+    text = f"in {segments} repeated patterns of the driver, packed was {gain:.2f} times as fast as isolated"
     return Choice(shared if gain > _GAIN else "isolated", text)
 
 

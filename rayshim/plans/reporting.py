@@ -184,7 +184,8 @@ class RecordedGraph:
         return page
 
     def advice(self, cores: int | None = None) -> list[str]:
-        """What bounds the program and what would make it faster, a list of sentences (str). Arguments: cores, of the machine; default: of this one."""
+        """A list of sentences (str) that say what limits the speed of the program, and what would make it faster. Arguments: cores, of the
+        machine; default: of this one."""
         from rayshim.plans.advice import advise
 
         return advise(self.recording, cores or os.cpu_count() or 1, "packed" if self.recording.workers else "isolated")
@@ -194,8 +195,8 @@ class RecordedGraph:
         average round. `=` is the driver's own code, `.` its wait, `#` a call, `*` a call on the longest path: the calls that have to run one
         after the other and take longest. "" if no round was repeated.
 
-        Each call is drawn with its mean time, from the moment at which its arguments are there and its process is free. The part of the wait
-        that is longer than the calls is for wake-ups, the passing of values, and waiting for a core.
+        Each call is drawn with its mean time, from the moment at which its arguments are there and its process is free. A wait is longer than
+        its calls because of wake-ups, the passing of values, and waiting for a core.
 
         Arguments: cores, of the machine; default: of this one."""
         from reactor.draw.lanes import text
