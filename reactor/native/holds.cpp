@@ -1,4 +1,4 @@
-// What holding messages back costs, and when it is given up: the rule of patience.h, the actor's side.
+// The cost of holding messages back, and the end of holding: the rule of patience.h, on the actor's side.
 #include <algorithm>
 #include "inbox_server.h"
 

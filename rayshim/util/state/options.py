@@ -33,7 +33,7 @@ RAY_MAX_LIMIT_FROM_DATA_SOURCE = _limit_of("RAY_MAX_LIMIT_FROM_DATA_SOURCE")
 
 @unique
 class StateResource(Enum):
-    """What can be listed."""
+    """The kinds of resources that can be listed."""
 
     ACTORS = "actors"
     JOBS = "jobs"
@@ -48,7 +48,7 @@ class StateResource(Enum):
 
 @unique
 class SummaryResource(Enum):
-    """What can be summarized."""
+    """The kinds of resources that can be summarized."""
 
     ACTORS = "actors"
     TASKS = "tasks"
@@ -57,7 +57,7 @@ class SummaryResource(Enum):
 
 @dataclass
 class ListApiOptions:
-    """What to list. `timeout`, `exclude_driver` and `server_timeout_multiplier` are accepted and have no effect.
+    """Options of a list. `timeout`, `exclude_driver` and `server_timeout_multiplier` are accepted and have no effect.
 
     Raises pydantic's ValidationError, a ValueError, for a wrong type, or a comparison other than '=' and '!='; without pydantic ValueError."""
 

@@ -1,4 +1,4 @@
-"""Whether an address that the state API is given is that of this program's session."""
+"""Checks whether an address given to the state API is the address of this program's session."""
 
 from __future__ import annotations
 
