@@ -1,4 +1,4 @@
-"""What order may cost: pairs of callers and holders, and places of `wait`, that give way to arrival, and those that do not."""
+"""The budget of order: pairs of callers and holders, and places of `wait`, that change to arrival order, and those that do not."""
 
 import math
 import subprocess
@@ -9,6 +9,7 @@ import time
 import pytest
 
 import rayshim as ray
+from rayshim.api import arguments
 
 pytestmark = pytest.mark.usefixtures("zygote_has_pytest")
 
@@ -179,8 +180,23 @@ def test_wait_is_ordered_without_limit_where_patience_is_infinite(start):
     assert arrivals() == []
 
 
-@pytest.mark.parametrize("patience", [None, 0, 0.5, 3, "25%", " 0 % ", "12.5%", math.inf, "0.5"])
-def test_budgets_that_are_understood(patience):
+@pytest.mark.parametrize(
+    ("patience", "seconds", "share"),
+    [
+        (None, 0.1, 0.1),
+        (0, 0, 0),
+        (0.5, 0.5, 0),
+        (3, 3, 0),
+        ("25%", 0.1, 0.25),
+        (" 0 % ", 0.1, 0),
+        ("12.5%", 0.1, 0.125),
+        (math.inf, math.inf, 0),
+        ("0.5", 0.5, 0),
+    ],
+)
+def test_budgets_that_are_understood(monkeypatch, patience, seconds, share):
+    monkeypatch.delenv("RAYSHIM_PATIENCE", raising=False)
+    assert arguments.budget(patience) == (seconds, share)
     ray.init(num_cpus=1, placement="inline", patience=patience)
     ray.shutdown()
 
