@@ -1,7 +1,11 @@
 """The calls of the session, as the state API lists them.
 
-Without `init(trace=True)` nothing is kept of a single call. What is known then: which calls run, from the titles of the workers; which tasks wait for a
-worker, from their queues; how many calls of each function and method have ended, which each process counts for the recording; and of an actor's constructor, what its state tells.
+Without `init(trace=True)`, the runtime keeps no facts about a single call. These sources remain:
+
+- the titles of the workers: the running calls;
+- the queues: the tasks that wait for a worker;
+- the counts that each process keeps for the recording: the number of ended calls of each function and method;
+- the state of an actor: its constructor.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ def found() -> list[tuple[TaskState, int]]:
 
 
 def tell() -> None:
-    """Says once in a session what a list of calls lacks."""
+    """Prints, once in a session, which calls and facts a list does not have."""
     global _told
     s = session.current
     if _told is s or s.settings["trace"]:
