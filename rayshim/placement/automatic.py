@@ -1,7 +1,7 @@
-"""`placement="auto"`: the placement that was faster in earlier runs of the program. What is decided is a pure function of its profile.
+"""`placement="auto"`: the placement that was faster in earlier runs of the program. The choice is a pure function of the program's profile.
 
-The first run is isolated, the second packed if many actors can share; later runs have the placement whose segments took the driver less time.
-Results do not depend on it, because actors that others in their process could notice stay alone (habits.py).
+The first run is isolated. The second is packed, if many actors can share processes. Later runs have the placement in which the driver's segments took
+less time. Results do not depend on the choice, because actors that others in their process could notice get their own process (habits.py).
 """
 
 import os
