@@ -13,10 +13,10 @@ ALONE = {
     "faults": "random programs whose processes are killed: checks results, exceptions, times and leftovers",
     "layers": "where the time of one rayshim call goes",
     "micro": "the cost of single operations on Ray and on rayshim",
-    "order": "the cost of serial order, the hash and packed placement",
+    "order": "the cost of serial order, the digest and packed placement",
     "pace": "whether programs with concurrent loops are as fast as on Ray",
     "published": "the programs of the paper on the reactor model, from a checkout: on Ray, on rayshim and on reactor",
-    "rllib": "RLlib, Tune and Train of the installed Ray package on Ray and on rayshim",
+    "rllib": "RLlib, Tune, Train and Data of the installed Ray package on Ray and on rayshim",
     "report": "makes Markdown tables and plots of all results from the JSON files",
     "savina": "Savina, a suite of actor programs, on reactor, on rayshim and Ray, and on other actor libraries",
 }

@@ -1,4 +1,4 @@
-"""The cost of serial order, the hash and packed placement: alternating runs of the same calls with and without each of them."""
+"""The cost of serial order, the digest and packed placement: alternating runs of the same calls with and without each of them."""
 
 import argparse
 import json

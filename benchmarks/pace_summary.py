@@ -4,7 +4,7 @@ import statistics
 
 from benchmarks import machine, report
 
-# What is required of every program, with the order that rayshim has by default.
+# The goals of every program, with the default order of rayshim.
 LEAST_PROGRESS = 0.8  # of each loop, over Ray's
 MOST_TIME = 1.1  # over the same program's by arrival, and beyond that
 MORE_SECONDS = 0.2

@@ -48,7 +48,7 @@ def learning(sides, runs, path):
     plt.close(figure)
 
 
-# Who is drawn beside each other, in this order, with colours that stay the same from plot to plot.
+# The sides that are drawn beside each other, in this order, with colours that stay the same from plot to plot.
 _DRAWN = {
     "ray": "#d95f02",
     "ray-idiomatic": "#e6ab02",

@@ -36,7 +36,7 @@ def main():
 
     from rayshim.cli.compare.processes import MARKER, ProcessTree
 
-    # What a runtime starts in the background after `init` belongs to its size.
+    # Processes that a runtime starts in the background after `init` count, too.
     time.sleep(SETTLING_SECONDS)
     tree = ProcessTree(os.getpid(), os.environ[MARKER])
     memory = tree.memory(without=(os.getpid(),))

@@ -83,10 +83,25 @@ def test_the_name_of_an_actor_may_be_bytes(ray, Actor):
     ray.kill(actor)
 
 
-def test_recursive_of_cancel_is_true_or_false_as_python_takes_it(ray):
-    ref = ray.remote(lambda: 1).remote()
-    ray.get(ref)
+@pytest.mark.needs_concurrency
+def test_recursive_of_cancel_is_true_or_false_as_python_takes_it(ray, gate):
+    @ray.remote(num_cpus=0)
+    def inner():
+        gate.touch("begun")
+        gate.wait_for("open")
+        gate.touch("done")
+
+    @ray.remote(num_cpus=0)
+    def outer():
+        ray.get(inner.remote())
+
+    ref = outer.remote()
+    gate.wait_for("begun")
     ray.cancel(ref, recursive=None)
+    with pytest.raises(ray.exceptions.TaskCancelledError):
+        ray.get(ref, timeout=15)
+    gate.open()
+    gate.wait_for("done", 15)
 
 
 def test_equal_options_of_different_types_are_not_the_same(ray):

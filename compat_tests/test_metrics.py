@@ -19,7 +19,7 @@ def test_they_describe_themselves(metrics):
     assert metrics.Histogram("sizes", boundaries=[1.0, 2.0]).info["boundaries"] == [1.0, 2.0]
 
 
-def test_values_are_recorded(metrics):
+def test_values_are_accepted(metrics):
     metrics.Counter("calls2").inc()
     metrics.Counter("calls2").inc(3)
     metrics.Gauge("level").set(-2.5)

@@ -65,14 +65,14 @@ def _messages(name):
 
 
 class AuthenticationMode(IntEnum):
-    """How a cluster's processes prove that they belong to it."""
+    """The way in which a cluster's processes prove that they belong to it."""
 
     DISABLED = 0
     TOKEN = 1
 
 
 def get_authentication_mode():
-    """DISABLED: a session is open to its user alone, which the kernel checks."""
+    """DISABLED: only processes of the same user can use a session, which the kernel checks."""
     return AuthenticationMode.DISABLED
 
 

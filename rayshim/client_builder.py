@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 class ClientBuilder:
-    """What `ray.client(address)` gives: `connect()` is `init(address="ray://" + address)` with what was said before."""
+    """The result of `ray.client(address)`. `connect()` calls `init(address="ray://" + address)` with the settings of the earlier calls."""
 
     def __init__(self, address: str) -> None:
         self._address = address
         self._arguments: dict[str, Any] = {}
 
     def env(self, env: dict[str, Any]) -> ClientBuilder:
-        """The runtime environment of the program."""
+        """Sets the runtime environment of the program. Returns this ClientBuilder."""
         self._arguments["runtime_env"] = env
         return self
 
@@ -25,7 +25,7 @@ class ClientBuilder:
         return self
 
     def connect(self) -> RayContext:
-        """Attaches, and gives the RayContext."""
+        """Attaches the program to the session, and returns the RayContext."""
         from rayshim.api.start import init
 
         return init(self._address, **self._arguments)
@@ -39,4 +39,4 @@ def client(address: str | None = None, _deprecation_warn_enabled: bool = True) -
 
 
 class ClientContext:
-    """For annotations: what a connection would give."""
+    """For annotations: the type that Ray's `connect` returns."""

@@ -26,16 +26,25 @@ def _options(arguments):
     parser.add_argument("program", help="an .lf file")
     parser.add_argument("--fast", action="store_true", default=None, help="do not wait for the physical clock")
     parser.add_argument(
-        "--timeout", type=time.parse, metavar="TIME", help='end after this logical time, "2 s" for example'
+        "--timeout", type=time.parse, metavar="TIME", help='end after this logical time, for example "2 s"'
     )
     parser.add_argument(
-        "--keepalive", action="store_true", default=None, help="wait for physical actions when nothing is left"
+        "--keepalive", action="store_true", default=None, help="wait for physical actions when no other event is left"
     )
     parser.add_argument("--workers", type=int, help="number of worker processes for --placement packed")
-    parser.add_argument("--placement", choices=PLACEMENTS, default="inline")
-    parser.add_argument("--trace", metavar="FILE", help="write what ran; a name that ends in .json is for Perfetto")
     parser.add_argument(
-        "--graph", metavar="FILE", help="draw the program instead of running it: .txt, .mmd, .dot or .html; - prints"
+        "--placement",
+        choices=PLACEMENTS,
+        default="inline",
+        help="inline (default): one process; packed: --workers processes; isolated: one process per reactor",
+    )
+    parser.add_argument(
+        "--trace", metavar="FILE", help="write the trace to FILE; if the name ends in .json, in the format of Perfetto"
+    )
+    parser.add_argument(
+        "--graph",
+        metavar="FILE",
+        help="write a drawing of the program to FILE (.txt, .mmd, .dot or .html) instead of running it; -: print it as text",
     )
     parser.add_argument("--schedule", action="store_true", help="print the schedule instead of running the program")
     parser.add_argument(

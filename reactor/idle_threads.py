@@ -1,7 +1,7 @@
-"""How long the threads of numeric libraries wait busily for the next call.
+"""The time for which idle threads of numeric libraries keep their cores busy.
 
-By themselves, the threads of OpenMP (torch) do so for several milliseconds after each call, and those of OpenBLAS (numpy) for 25. That pays if no other process
-wants the cores. Here, the other processes of the program want them. The results are the same.
+By default, the threads of OpenMP (torch) wait busily for several milliseconds after each call, and those of OpenBLAS (numpy) for 25. That pays if no other
+process wants the cores. Here, other processes of the program want them. The results are the same.
 """
 
 import os

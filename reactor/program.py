@@ -1,4 +1,4 @@
-"""A program: checked and compiled when it is made, run as often as it is made."""
+"""A program: checked and compiled when it is created, then run."""
 
 from __future__ import annotations
 

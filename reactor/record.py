@@ -22,7 +22,7 @@ WAITS = ("get", "wait")  # the ends of a segment at which its caller waits
 
 @dataclass(frozen=True)
 class Source:
-    """Where an argument comes from.
+    """The origin of an argument.
 
     Attributes:
         kind: "operation" (the result of one), "put" (what one stored), "value" (a plain value, copied into the message) or

@@ -1,4 +1,4 @@
-"""What an average run of a segment looks like: which process does what when. Pure functions over a recording."""
+"""An average run of a segment: the times at which each process works. Pure functions over a recording."""
 
 from __future__ import annotations
 

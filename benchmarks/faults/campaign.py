@@ -1,4 +1,5 @@
-"""Random programs under kill -9 of their workers, zygote and driver: results are right or legal exceptions, nothing hangs, nothing stays."""
+"""Random programs whose workers, zygote and driver are killed with signal 9. Each result is right or an exception that Ray's rules allow, nothing
+hangs, and no process, file or memory is left."""
 
 import argparse
 import itertools
@@ -21,12 +22,17 @@ _KEPT = Path(__file__).parents[1] / "results" / "faults"
 def arguments_from(given):
     parser = argparse.ArgumentParser(prog="python -m benchmarks faults", description=__doc__)
     parser.add_argument("--kills", type=int, default=10_000, metavar="N", help="kills to make (default 10000)")
-    parser.add_argument("--minutes", type=float, metavar="M", help="time after which no further program is begun")
+    parser.add_argument("--minutes", type=float, metavar="M", help="start no program after this time")
     parser.add_argument(
-        "--first", type=int, metavar="S", help="seed of the first program, the next has the next (default: drawn)"
+        "--first",
+        type=int,
+        metavar="S",
+        help="seed of the first program; the next one has the next seed (default: a random seed)",
     )
     parser.add_argument("--seed", type=int, metavar="S", help="run this one program, once")
-    parser.add_argument("--placement", choices=PLACEMENTS, help="of all programs (default: drawn for each)")
+    parser.add_argument(
+        "--placement", choices=PLACEMENTS, help="placement of all programs (default: a random one for each program)"
+    )
     parser.add_argument(
         "--stepping",
         action="store_true",

@@ -27,13 +27,13 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 HEARD_SECONDS = 2.0  # from a kill to the exception, and for any wait that nothing holds up
-# Lines that a run may write to stderr: about spilling, about calls served in arrival order, about calls that are run again, about workers that died, and about workers that the campaign killed at their start.
+# Lines that a run may write to stderr: about spilling, about calls in arrival order, about calls that are run again, about workers that died, and about workers that the campaign killed at their start.
 SAID = tuple(
     re.compile(line)
     for line in (
         r"^\(runtime pid=\d+\) Spilled ",
-        r"^\(runtime pid=\d+\) .* (is now served in arrival order|now returns the refs that are done first), ",
-        r"^rayshim: served in arrival order in this run: ",
+        r"^\(runtime pid=\d+\) .* (now runs in arrival order|now returns the refs that are done first), ",
+        r"^rayshim: calls in arrival order in this run: ",
         r"^\(runtime pid=\d+\) Task .* failed\. There are \w+ retries remaining, so the task will be retried\.",
         r"^\(runtime pid=\d+\) A worker died or was killed while executing a task by an unexpected system error: ",
         r"^\(runtime pid=\d+\) task workers are killed \(signal 9\) before they can run anything",

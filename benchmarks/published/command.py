@@ -124,10 +124,18 @@ def _parser():
     parser.add_argument("--share", type=float, default=1.0, help="share of the rounds (default: %(default)s)")
     parser.add_argument("--repeat", type=int, default=2, help="runs of each side (default: %(default)s)")
     parser.add_argument(
-        "--placement", choices=("inline", "packed", "isolated"), default="packed", help="of the Lingua Franca program"
+        "--placement",
+        choices=("inline", "packed", "isolated"),
+        default="packed",
+        help="placement of the Lingua Franca programs",
     )
-    parser.add_argument("--patience", type=float, default=120.0, help="seconds without a round (default: %(default)s)")
-    parser.add_argument("--json", type=Path, help="where to write the result")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=120.0,
+        help="seconds without a new round after which a run counts as failed (default: %(default)s)",
+    )
+    parser.add_argument("--json", type=Path, help="file for the result")
     return parser
 
 

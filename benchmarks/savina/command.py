@@ -1,6 +1,6 @@
 """Savina, a suite of actor programs, on reactor, on rayshim and Ray, and on other actor libraries for Python.
 
-The rows are the configurations of "High-Performance Deterministic Concurrency Using Lingua Franca" (TACO, 2023), less A* and the
+The rows are the configurations of "High-Performance Deterministic Concurrency Using Lingua Franca" (TACO, 2023), without A* and the
 sleeping barber, and with fork join (creation) of the original suite. They are written once as reactors and once as actors.
 """
 
@@ -74,7 +74,7 @@ def _parser():
         "--times", type=int, default=4, help="runs of a row in each process, the first of which does not count"
     )
     parser.add_argument("--patience", type=float, default=120.0, help="seconds for one row (default: %(default)s)")
-    parser.add_argument("--json", type=Path, help="where to write the result")
+    parser.add_argument("--json", type=Path, help="file for the result")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""From a runtime that has been started to a session in this process."""
+"""Starts the session in this process, when the runtime has started."""
 
 import sys
 

@@ -34,8 +34,8 @@ def _needs_session(function):
 
 
 def cluster_resources() -> dict[str, float]:
-    """All resources of the session, used or free: {name: amount}. What placement groups have reserved is in it a second time, under the names by
-    which their tasks and actors request it."""
+    """All resources of the session, used or free: {name: amount}. Resources that placement groups have reserved are listed a second time, under
+    the names by which their tasks and actors request them."""
     return {name: amount for name, amount in _amounts(0).items() if amount}
 
 

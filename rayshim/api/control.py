@@ -58,7 +58,8 @@ def cancel(
     finished call stays as it is.
 
     Arguments:
-        ray_waitable: ObjectRef or ObjectRefGenerator of the call; of several results any one, and of a running generator any of its values.
+        ray_waitable: ObjectRef or ObjectRefGenerator of the call. If the call has several results, any of them; if it is a running generator,
+            any of its values.
         force: if True, the worker process of a running task is killed.
         recursive: if True, the calls that the task has made are cancelled, too.
 
@@ -77,7 +78,7 @@ def cancel(
 
 
 def get_actor(name: str, namespace: str | None = None) -> ActorHandle[Any]:
-    """The handle of the actor with this name. `namespace` (str): default is the session's namespace.
+    """Returns the handle of the actor with this name. `namespace` (str): default is the session's namespace.
 
     Raises ValueError if the namespace has no living actor of that name.
     """

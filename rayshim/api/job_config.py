@@ -14,7 +14,7 @@ from rayshim.worker.context import runtime_context
 
 @dataclass
 class LoggingConfig:
-    """How the program and its workers write logs.
+    """Settings for the logs of the program and its workers.
 
     Arguments:
         encoding: "TEXT" or "JSON".
@@ -197,7 +197,7 @@ class JobConfig:
         self.metadata[key] = value
 
     def set_default_actor_lifetime(self, default_actor_lifetime: str) -> None:
-        """Whether actors outlive what made them where their options do not say: "detached" or "non_detached". ValueError for anything else."""
+        """Sets the lifetime of actors without the option `lifetime`: "detached" or "non_detached". Raises ValueError for anything else."""
         if default_actor_lifetime not in ("detached", "non_detached"):
             raise ValueError(
                 f"Default actor lifetime must be one of `detached`, `non_detached`, not {default_actor_lifetime!r} ({at('JobConfig')})"

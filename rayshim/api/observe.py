@@ -21,8 +21,8 @@ def digest(seconds: float = 60.0) -> str:
 
     Two runs that make the same calls with the same arguments and results have the same digest, in every placement.
 
-    Not part of the digest: calls of threaded and async actors, values that a generator yields, and the text of errors. A set of strings has
-    another order in each interpreter, and so another digest, unless PYTHONHASHSEED is set.
+    Not part of the digest: calls of threaded and async actors, values that a generator yields, and the text of errors. The order of a set of
+    strings differs between interpreters, and the digest with it, unless PYTHONHASHSEED is set.
 
     Arguments:
         seconds: how long to wait at most until the calls made so far have ended.
@@ -63,8 +63,9 @@ def get_gpu_ids() -> list[int] | list[str]:
 
 
 def report() -> Report:
-    """A Report of this run so far, over all processes: learned patterns (segments), calls made and calls that followed a pattern, places where
-    the program left one (divergences), physical answers, and calls served in arrival order. `print` shows it as a table; `to_dict()` returns its values.
+    """A Report of this run so far, over all processes: learned patterns, calls made and calls that followed a pattern, places where the program left
+    a pattern (divergences), results that depend on timing (physical answers), and calls in arrival order. `print` shows it as a table; `to_dict()`
+    returns its values.
 
     Raises RuntimeError without a session."""
     from rayshim.plans import recorder

@@ -1,8 +1,8 @@
-"""The way out: a program whose `init` is given the address of a real Ray cluster goes on there, on real Ray, unchanged.
+"""Runs a program on a real Ray cluster, unchanged, if `init` gets the address of one.
 
-What the program has from rayshim by then becomes Ray's: the functions and classes that it has decorated, at their first use; the names in
-rayshim's modules; the functions that it has imported from these by name; the exceptions, which are caught under rayshim's names too. All of it is
-undone by `shutdown`. In the cluster's workers a setup hook does the same, as programs' functions may refer to rayshim there.
+Objects that the program has from rayshim by then become Ray's: the functions and classes that it has decorated, at their first use; the names in
+rayshim's modules; the functions that it has imported from these by name; the exceptions, which are caught under rayshim's names, too. `shutdown`
+undoes all of it. In the cluster's workers a setup hook does the same, because the program's functions may refer to rayshim there.
 """
 
 import atexit

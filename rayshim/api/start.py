@@ -64,10 +64,15 @@ def init(
     same as on Ray.
 
     Arguments:
-        address: which session. "local": a new one of this program's own. "auto", or the address that `rayshim start --head` has printed or
-            another program's `init` has returned: the program becomes a driver of that session; arguments that belong to the session (num_cpus, resources, ordering, ...) cannot be
-            given then. The address of a real Ray cluster: the program runs on that cluster, on real Ray, if that is installed. None: the session that the environment variable RAY_ADDRESS names, or the one that `rayshim start --head` has
-            started on this machine, or a new one.
+        address: which session the program uses.
+
+            - "local": a new session of this program.
+            - "auto": the session that `rayshim start --head` has started, or else the session of another program, if only one runs.
+            - The address that `rayshim start --head` has printed, or that `init` of another program has returned: that session. With this and
+              "auto", arguments that belong to the session (num_cpus, resources, ordering, ...) raise an error.
+            - The address of a real Ray cluster: the program runs on that cluster, on real Ray, if Ray is installed.
+            - None: the session that the environment variable RAY_ADDRESS names, or the one that `rayshim start --head` has started, or a new one.
+
         num_cpus: whole number; how many CPUs tasks and actors may use at the same time. Default: all CPUs of this machine.
         num_gpus: the same for GPUs.
         resources: {name: amount} of custom resources.
@@ -93,7 +98,7 @@ def init(
 
             - "isolated": one process per actor, and a pool of processes for tasks.
             - "packed" or `packed(n)`: n processes, each with many actors; see rayshim.packed.
-            - "auto": "isolated" or "packed", whichever earlier runs of this program have shown to be faster; see `rayshim profile`.
+            - "auto": "isolated" or "packed", by measurements of earlier runs of this program; see `rayshim profile`.
             - "inline": everything in this process. Each call runs to its end inside `.remote()`, so `pdb` works.
 
         ordering: the order in which an actor runs the calls of several callers, and in which `wait` returns refs. Default: the environment
@@ -101,15 +106,14 @@ def init(
 
             - "logical": the order of the serial run, in which each call runs to its end inside `.remote()`. Results are the same in every
               run, as long as this order blocks callers for no longer than `patience` allows. Calls that it would block longer (for example
-              behind a call that never ends) are served in arrival order from then on, and one line on stderr names them.
+              behind a call that never ends) run in arrival order from then on, and one line on stderr names them.
             - "strict": always the order of the serial run. A call that cannot be ordered gets an OrderingError.
             - "arrival": first come, first served, as on Ray.
 
-        patience: the budget of time for which logical order may block callers. There is one budget for each pair of a caller and a call that
-            delays it, and one for each place in the program that calls `wait`. A pair spends the time in which the caller's call waits for the
-            other call although its actor is free. A place of `wait` spends the time in which enough refs are done, but not the first ones of
-            its list. When a budget is spent, its pair or place is served in arrival order for the rest of the run. Default: the environment
-            variable RAYSHIM_PATIENCE, or "10%".
+        patience: the budget of time for which logical order may block callers. rayshim keeps one budget for each pair of a caller and a call
+            that delays it, and one for each place in the program that calls `wait`. A pair spends its budget while the caller's call waits for
+            the other call although the actor is free. A place spends its budget while enough refs are done, but not the first ones of the list.
+            After that, the pair or place uses arrival order for the rest of the run. Default: the environment variable RAYSHIM_PATIENCE, or "10%".
 
             - A number: the budget in seconds.
             - A string such as "25%": the budget is 0.1 s plus this share of the time since the pair or place first occurred.
@@ -120,16 +124,20 @@ def init(
         record: path of a new directory, into which the run writes its journal: each call with its place in the code and its values
             (shortened), and each event that depends on timing (timeouts, deaths, calls in arrival order). Default: the environment variable
             RAYSHIM_RECORD, or no journal.
-        replay: path of a journal. The run repeats the run of the journal: the same seed, the same order of calls in each actor, the same
-            timeouts and results of `wait`, and the same kills and cancellations at the same place between two calls. Coroutines of an async
-            actor and threads of a threaded actor continue in the same order. (For this, only one thread of an actor runs at a time, also while
-            a journal is written.) Data that the program reads from sockets, pipes, clocks or other programs is not in the journal. If the
-            program no longer matches its journal, a ReplayError names the place. Default: the environment variable RAYSHIM_REPLAY, or no replay.
-        seed: int. Each actor and task gets its own seed for `random`, `numpy.random` and `torch`, made from this number and the place of its
-            creation or call in the program. So it draws the same numbers in every run and placement. Default: a random seed.
-        replay_plans: whether rayshim learns the patterns of calls that the program repeats, and follows them. Results are the same without, and
-            calls are about as fast. `graph` and placement="auto" need the patterns.
-        trace: whether to record the times of calls and waits for `timeline`.
+        replay: path of a journal. The run repeats the recorded run. Default: the environment variable RAYSHIM_REPLAY, or no replay.
+
+            - The seed is the same. Each actor runs its calls in the same order.
+            - `get` and `wait` have the same timeouts and results. Kills and cancellations happen at the same place between two calls.
+            - Coroutines of an async actor and threads of a threaded actor continue in the same order. For this, only one thread of an actor runs
+              at a time, also while a journal is written.
+            - Data that the program reads from sockets, pipes, clocks or other programs is not in the journal.
+            - If the program no longer matches its journal, a ReplayError names the place.
+
+        seed: int. Each actor and task draws the same random numbers (`random`, `numpy.random`, `torch`) in every run and placement. Its own
+            seed is made from this number and from its place in the program. Default: a random seed.
+        replay_plans: False: rayshim does not learn the call patterns of the program. Results and speed stay the same; `graph` and
+            placement="auto" do not work.
+        trace: True: keep the times of calls and waits for `timeline`.
         **accepted: other arguments that Ray has, such as include_dashboard. They have no meaning on one machine and are ignored. An
             argument that Ray does not have raises RuntimeError.
 

@@ -1,4 +1,4 @@
-"""Tells of a program that uses Ray itself beside rayshim without meaning to: `import rayshim as ray` and `from ray.util import ActorPool`."""
+"""Warns a program that uses both Ray and rayshim by mistake: `import rayshim as ray` and `from ray.util import ActorPool`."""
 
 import sys
 

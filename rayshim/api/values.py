@@ -49,7 +49,7 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
     Arguments:
         object_refs: an ObjectRef or a list of them.
         timeout: seconds to wait at most; None: no limit.
-        _use_object_store: direct tensors (of a method with `tensor_transport`) come through the object store, whatever their transport is.
+        _use_object_store: True: direct tensors (of a method with `tensor_transport`) are read through the object store, whatever their transport is.
 
     Raises the exception of the call if it failed (in a list: of the first ref that failed), GetTimeoutError if a value is not
     ready in time, TypeError or ValueError if an argument is not a ref, ValueError for a ref of an earlier session.

@@ -42,7 +42,7 @@ class ActorClassInheritanceException(TypeError):
 
 
 class NewActor:
-    """An actor that is about to be created, as its placement needs to know it.
+    """An actor that is about to be created: the facts that its placement needs.
 
     Attributes:
         cls, info: its class and its ClassInfo; info_ref: the ref of that.

@@ -180,7 +180,7 @@ def _unsupported(name):
 
 
 class StreamingGeneratorStats:
-    """What `yield` gives in a streaming generator: how long it took to store the value.
+    """The value of `yield` in a streaming generator: the time that storing the value took.
 
     Attributes:
         object_creation_dur_s: float, seconds.

@@ -91,7 +91,7 @@ class ObjectRef(_core.Ref, Generic[T_co]):
         return b""
 
     def tensor_transport(self) -> str | None:
-        """How the tensors of the value travel, None: in the object store."""
+        """The transport of the tensors in the value; None: the object store."""
         direct = sys.modules.get("rayshim.calls.direct.methods")
         return direct and direct.transport_of(self)
 

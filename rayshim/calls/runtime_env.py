@@ -1,4 +1,4 @@
-"""Runtime environments: what a worker is born with; the rules of checking and merging one."""
+"""Runtime environments, with which workers start: the rules of checking and merging one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is to take from the stream of a generator."""
+"""The state of a generator's stream: whether its next value can be taken."""
 
 from reactor import _core
 

@@ -1,8 +1,8 @@
-"""Modules that the program's code for workers uses and that are slow to import: the zygote imports them once, before it forks the workers of an actor or
-a task, and each of those need not.
+"""Slow modules that the program's code for workers uses. The zygote imports them once, before it forks the workers of an actor or a task. So the workers
+do not have to import them.
 
-A worker imports them anyway as soon as it reads the class or the function, because what comes from an installed package is pickled by its name. The
-first optimizer of torch imports torch._dynamo, with some 800 modules, which takes most of a second of processor time.
+A worker needs them when it reads the class or the function, because names from an installed package are pickled by name. The first optimizer of torch
+imports torch._dynamo, with some 800 modules, which takes most of a second of processor time.
 """
 
 import functools

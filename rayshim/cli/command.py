@@ -179,8 +179,8 @@ def _microbenchmark(argv):
 
     argparse.ArgumentParser(
         prog="rayshim microbenchmark",
-        description="Runs the benchmark of the command `ray microbenchmark` on rayshim. It comes from the installed Ray package. TESTS_TO_RUN in "
-        "the environment selects rows by a part of their names.",
+        description="Runs the benchmark of the command `ray microbenchmark` on rayshim. The benchmark is part of the installed Ray package. The environment "
+        "variable TESTS_TO_RUN selects rows by a part of their names.",
     ).parse_args(argv)
     from rayshim.session import libraries
 
@@ -255,15 +255,15 @@ def _parser():
             "  compare    run a script on real Ray and on rayshim: time, memory, and whether both print the same\n"
             "  diff       show the first call that differs between the journals of two runs\n"
             "  microbenchmark  run `ray microbenchmark` of the installed Ray package on rayshim\n"
-            "  profile    show or delete what --placement auto has measured of programs\n"
+            "  profile    show or delete the measurements of --placement auto\n"
             "  start      start a session that several programs can use, one after the other or at the same time\n"
             "  stop       end all your sessions that `start` has started\n"
             "  job        run programs as jobs in a session that `start` has started\n"
             "  status     show your running sessions, and the actor or task of each worker\n"
             "  list       list the actors, tasks, nodes, workers, jobs or placement groups of a session that `start` has started\n"
-            "  get        show one of them\n"
-            "  summary    count the actors or tasks in each state\n"
-            "  health-check  tell whether such a session is running\n"
+            "  get        show one actor, task, node, worker or placement group\n"
+            "  summary    show how many actors or tasks are in each state\n"
+            "  health-check  exit with status 0 if such a session is running\n"
             "  stack      show the Python stack of each worker in your running sessions\n"
             "  memory     show the memory of each of your running sessions, and of its processes\n\n"
             "example:\n  python -m rayshim train.py --iterations 10\n\n"
@@ -281,7 +281,7 @@ _ABOUT = {
         "  rayshim status\n\n  driver 4711  python train.py\n    worker 4720  ray::Learner.update      cpu 12.3 s    private 210 MiB",
     ),
     "stack": (
-        "Shows the Python stack of each worker in this user's running sessions. Works for stuck workers, too.",
+        "Shows the Python stack of each worker in this user's running sessions. It also shows workers that do not respond.",
         "  rayshim stack | less",
     ),
     "memory": (
@@ -323,7 +323,7 @@ def _run_parser():
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="print at the end how many calls followed a learned pattern, what bounds the program, what would make it faster, and a drawing of its repeated rounds",
+        help="print at the end: how many calls followed a learned pattern, what limits the speed, what would make the program faster, and a drawing of its repeated rounds",
     )
     parser.add_argument(
         "--graph", metavar="PATH", help="write the graph of the learned patterns of calls to PATH at the end (HTML)"
@@ -367,8 +367,8 @@ def _compare_parser():
         prog="rayshim compare",
         description=(
             "Runs an unmodified Ray program first on real Ray, if that is installed, and then on rayshim. Shows for both the "
-            "wall time, start-up time (until `init` has returned), processor time, peak memory and calls per second, the share of calls "
-            "that followed a learned pattern on rayshim, and whether both printed the same. The exit status is 1 if the output differs or a run failed."
+            "wall time, start-up time (until `init` has returned), processor time, peak memory and calls per second. Shows for rayshim the share "
+            "of calls that followed a learned pattern. Says whether both printed the same. The exit status is 1 if the output differs or a run failed."
         ),
         epilog="example:\n  python -m rayshim compare train.py --iterations 10",
         formatter_class=argparse.RawDescriptionHelpFormatter,

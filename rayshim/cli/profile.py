@@ -11,8 +11,8 @@ def main(argv):
     """Runs `rayshim profile show|clear [SCRIPT...]`. Returns the exit status: 1 if there is no such profile."""
     parser = argparse.ArgumentParser(
         prog="rayshim profile",
-        description='Shows or deletes the profiles of programs: what `init(placement="auto")` has measured in earlier runs, and which placement it '
-        f"has chosen. They are files in {profiles.folder()}.",
+        description='Shows or deletes the profiles of programs. A profile has the measurements that `init(placement="auto")` made in earlier runs, and '
+        f"the placement that it chose. Profiles are files in {profiles.folder()}.",
         epilog="example:\n  rayshim run --placement auto train.py; rayshim profile show train.py",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -50,7 +50,7 @@ def lines(profile):
     yield f"  last run: {profile.chosen}"
     for placement, runs in profile.runs.items():
         rates = [sum(s for _, s in run.values()) for run in runs if run]
-        time = f", {statistics.median(rates):.3g} s in repeated segments of the driver" if rates else ""
+        time = f", {statistics.median(rates):.3g} s in repeated patterns of the driver" if rates else ""
         yield f"  {placement}: {len(runs)} run{'s' * (len(runs) != 1)} measured{time}"
     yield f"  {len(profile.seconds)} actors in the last run"
     for name, reason in profile.alone.items():

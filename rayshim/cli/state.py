@@ -156,26 +156,31 @@ def _parser(command):
     about = {
         "list": "Lists the actors, tasks, nodes, workers, jobs or placement groups of the session.",
         "get": "Shows all fields of one actor, task, node, worker or placement group.",
-        "summary": "Counts the actors, or the tasks, in each state.",
-        "health-check": "Its exit status is 0 if a session of `rayshim start --head` is running, else 1.",
+        "summary": "Shows how many actors, or tasks, are in each state.",
+        "health-check": "Exits with status 0 if a session of `rayshim start --head` is running, else with 1.",
     }[command]
     parser = argparse.ArgumentParser(prog=f"rayshim {command}", description=about)
     if command == "list":
         parser.add_argument("resource", choices=_names())
-        parser.add_argument("--format", choices=["default", "json", "yaml", "table"], default="default")
+        parser.add_argument(
+            "--format",
+            choices=["default", "json", "yaml", "table"],
+            default="default",
+            help="format of the output; default: a table, or YAML with --detail",
+        )
         parser.add_argument(
             "-f",
             "--filter",
             action="append",
             default=[],
             metavar="KEY=VALUE",
-            help="or KEY!=VALUE; several must all match",
+            help="show only entries whose field KEY has this value; KEY!=VALUE: has another value; if given several times, all must match",
         )
         parser.add_argument("--limit", type=int, default=100, help="most entries to show (default: %(default)s)")
         parser.add_argument("--detail", action="store_true", help="show all fields, as YAML")
     elif command == "get":
         parser.add_argument("resource", choices=_names(without=("jobs", "runtime-envs", "cluster-events")))
-        parser.add_argument("id")
+        parser.add_argument("id", help="the id, as `rayshim list` shows it")
     elif command == "summary":
         parser.add_argument("resource", choices=["actors", "tasks", "objects"])
     for name in ("--address", "--timeout"):

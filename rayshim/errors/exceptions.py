@@ -129,7 +129,7 @@ class GetTimeoutError(RayError, TimeoutError):
 
 
 class OrderingError(RayError, RuntimeError):
-    """`init(ordering="strict")`: a call or a `wait` cannot be served in the order of the program's serial run."""
+    """`init(ordering="strict")`: a call or a `wait` cannot run in the order of the program's serial run."""
 
 
 class ReplayError(RayError, RuntimeError):

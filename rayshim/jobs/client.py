@@ -18,11 +18,16 @@ _NO_AIOHTTP = "jobs need the package aiohttp: pip install 'rayshim[jobs]'"
 
 
 class JobSubmissionClient:
-    """Talks to the server of jobs at `address`: "http://host:port", the session's own address, "auto", or (default) what the environment
-    variables RAY_API_SERVER_ADDRESS and RAY_ADDRESS name, else the session that was started last on this machine.
+    """A client of the server of jobs.
 
-    Arguments: headers, dict that is sent along; metadata, of every job that is submitted; the rest as Ray's, without meaning here.
-    ConnectionError: nothing answers there. RuntimeError: the server refuses. TypeError for arguments of a wrong type.
+    Arguments:
+        address: "http://host:port", the address of a session, or "auto". Default: the environment variable RAY_API_SERVER_ADDRESS or RAY_ADDRESS,
+            or the session that was started last on this machine.
+        headers: dict of HTTP headers that are sent with each request.
+        metadata: metadata for every job that is submitted.
+        other arguments: accepted, without effect.
+
+    Raises ConnectionError if no server answers, RuntimeError if the server refuses, TypeError for arguments of a wrong type.
     """
 
     __module__ = "rayshim.job_submission"
@@ -73,7 +78,7 @@ class JobSubmissionClient:
         entrypoint_resources: dict[str, float] | None = None,
         entrypoint_label_selector: dict[str, str] | None = None,
     ) -> str:
-        """Has the server run the shell command `entrypoint` and gives the job's id at once.
+        """Submits the shell command `entrypoint` as a job, and returns the id of the job at once.
 
         Arguments:
             submission_id: the id; default: a random one. `job_id` is its older name.
@@ -107,11 +112,11 @@ class JobSubmissionClient:
         return json.loads(self._ask("POST", "/api/jobs/", data))["submission_id"]
 
     def stop_job(self, job_id: str) -> bool:
-        """Asks a job to end: SIGTERM, after 3 seconds SIGKILL. Whether it was running. RuntimeError if there is no such job."""
+        """Ends a job by SIGTERM, and after 3 seconds by SIGKILL. Returns whether it was running. Raises RuntimeError if there is no such job."""
         return json.loads(self._ask("POST", f"/api/jobs/{job_id}/stop"))["stopped"]
 
     def delete_job(self, job_id: str) -> bool:
-        """Forgets a job that is over. RuntimeError if it is not, or if there is no such job."""
+        """Removes an ended job from the list. Raises RuntimeError if the job has not ended, or if there is no such job."""
         return json.loads(self._ask("DELETE", f"/api/jobs/{job_id}"))["deleted"]
 
     def get_job_info(self, job_id: str) -> JobDetails:
@@ -119,7 +124,7 @@ class JobSubmissionClient:
         return JobDetails(**json.loads(self._ask("GET", f"/api/jobs/{job_id}")))
 
     def list_jobs(self) -> list[JobDetails]:
-        """The JobDetails of all jobs, and of the drivers that have attached by themselves and live."""
+        """The JobDetails of all jobs, and of running drivers that no job has started."""
         return [JobDetails(**details) for details in json.loads(self._ask("GET", "/api/jobs/"))]
 
     def get_job_status(self, job_id: str) -> JobStatus:
@@ -131,7 +136,7 @@ class JobSubmissionClient:
         return json.loads(self._ask("GET", f"/api/jobs/{job_id}/logs"))["logs"]
 
     async def tail_job_logs(self, job_id: str) -> AsyncIterator[str]:
-        """Yields what the job prints, as it comes, until it is over. RuntimeError if there is no such job, or the server ends before."""
+        """Yields the new output of the job until it ends. Raises RuntimeError if there is no such job, or if the server ends before the job."""
         try:
             import aiohttp
         except ModuleNotFoundError:

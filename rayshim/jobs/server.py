@@ -1,7 +1,7 @@
-"""The HTTP server of jobs: an actor of the session that it serves, which runs each job as a process of its own.
+"""The HTTP server of jobs: an actor of the session, which runs each job as a separate process.
 
-So a job's processes are descendants of the session's supervisor, which ends them with the session, whatever was killed. Who asks must
-know the token: it is told to this user's processes alone, by the session's socket (rayshim.session.heads).
+So a job's processes are descendants of the session's supervisor, which ends them with the session, whichever process was killed. Each request must
+have the token of the session. Only processes of the same user get it, from the session's socket (rayshim.session.heads).
 """
 
 import asyncio

@@ -20,12 +20,12 @@ class JobStatus(str, Enum):
         return self.value
 
     def is_terminal(self) -> bool:
-        """Whether it is over."""
+        """Whether the job has ended."""
         return self in (JobStatus.STOPPED, JobStatus.SUCCEEDED, JobStatus.FAILED)
 
 
 class JobErrorType(str, Enum):
-    """Why a job has failed."""
+    """The reason why a job has failed."""
 
     __module__ = "rayshim.job_submission"
 
@@ -40,7 +40,7 @@ class JobErrorType(str, Enum):
 
 
 class JobType(str, Enum):
-    """SUBMISSION: by `submit_job`; DRIVER: a program that has attached by itself."""
+    """SUBMISSION: a job of `submit_job`; DRIVER: a program that no job has started."""
 
     __module__ = "rayshim.job_submission"
 
@@ -152,7 +152,7 @@ class DriverInfo(_Model):
 
 @dataclass(kw_only=True)
 class JobDetails(_Model):
-    """A job, submitted or a driver that came by itself. Times are milliseconds since 1970."""
+    """A submitted job, or a driver that no job has started. Times are milliseconds since 1970."""
 
     type: JobType
     job_id: str | None = None

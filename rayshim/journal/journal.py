@@ -202,7 +202,7 @@ class Journal:
                 done[kind] -= 1
                 if done[kind] < 0:
                     what = f"calls {line['name']}" if line.get("name") else "creates an actor"
-                    return f"{'does ' + line['kind'] if kind == 'asked' else what} at {line['site']} ({line['where']})"
+                    return f"{'calls ' + line['kind'] if kind == 'asked' else what} at {line['site']} ({line['where']})"
         return ""
 
     def where_it_ends(self, key):
@@ -288,7 +288,7 @@ def end(settings):
         files.end(setting.path)
     elif _journal is not None and _journal.complete and (rest := _journal.rest()):
         print(
-            f"rayshim: the program has ended, but its journal goes on: there it {rest}. This replay repeats only the part before that",
+            f"rayshim: the program has ended earlier than in its journal, where it next {rest}. This replay repeats only the part before that",
             file=sys.stderr,
         )
     _journal = None

@@ -24,7 +24,7 @@ class _Site:
     Attributes:
         met: time of its first call, in ns of the monotonic clock.
         cost: time for which its calls have waited for the first refs of their list although enough others were done, in ns.
-        by_arrival: whether it is served in arrival order.
+        by_arrival: whether it uses arrival order.
     """
 
     def __init__(self):
@@ -92,14 +92,14 @@ session.after_begin.append(forget_sites)
 
 
 def arrivals():
-    """The calls and places of `wait` that were served in arrival order in a session with logical order: [{"what": str, "times": int}]."""
+    """The calls and places of `wait` that ran in arrival order in a session with logical order: [{"what": str, "times": int}]."""
     if not _core.counters()["physical_answers"]:
         return []
     return [{"what": what, "times": times} for what, times in session.current.placement.said()]
 
 
 def say_at_end():
-    """At the end of the session: prints one line with all that was served in arrival order."""
+    """At the end of the session: prints one line with all calls and places of `wait` that ran in arrival order."""
     if _core.aborted():
         return
     try:
@@ -108,8 +108,7 @@ def say_at_end():
         return
     if listed:
         print(
-            f"rayshim: served in arrival order in this run: {'; '.join(entry['what'] for entry in listed)}. Everything else was served in "
-            "serial order",
+            f"rayshim: calls in arrival order in this run: {'; '.join(entry['what'] for entry in listed)}. All other calls were in serial order",
             file=sys.stderr,
         )
 
@@ -169,7 +168,7 @@ def relaxed(actor, method, caller, caller_name, holders, outcome):
         actor, method: numbers of the actor and of the called method.
         caller, caller_name: party that made the call, and the name of the caller's own call (None: unknown).
         holders: [(party, name of its call or None)], the unfinished calls that it was held for; empty if it waited for an argument.
-        outcome: a `_core.Outcome`. RELAXED: the call is served in arrival order from now on. REFUSED: it fails (strict order).
+        outcome: a `_core.Outcome`. RELAXED: the call runs in arrival order from now on. REFUSED: it fails (strict order).
             NOT_AS_RECORDED: it is not the recorded call.
 
     Returns the exception with which the call fails, None for RELAXED.
@@ -195,7 +194,7 @@ def relaxed(actor, method, caller, caller_name, holders, outcome):
     by = _party(caller, caller_name)
     s.placement.say_once(
         f"{called} called by {by}",
-        f"{called} called by {by} is now served in arrival order, because earlier calls ({running}) are still running and may call {me}, and "
+        f"{called} called by {by} now runs in arrival order, because earlier calls ({running}) still run and may call {me}, and "
         "waiting for them has taken longer than `patience` allows",
         _REPEATABLE,
     )

@@ -1,7 +1,7 @@
-"""`placement="auto"`: the placement that was faster in earlier runs of the program. What is decided is a pure function of its profile.
+"""`placement="auto"`: the placement that was faster in earlier runs of the program. The choice is a pure function of the program's profile.
 
-The first run is isolated, the second packed if many actors can share; later runs have the placement whose segments took the driver less time.
-Results do not depend on it, because actors that others in their process could notice stay alone (habits.py).
+The first run is isolated. The second is packed, if many actors can share processes. Later runs have the placement in which the driver's segments took
+less time. Results do not depend on the choice, because actors that others in their process could notice get their own process (habits.py).
 """
 
 import os
@@ -54,9 +54,9 @@ def choose(profile, cores):
         return Choice(shared, f"{len(able)} actors can share {cores} processes; this run measures how fast that is")
     found = compare(profile.runs["isolated"], profile.runs["packed"])
     if found is None:
-        return Choice("isolated", "earlier runs have no repeated segment of the driver in common")
+        return Choice("isolated", "earlier runs have no repeated pattern of the driver in common")
     gain, segments = found
-    text = f"in {segments} repeated segments of the driver, packed was {gain:.2f} times as fast as isolated"
+    text = f"in {segments} repeated patterns of the driver, packed was {gain:.2f} times as fast as isolated"
     return Choice(shared if gain > _GAIN else "isolated", text)
 
 

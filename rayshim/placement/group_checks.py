@@ -1,4 +1,4 @@
-"""What `placement_group` can take, and the errors for what it cannot."""
+"""Checks of the arguments of `placement_group`, and the errors for invalid ones."""
 
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.sites import at
@@ -18,7 +18,7 @@ def validate_placement_group(
     bundle_label_selector: list[dict[str, str]] | None = None,
     topology_strategy: dict[str, str] | None = None,
 ) -> None:
-    """ValueError for what `placement_group` cannot take."""
+    """Raises ValueError for arguments that `placement_group` does not accept."""
     if topology_strategy is not None and strategy is not None:
         raise ValueError(
             "`strategy` and `topology_strategy` cannot both be specified. Pass node-level packing via "

@@ -1,4 +1,4 @@
-"""What an actor does to its process, and why it must not share it: read from its class, and seen while it runs."""
+"""Actions of an actor that affect its whole process, so that it must not share the process: found in its class, and seen while it runs."""
 
 import dis
 import inspect

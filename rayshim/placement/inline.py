@@ -321,7 +321,7 @@ class Inline(Placement):
     def _removed(self, key):
         return self._reservations.all[key].state == RELEASED
 
-    # What is known of the session
+    # Facts about the session
 
     def state(self, timeout=None):
         here = {"pid": os.getpid(), "host": None}

@@ -212,14 +212,14 @@ class Placement:
         """The facts of all placement groups, see `Reservations.table`."""
         return self.control.ask("reservations")
 
-    # What is known of the session
+    # Facts about the session
 
     def state(self, timeout=None):
         """{"actors": [facts], "workers": [facts]} of what runs, and of the actors that have ended lately."""
         return self.control.ask("state", timeout=timeout)
 
     def say_once(self, what, text, advice):
-        """`what` is served in the order of arrival although another order was asked for: tells the user the first time."""
+        """Tells the user that `what` runs in arrival order although another order was asked for; only the first time."""
         self.control.tell("say_once", what, text, advice)
 
     def said(self):

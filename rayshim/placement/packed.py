@@ -33,8 +33,8 @@ class packed:
 
     Results are the same as in other placements, unless actors share state through globals. The actors of one worker share its process: module
     globals, environment variables, the working directory and the process id. When a worker dies, all its actors die, and their errors name all
-    of them. Processes that an actor's methods have started by `subprocess`, `multiprocessing` or `os.fork` end with the actor, those of its
-    threads and of pools with the worker. The random states of `random`, `numpy.random` and `torch` are separate for each actor, except in
+    of them. Processes that an actor's methods have started by `subprocess`, `multiprocessing` or `os.fork` end with the actor. Processes that its
+    threads have started, and processes of pools, end with the worker. The random states of `random`, `numpy.random` and `torch` are separate for each actor, except in
     threads that an actor starts itself.
 
     One method runs at a time in a worker. Another actor can run while a method waits for results or in `time.sleep`, after a method has been

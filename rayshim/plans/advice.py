@@ -1,4 +1,4 @@
-"""Says in plain sentences what bounds a program, and what would make it faster: pure functions over a recording."""
+"""Says in plain sentences what limits the speed of a program, and what would make it faster: pure functions over a recording."""
 
 import re
 from collections import Counter, defaultdict
@@ -23,7 +23,7 @@ def advise(recording, cores, placement="isolated"):
         lines += _about(one, whole, cores, placement)
     if not rounds:
         lines.append(
-            "No pattern of calls takes a large part of the driver's time again and again, so there is nothing to say of one."
+            "No pattern of calls repeats and takes a large part of the driver's time, so there is no advice on rounds of calls."
         )
     return [*lines, *_pickled(recording), *_given_by_value(recording), *_divergences(recording)]
 
@@ -39,7 +39,7 @@ def _about(one, whole, cores, placement):
     calls = sum(not o.is_put for o in segment.operations)
     if one.own > 0.5 * one.total:
         yield (
-            "  The driver's own code bounds them: it takes more than half of a round, and the actors wait meanwhile. Make it shorter, or make "
+            "  The driver's own code limits the speed: it takes more than half of a round, and the actors wait meanwhile. Make it shorter, or make "
             "the next calls before you use the results of the last ones."
         )
     elif path > 0.6 * one.wait and path > 1.3 * work / cores:
@@ -48,12 +48,12 @@ def _about(one, whole, cores, placement):
         chain = ", ".join(f"{name} ({n} times)" if n > 1 else name for name, n in list(names.items())[:4])
         more = ", ..." if len(names) > 4 else ""
         yield (
-            f"  Calls that have to run one after the other bound them: {chain}{more}. They take {duration(path)} of the wait of {duration(one.wait)}, most of it "
+            f"  Calls that have to run one after the other limit the speed: {chain}{more}. They take {duration(path)} of the wait of {duration(one.wait)}, most of it "
             f"{_of_class(longest.name)}. Divide that method's work among several actors, or call it earlier."
         )
     elif work / cores > 0.6 * one.wait:
         yield (
-            f"  The methods' own time bounds them: {duration(work)} a round on {cores} cores. Only faster methods, or fewer calls, make this faster."
+            f"  The methods' own time limits the speed: {duration(work)} a round on {cores} cores. Only faster methods, or fewer calls, make this faster."
         )
     elif calls and work / calls < _SHORT:
         change = (

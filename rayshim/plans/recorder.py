@@ -205,7 +205,7 @@ class _Trie:
             if parent in ends:
                 end, born, count, site = ends[parent]
                 if numbers[0] >= born:  # the segment ended here in the recording, but continued later
-                    yield self._divergence(caller, None, first, _ENDS[end], "the segment was longer", site)
+                    yield self._divergence(caller, None, first, _ENDS[end], "the pattern was longer", site)
                     continue
                 yield Divergence(
                     caller,
@@ -213,7 +213,7 @@ class _Trie:
                     _ENDS[end],
                     _short(first["site"]),
                     site,
-                    "the segment was shorter",
+                    "the pattern was shorter",
                     count,
                 )
             for number in numbers[1:]:

@@ -38,12 +38,12 @@ class Report:
         calls_total, calls_replayed: calls that were made, and those of them that followed a pattern.
         bytes_typed, bytes_pickled: bytes of arguments and results that were copied as raw data, and that were pickled.
         wakes, sleeps: how often a process woke another one, and how often one went to sleep.
-        physical_answers: what time decided and not the program: calls of `get` whose time was up, calls of `wait` with a timeout, `kill`,
+        physical_answers: results that depend on timing: calls of `get` whose time was up, calls of `wait` with a timeout, `kill`,
             `cancel`; in logical order each change of calls to arrival order, and each `wait` that returned in arrival order.
         divergences: the places where the program left a pattern, as Divergence objects. Each is counted once: the new branch is
             learned, and followed when the program takes it again.
         placement: the session's placement, and with `init(placement="auto")` why it was chosen; "" if not known.
-        arrivals: calls and places of `wait` served in arrival order although logical order was asked for, [{"what": str, "times": int}].
+        arrivals: calls and places of `wait` that ran in arrival order although logical order was asked for, [{"what": str, "times": int}].
 
     Arguments:
         data: a mapping with some of these keys (a missing count is 0), or a `reactor.record.Recording`. The counters of a recording are
@@ -85,14 +85,14 @@ class Report:
 
         c = self._counts
         rows = [
-            ("segments learned", f"{c['segments']:,}, run {c['segment_runs']:,} times"),
+            ("patterns learned", f"{c['segments']:,}, run {c['segment_runs']:,} times"),
             ("calls", f"{c['calls_total']:,}"),
-            ("  followed a segment", f"{c['calls_replayed']:,} ({self.replayed_share:.1%})"),
+            ("  followed a pattern", f"{c['calls_replayed']:,} ({self.replayed_share:.1%})"),
             ("bytes copied raw", size(c["bytes_typed"]) or "0 B"),
             ("bytes pickled", size(c["bytes_pickled"]) or "0 B"),
             (
                 "wake-ups, sleeps",
-                f"{c['wakes']:,}, {c['sleeps']:,} ({c['wakes'] / (c['segment_runs'] or 1):.2g} wake-ups per segment)",
+                f"{c['wakes']:,}, {c['sleeps']:,} ({c['wakes'] / (c['segment_runs'] or 1):.2g} wake-ups per pattern run)",
             ),
             ("physical answers", f"{c['physical_answers']:,}"),
             ("divergences", f"{len(self.divergences):,}"),
@@ -184,7 +184,8 @@ class RecordedGraph:
         return page
 
     def advice(self, cores: int | None = None) -> list[str]:
-        """What bounds the program and what would make it faster, a list of sentences (str). Arguments: cores, of the machine; default: of this one."""
+        """A list of sentences (str) that say what limits the speed of the program, and what would make it faster. Arguments: cores, of the
+        machine; default: of this one."""
         from rayshim.plans.advice import advise
 
         return advise(self.recording, cores or os.cpu_count() or 1, "packed" if self.recording.workers else "isolated")
@@ -194,8 +195,8 @@ class RecordedGraph:
         average round. `=` is the driver's own code, `.` its wait, `#` a call, `*` a call on the longest path: the calls that have to run one
         after the other and take longest. "" if no round was repeated.
 
-        Each call is drawn with its mean time, from the moment at which its arguments are there and its process is free. The part of the wait
-        that is longer than the calls is for wake-ups, the passing of values, and waiting for a core.
+        Each call is drawn with its mean time, from the moment at which its arguments are there and its process is free. A wait is longer than
+        its calls because of wake-ups, the passing of values, and waiting for a core.
 
         Arguments: cores, of the machine; default: of this one."""
         from reactor.draw.lanes import text

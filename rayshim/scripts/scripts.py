@@ -1,4 +1,4 @@
-"""`ray.scripts.scripts`: what programs import from the module of Ray's command line. rayshim's is rayshim.cli."""
+"""`ray.scripts.scripts`: the functions that programs import from the module of Ray's command line. rayshim's own command line is rayshim.cli."""
 
 from rayshim._private.internal_api import memory_summary
 

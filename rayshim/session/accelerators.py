@@ -1,5 +1,5 @@
-"""Accelerators that are no GPUs, which stand among the `resources`: who may use which is said in environment variables, as in Ray. The runtime
-numbers those of one kind from 0. If the program has set the variable, the number is an index into that list."""
+"""Accelerators other than GPUs, which are part of the `resources`. As in Ray, environment variables tell a process which of them it may use. The runtime
+numbers the accelerators of one kind from 0. If the program has set the variable, the number is an index into that list."""
 
 import os
 import re

@@ -25,10 +25,12 @@ OURS, THEIRS = "rayshim", "ray"
 def install() -> None:
     """Makes `import ray`, `import ray.util`, `from ray.util import ActorPool` and so on import rayshim from now on.
 
-    This holds in this process and in those that it starts with `multiprocessing`, by spawn and forkserver, too. What it starts by
-    another command (`subprocess`) is another program, but under `python -m rayshim` (rayshim.session.commands). Called in a driver, also after `init`, it holds in the workers, those that live
-    included; one that may have imported real Ray by then is told of in a RuntimeWarning. Submodules are loaded when first asked for.
-    Calling it again changes nothing. Raises ImportError if real Ray has been imported in this process: its objects and ours cannot be mixed.
+    This applies to this process, to processes that it starts with `multiprocessing` (also by spawn and forkserver), and to the workers of its
+    session, also if `init` was called before. A RuntimeWarning names each worker that may have imported real Ray already. Programs that are
+    started by a command (`subprocess`) import real Ray, except under `python -m rayshim` (rayshim.session.commands).
+
+    Submodules are loaded at their first use. A second call changes nothing. Raises ImportError if this process has imported real Ray, because
+    objects of Ray and of rayshim cannot be mixed.
     """
     there = sys.modules.get(THEIRS)
     if there is not None and there is not sys.modules.get(OURS):
@@ -58,8 +60,8 @@ def is_installed() -> bool:
 
 
 def submodule(package: str, name: str) -> ModuleType:
-    """The module `name` of the package, "rayshim._private" for instance, for a program that uses it as an attribute without having imported it:
-    Ray's own start imports most modules. Where `ray` means this package, also what `ray` has beside it, such as modules of Ray's libraries.
+    """The module `name` of the package, for example "rayshim._private", for a program that uses it as an attribute and has not imported it. (Ray
+    imports most of its modules when it is imported.) If `ray` means this package, modules of Ray's libraries are found, too.
 
     Raises AttributeError if there is none.
     """

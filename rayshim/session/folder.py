@@ -1,4 +1,4 @@
-"""The session's folder, for libraries that write logs and results of their own: made when first asked for, gone with the session."""
+"""The session's folder, for libraries that write logs and results of their own. It is created at its first use, and removed with the session."""
 
 import os
 

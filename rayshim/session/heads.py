@@ -1,9 +1,9 @@
-"""Sessions to which drivers come from outside, and where they are found: heads (`rayshim start --head`), which outlive their drivers, and the sessions
-that programs have started for themselves by `init`.
+"""Sessions that other drivers can join, and how they are found: heads (`rayshim start --head`), which outlive their drivers, and the sessions that
+programs have started for themselves by `init`.
 
-Each listens on an abstract socket: it has no file, and is gone with the process. The name of a head's holds the user and Ray's temporary directory
-(`--temp-dir`, RAY_TMPDIR), so that users, and tests, do not meet each other's; both ends look who is at the other. The name of a program's own
-session holds the user and the port of its address, which is a number and no port of the network.
+Each listens on an abstract socket, which has no file and disappears with the process. The name of a head's socket contains the user and Ray's temporary
+directory (`--temp-dir`, RAY_TMPDIR), so that users and tests do not find the sessions of others. Both ends check the user of the other end. The name of
+the socket of a program's own session contains the user and the port of its address. This port is only a number; no process listens there.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Tells why `import rayshim.tune` and `from rayshim import tune` fail in a program that says `import rayshim as ray`."""
+"""The message for `import rayshim.tune` and `from rayshim import tune`, which fail in a program that says `import rayshim as ray`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What --explain says of a run: what bounds it, and what would make it faster."""
+"""What --explain says of a run: what limits its speed, and what would make it faster."""
 
 import re
 import subprocess
@@ -41,8 +41,14 @@ def test_the_parts_of_a_round_are_told():
 @pytest.mark.parametrize(
     ("operations", "own", "wait", "times", "found"),
     [
-        ([step(k) for k in range(4)], 9e-3, 2e-3, 1e-3, "The driver's own code bounds them"),
-        ([step(k) for k in range(4)], 1e-4, 2e-3, 1e-3, "The methods' own time bounds them: 4 ms a round on 2 cores"),
+        ([step(k) for k in range(4)], 9e-3, 2e-3, 1e-3, "The driver's own code limits the speed"),
+        (
+            [step(k) for k in range(4)],
+            1e-4,
+            2e-3,
+            1e-3,
+            "The methods' own time limits the speed: 4 ms a round on 2 cores",
+        ),
         (
             [step(0), *(step(k, after(k - 1)) for k in range(1, 4))],
             1e-4,
@@ -55,14 +61,14 @@ def test_the_parts_of_a_round_are_told():
             1e-4,
             4e-3,
             1e-3,
-            "Calls that have to run one after the other bound them: Env.step (4 times)",
+            "Calls that have to run one after the other limit the speed: Env.step (4 times)",
         ),
         ([step(k) for k in range(4)], 1e-5, 1e-4, 1e-6, "The calls are short: 1 µs each"),
         ([step(k) for k in range(4)], 1e-4, 9e-2, 1e-3, "the rest of the wait is other"),
     ],
     ids=["driver", "methods", "chain", "one actor", "short", "elsewhere"],
 )
-def test_what_bounds_a_round_is_told(operations, own, wait, times, found):
+def test_what_limits_a_round_is_told(operations, own, wait, times, found):
     assert found in said(segment(operations, own, wait), times=times)
 
 
@@ -121,11 +127,11 @@ def test_explain_tells_it_of_a_program(tmp_path):
         "    ray.get([slow.step.remote() for _ in range(2)])\n"
     )
     run = subprocess.run([sys.executable, "-m", "rayshim", "--explain", str(script)], capture_output=True, text=True)
-    assert "Calls that have to run one after the other bound them: Slow.step (2 times)" in run.stderr, run.stderr
-    assert re.search(r"^Slow#0 \|.*\*\*\*.*\| step 2 times, 2\d(\.\d)? ms$", run.stderr, re.MULTILINE), run.stderr
+    assert "Calls that have to run one after the other limit the speed: Slow.step (2 times)" in run.stderr, run.stderr
+    assert re.search(r"^Slow#0 \|.*\*\*\*.*\| step 2 times, \d\d(\.\d)? ms$", run.stderr, re.MULTILINE), run.stderr
 
 
 def test_the_time_of_tasks_counts():
     task = Operation("task:f", "", "t.py:3")
     recording = Recording((segment([task] * 4, 1e-4, 2e-3),), measured={"task:f.call": Timing(100, 0.1)})
-    assert "The methods' own time bounds them: 4 ms a round" in "\n".join(advise(recording, CORES))
+    assert "The methods' own time limits the speed: 4 ms a round" in "\n".join(advise(recording, CORES))

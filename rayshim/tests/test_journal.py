@@ -294,7 +294,7 @@ def test_a_program_that_ends_before_its_record_is_told(tmp_path, placement, caps
     times = 2
     outcome(program, replay=tmp_path / "run", placement=placement)
     assert re.search(
-        r"has ended, but its journal goes on: there it calls double at \S+test_journal.py:\d+ \(\S+jsonl:\d+\)",
+        r"has ended earlier than in its journal, where it next calls double at \S+test_journal.py:\d+ \(\S+jsonl:\d+\)",
         capsys.readouterr().err,
     )
 
@@ -313,7 +313,9 @@ def test_a_program_that_asks_less_than_its_record_is_told(tmp_path, capsys):
     outcome(asks(2), replay=tmp_path / "run")
     assert "journal goes on" not in capsys.readouterr().err
     outcome(asks(1), replay=tmp_path / "run")
-    assert re.search(r"its journal goes on: there it does get at \S+test_journal.py:\d+", capsys.readouterr().err)
+    assert re.search(
+        r"earlier than in its journal, where it next calls get at \S+test_journal.py:\d+", capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("name", ["end.json", "1.jsonl"])

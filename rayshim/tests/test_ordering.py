@@ -82,10 +82,10 @@ def test_the_warning_names_who_was_held_back_and_for_whom():
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
     assert shown.returncode == 0, shown.stderr
     assert (
-        "Counter.add called by the driver is now served in arrival order, because earlier calls (holder) are still running"
+        "Counter.add called by the driver now runs in arrival order, because earlier calls (holder) still run"
         in shown.stderr
     )
-    assert "served in arrival order in this run: Counter.add called by the driver." in shown.stderr
+    assert "calls in arrival order in this run: Counter.add called by the driver." in shown.stderr
 
 
 def test_the_user_is_not_warned_about_internals_of_rays_libraries():

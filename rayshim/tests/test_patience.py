@@ -1,4 +1,4 @@
-"""What order may cost: pairs of callers and holders, and places of `wait`, that give way to arrival, and those that do not."""
+"""The budget of order: pairs of callers and holders, and places of `wait`, that change to arrival order, and those that do not."""
 
 import math
 import subprocess
@@ -9,6 +9,7 @@ import time
 import pytest
 
 import rayshim as ray
+from rayshim.api import arguments
 
 pytestmark = pytest.mark.usefixtures("zygote_has_pytest")
 
@@ -179,8 +180,23 @@ def test_wait_is_ordered_without_limit_where_patience_is_infinite(start):
     assert arrivals() == []
 
 
-@pytest.mark.parametrize("patience", [None, 0, 0.5, 3, "25%", " 0 % ", "12.5%", math.inf, "0.5"])
-def test_budgets_that_are_understood(patience):
+@pytest.mark.parametrize(
+    ("patience", "seconds", "share"),
+    [
+        (None, 0.1, 0.1),
+        (0, 0, 0),
+        (0.5, 0.5, 0),
+        (3, 3, 0),
+        ("25%", 0.1, 0.25),
+        (" 0 % ", 0.1, 0),
+        ("12.5%", 0.1, 0.125),
+        (math.inf, math.inf, 0),
+        ("0.5", 0.5, 0),
+    ],
+)
+def test_budgets_that_are_understood(monkeypatch, patience, seconds, share):
+    monkeypatch.delenv("RAYSHIM_PATIENCE", raising=False)
+    assert arguments.budget(patience) == (seconds, share)
     ray.init(num_cpus=1, placement="inline", patience=patience)
     ray.shutdown()
 
@@ -231,9 +247,9 @@ def test_each_is_said_once_while_it_happens_and_once_at_the_end():
     said = [
         line
         for line in lines
-        if "Store.get called by the driver is now served in arrival order, because earlier calls" in line
+        if "Store.get called by the driver now runs in arrival order, because earlier calls" in line
     ]
     assert len(said) == 1 and "(Loop.until)" in said[0]
     assert sum("rayshim run --record" in line for line in lines) == 1
-    (end,) = [line for line in lines if line.startswith("rayshim: served in arrival order in this run: ")]
+    (end,) = [line for line in lines if line.startswith("rayshim: calls in arrival order in this run: ")]
     assert end.count("Store.get called by the driver") == 1

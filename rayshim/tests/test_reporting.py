@@ -50,7 +50,7 @@ def test_counters_of_the_runtime_go_before_what_is_computed():
 def test_prints_as_a_short_table():
     lines = str(Report(recording())).splitlines()
     assert len(lines) == 9
-    assert lines[2].split() == ["followed", "a", "segment", "18", "(90.0%)"]
+    assert lines[2].split() == ["followed", "a", "pattern", "18", "(90.0%)"]
     assert (
         lines[-1]
         == "  t.py:41 recorded step.remote on Env#3; t.py:47 now learn.remote on Learner (other actor), taken 3 times"

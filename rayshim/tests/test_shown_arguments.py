@@ -377,10 +377,11 @@ def test_a_worker_that_is_killed_while_it_writes_leaves_nothing_in_the_store():
             return array, own
 
     with ray.init(num_cpus=4, log_to_driver=False):
-        before = used()
+        before, deaths = used(), 0
         for delay in (0.001, 0.003, 0.006, 0.01, 0.015):
             try:
                 ray.get(Killed.remote().back.remote(np.ones(10 * SIZE), delay))
             except ray.exceptions.RayActorError:
-                pass
+                deaths += 1
+        assert deaths
         wait_until(lambda: used() - before <= 8 * SIZE, 10)

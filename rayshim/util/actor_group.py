@@ -20,7 +20,7 @@ ActorMetadata = TypeVar("ActorMetadata")
 
 @dataclass
 class ActorWrapper:
-    """An actor of a group and what its `get_actor_metadata` gave, None without that method."""
+    """An actor of a group, and the result of its `get_actor_metadata`; None without that method."""
 
     actor: Any
     metadata: Any
@@ -28,7 +28,7 @@ class ActorWrapper:
 
 @dataclass
 class ActorConfig:
-    """How a group's actors are made."""
+    """Settings for the creation of a group's actors."""
 
     num_cpus: float
     num_gpus: float
@@ -126,7 +126,7 @@ class ActorGroup:
         return [one.metadata for one in self.actors]
 
     def start(self) -> None:
-        """Makes the actors. RuntimeError if they are there."""
+        """Creates the actors. Raises RuntimeError if they exist already."""
         if self.actors:
             raise RuntimeError(
                 f"The actors have already been started. Please call `shutdown` first if you want to restart them. ({at('start')})"
@@ -134,7 +134,7 @@ class ActorGroup:
         self.add_actors(self.num_actors)
 
     def shutdown(self, patience_s: float = 5) -> None:
-        """Ends the actors, after the calls that they have if that takes no more than `patience_s` seconds; 0: at once."""
+        """Ends the actors after their pending calls, but at the latest after `patience_s` seconds; 0: at once."""
         if patience_s <= 0:
             waiting = self.actors
         else:
@@ -145,11 +145,11 @@ class ActorGroup:
         self.actors = []
 
     def remove_actors(self, actor_indexes: list[int]) -> None:
-        """Lets go of the actors at these places."""
+        """Removes the actors with these indices from the group."""
         self.actors = [one for i, one in enumerate(self.actors) if i not in actor_indexes]
 
     def add_actors(self, num_actors: int) -> None:
-        """Makes that many more."""
+        """Creates this number of further actors."""
         config = self.actor_config
         made = [self._remote_cls.remote(*config.init_args, **config.init_kwargs) for _ in range(num_actors)]
         asked = [actor.get_actor_metadata.remote() for actor in made if hasattr(actor, "get_actor_metadata")]

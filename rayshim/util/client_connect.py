@@ -50,6 +50,6 @@ def connect(
 
 
 def disconnect() -> None:
-    """Ends what `connect` has begun. No effect on a session that `init` has begun, as on Ray."""
+    """Ends the session of `connect`. It has no effect on a session of `init`, as on Ray."""
     if session.current is not None and _core.epoch() == _connected:
         api.shutdown()

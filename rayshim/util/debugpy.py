@@ -1,4 +1,4 @@
-"""`ray.util.debugpy`: a breakpoint that a debugger with the debug adapter protocol connects to. rayshim's breakpoints are those of `ray.util.pdb`."""
+"""`ray.util.debugpy`: breakpoints for debuggers with the debug adapter protocol. rayshim has only the breakpoints of `ray.util.pdb`."""
 
 from rayshim.util import rpdb
 

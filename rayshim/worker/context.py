@@ -190,7 +190,7 @@ class RuntimeContext:
         return bundles.plain({k: v / _core.UNIT for k, v in held.items()})
 
     def get_accelerator_ids(self) -> dict[str, list[str]]:
-        """{accelerator's resource: ids, strings, of those that the caller may use}."""
+        """{resource of an accelerator: list of ids (str) that the caller may use}."""
         facts = self._facts()
         others = accelerators.names(
             facts.get("taken") if facts else caller.started().shares, session.current.accelerators_told
@@ -246,7 +246,7 @@ class RuntimeContext:
         return global_worker
 
     def get_temp_dir(self) -> str:
-        """The directory for files of sessions: `init(_temp_dir=)`, else RAY_TMPDIR, else the system's temporary one's "ray"."""
+        """The directory for files of sessions: `init(_temp_dir=)`, or RAY_TMPDIR, or "ray" in the system's temporary directory."""
         return caller.available("Temp directory", AssertionError).settings["temp_dir"]
 
     def _number(self):

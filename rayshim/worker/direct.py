@@ -1,8 +1,8 @@
 """Direct tensors (Ray Direct Transport) in the process that has them and in those that receive them.
 
-The tensors of a method with `tensor_transport` stay in its actor, as they are and not as a copy. The call's result has the rest of the
-value, and says where they are. Whoever receives it as an argument gets the actor's own tensors if it is the same actor; otherwise copies as
-they are at that time: through shared memory, in a call beside the actor's others, or by the methods of the program's own transport.
+The tensors of a method with `tensor_transport` stay in its actor, and are not copied. The call's result has the rest of the value and the place of the
+tensors. If the same actor receives the result as an argument, it gets its own tensors. Another receiver gets copies of them as they are at that
+time: through shared memory, in a call beside the actor's others, or by the methods of the program's own transport.
 """
 
 import functools

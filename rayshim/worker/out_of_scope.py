@@ -1,4 +1,4 @@
-"""Telling who asks when the last ref of an object is gone."""
+"""Callbacks for the time when the last ref of an object is gone."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""How a program fails."""
+"""The errors with which a program fails."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Values between federates: those that arrive tardy.
+"""Tardy values between federates.
 
-All federates share one loop over tags. In decentralised coordination a federate with a `maxwait` does not wait longer than that for an
-input, by the physical clock, and goes on. Here a value is tardy if it is set later than that and the federate that gets it has
-something of its own to do until then. It arrives one microstep later, with its intended tag, and handlers of tardy values run.
+All federates share one loop over tags. In decentralised coordination, a federate with a `maxwait` waits for an input at most for this time, by the
+physical clock, and then continues. Here a value is tardy if it is set later than that, and the receiving federate has events of its own until then.
+A tardy value arrives one microstep later, with its intended tag, and handlers of tardy values run.
 """
 
 from reactor.model.elements import Action, Connection, Port, Timer

@@ -1,4 +1,4 @@
-"""Prepares a program for its loop: what `set`, `schedule` and the like do, and one callable per reaction with nothing left to look up."""
+"""Prepares a program for its loop: sets `set`, `schedule` and the like, and makes one callable per reaction, which has nothing left to look up."""
 
 import copy
 import gc

@@ -1,7 +1,7 @@
-"""Modes: what starts with them, what is suspended when they are left, and what comes back.
+"""Modes: the events that start when a mode is entered, are suspended when it is left, and continue when it is entered again.
 
-An event belongs to the modes that its element lies in. While one of them is not active it waits in that mode's `suspended`, with
-the time that was left when the mode was left: local time stands still in a mode that is not active.
+An event belongs to the modes of its element. While one of them is not active, the event waits in that mode's `suspended`, with the time that was left
+when the mode was left. So local time stands still in a mode that is not active.
 """
 
 from heapq import heapify

@@ -1,7 +1,7 @@
 """Large values between processes.
 
-The process that sends a large value stores it once, and it travels as a ref: the process of the program passes it on unread, and all that
-read it read the same memory. An array that the sender no longer has is not even stored: it becomes the stored value where it lies.
+The process that sends a large value stores it once, and sends a ref. The process of the program passes the ref on without reading the value. All readers
+read the same memory. If the sender has no other reference to an array, the array is not copied: its memory becomes the stored value.
 """
 
 from __future__ import annotations

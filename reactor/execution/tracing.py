@@ -1,4 +1,4 @@
-"""A trace: each reaction that ran, with its tag and what was present, for people, for comparison, and for Perfetto."""
+"""A trace: each reaction that ran, with its tag and the present ports; for people, for comparison, and for Perfetto."""
 
 from __future__ import annotations
 

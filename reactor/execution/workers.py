@@ -1,7 +1,7 @@
 """The executor with workers: this process has the events and the modes, and each reaction runs where the schedule says.
 
-The reactions of one level that are ready go to their workers in one message each; when all have answered, what they set is applied
-here, in the order of the schedule. So a trace is the same as of one process.
+Each worker gets one message with its ready reactions of a level. When all workers have answered, the values that the reactions have set are applied
+here, in the order of the schedule. So the trace is the same as with one process.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What a file and its reactors declare, checked before anything is made of it."""
+"""Checks of the declarations in a file and its reactors, before anything is made of them."""
 
 import os
 from keyword import iskeyword

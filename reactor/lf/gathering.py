@@ -1,5 +1,5 @@
-"""The files that a program names in `files`. `lfc` copies them beside the program that it makes; here links to them lie in a folder that
-goes with the program."""
+"""The files that a program names in `files`. `lfc` copies them beside the program that it makes. Here, a temporary folder has links to them. When the
+program ends, the folder is removed, unless the program has written files into it."""
 
 import atexit
 import os

@@ -1,4 +1,4 @@
-"""From the syntax of a program to its reactors."""
+"""Makes the reactors of a program from its syntax."""
 
 import os
 import sys

@@ -1,7 +1,7 @@
-"""Transient federates: the files by which a program starts them again, and the socket that these speak to.
+"""Transient federates: the files with which a program starts them again, and the socket to which these files connect.
 
-`lfc` makes an executable for each federate, in `fed-gen/PROGRAM/bin` of the package. While a program runs that has transient federates,
-such files are there: each asks the program to let its federate join, and ends when that has been accepted.
+`lfc` makes an executable for each federate, in `fed-gen/PROGRAM/bin` of the package. While a program with transient federates runs, such files exist
+here, too. Each file asks the program to let its federate join, and ends when the program has accepted.
 """
 
 import fcntl

@@ -1,4 +1,4 @@
-"""From the members of a reactor class to the elements of one of its instances."""
+"""Makes the elements of an instance from the members of its reactor class."""
 
 import copy
 from functools import partial

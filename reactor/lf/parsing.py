@@ -1,4 +1,4 @@
-"""Text to syntax."""
+"""Parses the text of a file."""
 
 import ast
 import difflib

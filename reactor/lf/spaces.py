@@ -1,4 +1,4 @@
-"""The namespaces of a program's code: each federate has its own, as each is a program of its own in Lingua Franca."""
+"""The namespaces of a program's code. Each federate has its own, because each federate is a separate program in Lingua Franca."""
 
 import copy
 from collections import deque

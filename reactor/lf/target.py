@@ -1,4 +1,4 @@
-"""Target properties: those that mean something here, those that do not matter here, and those that are refused."""
+"""Target properties: those that have an effect here, those that are ignored, and those that are refused."""
 
 from reactor.lf.errors import LFError
 from reactor.model import time

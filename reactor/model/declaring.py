@@ -129,8 +129,8 @@ class Action(_Declaration):
     Arguments:
         delay: minimum delay in nanoseconds.
         spacing: minimum time between two of its events.
-        policy: what becomes of one that is nearer: "defer" (it comes later), "drop", "replace" (the value of the earlier event
-            changes, if that is still to come) or "update" (the earlier event goes, if it is still to come).
+        policy: for an event that is too near to the earlier one: "defer" (it comes later), "drop", "replace" (the earlier event gets its
+            value, if that event is still pending) or "update" (the earlier event is removed, if it is still pending).
     """
 
     physical: bool = False

@@ -1,7 +1,7 @@
 """The elements of a program, as its executor uses them: ports, actions, timers, modes, watchdogs, reactions, connections.
 
-Reactions see ports, actions, modes and watchdogs directly. What they call (`set`, `schedule`, `start`, `stop`) is put in place when
-the program is loaded by an executor; before that it raises.
+Reactions see ports, actions, modes and watchdogs directly. An executor sets the methods that reactions call (`set`, `schedule`, `start`, `stop`)
+when it loads the program; before that they raise an exception.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Port:
     """One channel of an input or output. A reaction that reads an input which is connected without delay sees the output itself.
 
     Attributes:
-        value: what was set last; it stays when the port is absent.
+        value: the value that was set last; it stays when the port is absent.
         is_present: whether it was set at the current tag.
         set: called with the value by a reaction that has the port as an effect.
         intended_tag: the tag at which its value should have arrived: the current one, unless the value is tardy.

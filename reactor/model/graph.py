@@ -27,7 +27,7 @@ EXTERNAL = ("startup", "shutdown", "outside")  # triggers that are no ports; "ou
 
 
 class GraphError(ValueError):
-    """A graph that cannot be: each line one problem, with the place that declared it."""
+    """The graph is wrong. Each line of the message has one problem and the line of its declaration."""
 
 
 class CausalityError(GraphError):

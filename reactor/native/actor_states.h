@@ -1,5 +1,5 @@
-// What each of the actors that share a process has of its own: saved and put in place when another actor has its turn, in a packed
-// worker and in inline placement.
+// The state that each actor has of its own in a process that several actors share, in packed and inline placement. It is saved when another
+// actor has its turn, and restored later.
 //
 // Random states are exchanged as memory (reactor/runtime/random_memory.py finds it), and some modules' variables. The rest is
 // Python's, by the hook `switched` (reactor/runtime/actor_states.py): it is called when modules were imported since the last time, and

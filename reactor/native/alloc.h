@@ -48,8 +48,8 @@ struct NoRoom : std::bad_alloc {
   }
 };
 
-// Who needs the memory. The last pages of the heap are kept for what the runtime itself has to note: where values and calls have filled all
-// others, the next put or call fails, and not the worker that is to run a task or the supervisor that is to tell of a death.
+// For whom memory is allocated. The last pages of the heap are reserved for the runtime. When values and calls have filled all others, the
+// next put or call fails, but a worker can still run a task and the supervisor can still report a death.
 enum class For { User, Runtime };
 constexpr uint32_t kKeptShare = 32;  // one page in so many
 

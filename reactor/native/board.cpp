@@ -83,7 +83,7 @@ OwnBoard::OwnList& OwnBoard::list_of(uint32_t callee) {
   return lists_.emplace(callee, l).first->second;
 }
 
-// Where its next call is to be: in its last segment, or, if that is full, in its first one again, or in a new one.
+// The slot for the next call: in the last segment or, if that is full, in the first one again or in a new one.
 OpenSlot& OwnBoard::place(OwnList& l) {
   const uint64_t at = l.list->tail.load(memory_order_relaxed);
   if (l.last && at - l.last->base.load(memory_order_relaxed) < l.last->capacity)

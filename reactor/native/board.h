@@ -25,13 +25,13 @@
 
 namespace reactor {
 
-// Who calls, and who is called: 0 is the driver, an actor its number, the tasks of one function together kTasks and part of its uid.
+// A caller or a callee, as a number: 0 for the driver, an actor's number, or, for all tasks of one function, kTasks and part of its uid.
 using Party = uint32_t;
 constexpr Party kDriverParty = 0, kTasks = 1u << 31;
 inline Party party_of(uint32_t actor, uint64_t target) { return actor ? actor : kTasks | uint32_t(target); }
 inline uint64_t pair_of(Party caller, Party holder) { return uint64_t(caller) << 32 | holder; }
 
-// What is known of an open call. A copy; on a board the same in words.
+// The facts about an open call. This is a copy; a board has the same facts as words.
 struct OpenCall {
   Off result = 0;  // its first result: done when the call is
   uint64_t uid = 0;  // of the result, whose memory may be something else's by now

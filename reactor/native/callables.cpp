@@ -1,4 +1,4 @@
-// What is called: a method of an actor, a remote function.
+// The objects that are called: a method of an actor, a remote function.
 #include "types.h"
 
 namespace reactor {

@@ -46,8 +46,8 @@ bool open_channel(PyLink* link) {
   return true;
 }
 
-// Whether the actor shall sleep on until an argument of the message (a ref that the caller still holds) is there: who completes
-// that one rings. Its own look at the message would find that it must wait, and put it to sleep again.
+// Whether the actor should sleep until an argument of the message (a ref that the caller still holds) is ready. The completer of the argument rings.
+// If the actor looked at the message earlier, it would find that it must wait, and sleep again.
 bool rung_later(const std::vector<Off>& arguments, Bell* bell) {
   for (Off off : arguments) {
     auto* o = ctx->heap->at<Object>(off);

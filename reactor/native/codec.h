@@ -75,8 +75,8 @@ class Encoder {
   uint64_t shown_at_ = 0;
   std::vector<Off> deps_, refs_;
   std::vector<PyObject*> owners_;   // keeps refs and temporary arrays alive until write
-  // What was met in this item: a second meeting needs pickle's memo. Lists and dicts that no tuple is around are not among them: where one is at
-  // two places, the reader gets two.
+  // The objects that were found in this item: a second occurrence needs pickle's memo. Lists and dicts outside of tuples are not among them: if one
+  // occurs twice, the reader gets two.
   std::vector<PyObject*> seen_;  // the first ones
   std::unordered_set<PyObject*> more_seen_;
   bool in_tuple_ = false;
@@ -134,8 +134,8 @@ class Decoder {
   bool private_ = false;
 };
 
-// Which values are stored although the store is full and nothing in it can make room: those of at most so many bytes. Results, arguments and
-// errors of calls are let in if they are small, so that a full store does not break what a program needs to notice it and to free values.
+// The largest size of values that are stored although the store is full and nothing in it can make room. Small results, arguments and errors of
+// calls are stored, because a program needs them to notice a full store and to free values.
 enum class Exempt : uint64_t { None = 0, Small = 100 << 10, All = UINT64_MAX };
 inline For room_of(Exempt exempt) { return exempt == Exempt::All ? For::Runtime : For::User; }  // All: the runtime's own values
 // Stores the encoder's value in the object, not yet completed. `wide`: anybody may come to read it, not one call alone.

@@ -1,4 +1,4 @@
-// What the whole core shares: the context, errors that name a run, and messages to the supervisor.
+// Parts that the whole core uses: the context, errors that name a run, and messages to the supervisor.
 #include "calls.h"
 #include <sys/socket.h>
 

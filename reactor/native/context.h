@@ -47,7 +47,7 @@ struct Outlet {
 class Encoder;
 class ActorStates;
 
-// What this process has learnt of a method or function that it runs.
+// The facts that this process has learned about a method or function that it runs.
 struct MethodNote {
   uint32_t room = 0;              // what its last result took, 0: not known, or not to be placed
   uint32_t actor = 0;
@@ -79,7 +79,7 @@ struct LoadedFunction {
   bool used;                      // since the last look for those that nobody calls any more
 };
 
-// What is noted of an actor's methods. It stays when the actor is gone, for the recording, until a later one takes its place.
+// The notes about an actor's methods. They stay for the recording when the actor is gone, until a later actor takes their place.
 struct NotedActor {
   std::unique_ptr<MethodNote[]> notes;
   size_t count;

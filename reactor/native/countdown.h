@@ -78,7 +78,7 @@ inline bool count_down(Heap* h, uint32_t slot, Off task) {
   }
 }
 
-// What a process that was killed after begin_count has done of it. For the supervisor, if that process has not queued the task.
+// How far a process had counted that was killed after begin_count. For the supervisor, if that process has not queued the task.
 enum class Counted { No, Yes, AsTheLast };
 inline Counted what_was_counted(Heap* h, const Proc& dead, uint32_t slot, Off task) {
   const uint32_t word = missing_of(h, task).load(memory_order_acquire);

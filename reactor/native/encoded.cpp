@@ -1,4 +1,4 @@
-// What an encoder has collected, written where it is to be.
+// Writes the parts that an encoder has collected to their place.
 #include "array_memory.h"
 #include "recorder.h"
 #include "spill_mover.h"

@@ -14,8 +14,8 @@ void tell_failures_now();
 inline void tell_failures() {  // where the core has nothing half done; keeps the current Python error
   if (ctx && !ctx->failures.empty()) tell_failures_now();
 }
-// What is stored of a value, and in which state: an exception that the layer above takes as a failure, although it was returned, yielded or put,
-// is stored as if it had been raised.
+// The form in which a value is stored, and its state. The layer above may take an exception that was returned, yielded or put as a failure. It is
+// then stored as if it had been raised.
 class ToStore {
  public:
   explicit ToStore(PyObject* value) : value_(value) {
@@ -29,7 +29,7 @@ class ToStore {
   PyObject* value_;
   Owned form_;
 };
-// What the error hook takes of a call that did not end well: the value stored for it, or the reason of a death. Null: Python error set.
+// The argument of the error hook for a failed call: the value that is stored for it, or the reason of a death. Null: Python error set.
 PyObject* failure_value(Object* o);
 
 }  // namespace reactor

@@ -85,7 +85,7 @@ class Heap {
     const long cpus = sysconf(_SC_NPROCESSORS_CONF);
     hdr->cpus = cpus < 1 ? 1 : cpus < long(kMaxCores) ? uint32_t(cpus) : kMaxCores;
     hdr->store_limit = store_limit;
-    // What was in use at once may stay warm: a loop that carries much per round would else meet fresh pages in each.
+    // Memory that was in use at one time may stay warm. Otherwise a loop with large values would touch fresh pages in each round.
     hdr->warm_limit = store_limit / 2 > (256 << 20) ? store_limit / 2 : 256 << 20;
     uint64_t tables = capacity / kPage * (8 + sizeof(Residence)) + kLine + sizeof(Proc) * uint64_t(kMaxProcs);
     hdr->pages_at = align_up(kHeaderPages * kPage + tables, kPage);

@@ -1,4 +1,4 @@
-// What holding messages back costs, and when it is given up: the rule of patience.h, the actor's side.
+// The cost of holding messages back, and the end of holding: the rule of patience.h, on the actor's side.
 #include <algorithm>
 #include "inbox_server.h"
 
@@ -16,7 +16,7 @@ constexpr size_t kParkedAsked = 8, kSentAsked = 512;
 
 bool priced(const InboxServer& s) { return has_budget(ctx->header) && !s.by_arrival && s.played == s.script.size(); }
 
-// What all[i] waits for: unfinished calls, and who has sent what is there and comes before.
+// The parties that all[i] waits for: unfinished calls, and the senders of waiting messages that come before it.
 std::vector<Party> holders_of(InboxServer& s, const std::vector<Candidate>& all, size_t i) {
   Message* m = all[i].message;
   std::vector<Party> found;
@@ -29,7 +29,7 @@ std::vector<Party> holders_of(InboxServer& s, const std::vector<Candidate>& all,
   return found;
 }
 
-// Whether anybody waits for what the candidate's maker has sent. The last ones first: who waits sends no more.
+// Whether anybody waits for a message of the candidate's sender. The last message is looked at first, because a sender that waits sends no more.
 bool wanted(const InboxServer& s, const Candidate& c, uint64_t& since) {
   auto waits = [&](Message* m) { return is_waited_for(ctx->heap, ctx->heap->at<Object>(m->result), since); };
   if (waits(c.message)) return true;

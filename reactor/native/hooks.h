@@ -1,7 +1,7 @@
-// What the core asks of the layer above it: Python functions, set by name with set_hook(). One that is not set is not called.
+// Hooks: Python functions of the layer above, which the core calls. set_hook() sets a hook by its name; one that is not set is not called.
 //
-// The table below is the only list of them: the name, until when it stays set (Process: for good; Run: until close()), the types of
-// what it is given, and what that means and what it gives back.
+// The table below lists all hooks: the name, the time for which it stays set (Process: for good; Run: until close()), the types of its
+// arguments, and the meaning of its arguments and of its result.
 #pragma once
 #include <cstdint>
 #include <type_traits>

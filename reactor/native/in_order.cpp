@@ -1,4 +1,4 @@
-// Which message of an inbox runs next where several callers may send it some: the holding rule of order.h, the actor's side.
+// The choice of the next message of an inbox to which several callers may send: the holding rule of order.h, on the actor's side.
 #include <algorithm>
 #include <utility>
 #include "packed.h"

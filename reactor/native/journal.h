@@ -1,4 +1,4 @@
-// What a process holds, written where the supervisor can read it after the process was killed.
+// The list of holds of a process, written where the supervisor can read it after the process was killed.
 //
 // An entry is an offset with a tag in its low bits. It is written before the thing is relied on and cleared after
 // it was given back; a kill between taking a hold and writing the entry leaks that one hold, and never frees

@@ -1,4 +1,4 @@
-// How many tasks of one class run at once while CPUs are lent out.
+// The limit of tasks of one class that run at once while CPUs are lent out.
 //
 // A task that waits in get lends its CPUs, and what starts on them may wait and lend in its turn: a thousand tasks that wait for
 // the same thing would be a thousand processes. So while anything is lent, of one class (function, depth of nesting, demand)
@@ -18,7 +18,7 @@ constexpr uint64_t kFirstHoldNs = 50000000, kLongestHoldNs = 10000000000;
 
 inline uint64_t class_of(const Message* m) { return (m->function ^ uint64_t(m->method) << 48 ^ uint64_t(m->demand) << 32) | 1; }
 
-// How many more of the class are under way than CPUs allow; negative: one more may start.
+// The number of tasks of the class that run beyond the CPUs; negative: one more may start.
 inline int64_t above_cap(Heap* h, uint32_t demand, uint64_t of) {
   Header* hdr = h->header;
   const Demand& d = hdr->demand[demand];

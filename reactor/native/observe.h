@@ -1,4 +1,4 @@
-// What can be seen of a run: recordings, counters, the state of processes, the machine's floor.
+// Facts about a run for its user and its tests: recordings, counters, the state of processes, the machine's floor.
 #pragma once
 #include "bindings/bindings.h"
 

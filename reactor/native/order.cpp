@@ -55,8 +55,8 @@ void Order::look_from(uint32_t actor) {
   for (uint32_t a : reachers_) of_wide_ |= wide_.count(a) != 0;
 }
 
-// Whether a call that carries something can come to send the actor a message: what it was given, or its own actor was, leads to it;
-// or a handle of the actor, or of one that leads to it, lies in a value, where anybody may find it.
+// Whether a call with handles can send the actor a message. It can in two cases: a handle that it, or its own actor, was given leads to the actor; or
+// a handle of the actor, or of an actor that leads to it, is in a value, where any process may find it.
 bool Order::reaches(const OpenCall& x) {
   if (of_wide_ || x.holds == kAnybody || (x.actor && reachers_.count(x.actor))) return true;
   for (uint32_t i = 0; i < x.holds; ++i)

@@ -8,7 +8,7 @@
 
 namespace reactor {
 
-// What the caller of a call gets, given back unless it is released; an error that keeps it from its caller stays.
+// The refs that the caller of a call gets. They are dropped unless they are released; a Python error that is set stays.
 class CallersRefs {
  public:
   void operator=(PyObject* made) { refs_.reset(made); }

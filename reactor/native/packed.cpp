@@ -80,8 +80,8 @@ int Packed::serve(Hand* me) {
   }
 }
 
-// What the actors that have left had in cycles. Where the worker has imported much, a collection takes a tenth of a second: then it has time for calls
-// between two of them.
+// Collects cycles of actors that have left. If the worker has imported much, a collection takes a tenth of a second, so calls run between two
+// collections.
 void Packed::collect_garbage() {
   collect_ = false;
   const uint64_t begun = now_ns();

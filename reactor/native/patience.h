@@ -1,4 +1,4 @@
-// What order may cost: the time that callers spend blocked because of it, per pair of a caller and the holder it waits for.
+// The budget of order: the time that callers may spend blocked because of it, per pair of a caller and the holder it waits for.
 //
 // Order is free where callers would have waited anyway. Where a call is held though its actor is free, its caller pays with time. That time is
 // added up per pair (who called, whose unfinished call holds the message back), in the shared heap, whichever actor holds it. A pair
@@ -6,14 +6,14 @@
 //
 //   Header::patience_ns + Header::patience_share * (time since the pair was first met)
 //
-// is relaxed: it is served in the order of arrival, for good (NoticeKind::Relaxed, see order.h). So calls that end soon are ordered, and
+// is relaxed: its messages run in the order of arrival, for good (NoticeKind::Relaxed, see order.h). So calls that end soon are ordered, and
 // loops that run for ever go at their own pace.
 //
-// A message counts in full while somebody waits for its result, or for that of a message behind it, and while the actor runs others
-// all the time (it is polled, perhaps for what the held message would change). Else its wait costs nobody anything that is known: then the pair is relaxed when
-// kUnwantedNs are over.
+// The wait of a message counts in full in two cases: somebody waits for its result or for the result of a message behind it, or the actor
+// runs other calls all the time (perhaps a caller polls for a change that the held message would make). Otherwise nobody is known to lose
+// time, and the pair is relaxed after kUnwantedNs.
 //
-// Who waits is found on the result: a WaitNode that is armed. `since` tells from when on.
+// Somebody waits for a result if it has an armed WaitNode. `since` says since when.
 #pragma once
 #include "object.h"
 

@@ -237,8 +237,8 @@ void DeadProcess::settle_entries() {
   }
 }
 
-// What it waited with. A completer that has claimed a node may be counting in the node's group, or ringing its bell, just now: those stay,
-// and with them their page. (While it may be, the node is in the journal: GroupWait::take_back.)
+// Frees the wait nodes of the dead process. A completer that has claimed a node may be counting in the node's group, or ringing its bell, just now.
+// Such a node stays, and with it its page. (While this is possible, the node is in the journal: GroupWait::take_back.)
 void DeadProcess::free_waits() {
   std::unordered_set<Off> in_use;
   for (uint64_t v : entries_) {
@@ -265,7 +265,7 @@ void DeadProcess::free_blocks() {
   for (Off off : chunks_) ctx->local.alloc.free(off);
 }
 
-// What others had told it.
+// Frees the notes that other processes had sent to the dead one.
 void DeadProcess::drop_notes() {
   for (Off off = p_.cancels.exchange(0); off;) {
     Off next = h_->at<CancelNote>(off)->next;

@@ -38,7 +38,7 @@ struct OpKey {
   }
 };
 
-// What following the recording touches: one cache line, for long segments are read from end to end.
+// The part of a node that is read when a segment is followed: one cache line, because long segments are read from end to end.
 struct alignas(64) OpNode {
   OpKey key;
   uint64_t visits = 0;
@@ -66,8 +66,8 @@ struct SourceNote {
   uint32_t back;           // 0 this segment, 1 the one before …; or kOlder
   uint32_t op;
 };
-// What is shown of an operation besides; made once: of the first operations when they are recorded, of others when they
-// come again, for a program that never repeats shall not pay for it.
+// Further facts about an operation, for the user. They are made once: for the first operations when they are recorded, for others when they occur
+// again, so that a program that never repeats does not pay for them.
 struct OpNote {
   uint64_t bytes = 0;
   std::string layout;      // of the arguments

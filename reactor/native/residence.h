@@ -50,7 +50,7 @@ inline bool moving(uint64_t word) { return place_of(word) == Place::Leaving || p
 inline uint64_t head_bytes(const ValueHeader* v) {
   return align_up(sizeof(ValueHeader) + 8 * (uint64_t(v->deps) + v->refs) + sizeof(BufferEntry) * uint64_t(v->buffers), 4096);
 }
-// What a run of `pages` gives back when its value leaves memory.
+// The bytes that a run of `pages` gives back when its value leaves memory.
 inline int64_t gain_of(const ValueHeader* v, uint32_t pages) { return int64_t(uint64_t(pages) * kPage) - int64_t(head_bytes(v)); }
 
 // Counts a reader in. True: the bytes are in memory until unpin(); false: they are in the file, and nothing was counted.

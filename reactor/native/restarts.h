@@ -1,4 +1,4 @@
-// What becomes of a dead actor's calls, and how it is restarted (restarts.cpp).
+// The calls of a dead actor, which are run again or fail, and its restart (restarts.cpp).
 #pragma once
 #include <memory>
 #include <unordered_set>

@@ -22,7 +22,7 @@ void MethodNote::learn(const Encoder& e) {
 
 namespace {
 
-// What could not be stored: its exception is stored in its place, but for one that ends the process, which stays the current Python error.
+// For a result that could not be stored: stores its exception in its place. An exception that ends the process stays the current Python error.
 bool not_stored(const Off* results, uint32_t n, PyObject* name) {
   return (breaks_off() || !PyErr_ExceptionMatches(PyExc_SystemExit)) && store_failure(results, n, name);
 }
@@ -130,7 +130,7 @@ bool store_gathered(const Off* results, PyObject* value, PyObject* name) {
 
 namespace {
 
-// What is stored for the exception `raised` of a call, or, if that could not be stored because of `unstored`, for both. Null: Python error set.
+// The value to store for the exception `raised` of a call, or for both exceptions if storing it raised `unstored`. Null: Python error set.
 Owned form_of(PyObject* raised, PyObject* unstored, PyObject* name, bool dependency) {
   if (!unstored) return hooks.failure(raised, name, dependency);
   if (hooks.unstored) return hooks.unstored(raised, unstored, name);

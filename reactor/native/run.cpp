@@ -333,7 +333,7 @@ bool MessageRun::store_error() {
   return stream_ ? stream_->fail() : store_failure(results_.data(), n_, callable_.get(), of_argument_);
 }
 
-// What the current Python error asks for: the end of the actor or the process, or a result that raises it. Storing it may raise the next one.
+// Handles the current Python error: it ends the actor or the process, or is stored as the result. Storing it may raise the next error.
 void MessageRun::leave_or_store() {
   do leaving_ = exit_wanted();
   while (leaving_ == ExitReason::Unknown && !store_error());

@@ -1,4 +1,4 @@
-// What the context says of the running call, each part set and put back by a scope.
+// Scopes that set the facts about the running call in the context, and restore them when they end.
 #pragma once
 #include "inbox_server.h"
 

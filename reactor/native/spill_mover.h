@@ -50,7 +50,7 @@ inline bool read_all(int file, uint8_t* to, uint64_t n, Off at) {
   return true;
 }
 
-// What became of an attempt to move a value.
+// The outcome of an attempt to move a value.
 enum class Left { Moved, InUse, NoDisk };
 
 // Moves the value whose run begins at `page`. Between the steps it asks whether it is `alive`: tests kill it there.

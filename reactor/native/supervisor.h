@@ -1,4 +1,4 @@
-// What the supervisor does to the shared heap when processes begin and end. It is the only process that touches the
+// Work of the supervisor in the shared heap when processes begin and end. It is the only process that touches the
 // structures of dead ones.
 #pragma once
 #include "calls.h"

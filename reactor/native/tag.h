@@ -41,7 +41,7 @@ inline int compare(TagView a, TagView b) {
 // set: so the order of the words is that of the numbers, and no word has its two highest bits set.
 constexpr uint32_t kTwoWords = 1u << 31;
 inline uint32_t words_of(uint64_t number) { return number < kTwoWords ? 1 : 2; }
-// Where the last number of the tail begins that begins before word `end`.
+// The place of the last number in the tail that begins before word `end`.
 inline uint32_t last_number(const uint32_t* tail, uint32_t end) {
   uint32_t at = 0;
   for (uint32_t next = 0; next < end; next += tail[next] & kTwoWords ? 2 : 1) at = next;

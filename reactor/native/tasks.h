@@ -222,7 +222,7 @@ inline bool take_resources(Header* hdr, uint32_t demand, bool* disturbed = nullp
       return false;
     }
   }
-  // Who retires a demand and then finds its resources complete can rely on it: either it is seen here, or the taking there.
+  // A process may retire a demand and then look whether its resources are complete. Either the retirement is seen here, or the taking there.
   std::atomic_thread_fence(memory_order_seq_cst);
   if (!d.retired.load(memory_order_relaxed)) return true;
   give_resources(hdr, demand);

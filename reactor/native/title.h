@@ -1,4 +1,4 @@
-// What `ps` shows of a worker: the call that it runs.
+// The title of a worker in `ps`: the call that it runs.
 //
 // The kernel shows the memory of the process's command line as it is at that moment, [start, end). If its last byte is
 // not 0, it shows the text at its start up to the first 0. So a title is a copy of some bytes and no system call.

@@ -1,12 +1,12 @@
-"""Drivers that come to a session from outside, as its supervisor sees them.
+"""Drivers that join a session from outside: the supervisor's side.
 
-A session has a socket on which this listens. A driver of the same user that connects is given the heap, the socket of the control messages and
-an entry among the processes, as a worker is. What it starts belongs to its *scope*, (number of the driver,), and ends when the driver leaves or
-dies. The session's own driver, where there is one, has no scope: None. A detached actor begins a scope of its own, (number, number of the actor), so that what it
-starts lives as long as it does.
+The supervisor listens on the session's socket. A driver of the same user that connects gets the heap, the socket of the control messages and an entry in
+the table of processes, like a worker. The actors and tasks that it starts belong to its *scope*, (number of the driver,), and end when the driver
+leaves or dies. The session's own driver has no scope: None. A detached actor begins a scope of its own, (number, number of the actor), so the actors
+and tasks that it starts live as long as it does.
 
-The connection is the driver's line: workers' output goes out on it, its end tells that the driver leaves. A driver that was killed is found
-by its pidfd: a child that it has forked may keep the connection open.
+The connection is the driver's line. It transfers the output of workers. When the driver closes it, the driver leaves. A driver that was killed is found
+by its pidfd, because a child that it has forked may keep the connection open.
 """
 
 import os

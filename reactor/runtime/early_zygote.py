@@ -1,9 +1,10 @@
-"""A zygote that starts together with the program, before its run does. It imports what the program imports, at the same time on another core, so
-that the run need not wait until the zygote has done so after the program.
+"""A zygote that starts with the program, before a run does. It imports the modules that the program imports, at the same time on another core.
+So the run does not have to wait for these imports.
 
-It has one connection to the driver, which sends the names of modules, and at last the descriptors of the run. Workers must be as if it had
-started only then. So the run does not take it if what a process inherits from its parent has changed meanwhile, and it executes itself anew if
-it would have had another environment or path. Otherwise the modules are the same, because they were imported in the same order from the same places.
+It has one connection to the driver, which sends the names of modules, and at last the descriptors of the run. A worker must be the same as if the
+zygote had started with the run. If attributes that a process inherits from its parent have changed meanwhile, the run starts a new zygote. If the
+environment or the path has changed, the zygote restarts in the same process. Otherwise the modules are the same, because they were imported in
+the same order from the same places.
 """
 
 import atexit
@@ -47,7 +48,7 @@ class _EarlyZygote:
 
 
 def start(plugin, variables):
-    """Starts it, for the run that this process will start with this plugin and these variables (see Driver). Without effect if it cannot be started."""
+    """Starts an early zygote, for the run that this process will start with this plugin and these variables (see Driver). Without effect if it cannot be started."""
     global _started
     if _started is None:
         with contextlib.suppress(OSError):  # then the run starts one, or says why it cannot
@@ -55,7 +56,7 @@ def start(plugin, variables):
 
 
 def is_waiting():
-    """Whether there is one that no run has taken."""
+    """Whether an early zygote runs that no run has taken."""
     return _started is not None
 
 
@@ -123,7 +124,7 @@ os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _inherited():
-    """What a process has from its parent, but for its environment, directory and descriptors: these are given to it once more."""
+    """Attributes that a process inherits from its parent, except environment, directory and descriptors, which the zygote is given again."""
     with open("/proc/self/status") as status, open("/proc/self/limits") as limits:
         lines = [line for line in status if line.startswith(_STATUS)]
         return lines, limits.read(), os.getpriority(os.PRIO_PROCESS, 0)

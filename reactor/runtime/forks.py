@@ -1,4 +1,4 @@
-"""Children that the program forks in a process of a run: the run stays the parent's. The child frees and ends nothing of it, and takes no part in it."""
+"""Children that the program forks in a process of a run. The run stays with the parent: the child frees and ends nothing of it, and takes no part in it."""
 
 import os
 

@@ -1,6 +1,6 @@
-"""A table of keys and values that all processes of a session share. It lies in the supervisor; inline, in the process itself.
+"""A table of keys and values that all processes of a session share. It is in the supervisor; in inline placement, in the process itself.
 
-A control message has a largest size: a longer value comes in parts, which are put together here when all have arrived.
+The size of a control message is limited. So a longer value is sent in parts, which are put together here when all have arrived.
 """
 
 

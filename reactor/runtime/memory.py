@@ -1,5 +1,5 @@
-"""What the supervisor does when the machine's memory runs out: it ends the workers whose calls can be run again, and of these the latest calls,
-before the kernel ends a process of its own choice."""
+"""The supervisor's reaction when the machine's memory runs out: it kills workers whose calls can be run again, the newest calls first, before the
+kernel chooses a process."""
 
 import contextlib
 import heapq
@@ -138,7 +138,7 @@ class MemoryMonitor:
         return Candidate(w, size, info["task"], bool(info["has_retries"]))
 
     def retry(self, w):
-        """What becomes of the tasks of a dead worker, a `_core.Retry`."""
+        """How the tasks of a dead worker are retried, a `_core.Retry`."""
         if not w.memory or not w.runs_tasks:
             return _core.Retry.COUNTED
         most = self._config["retries"]

@@ -54,12 +54,12 @@ def died(facts):
 
 
 def retried(facts, left):
-    """What the user is told when calls are run again after the process of a worker has died. `left`: how many retries each of them had."""
+    """The message to the user when calls are run again after the process of a worker has died. `left`: how many retries each of them had."""
     return f"worker {facts['pid']} has died (status {facts['status']}), and {len(left)} of its calls are run again"
 
 
 def crashed(facts):
-    """What the user is told when the process of a worker has died in the middle of its work, and no call is run again."""
+    """The message to the user when the process of a worker has died in the middle of its work, and no call is run again."""
     return f"worker {facts['pid']} has died (status {facts['status']})"
 
 

@@ -1,4 +1,4 @@
-"""How the zygote is started: a new interpreter with the run's descriptors at their fixed numbers (reactor.runtime.descriptors)."""
+"""The start of the zygote: a new interpreter with the run's descriptors at their fixed numbers (reactor.runtime.descriptors)."""
 
 import fcntl
 import os

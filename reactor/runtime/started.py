@@ -1,8 +1,8 @@
 """The processes that the actors of a packed worker start, so that they end with their actor.
 
-Their parent is the worker, which goes on when an actor leaves it. So the functions of Python that start a process note its pid for the actor whose
-call runs in the thread. What is not noted ends with the worker: what a thread of the program's own, native code or `os.system` has started, and what
-has lost its parent. The workers of a pool are not noted either: another actor may use the pool, which ends them when nobody does.
+Their parent is the worker, which continues when an actor leaves it. So Python's functions that start a process note its pid for the actor whose call runs
+in the thread. Other processes end with the worker: those that a thread of the program, native code or `os.system` has started, and those that have
+lost their parent. The workers of a pool are not noted either, because another actor may use the pool, which ends them when nobody does.
 """
 
 import _posixsubprocess

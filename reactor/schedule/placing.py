@@ -1,4 +1,4 @@
-"""Which worker has which reactor."""
+"""The choice of a worker for each reactor."""
 
 from collections import Counter
 from typing import Literal, get_args

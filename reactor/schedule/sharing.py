@@ -1,4 +1,4 @@
-"""Global variables that reactors share: which ones a reaction changes, itself or in what it calls."""
+"""Global variables that reactors share, and the variables that a reaction changes, itself or in the functions that it calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where values go: which ports are one and the same, which pass values on, and which do so later."""
+"""The paths of values: ports that are the same, ports that pass values on at once, and ports that pass them on later."""
 
 from collections import defaultdict
 from itertools import pairwise

@@ -89,6 +89,7 @@ def test_only_segments_of_the_driver_that_ran_again_and_take_time_are_main_round
 @given(recordings(), st.integers(1, 3), st.data())
 def test_no_process_does_two_things_at_once_and_no_call_runs_before_its_arguments(recording, cores, data):
     seconds = st.floats(0, 1, allow_nan=False)
+    assert recording.segments
     for one in recording.segments:
         measured = {name: Timing(1, data.draw(seconds)) for name in a_second_each(*one.operations)}
         drawn = round_of(one, measured, {}, cores)

@@ -1,7 +1,8 @@
-"""Ray Client, a driver outside of its cluster. Here each driver is in its session, so there is no such connection, and this tells programs that ask.
+"""Ray Client, the connection of a driver outside of its cluster. On rayshim each driver is in its session, so there is no such connection. The
+functions here say so.
 
-`from ray.util.client import ray` is what some editors write for `import ray`: a program that has done so calls `init` of that object, and has
-all of Ray's functions there until `shutdown`.
+Some editors write `from ray.util.client import ray` for `import ray`. A program with this line calls `init` of that object, which then has all of
+Ray's functions until `shutdown`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, NoReturn
 
 
 class _ClientContext:
-    """A connection that is never made; after its `init` Ray's functions, for the session that it has started."""
+    """A connection that is never made. After its `init`, it has Ray's functions, for the session that it has started."""
 
     api: None = None
     client_worker: None = None

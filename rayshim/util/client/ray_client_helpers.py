@@ -19,8 +19,9 @@ def ray_start_client_server(
 ) -> Iterator[ModuleType]:
     """A context manager that starts a session, unless the program has one, and gives the module with its API. The session ends at the end of the block.
 
-    Arguments: metadata, accepted, and not used: nothing is sent to a server. ray_connect_handler: called to start the session, with `kwargs`; None: `ray.init`,
-    if there is no session.
+    Arguments:
+        metadata: accepted, without effect, because there is no server.
+        ray_connect_handler: function that is called with `kwargs` to start the session. None: `ray.init`, if there is no session.
     """
     if ray_connect_handler is not None or not api.is_initialized():
         (ray_connect_handler or api.init)(**kwargs)

@@ -10,7 +10,7 @@ unset_timeout_ms: timedelta = timedelta(milliseconds=-1)
 
 
 class Backend:
-    """Names of backends, and those that `register_collective_backend` adds; `Backend("torch_gloo")` is GLOO, too. Raises ValueError for an unknown
+    """The name of a backend: one of these, or one that `register_collective_backend` adds. `Backend("torch_gloo")` is GLOO, too. Raises ValueError for an unknown
     name."""
 
     NCCL = "NCCL"

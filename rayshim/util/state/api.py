@@ -115,7 +115,7 @@ def _getting(resource: StateResource, name: str, doc: str) -> _Getting[Any]:
         return StateApiClient(address).get(resource, id, GetApiOptions(timeout=timeout), _explain)
 
     getting.__name__ = getting.__qualname__ = name
-    getting.__doc__ = doc + " Raises RayStateApiException for what cannot be such an id."
+    getting.__doc__ = doc + " Raises RayStateApiException for an invalid id."
     return getting
 
 
@@ -144,10 +144,10 @@ get_objects: _Getting[list[ObjectState]] = _getting(
 def get_task(
     id: str | ObjectRef[Any], address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
 ) -> TaskState | list[TaskState] | None:
-    """The TaskState of the call with this hex id, or whose result this ref is; a list if it has run several times; None if there is none, and
-    without `init(trace=True)` for a call that does not wait for a worker: a line on stderr says so.
+    """The TaskState of a call, given by its hex id or by a ref to its result. Returns a list if the call has run several times, and None if there is no
+    such call. Without `init(trace=True)`, only calls that wait for a worker are found; a line on stderr says so.
 
-    Raises RayStateApiException for what cannot be an id.
+    Raises RayStateApiException for an invalid id.
     """
     found = id if isinstance(id, str) else id.task_id().hex()
     return StateApiClient(address).get(StateResource.TASKS, found, GetApiOptions(timeout=timeout), _explain)

@@ -1,7 +1,11 @@
 """The calls of the session, as the state API lists them.
 
-Without `init(trace=True)` nothing is kept of a single call. What is known then: which calls run, from the titles of the workers; which tasks wait for a
-worker, from their queues; how many calls of each function and method have ended, which each process counts for the recording; and of an actor's constructor, what its state tells.
+Without `init(trace=True)`, the runtime keeps no facts about a single call. These sources remain:
+
+- the titles of the workers: the running calls;
+- the queues: the tasks that wait for a worker;
+- the counts that each process keeps for the recording: the number of ended calls of each function and method;
+- the state of an actor: its constructor.
 """
 
 from __future__ import annotations
@@ -43,15 +47,15 @@ def found() -> list[tuple[TaskState, int]]:
 
 
 def tell() -> None:
-    """Says once in a session what a list of calls lacks."""
+    """Prints, once in a session, which calls and facts a list does not have."""
     global _told
     s = session.current
     if _told is s or s.settings["trace"]:
         return
     _told = s
     print(
-        "rayshim: the list of tasks has no ids and no times of calls that run or have ended, no calls that wait for their arguments or in an "
-        "actor's queue, no calls of async and threaded actors, and none that ended in processes that have ended since; start the session with init(trace=True) for the ids and times",
+        "rayshim: this list has no ids and times of running and finished calls, no calls of async and threaded actors, no calls that wait for "
+        "their arguments or in an actor's queue, and no finished calls of ended processes. Use init(trace=True) for ids and times",
         file=sys.stderr,
     )
 

@@ -1,4 +1,4 @@
-"""StateApiClient: what the functions of the state API ask."""
+"""StateApiClient, which the functions of the state API use."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ from rayshim.util.state.records import (
 
 
 class StateApiClient:
-    """Asks the session of this program, which `address` may name; the other arguments are accepted and have no effect.
+    """Reads the state of this program's session. `address` must be the address of this session, if given. The other arguments have no effect.
 
-    ConnectionError if no session is running; RpcError, ValueError or, when it is asked, ServerUnavailable if none is at `address`."""
+    Raises ConnectionError if no session is running. If no session is at `address`, raises RpcError or ValueError, or, at the first request,
+    ServerUnavailable."""
 
     __module__ = "rayshim.util.state.api"
 
@@ -106,7 +107,7 @@ class StateApiClient:
     def get(self, resource: StateResource, id: str, options: GetApiOptions | None, _explain: bool = False) -> Any:
         """The record with this id, with details, or None; of tasks a list if it has run several times.
 
-        Raises ValueError for what has no ids, RayStateApiException for what cannot be an id."""
+        Raises ValueError for resources without ids, RayStateApiException for an invalid id."""
         if resource not in self._KEYS:
             raise ValueError(f"Can't get {resource.name} by id. (at {calling()})")
         self._reach(resource.value)

@@ -52,7 +52,7 @@ AVAILABLE_STATES: list[type[StateSchema]] = [cls for cls in _SCHEMAS.values() if
 
 
 def resource_to_schema(resource: StateResource) -> type[StateSchema]:
-    """The class of the records of a resource. AssertionError for what is none."""
+    """The class of the records of a resource. AssertionError for another value."""
     if resource not in _SCHEMAS:
         raise AssertionError(f"{resource!r} is no StateResource (resource_to_schema at {calling()})")
     return _SCHEMAS[resource]

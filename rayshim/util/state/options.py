@@ -33,7 +33,7 @@ RAY_MAX_LIMIT_FROM_DATA_SOURCE = _limit_of("RAY_MAX_LIMIT_FROM_DATA_SOURCE")
 
 @unique
 class StateResource(Enum):
-    """What can be listed."""
+    """The kinds of resources that can be listed."""
 
     ACTORS = "actors"
     JOBS = "jobs"
@@ -48,7 +48,7 @@ class StateResource(Enum):
 
 @unique
 class SummaryResource(Enum):
-    """What can be summarized."""
+    """The kinds of resources that can be summarized."""
 
     ACTORS = "actors"
     TASKS = "tasks"
@@ -57,7 +57,7 @@ class SummaryResource(Enum):
 
 @dataclass
 class ListApiOptions:
-    """What to list. `timeout`, `exclude_driver` and `server_timeout_multiplier` are accepted and have no effect.
+    """Options of a list. `timeout`, `exclude_driver` and `server_timeout_multiplier` are accepted and have no effect.
 
     Raises pydantic's ValidationError, a ValueError, for a wrong type, or a comparison other than '=' and '!='; without pydantic ValueError."""
 
@@ -208,8 +208,7 @@ class _Checks:
 
 
 def invalid(title: str, name: str, value: object, text: str) -> ValueError:
-    """The error of pydantic, which Ray's classes are checked by, for a wrong field; where pydantic is not installed, the ValueError that it is a
-    subclass of."""
+    """The error for a wrong field: pydantic's ValidationError, as in Ray. Without pydantic, a ValueError, which is its base class."""
     try:
         from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
     except ImportError:
@@ -219,9 +218,9 @@ def invalid(title: str, name: str, value: object, text: str) -> ValueError:
 
 
 def selected(found: Iterable[tuple[StateSchema, int]], kind: type[StateSchema], options: ListApiOptions) -> list[Any]:
-    """Those of the records that match the filters, `limit` at most; a record with a number n stands for n equal ones.
+    """The records that match the filters, at most `limit`. A record with a number n stands for n equal records.
 
-    Raises RayStateApiException for a field that filters may not name, or a value or limit that cannot be."""
+    Raises RayStateApiException if a filter names a field that cannot be filtered, or has an invalid value, and for an invalid limit."""
     most = _limit_of(_MOST)  # now: programs set the variable after this module was imported, and before `init`
     if options.limit < 0 or options.limit > most:
         raise RayStateApiException(
@@ -240,7 +239,7 @@ def selected(found: Iterable[tuple[StateSchema, int]], kind: type[StateSchema], 
 def matching(
     found: Iterable[tuple[StateSchema, int]], kind: type[StateSchema], filters: list[tuple[str, str, Any]] | None
 ) -> list[tuple[Any, int]]:
-    """Those of the records, each with its number, that match all filters. Raises RayStateApiException as `selected` does."""
+    """The records that match all filters, each with its number. Raises RayStateApiException as `selected` does."""
     tests = [_test(kind, *one) for one in filters or ()]
     return [(record, count) for record, count in found if all(test(record) for test in tests)]
 

@@ -1,4 +1,4 @@
-"""Whether an address that the state API is given is that of this program's session."""
+"""Checks whether an address given to the state API is the address of this program's session."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ NO_SERVER = (
 
 
 def answers(address: str | None) -> bool:
-    """Whether this program's session is at `address`; False: at a URL where no session is.
+    """Whether this program's session is at `address`. False if `address` is a URL and no session is there.
 
-    Raises what Ray raises for an address that is none, or where no session is, and RayStateApiException for that of another session."""
+    Raises Ray's errors for an invalid address, and for another form of address where no session is. Raises RayStateApiException for the address of
+    another session."""
     if address in (None, "auto", "local"):
         return True
     if "://" in address:
@@ -32,7 +33,7 @@ def answers(address: str | None) -> bool:
 
 
 def require(address: str | None) -> None:
-    """Raises what Ray raises if an address that is no URL is not that of a session, and RayStateApiException if it is that of another session."""
+    """Checks an address that is no URL. Raises Ray's error if no session is there, and RayStateApiException if another session is there."""
     if address in (None, "auto", "local"):
         return
     host, colon, port = address.rpartition(":")

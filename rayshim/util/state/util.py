@@ -11,7 +11,7 @@ _TRUTH = {"True": True, "true": True, "1": True, "False": False, "false": False,
 
 
 def convert_string_to_type(val: Any, convert_type: type) -> Any:
-    """`val` as an int, float or bool; None stays None. Raises ValueError for what is none, and AssertionError for another type."""
+    """`val` as an int, float or bool; None stays None. Raises ValueError for another text, and AssertionError for another type."""
     if val is None or type(val) is convert_type:
         return val
     if convert_type not in (int, float, bool):

@@ -1,4 +1,4 @@
-// What numbers mean that pass between the core and Python: enumerations and units.
+// Meanings of the numbers that pass between the core and Python: enumerations and units.
 #include "bindings.h"
 #include <cstring>
 #include <initializer_list>

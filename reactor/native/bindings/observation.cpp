@@ -1,4 +1,4 @@
-// What can be seen of a run: recordings, counters, the store.
+// Facts about a run for its user and its tests: recordings, counters, the store.
 #include "bindings.h"
 #include <nanobind/stl/string.h>
 #include "observe.h"

@@ -1,4 +1,4 @@
-// What is known of the call that runs here, and cancelling calls.
+// Facts about the call that runs here, and the cancellation of calls.
 #include "bindings.h"
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
