@@ -171,15 +171,13 @@ PyObject* new_completion(const Off* results, const uint32_t* notes, uint32_t n, 
 
 PyCompletion* running_completion() {
   if (!ctx->handed_on || !ctx->deferred_open.load(memory_order_relaxed)) return nullptr;
-  PyObject* value = nullptr;
-  PyObject* found = nullptr;
-  if (PyContextVar_Get(ctx->handed_on, nullptr, &value) == 0 && value) found = PyObject_GetAttrString(value, "completion");
-  Py_XDECREF(value);
+  PyObject* at = nullptr;
+  if (PyContextVar_Get(ctx->handed_on, nullptr, &at) != 0) PyErr_Clear();
+  const Owned value(at);
+  const Owned found(value ? PyObject_GetAttrString(value.get(), "completion") : nullptr);  // the call that runs keeps it
   if (!found) PyErr_Clear();
-  auto* c = found && PyObject_TypeCheck(found, CompletionType) ? reinterpret_cast<PyCompletion*>(found) : nullptr;
-  const bool open = c && c->epoch == epoch && !c->results->empty();
-  Py_XDECREF(found);  // the call that runs keeps it
-  return open ? c : nullptr;
+  auto* c = found && PyObject_TypeCheck(found.get(), CompletionType) ? reinterpret_cast<PyCompletion*>(found.get()) : nullptr;
+  return c && c->epoch == epoch && !c->results->empty() ? c : nullptr;
 }
 
 bool add_completion_type(PyObject* module) { return add_type(module, CompletionType, &completion_spec); }

@@ -52,9 +52,9 @@ void leave_recording() {
   for (auto& [name, m] : ctx->function_notes) ran |= m.calls > 0;
   Header* h = ctx->header;
   if (!ran) return;
-  PyObject* data = recording_data();
+  Owned data(recording_data());
   Encoding e;
-  if (data && e->item(data)) {
+  if (data && e->item(data.get())) {
     uint64_t n = e->size();
     const uint64_t block = Allocator::block_bytes(sizeof(EndedRecording) + n);
     Off off = h->ended_bytes.fetch_add(block) + block <= kEndedBytes ? ctx->local.alloc.alloc(sizeof(EndedRecording) + n, For::Runtime) : 0;
@@ -66,7 +66,6 @@ void leave_recording() {
       while (!h->ended_recordings.compare_exchange_weak(r->next, off, memory_order_release, memory_order_relaxed)) {}
     }
   }
-  Py_XDECREF(data);
   PyErr_Clear();
 }
 

@@ -310,14 +310,12 @@ bool served_ready(const InboxServer& s) {
 static void answer_recording() {
   uint32_t round = ctx->header->recording_round.load(memory_order_acquire);
   if (round == ctx->proc->recording_round.load(memory_order_relaxed)) return;
-  PyObject* data = recording_data();
-  PyObject* ref = data ? put_value(data, Exempt::All) : nullptr;
-  Py_XDECREF(data);
+  Owned data(recording_data());
+  Owned ref(data ? put_value(data.get(), Exempt::All) : nullptr);
   if (ref) {
-    auto* o = reinterpret_cast<PyRef*>(ref)->object;
+    auto* o = reinterpret_cast<PyRef*>(ref.get())->object;
     take_hold(o);
     if (Off old = ctx->proc->recording.exchange(ctx->heap->off(o), memory_order_acq_rel)) drop_hold(ctx->local, ctx->heap->at<Object>(old));
-    Py_DECREF(ref);
   }
   PyErr_Clear();
   ctx->proc->recording_round.store(round, memory_order_release);

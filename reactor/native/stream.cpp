@@ -221,9 +221,9 @@ bool Stream::wait_to_be_let_on() {
       nanosleep(&t, nullptr);
       if (!unlocked.lock()) return false;
     } else {
-      for (auto* ref : open) Py_INCREF(ref);
+      std::vector<OwnedAs<PyRef>> held;  // the list of tickets may lose them meanwhile
+      for (auto* ref : open) held.push_back(OwnedAs<PyRef>::share(ref));
       e = wait_objects(open.data(), Py_ssize_t(open.size()), 1, false, now_ns() + kGateSliceNs);
-      for (auto* ref : open) Py_DECREF(ref);
     }
     if (e == -1) return false;
   }
