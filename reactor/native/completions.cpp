@@ -36,7 +36,7 @@ bool store(PyCompletion* c, PyObject* value) {
   if (was_cancelled(results, n)) return true;
   if (!(c->dynamic ? store_gathered(results, value, c->name) : store_results(results, n, value, c->name))) return false;
   const auto cancellation = ctx->heap->at<Object>(results[0])->cancellation.load(memory_order_acquire);
-  if (cancellation != kCancelledRunning || !(c->dynamic || PyGen_CheckExact(value))) return true;
+  if (cancellation != Cancellation::Running || !(c->dynamic || PyGen_CheckExact(value))) return true;
   forget_stored(results, n);
   was_cancelled(results, n);
   return true;
@@ -96,7 +96,7 @@ PyObject* completion_streaming(PyObject* self, void*) { return PyBool_FromLong(r
 PyObject* completion_cancelled(PyObject* self, void*) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (!completion_open(c)) return nullptr;
-  return PyBool_FromLong(ctx->heap->at<Object>((*c->results)[0])->cancellation.load(memory_order_seq_cst) == kCancelledRunning);
+  return PyBool_FromLong(ctx->heap->at<Object>((*c->results)[0])->cancellation.load(memory_order_seq_cst) == Cancellation::Running);
 }
 PyObject* completion_take_retry(PyObject* self, PyObject*) {
   auto* c = reinterpret_cast<PyCompletion*>(self);

@@ -103,7 +103,7 @@ class MessageRun {
   bool store_error();
   void leave_or_store();
   // Whether the call was cancelled while its generator ran.
-  bool cancelled_late() const { return first_->cancellation.load(memory_order_acquire) == kCancelledRunning; }
+  bool cancelled_late() const { return first_->cancellation.load(memory_order_acquire) == Cancellation::Running; }
   ExitReason exit_wanted();
   void settle_departure();
   void leave_call();
@@ -407,7 +407,7 @@ void MessageRun::digest() {
 
 void MessageRun::tell_executed() {
   ArgsAndKwargs given(args_, has_arguments_ ? nargs_ : 0);
-  const bool interrupted = first_->cancellation.load(memory_order_acquire) == kCancelledRunning;
+  const bool interrupted = first_->cancellation.load(memory_order_acquire) == Cancellation::Running;
   hooks.executed.tell(actor_, callable_.get(), Owned(tag_tuple(ctx->here)), digest_, given.args.get(), value_.get(), interrupted);
 }
 

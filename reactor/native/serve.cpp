@@ -154,7 +154,7 @@ void run_next(InboxServer& s, const Next& next) {
     ctx->local.alloc.publish(block, kPlain);
     in->creation.store(block, memory_order_release);
     // Read copy-on-write: the next life is to find what this one was given.
-    if (m->args_object) ctx->heap->at<Object>(m->args_object)->cancellation.store(kInCommon, memory_order_relaxed);
+    if (m->args_object) ctx->heap->at<Object>(m->args_object)->use.store(ArgumentsUse::InCommon, memory_order_relaxed);
     from.pop(m);
     run_message(ctx->heap->at<Message>(block), nullptr);
     return;
@@ -221,7 +221,7 @@ bool serve_tasks() {
     ctx->proc->running_task.store(h->at<Object>(m->result)->uid << 1 | (m->retries > 0), memory_order_relaxed);
     // Claiming makes room for one more worker where tasks are left, in any queue, and resources are free.
     kick_queues();
-    ctx->depth = m->method;
+    ctx->depth = m->nesting;
     ctx->caller = party_of(0, h->at<Object>(m->function)->uid);
     run_message(m, nullptr, note);
     ctx->proc->running_class.store(0, memory_order_relaxed);

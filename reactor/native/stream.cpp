@@ -42,7 +42,8 @@ Object* new_stream_link(const LinkBody& body, int32_t holds) {
 StreamState stream_state(Object* link, Object* completion) {
   const bool over = is_done(completion);
   const State ended = completion->state.load(memory_order_acquire);
-  const bool cancelled = completion->cancellation.load(memory_order_acquire) == kCancelledRunning || (over && ended == State::Cancelled);
+  const bool cancelled =
+      completion->cancellation.load(memory_order_acquire) == Cancellation::Running || (over && ended == State::Cancelled);
   if (cancelled && !over) return StreamState::Cancelled;
   if (!cancelled) {
     if (is_done(link)) {
@@ -95,7 +96,7 @@ Stream::~Stream() {
   if (making_ && ctx) --ctx->streams_making;
 }
 
-bool Stream::was_cancelled() const { return object_at(results_[0])->cancellation.load(memory_order_acquire) == kCancelledRunning; }
+bool Stream::was_cancelled() const { return object_at(results_[0])->cancellation.load(memory_order_acquire) == Cancellation::Running; }
 
 bool Stream::publish(PyObject* value) {
   if (value && at_.index < skip_) {
@@ -301,8 +302,8 @@ void Stream::close() {
 
 bool Stream::ends_uncancelled() {
   close();
-  uint16_t before = kNotCancelled;
-  return object_at(results_[0])->cancellation.compare_exchange_strong(before, kStreamOver) || before != kCancelledRunning;
+  Cancellation before = Cancellation::None;
+  return object_at(results_[0])->cancellation.compare_exchange_strong(before, Cancellation::StreamOver) || before != Cancellation::Running;
 }
 
 void Stream::end() {
