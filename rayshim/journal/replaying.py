@@ -262,7 +262,7 @@ def _executed(number, method, tag, digest, args, value, cancelled):
         halt(f"call {list(tag)} did not end in the recorded run")
 
 
-def _ended(number, tag, _):
+def _ended(number, tag):
     progress = _actors.get(number)
     if progress and tag not in progress.life.halts:
         progress.ended += 1

@@ -325,6 +325,8 @@ void forget_channels() { inbox_server.reset(); }
 
 InboxServer* Placement::server_of(uint32_t actor) { return inbox_server && inbox_server->actor == actor ? inbox_server.get() : nullptr; }
 
+bool Placement::runs_in_thread() { return PyThread_get_thread_ident() == ctx->main_thread; }
+
 void follow_script(uint32_t actor, PyObject* tags) {
   InboxServer* s = ctx->placement->server_of(actor);
   if (s && PyList_Check(tags)) add_to_script(*s, tags);

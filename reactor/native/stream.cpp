@@ -89,7 +89,7 @@ Stream::Stream(Off* results, uint32_t* notes, Message* block, PyObject* name, bo
     : results_(results), notes_(notes), block_(block), name_(name), of_method_(of_method), at_(*link_body(object_at(results[1]))),
       skip_(at_.index) {
   at_.index = 0;
-  if (ctx->placement->at_once) at_.window = 0;  // nobody can read while the generator runs
+  at_.window = ctx->placement->window_of_stream(at_.window);
 }
 
 Stream::~Stream() {

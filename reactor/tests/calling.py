@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 from reactor import _core
+from reactor.runtime.plugin import Instance
 
 
 class Died(Exception):
@@ -75,7 +76,7 @@ def _error(state, value, ref):
 def _create(number, args, kwargs):
     cls, *args = args
     instance = cls(*args, **kwargs)
-    return [getattr(instance, name) for name in _methods(cls)], False
+    return Instance([getattr(instance, name) for name in _methods(cls)])
 
 
 def _create_failed(number, error, reason):
