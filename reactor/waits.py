@@ -5,14 +5,13 @@ def cycle(waits, start):
     """The cycle of waits that `start` is in, or None.
 
     Arguments:
-        waits: {waiter: (pid, number of its actor or 0, [results that it needs to continue], ...)}. A result is (uid, the waiter that makes it or -1,
-            number of the actor whose call makes it or 0). A waiter is a process that runs one call at a time, or a packed actor. Processes that
-            can continue in another thread are left out.
+        waits: {waiter: Waiter}, as `_core.waits` gives it. A waiter is a process that runs one call at a time, or a packed actor. Processes that can
+            continue in another thread are left out.
         start: a waiter.
 
     Returns [(waiter, uid)]: each waits for what the next one makes, the last for the first.
     """
-    serving = {actor: waiter for waiter, (_, actor, *_) in waits.items() if actor}
+    serving = {of.actor: waiter for waiter, of in waits.items() if of.actor}
 
     def maker(runner, actor):
         return runner if runner >= 0 else serving.get(actor)
@@ -20,7 +19,7 @@ def cycle(waits, start):
     path, tried = [], set()
 
     def follow(waiter):
-        for uid, runner, actor in waits[waiter][2]:
+        for uid, runner, actor in waits[waiter].results:
             to = maker(runner, actor)
             if to == start:
                 path.append((waiter, uid))

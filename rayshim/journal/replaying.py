@@ -68,7 +68,7 @@ def halt(what, key=None):
 
     Arguments: what, a sentence for the error, says which event the journal does not have; key, (ordinal, life) of the actor.
     """
-    _, number = _core.running()
+    number = _core.running_actor()
     if key is None and number in _actors:
         key = _actors[number].key
     if (
@@ -139,10 +139,11 @@ def _error_of_wait(me):
 
 def _halted_call(waits, me, halted):
     """The sentence about a stopped call for which `me` waits, directly or through other calls; None if there is none."""
-    serving = {actor: waiter for waiter, (_, actor, *_) in waits.items() if actor}
+    serving = {of.actor: waiter for waiter, of in waits.items() if of.actor}
     open_, seen = [me], {me}
     while open_:
-        for _, runner, actor in waits.get(open_.pop(), (0, 0, ()))[2]:
+        waiter = waits.get(open_.pop())
+        for _, runner, actor in waiter.results if waiter else ():
             if what := halted.get(actor or -1 - _core.slot_of(runner)) if actor or runner >= 0 else None:
                 return what
             to = runner if runner >= 0 else serving.get(actor)

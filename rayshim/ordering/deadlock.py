@@ -64,7 +64,7 @@ def _names():
 
 
 def _who(names, waiter):
-    pid, actor = waiter[:2]
+    pid, actor = waiter.pid, waiter.actor
     if actor in names:
         return names[actor]
     if actor:
@@ -74,7 +74,7 @@ def _who(names, waiter):
 
 def _place(waiter):
     """The place of the waiter in the user's code: "in f at file:line"."""
-    pid, _, _, thread = waiter
+    pid, thread = waiter.pid, waiter.thread
     if pid == os.getpid():
         import traceback
 
@@ -94,10 +94,10 @@ def picture():
     """Text for the user: who waits for whom in the session, and the Python stack of each process. Works in any process of the session."""
     s = session.current
     names, waits = _names(), _core.waits()
-    serving = {actor: at for at, (_, actor, *_) in waits.items() if actor}
+    serving = {waiter.actor: at for at, waiter in waits.items() if waiter.actor}
     lines = ["Who waits for whom:"]
     for _, waiter in sorted(waits.items()):
-        makers = {runner if runner >= 0 else serving.get(actor, -1) for _, runner, actor in waiter[2]}
+        makers = {one.runner if one.runner >= 0 else serving.get(one.actor, -1) for one in waiter.results}
         whom = ", ".join(_who(names, waits[m]) if m in waits else "a call that has not started" for m in sorted(makers))
         lines.append(
             f"  {_who(names, waiter)} "
@@ -105,7 +105,7 @@ def picture():
         )
     told = set()
     for _, waiter in sorted(waits.items()):
-        pid = waiter[0]
+        pid = waiter.pid
         if pid in told:
             continue
         told.add(pid)

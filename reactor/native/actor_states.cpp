@@ -146,7 +146,7 @@ void ActorStates::enter(uint32_t actor) {
   put_variables(own);
   load_environment(own);
   exchange_thread_numbers(actor);
-  if (own.places && !load(own)) call(actor, -2);
+  if (own.places && !load(own)) call(actor, kFresh);
 }
 
 void ActorStates::renew(uint32_t actor) { const std::vector<Owned> old = std::exchange(saved_[actor].values, {}); }
@@ -154,7 +154,7 @@ void ActorStates::renew(uint32_t actor) { const std::vector<Owned> old = std::ex
 void ActorStates::forget(uint32_t actor) {
   { const auto gone = saved_.extract(actor); }  // finalizers, which may enter another, find it gone
   if (current_ == actor) current_ = 0;
-  call(actor, -1);
+  call(actor, kForget);
 }
 
 }  // namespace reactor

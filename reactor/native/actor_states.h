@@ -3,8 +3,8 @@
 //
 // Random states are exchanged as memory (reactor/runtime/random_memory.py finds it), and some modules' variables. The rest is
 // Python's, by the hook `switched` (reactor/runtime/actor_states.py): it is called when modules were imported since the last time, and
-// each time if some state can be exchanged by it alone; with -1 when an actor is gone, with -2 when the one that has its turn has no
-// state yet of something that was imported meanwhile. Guarded by the GIL, and used by the thread that has the turn.
+// each time if some state can be exchanged by it alone; with kForget when an actor is gone, with kFresh when the one that has its turn has
+// no state yet of something that was imported meanwhile. Guarded by the GIL, and used by the thread that has the turn.
 //
 // In inline placement each has its number of threads too, as the numeric libraries and OMP_NUM_THREADS have it: so a sum over an array is
 // the same to its last bit as in a process of the actor's own. Some libraries (OpenMP, torch) have a number for each thread: so each thread
@@ -24,6 +24,8 @@ class ActorStates {
  public:
   // Inline placement: the driver, and all tasks, which have as it were one worker process.
   static constexpr uint32_t kDriver = UINT32_MAX, kTasks = UINT32_MAX - 1;
+  // For the hook, instead of the actor that is entered.
+  static constexpr int64_t kForget = -1, kFresh = -2;
   explicit ActorStates(uint32_t current) : current_(current) {}  // who has its turn now; 0: nobody
   ActorStates(const ActorStates&) = delete;
   ActorStates& operator=(const ActorStates&) = delete;

@@ -40,6 +40,7 @@ constexpr int kCounters = 8;
 constexpr uint32_t kProcRotation = 1024;    // an entry is used again only after so many others, if there are as many
 constexpr uint64_t kEndedBytes = 16 << 20;  // of recordings of workers that have ended; more are not kept
 constexpr int kCpu = 0;           // index of the resource CPU
+constexpr uint32_t kOneCpu = 0, kNothing = 1;  // demands that each run has from its beginning
 constexpr int kPool = 1024;       // entries of task workers; more than the supervisor has alive at once (supervisor.py, _POOL_LIMIT)
 constexpr int kWaitedBuckets = 256;
 constexpr uint64_t kForeverNs = UINT64_MAX;

@@ -233,7 +233,7 @@ class _Terminated:
         own = os.getpid() == self.pid
         if not own and not _is_child_of_multiprocessing():
             _die_of(number)
-        if own and not any(_core.running()):
+        if own and not _core.running_uid():
             _end_by(number)
         error = SystemExit(1)
         error.signal = number if own else None  # pyright: ignore[reportAttributeAccessIssue]

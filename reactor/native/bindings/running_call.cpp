@@ -201,9 +201,10 @@ void bind_running_call(nb::module_& m) {
     if (ctx) ctx->unflushed = true;
   });
   m.def("served_actor", [] { return ctx ? ctx->serves : 0; });  // whose message is read, or run; 0: a task's
-  m.def("running", [] { return ctx ? nb::make_tuple(ctx->call->uid, ctx->call->actor) : nb::make_tuple(0, 0); });
+  m.def("running_uid", [] { return ctx ? ctx->call->uid : 0; });      // of the call that runs; 0: none does
+  m.def("running_actor", [] { return ctx ? ctx->call->actor : 0; });  // whose call it is; 0: it is a task, or none runs
   // Whether the running call runs in the calling thread, which the program's own code may have started.
-  m.def("runs_here", [] { return ctx && (ctx->placement->at_once || PyThread_get_thread_ident() == ctx->main_thread); });
+  m.def("runs_here", [] { return ctx && ctx->placement->runs_in_thread(); });
   m.def("actor_of_thread", [] { return ctx ? ctx->placement->actor_of_thread() : 0; });
   m.def("running_tag", [] { return steal(ctx && ctx->level ? tag_tuple(ctx->here) : PyTuple_New(0)); });
   m.def("running_name", []() -> nb::object {
