@@ -223,6 +223,7 @@ bool Stream::wait_to_be_let_on() {
       if (!unlocked.lock()) return false;
     } else {
       std::vector<OwnedAs<PyRef>> held;  // the list of tickets may lose them meanwhile
+      held.reserve(open.size());
       for (auto* ref : open) held.push_back(OwnedAs<PyRef>::share(ref));
       e = wait_objects(open.data(), Py_ssize_t(open.size()), 1, false, now_ns() + kGateSliceNs);
     }

@@ -75,6 +75,7 @@ nb::object resource(const std::string& name) {
 // Number of a new demand {resource index: amount}.
 uint32_t demand(const std::vector<std::tuple<int32_t, int64_t>>& parts, uint32_t setting) {
   std::vector<Part> all;
+  all.reserve(parts.size());
   for (auto [index, amount] : parts) all.push_back({amount, index});
   return add_demand(ctx->header, all, setting);
 }
