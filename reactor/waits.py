@@ -3,11 +3,10 @@
 
 def maker_of(waits):
     """A function that gives the waiter that makes a result; None: its call has not started. `waits`, results: see `cycle`."""
-    serving = {actor: waiter for waiter, (_, actor, *_) in waits.items() if actor}
+    serving = {of.actor: waiter for waiter, of in waits.items() if of.actor}
 
     def maker(result):
-        _, runner, actor = result
-        return runner if runner >= 0 else serving.get(actor)
+        return result.runner if result.runner >= 0 else serving.get(result.actor)
 
     return maker
 
@@ -16,9 +15,8 @@ def cycle(waits, start):
     """The cycle of waits that `start` is in, or None.
 
     Arguments:
-        waits: {waiter: (pid, number of its actor or 0, [results that it needs to continue], ...)}. A result is (uid, the waiter that makes it or -1,
-            number of the actor whose call makes it or 0). A waiter is a process that runs one call at a time, or a packed actor. Processes that
-            can continue in another thread are left out.
+        waits: {waiter: Waiter}, as `_core.waits` gives it. A waiter is a process that runs one call at a time, or a packed actor. Processes that can
+            continue in another thread are left out.
         start: a waiter.
 
     Returns [(waiter, uid)]: each waits for what the next one makes, the last for the first.
@@ -27,8 +25,8 @@ def cycle(waits, start):
     path, tried = [], set()
 
     def follow(waiter):
-        for result in waits[waiter][2]:
-            uid, to = result[0], maker(result)
+        for result in waits[waiter].results:
+            uid, to = result.uid, maker(result)
             if to == start:
                 path.append((waiter, uid))
                 return True

@@ -71,7 +71,7 @@ def get_memory_info_reply(state=None, node_manager_address=None, node_manager_po
     return MemoryInfo(
         StoreStats(
             object_store_bytes_used=_core.large_values(),
-            object_store_bytes_avail=_core.stats()["store_limit"],
+            object_store_bytes_avail=_core.store_limit(),
             spilled_bytes_total=int(spilled["spilled"]),
             spilled_objects_total=int(spilled["values"]),
             spill_time_total_s=spilled["seconds"],

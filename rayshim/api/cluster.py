@@ -16,14 +16,6 @@ from rayshim.session import session
 _OF_GROUP = re.compile("_group_(.*_)?[0-9a-f]{36}$").search  # resources of placement groups, under names of their own
 
 
-def _amounts(which: int) -> dict[str, float]:
-    _needs_session("cluster_resources" if which == 0 else "available_resources")
-    amounts = {name: pair[which] / _core.UNIT for name, pair in _core.resources().items()}
-    if which == 1:
-        amounts["object_store_memory"] -= _core.large_values()  # as in Ray, small ones do not count
-    return amounts
-
-
 def _needs_session(function):
     if session.current is None:
         raise RaySystemError(
@@ -36,7 +28,8 @@ def _needs_session(function):
 def cluster_resources() -> dict[str, float]:
     """All resources of the session, used or free: {name: amount}. Resources that placement groups have reserved are listed a second time, under
     the names by which their tasks and actors request them."""
-    return {name: amount for name, amount in _amounts(0).items() if amount}
+    _needs_session("cluster_resources")
+    return {name: amount.total / _core.UNIT for name, amount in _core.resources().items() if amount.total}
 
 
 def resources_of_the_node() -> dict[str, float]:
@@ -46,7 +39,10 @@ def resources_of_the_node() -> dict[str, float]:
 
 def available_resources() -> dict[str, float]:
     """The resources that are free now: {name: amount}. A resource of which nothing is free is not in the dict."""
-    return {name: amount for name, amount in _amounts(1).items() if amount > 0}
+    _needs_session("available_resources")
+    free = {name: amount.free / _core.UNIT for name, amount in _core.resources().items()}
+    free["object_store_memory"] -= _core.large_values()  # as in Ray, small ones do not count
+    return {name: amount for name, amount in free.items() if amount > 0}
 
 
 def nodes() -> list[dict[str, Any]]:

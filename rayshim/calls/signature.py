@@ -3,6 +3,7 @@
 from rayshim.errors.sites import calling, qualified
 
 _POSITIONAL_ONLY, _POSITIONAL, _VAR_POSITIONAL, _KEYWORD_ONLY, _VAR_KEYWORD = range(5)  # as inspect._ParameterKind
+_OPTIONAL, _REQUIRED = -1, -2  # of a keyword that fills no slot: whether its parameter has a default
 _ANYTHING = (("args", _VAR_POSITIONAL, False), ("kwargs", _VAR_KEYWORD, False))
 _CO_VARARGS, _CO_VARKEYWORDS = 0x04, 0x08  # as in inspect, which start-up does not import
 _CO_GENERATOR, _CO_COROUTINE, _CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
@@ -79,9 +80,9 @@ class Signature:
         kwonly = [p for p in parameters if p[1] == _KEYWORD_ONLY]
         self.has_required_kwonly = any(not p[2] for p in kwonly)
         self.simple = not self.has_required_kwonly
-        # What a keyword fills: a positional slot, -1 for keyword-only with a default, -2 for a required one.
+        # What a keyword fills: a positional slot, or one of those that have none.
         self._slots = {p[0]: i for i, p in enumerate(positional) if p[1] == _POSITIONAL}
-        self._slots.update((p[0], -1 if p[2] else -2) for p in kwonly)
+        self._slots.update((p[0], _OPTIONAL if p[2] else _REQUIRED) for p in kwonly)
         self._open = _VAR_KEYWORD in kinds
 
     def check(self, args, kwargs):
@@ -132,7 +133,7 @@ class Signature:
             if name not in kwargs:
                 return False
         if self.has_required_kwonly:
-            return all(name in kwargs for name, slot in slots.items() if slot == -2)
+            return all(name in kwargs for name, slot in slots.items() if slot == _REQUIRED)
         return True
 
     def __repr__(self):

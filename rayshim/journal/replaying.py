@@ -70,7 +70,7 @@ def halt(what, key=None):
 
     Arguments: what, a sentence for the error, says which event the journal does not have; key, (ordinal, life) of the actor.
     """
-    _, number = _core.running()
+    number = _core.running_actor()
     if key is None and number in _actors:
         key = _actors[number].key
     if (
@@ -144,7 +144,8 @@ def _halted_call(waits, me, halted):
     maker = maker_of(waits)
     open_, seen = [me], {me}
     while open_:
-        for result in waits.get(open_.pop(), (0, 0, ()))[2]:
+        waiter = waits.get(open_.pop())
+        for result in waiter.results if waiter else ():
             _, runner, actor = result
             if what := halted.get(actor or -1 - _core.slot_of(runner)) if actor or runner >= 0 else None:
                 return what
@@ -264,7 +265,7 @@ def _executed(number, method, tag, digest, args, value, cancelled):
         halt(f"call {list(tag)} did not end in the recorded run")
 
 
-def _ended(number, tag, _):
+def _ended(number, tag):
     progress = _actors.get(number)
     if progress and tag not in progress.life.halts:
         progress.ended += 1

@@ -61,7 +61,7 @@ def _names():
 
 
 def _who(names, waiter):
-    pid, actor = waiter[:2]
+    pid, actor = waiter.pid, waiter.actor
     if actor in names:
         return names[actor]
     if actor:
@@ -71,7 +71,7 @@ def _who(names, waiter):
 
 def _place(waiter):
     """The place of the waiter in the user's code: "in f at file:line"."""
-    pid, _, _, thread = waiter
+    pid, thread = waiter.pid, waiter.thread
     if pid == os.getpid():
         import traceback
 
@@ -94,7 +94,7 @@ def picture():
     maker = maker_of(waits)
     lines = ["Who waits for whom:"]
     for _, waiter in sorted(waits.items()):
-        makers = {-1 if (found := maker(result)) is None else found for result in waiter[2]}
+        makers = {-1 if (found := maker(result)) is None else found for result in waiter.results}
         whom = ", ".join(_who(names, waits[m]) if m in waits else "a call that has not started" for m in sorted(makers))
         lines.append(
             f"  {_who(names, waiter)} "
@@ -102,7 +102,7 @@ def picture():
         )
     told = set()
     for _, waiter in sorted(waits.items()):
-        pid = waiter[0]
+        pid = waiter.pid
         if pid in told:
             continue
         told.add(pid)

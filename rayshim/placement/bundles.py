@@ -48,7 +48,7 @@ def current():
     facts = s.record
     if facts:
         return facts.get("group")
-    return s.group[1] if s.group is not None and s.group[0] == _core.running()[0] else None
+    return s.group[1] if s.group is not None and s.group[0] == _core.running_uid() else None
 
 
 def capturing():

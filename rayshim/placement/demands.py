@@ -52,14 +52,12 @@ def place(options, resources, whose, at_creation=None):
 
 def _can_ever_have(demand):
     """Whether this machine has as much in all."""
-    amounts = _core.resources()
-    return all(amount <= amounts.get(kind, (0, 0))[0] / _core.UNIT for kind, amount in demand.items())
+    return all(amount <= _core.resource(kind).total / _core.UNIT for kind, amount in demand.items())
 
 
 def _has_now(demand):
     """Whether this machine has as much that nobody uses."""
-    amounts = _core.resources()
-    return all(amount <= amounts.get(kind, (0, 0))[1] / _core.UNIT for kind, amount in demand.items())
+    return all(amount <= _core.resource(kind).free / _core.UNIT for kind, amount in demand.items())
 
 
 def _group_of(options):

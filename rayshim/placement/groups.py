@@ -234,8 +234,7 @@ def _entry(key, facts, state, history):
 
 def _would_fit(bundles):
     """Whether each of the bundles is no more than the whole machine has."""
-    total = _core.resources()
-    return all(total.get(kind, (0,))[0] >= units(amount) for bundle in bundles for kind, amount in bundle.items())
+    return all(_core.resource(kind).total >= units(amount) for bundle in bundles for kind, amount in bundle.items())
 
 
 def _table():

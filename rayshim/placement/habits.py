@@ -44,7 +44,7 @@ def watch(placement):
     def see(event, _):
         if event not in _EVENTS:
             return
-        number = _core.running()[1] if _core.running() else 0
+        number = _core.running_actor()
         facts = placement.facts(number) if number else None
         if not facts or (facts["class_name"], event) in told:
             return

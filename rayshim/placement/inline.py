@@ -11,7 +11,7 @@ import weakref
 
 from reactor import _core
 from reactor.runtime import worker
-from reactor.runtime.actor_states import FORGET, ActorStates
+from reactor.runtime.actor_states import ActorStates
 from reactor.runtime.gpus import GpuShares
 from reactor.runtime.key_values import KeyValues
 from reactor.runtime.reservations import RELEASED, Reservations
@@ -76,7 +76,7 @@ class Inline(Placement):
 
         def switched(outer, inner):
             states.switched(outer, inner)
-            if inner == FORGET:
+            if inner == _core.FORGET:
                 gone = self._actors.pop(outer, None)
                 if gone is not None:
                     self._gpus.give(gone.gpus)
@@ -283,7 +283,7 @@ class Inline(Placement):
         return _demand(amounts) if within is None else self._reservations.demand_within(within, amounts)
 
     def gpus(self):
-        made = self._actors.get(_core.running()[1])
+        made = self._actors.get(_core.running_actor())
         return made.gpus if made else session.current.gpus
 
     def take_gpus(self, amount):

@@ -99,7 +99,7 @@ class Placement:
 
     def actor_here(self):
         """The number of the actor that the caller belongs to: whose call runs here, or in a worker of one actor that one; 0 for none."""
-        return _core.running()[1] or (self.record["number"] if self.record else 0)
+        return _core.running_actor() or (self.record["number"] if self.record else 0)
 
     def facts(self, number):
         """The facts of the actor `number` that runs in this process; None: no actor does."""

@@ -165,14 +165,14 @@ class PackedWorker(Packed):
 
     def begin(self):
         from reactor.runtime import worker
-        from reactor.runtime.actor_states import FORGET, ActorStates
+        from reactor.runtime.actor_states import ActorStates
 
         self._hosted = {}  # number of an actor -> _Hosted
         self._states = states = ActorStates()
 
         def switched(outer, inner):
             states.switched(outer, inner)
-            if inner == FORGET:
+            if inner == _core.FORGET:
                 self._hosted.pop(outer, None)
 
         _core.set_hook("switched", switched)

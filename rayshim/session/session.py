@@ -170,7 +170,7 @@ class Session:
         if number is None:
             fixed = {name: units(amount) for name, amount in resources.items()}
             if within is None and setting is None and (not fixed or fixed == {"CPU": _core.UNIT}):
-                number = 0 if fixed else 1
+                number = _core.ONE_CPU if fixed else _core.NOTHING
             else:
                 number = self.placement.demand(whose, fixed, within, setting)
             self.demands[key] = number

@@ -113,10 +113,10 @@ def test_calls_of_threads_overlap_and_leave_the_driver_as_it_was(inline):
         settings = list(threads.map(lambda n: ray.get(actors[n % 8].setting.remote(0.001 * (n % 3))), range(40)))
     assert {type(setting) for setting in settings} == {Setting}
     assert type(ray.get(ray.put(Setting()))) is Setting
-    assert _core.running() == (0, 0)
+    assert _core.running_uid() == _core.running_actor() == 0
     with ThreadPoolExecutor(1) as threads:
         going = threads.submit(lambda: ray.get(actors[0].setting.remote(0.1)))
-        while not _core.running()[1]:
+        while not _core.running_actor():
             time.sleep(0.001)
         assert type(ray.get(ray.put(Setting()))) is Setting
         assert type(going.result()) is Setting

@@ -19,7 +19,7 @@ def works():
     s = session.current
     if s is None:
         return False
-    return s.driver is None or running.handed_on() is not None or bool(_core.running()[0])
+    return s.driver is None or running.handed_on() is not None or bool(_core.running_uid())
 
 
 def available(what, error: type[Exception] = RuntimeError):

@@ -75,7 +75,7 @@ def make(info, how, constructor, recorded=None):
         session.held_up_by_get = True
         _groups[""] = _Loop("", _ASYNC_LIMIT if limit is None else max(1, limit), recorded)
         _groups.update((name, _Loop(name, size, recorded)) for name, size in groups.items())
-        instance = _groups[""].run(constructor, _core.running()[0])
+        instance = _groups[""].run(constructor, _core.running_uid())
     elif has_threads(how, info.is_async):
         turns, threads = recorded.turns(functools.partial(_refuse, _groups.values())) if recorded else None, Threads
         if turns:

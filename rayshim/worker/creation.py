@@ -8,6 +8,7 @@ import weakref
 
 from reactor import _core
 from reactor.runtime import worker
+from reactor.runtime.plugin import Instance
 
 from rayshim.calls import announced
 from rayshim.calls.concurrency import has_threads
@@ -35,8 +36,7 @@ def cpus(facts):
 
 
 def create(number, args, kwargs):
-    """Hook of the core: creates the instance of an actor. Returns (list of its methods in ClassInfo's order, whether calls are passed to groups,
-    the lane of each method, start value of its digest)."""
+    """Hook of the core: creates the instance of an actor. Its methods are in ClassInfo's order, and its calls are handed on to groups."""
     (cls_ref, facts, how), args = args[0], args[1:]
     s = session.current
     s.placement.prepare(number, facts, cpus(facts))
@@ -82,7 +82,7 @@ def create(number, args, kwargs):
     script = (
         journal.created(facts, handed_on) if s.settings["journal"] else None
     )  # tags of its calls in their recorded order
-    return made, handed_on, lanes, _name_in_every_run(facts), script
+    return Instance(made, handed_on, lanes, _name_in_every_run(facts), script)
 
 
 def _instance(cls, args, kwargs):

@@ -30,7 +30,7 @@ def exit_actor() -> NoReturn:
     """
     s = session.current
     if s is None or not s.placement.actor_here():
-        mode = 0 if s is None or s.driver is not None and not _core.running()[0] else 1
+        mode = 0 if s is None or s.driver is not None and not _core.running_uid() else 1
         raise TypeError(
             f"exit_actor API is called on a non-actor worker, {mode}. Call this API inside an actor methodsif you'd like to exit the actor "
             f"gracefully. ({at('exit_actor')}: call it in a method of an actor)"

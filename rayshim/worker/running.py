@@ -25,7 +25,7 @@ def running_function():
 def uid():
     """The number of the call that this thread or coroutine runs; 0 for none, as in a thread that the program's own code has started."""
     call = handed_on()
-    return call.uid if call else constructing.get() or (_core.running()[0] if _core.runs_here() else 0)
+    return call.uid if call else constructing.get() or (_core.running_uid() if _core.runs_here() else 0)
 
 
 def plain(function):

@@ -125,7 +125,7 @@ def _accelerators(amounts):
 def _group(group):
     s = session.current
     s.placement.enter_group(group[0])
-    before, s.group = s.group, (_core.running()[0], group)
+    before, s.group = s.group, (_core.running_uid(), group)
     if group[1]:  # calls made by the task are in the group, too: exports from outside the group do not apply
         for exported in list(s.exported):
             exported.forget()

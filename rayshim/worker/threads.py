@@ -85,4 +85,4 @@ class Threads:
 def leave(error):
     from reactor.runtime import worker
 
-    worker.leave(worker.exit_kind(error, 0))
+    worker.leave(worker.exit_kind(error))

@@ -26,28 +26,9 @@ bool unchanged(const uint8_t* now, const uint8_t* saved, size_t size) {
 
 }  // namespace
 
-void ActorStates::Saved::drop() {
-  Py_CLEAR(gauss);
-  Py_CLEAR(variable);
-  for (PyObject* v : values) Py_XDECREF(v);
-  values.clear();
-}
-
-ActorStates::~ActorStates() {
-  for (auto& [actor, saved] : saved_) saved.drop();
-  for (auto& v : variables_) {
-    Py_DECREF(v.dict);
-    Py_DECREF(v.name);
-    Py_DECREF(v.make);
-  }
-  Py_XDECREF(environ_);
-  Py_XDECREF(name_);
-  Py_XDECREF(generator_);
-}
-
 void ActorStates::add(PyObject* module_dict, PyObject* name, PyObject* make) {
-  if (current_) saved_[current_].values.push_back(Py_XNewRef(PyDict_GetItem(module_dict, name)));
-  variables_.push_back({Py_NewRef(module_dict), Py_NewRef(name), Py_NewRef(make)});
+  if (current_) saved_[current_].values.push_back(Owned::share(PyDict_GetItem(module_dict, name)));
+  variables_.push_back({Owned::share(module_dict), Owned::share(name), Owned::share(make)});
 }
 
 void ActorStates::call(uint32_t before, int64_t actor) { hooks.switched.tell(before, actor); }
@@ -63,23 +44,23 @@ void ActorStates::save(Saved& to) {
     at += p.size;
   }
   to.places = places_.size();
-  PyObject* gauss = generator_ ? PyDict_GetItem(generator_, gauss_name()) : to.gauss;
-  if (gauss != to.gauss) Py_XSETREF(to.gauss, Py_XNewRef(gauss));
+  PyObject* gauss = generator_ ? PyDict_GetItem(generator_.get(), gauss_name()) : to.gauss.get();
+  if (gauss != to.gauss.get()) to.gauss = Owned::share(gauss);
 }
 
 void ActorStates::make_variables(uint32_t actor) {
   for (size_t i; (i = saved_[actor].values.size()) < variables_.size();) {
-    PyObject* made = PyObject_CallNoArgs(variables_[i].make);
-    if (!made) PyErr_WriteUnraisable(variables_[i].make);
-    if (saved_[actor].values.size() == i) saved_[actor].values.push_back(made);
-    else Py_XDECREF(made);  // a finalizer has entered this actor meanwhile
+    Owned value(PyObject_CallNoArgs(variables_[i].make.get()));
+    if (!value) PyErr_WriteUnraisable(variables_[i].make.get());
+    if (saved_[actor].values.size() == i)
+      saved_[actor].values.push_back(std::move(value));  // else a finalizer has entered this actor meanwhile
   }
 }
 
 void ActorStates::put_variables(const Saved& of) {
   for (size_t i = 0; i < of.values.size(); ++i)
-    if (of.values[i] && PyDict_SetItem(variables_[i].dict, variables_[i].name, of.values[i]) != 0)
-      PyErr_WriteUnraisable(variables_[i].make);
+    if (of.values[i] && PyDict_SetItem(variables_[i].dict.get(), variables_[i].name.get(), of.values[i].get()) != 0)
+      PyErr_WriteUnraisable(variables_[i].make.get());
 }
 
 bool ActorStates::load(Saved& from) {
@@ -88,27 +69,27 @@ bool ActorStates::load(Saved& from) {
     memcpy(places_[i].at, at, places_[i].size);
     at += places_[i].size;
   }
-  if (generator_ && from.gauss && PyDict_GetItem(generator_, gauss_name()) != from.gauss &&
-      PyDict_SetItem(generator_, gauss_name(), from.gauss) != 0)
+  if (generator_ && from.gauss && PyDict_GetItem(generator_.get(), gauss_name()) != from.gauss.get() &&
+      PyDict_SetItem(generator_.get(), gauss_name(), from.gauss.get()) != 0)
     PyErr_Clear();
   return from.places == places_.size();
 }
 
 void ActorStates::save_environment(Saved& to) {
   if (!environ_) return;
-  Py_XSETREF(to.variable, Py_XNewRef(PyDict_GetItem(environ_, name_)));
+  to.variable = Owned::share(PyDict_GetItem(environ_.get(), name_.get()));
   read(process_libraries_, to.process_numbers);
   to.entered = true;
 }
 
 void ActorStates::load_environment(const Saved& from) {
   if (!environ_ || !from.entered) return;
-  set(process_libraries_, from.process_numbers, from.variable);
-  PyObject *value = from.variable, *now = PyDict_GetItem(environ_, name_);
+  set(process_libraries_, from.process_numbers, from.variable.get());
+  PyObject *value = from.variable.get(), *now = PyDict_GetItem(environ_.get(), name_.get());
   if (value == now) return;
-  if (value ? PyDict_SetItem(environ_, name_, value) : PyDict_DelItem(environ_, name_)) PyErr_Clear();
-  if (value) setenv(PyBytes_AS_STRING(name_), PyBytes_AS_STRING(value), 1);
-  else unsetenv(PyBytes_AS_STRING(name_));
+  if (value ? PyDict_SetItem(environ_.get(), name_.get(), value) : PyDict_DelItem(environ_.get(), name_.get())) PyErr_Clear();
+  if (value) setenv(PyBytes_AS_STRING(name_.get()), PyBytes_AS_STRING(value), 1);
+  else unsetenv(PyBytes_AS_STRING(name_.get()));
 }
 
 void ActorStates::read(const std::vector<Library>& libraries, std::vector<int>& numbers) {
@@ -142,7 +123,7 @@ void ActorStates::exchange_thread_numbers(uint32_t actor) {
   mine.state = actor;
   const Saved& own = saved_[actor];
   if (actor != kDriver && !own.entered) return;  // its number is about to be set for the first time
-  set(thread_libraries_, actor == kDriver ? mine.of_driver : own.thread_numbers, own.variable);
+  set(thread_libraries_, actor == kDriver ? mine.of_driver : own.thread_numbers, own.variable.get());
 }
 
 void ActorStates::enter(uint32_t actor) {
@@ -165,23 +146,15 @@ void ActorStates::enter(uint32_t actor) {
   put_variables(own);
   load_environment(own);
   exchange_thread_numbers(actor);
-  if (own.places && !load(own)) call(actor, -2);
+  if (own.places && !load(own)) call(actor, kFresh);
 }
 
-void ActorStates::renew(uint32_t actor) {
-  std::vector<PyObject*> old = std::move(saved_[actor].values);
-  saved_[actor].values.clear();
-  for (PyObject* v : old) Py_XDECREF(v);
-}
+void ActorStates::renew(uint32_t actor) { const std::vector<Owned> old = std::exchange(saved_[actor].values, {}); }
 
 void ActorStates::forget(uint32_t actor) {
-  auto it = saved_.find(actor);
-  if (it != saved_.end()) {
-    it->second.drop();
-    saved_.erase(it);
-  }
+  { const auto gone = saved_.extract(actor); }  // finalizers, which may enter another, find it gone
   if (current_ == actor) current_ = 0;
-  call(actor, -1);
+  call(actor, kForget);
 }
 
 }  // namespace reactor

@@ -3,8 +3,8 @@
 //
 // Random states are exchanged as memory (reactor/runtime/random_memory.py finds it), and some modules' variables. The rest is
 // Python's, by the hook `switched` (reactor/runtime/actor_states.py): it is called when modules were imported since the last time, and
-// each time if some state can be exchanged by it alone; with -1 when an actor is gone, with -2 when the one that has its turn has no
-// state yet of something that was imported meanwhile. Guarded by the GIL, and used by the thread that has the turn.
+// each time if some state can be exchanged by it alone; with kForget when an actor is gone, with kFresh when the one that has its turn has
+// no state yet of something that was imported meanwhile. Guarded by the GIL, and used by the thread that has the turn.
 //
 // In inline placement each has its number of threads too, as the numeric libraries and OMP_NUM_THREADS have it: so a sum over an array is
 // the same to its last bit as in a process of the actor's own. Some libraries (OpenMP, torch) have a number for each thread: so each thread
@@ -24,8 +24,9 @@ class ActorStates {
  public:
   // Inline placement: the driver, and all tasks, which have as it were one worker process.
   static constexpr uint32_t kDriver = UINT32_MAX, kTasks = UINT32_MAX - 1;
+  // For the hook, instead of the actor that is entered.
+  static constexpr int64_t kForget = -1, kFresh = -2;
   explicit ActorStates(uint32_t current) : current_(current) {}  // who has its turn now; 0: nobody
-  ~ActorStates();
   ActorStates(const ActorStates&) = delete;
   ActorStates& operator=(const ActorStates&) = delete;
   void enter(uint32_t actor);  // it draws from now on
@@ -42,10 +43,10 @@ class ActorStates {
   }
   // The environment variable `name` (bytes), which os.environ has in `environ`, a dict of bytes.
   void keep_variable(PyObject* environ, PyObject* name) {
-    environ_ = Py_NewRef(environ);
-    name_ = Py_NewRef(name);
+    environ_ = Owned::share(environ);
+    name_ = Owned::share(name);
   }
-  void keep_gauss(PyObject* attributes) { generator_ = Py_NewRef(attributes); }
+  void keep_gauss(PyObject* attributes) { generator_ = Owned::share(attributes); }
 
  private:
   struct Place {
@@ -58,18 +59,17 @@ class ActorStates {
     int most;
   };
   struct Variable {
-    PyObject *dict, *name, *make;
+    Owned dict, name, make;
   };
   struct Saved {
-    std::vector<PyObject*> values;
+    std::vector<Owned> values;
     std::vector<uint8_t> bytes;
     size_t places = 0;
-    PyObject* gauss = nullptr;
+    Owned gauss;
     std::vector<int> thread_numbers;  // by library; the driver's are with each of its threads
     std::vector<int> process_numbers;  // by library
-    PyObject* variable = nullptr;  // the environment variable's value; null: it is not set
+    Owned variable;  // the environment variable's value; null: it is not set
     bool entered = false;  // the three before are its own
-    void drop();
   };
   void save(Saved& to);
   bool load(Saved& from);  // false: there are places that it does not know
@@ -85,10 +85,10 @@ class ActorStates {
   std::vector<Variable> variables_;
   std::unordered_map<uint32_t, Saved> saved_;
   std::vector<Library> thread_libraries_, process_libraries_;  // only ever more
-  PyObject *environ_ = nullptr, *name_ = nullptr;
+  Owned environ_, name_;
   const uint64_t serial_ = ++made_;
   static inline uint64_t made_ = 0;
-  PyObject* generator_ = nullptr;  // the attributes of random._inst, one of which is its next Gaussian
+  Owned generator_;  // the attributes of random._inst, one of which is its next Gaussian
   uint32_t current_;
   Py_ssize_t modules_ = 0;
   bool always_ = false;

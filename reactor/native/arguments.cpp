@@ -9,8 +9,8 @@ bool Arguments::take(Message* m) {
   Reading reading(owner_);
   if (!reading.value()) return false;
   Decoder decoder(reading.value(), owner_, &reading);
-  uint16_t use = kFresh;
-  if (!owner_->cancellation.compare_exchange_strong(use, kReadAsTheyLie)) decoder.read_privately();
+  ArgumentsUse use = ArgumentsUse::Fresh;
+  if (!owner_->use.compare_exchange_strong(use, ArgumentsUse::ReadAsTheyLie)) decoder.read_privately();
   return take(m, decoder);
 }
 

@@ -127,8 +127,8 @@ void in_child() {
 
 // From now on numpy asks here in this thread. False: the program has an allocator of its own.
 bool lend() {
-  PyObject* now = PyDataMem_GetHandler();
-  auto* theirs = now ? static_cast<PyDataMem_Handler*>(PyCapsule_GetPointer(now, "mem_handler")) : nullptr;
+  Owned now(PyDataMem_GetHandler());
+  auto* theirs = now ? static_cast<PyDataMem_Handler*>(PyCapsule_GetPointer(now.get(), "mem_handler")) : nullptr;
   // An array's data must begin at a memory page, for it is read copy-on-write.
   bool may = theirs && strcmp(theirs->name, "default_allocator") == 0 && kArrayHead % memory_page() == 0;
   if (may && !lender) {
@@ -143,13 +143,10 @@ bool lend() {
     lender->base = theirs->allocator;
     pthread_atfork(before_fork, in_parent, in_child);
   }
-  Py_XDECREF(now);
-  PyObject* capsule = may ? PyCapsule_New(&handler, "mem_handler", nullptr) : nullptr;
-  PyObject* before = capsule ? PyDataMem_SetHandler(capsule) : nullptr;
-  Py_XDECREF(capsule);
-  Py_XDECREF(before);
+  Owned capsule(may ? PyCapsule_New(&handler, "mem_handler", nullptr) : nullptr);
+  Owned before(capsule ? PyDataMem_SetHandler(capsule.get()) : nullptr);
   PyErr_Clear();
-  return before;
+  return bool(before);
 }
 
 // Whether nobody has it but one holder.
@@ -192,9 +189,9 @@ Object* arguments_under(PyArrayObject* a, uint64_t& at) {
     return nullptr;
   Object* o = view->object;
   auto* value = reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o));
-  uint16_t use = kReadAsTheyLie;
+  ArgumentsUse use = ArgumentsUse::ReadAsTheyLie;
   if (bytes < o->size / 2 || value->deps || value->refs || has_forked.load(memory_order_relaxed)) return nullptr;
-  if (!o->cancellation.compare_exchange_strong(use, kShown)) return nullptr;
+  if (!o->use.compare_exchange_strong(use, ArgumentsUse::Shown)) return nullptr;
   at = uint64_t(data - reinterpret_cast<uint8_t*>(value));
   return o;
 }

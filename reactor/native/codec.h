@@ -116,6 +116,10 @@ class Decoder {
   static Decoder* current();
 
  private:
+  PyObject* tuple();
+  PyObject* list();
+  PyObject* dict();
+  PyObject* scalar();
   PyObject* array(bool in_buffer);
   PyObject* shown(const BufferEntry& b);
   PyObject* pickled(bool in_buffer);

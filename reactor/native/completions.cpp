@@ -36,7 +36,7 @@ bool store(PyCompletion* c, PyObject* value) {
   if (was_cancelled(results, n)) return true;
   if (!(c->dynamic ? store_gathered(results, value, c->name) : store_results(results, n, value, c->name))) return false;
   const auto cancellation = ctx->heap->at<Object>(results[0])->cancellation.load(memory_order_acquire);
-  if (cancellation != kCancelledRunning || !(c->dynamic || PyGen_CheckExact(value))) return true;
+  if (cancellation != Cancellation::Running || !(c->dynamic || PyGen_CheckExact(value))) return true;
   forget_stored(results, n);
   was_cancelled(results, n);
   return true;
@@ -96,7 +96,7 @@ PyObject* completion_streaming(PyObject* self, void*) { return PyBool_FromLong(r
 PyObject* completion_cancelled(PyObject* self, void*) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (!completion_open(c)) return nullptr;
-  return PyBool_FromLong(ctx->heap->at<Object>((*c->results)[0])->cancellation.load(memory_order_seq_cst) == kCancelledRunning);
+  return PyBool_FromLong(ctx->heap->at<Object>((*c->results)[0])->cancellation.load(memory_order_seq_cst) == Cancellation::Running);
 }
 PyObject* completion_take_retry(PyObject* self, PyObject*) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
@@ -171,15 +171,13 @@ PyObject* new_completion(const Off* results, const uint32_t* notes, uint32_t n, 
 
 PyCompletion* running_completion() {
   if (!ctx->handed_on || !ctx->deferred_open.load(memory_order_relaxed)) return nullptr;
-  PyObject* value = nullptr;
-  PyObject* found = nullptr;
-  if (PyContextVar_Get(ctx->handed_on, nullptr, &value) == 0 && value) found = PyObject_GetAttrString(value, "completion");
-  Py_XDECREF(value);
+  PyObject* at = nullptr;
+  if (PyContextVar_Get(ctx->handed_on, nullptr, &at) != 0) PyErr_Clear();
+  const Owned value(at);
+  const Owned found(value ? PyObject_GetAttrString(value.get(), "completion") : nullptr);  // the call that runs keeps it
   if (!found) PyErr_Clear();
-  auto* c = found && PyObject_TypeCheck(found, CompletionType) ? reinterpret_cast<PyCompletion*>(found) : nullptr;
-  const bool open = c && c->epoch == epoch && !c->results->empty();
-  Py_XDECREF(found);  // the call that runs keeps it
-  return open ? c : nullptr;
+  auto* c = found && PyObject_TypeCheck(found.get(), CompletionType) ? reinterpret_cast<PyCompletion*>(found.get()) : nullptr;
+  return c && c->epoch == epoch && !c->results->empty() ? c : nullptr;
 }
 
 bool add_completion_type(PyObject* module) { return add_type(module, CompletionType, &completion_spec); }

@@ -64,51 +64,12 @@ PyObject* Decoder::item() {
       BufferEntry& b = value_buffers(header_)[get<uint32_t>()];
       return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(value_ + b.at), Py_ssize_t(b.size));
     }
-    case Tuple: {
-      auto n = get<uint32_t>();
-      PyObject* r = PyTuple_New(n);
-      for (uint32_t i = 0; r && i < n; ++i) {
-        PyObject* v = item();
-        if (!v) Py_CLEAR(r);
-        else PyTuple_SET_ITEM(r, i, v);
-      }
-      return r;
-    }
-    case List: {
-      auto n = get<uint32_t>();
-      PyObject* r = PyList_New(n);
-      for (uint32_t i = 0; r && i < n; ++i) {
-        PyObject* v = item();
-        if (!v) Py_CLEAR(r);
-        else PyList_SET_ITEM(r, i, v);
-      }
-      return r;
-    }
-    case Dict: {
-      auto n = get<uint32_t>();
-      PyObject* r = PyDict_New();
-      for (uint32_t i = 0; r && i < n; ++i) {
-        PyObject* k = item();
-        PyObject* v = k ? item() : nullptr;
-        if (!v || PyDict_SetItem(r, k, v) != 0) Py_CLEAR(r);
-        Py_XDECREF(k);
-        Py_XDECREF(v);
-      }
-      return r;
-    }
+    case Tuple: return tuple();
+    case List: return list();
+    case Dict: return dict();
     case Ref: return ref(get<uint32_t>());
     case Dep: return decode_object(dep(get<uint32_t>()));
-    case Scalar: {
-      if (!load_numpy()) return nullptr;
-      PyArray_Descr* d = PyArray_DescrFromType(get<uint8_t>());
-      alignas(16) uint8_t data[32];
-      auto n = size_t(PyDataType_ELSIZE(d));
-      memcpy(data, p_, n);
-      p_ += n;
-      PyObject* r = PyArray_Scalar(data, d, nullptr);
-      Py_DECREF(d);
-      return r;
-    }
+    case Scalar: return scalar();
     case SmallArray: return array(false);
     case Array: return array(true);
     case Pickle: return pickled(false);
@@ -119,63 +80,89 @@ PyObject* Decoder::item() {
   return nullptr;
 }
 
+PyObject* Decoder::tuple() {
+  const auto n = get<uint32_t>();
+  Owned r(PyTuple_New(n));
+  for (uint32_t i = 0; r && i < n; ++i) {
+    PyObject* v = item();
+    if (!v) r.reset();
+    else PyTuple_SET_ITEM(r.get(), i, v);
+  }
+  return r.release();
+}
+
+PyObject* Decoder::list() {
+  const auto n = get<uint32_t>();
+  Owned r(PyList_New(n));
+  for (uint32_t i = 0; r && i < n; ++i) {
+    PyObject* v = item();
+    if (!v) r.reset();
+    else PyList_SET_ITEM(r.get(), i, v);
+  }
+  return r.release();
+}
+
+PyObject* Decoder::dict() {
+  const auto n = get<uint32_t>();
+  Owned r(PyDict_New());
+  for (uint32_t i = 0; r && i < n; ++i) {
+    const Owned k(item());
+    const Owned v(k ? item() : nullptr);
+    if (!v || PyDict_SetItem(r.get(), k.get(), v.get()) != 0) r.reset();
+  }
+  return r.release();
+}
+
+PyObject* Decoder::scalar() {
+  if (!load_numpy()) return nullptr;
+  const OwnedAs<PyArray_Descr> d(PyArray_DescrFromType(get<uint8_t>()));
+  alignas(16) uint8_t data[32];
+  auto n = size_t(PyDataType_ELSIZE(d.get()));
+  memcpy(data, p_, n);
+  p_ += n;
+  return PyArray_Scalar(data, d.get(), nullptr);
+}
+
 PyObject* Decoder::array(bool in_buffer) {
   if (!load_numpy()) return nullptr;
   int type = get<uint8_t>();
   int ndim = get<uint8_t>();
   const auto order = ArrayOrder(get<uint8_t>());
-  const bool fortran = order == ArrayOrder::Fortran;
   npy_intp shape[NPY_MAXDIMS];
   for (int i = 0; i < ndim; ++i) shape[i] = npy_intp(get<int64_t>());
-  PyArray_Descr* d = PyArray_DescrFromType(type);
+  OwnedAs<PyArray_Descr> d(PyArray_DescrFromType(type));
   const uint8_t* data = p_;
-  size_t bytes = size_t(PyDataType_ELSIZE(d));
+  size_t bytes = size_t(PyDataType_ELSIZE(d.get()));
   for (int i = 0; i < ndim; ++i) bytes *= size_t(shape[i]);
+  Owned base;  // the array shows memory of it
+  void* at = nullptr;
   if (in_buffer) {
     BufferEntry& b = value_buffers(header_)[get<uint32_t>()];
     data = b.shown() ? nullptr : value_ + b.at;
     if (!data || (owner_ && owner_->block && b.size >= kView && order != ArrayOrder::Copied)) {
-      PyObject* view = data ? reading_->view(const_cast<uint8_t*>(data), b.size, whole_) : shown(b);
-      if (view && private_) {
-        PyObject* own = private_view(view);
-        Py_DECREF(view);
-        view = own;
-      }
-      if (!view) {
-        Py_DECREF(d);
-        return nullptr;
-      }
-      void* at = PyByteArray_Check(view) ? PyByteArray_AS_STRING(view) : static_cast<void*>(reinterpret_cast<PyView*>(view)->data);
-      PyObject* a = PyArray_NewFromDescr(&PyArray_Type, d, ndim, shape, nullptr, at,
-                                         fortran ? NPY_ARRAY_F_CONTIGUOUS : NPY_ARRAY_C_CONTIGUOUS, nullptr);
-      if (!a || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(a), view) != 0) {
-        Py_XDECREF(a);
-        return nullptr;
-      }
-      return a;
+      base.reset(data ? reading_->view(const_cast<uint8_t*>(data), b.size, whole_) : shown(b));
+      if (base && private_) base.reset(private_view(base.get()));
+      if (!base) return nullptr;
+      at = PyByteArray_Check(base.get()) ? PyByteArray_AS_STRING(base.get())
+                                         : static_cast<void*>(reinterpret_cast<PyView*>(base.get())->data);
     }
   } else {
     p_ += bytes;
   }
-  if (order == ArrayOrder::Copied) {
-    PyObject* a = PyArray_Empty(ndim, shape, d, 0);
+  if (!base && order == ArrayOrder::Copied) {
+    PyObject* a = PyArray_Empty(ndim, shape, d.release(), 0);
     if (a) memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(a)), data, bytes);
     return a;
   }
-  // Of bytes: so that, as of a view, nobody can make it writable.
-  PyObject* held = PyBytes_FromStringAndSize(reinterpret_cast<const char*>(data), Py_ssize_t(bytes));
-  if (!held) {
-    Py_DECREF(d);
-    return nullptr;
+  if (!base) {  // of bytes: so that, as of a view, nobody can make it writable
+    base.reset(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(data), Py_ssize_t(bytes)));
+    if (!base) return nullptr;
+    at = PyBytes_AS_STRING(base.get());
   }
-  PyObject* a = PyArray_NewFromDescr(&PyArray_Type, d, ndim, shape, nullptr, PyBytes_AS_STRING(held),
-                                     fortran ? NPY_ARRAY_F_CONTIGUOUS : NPY_ARRAY_C_CONTIGUOUS, nullptr);
-  if (!a) {
-    Py_DECREF(held);
-    return nullptr;
-  }
-  if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(a), held) != 0) Py_CLEAR(a);
-  return a;
+  const int flags = order == ArrayOrder::Fortran ? NPY_ARRAY_F_CONTIGUOUS : NPY_ARRAY_C_CONTIGUOUS;
+  Owned a(PyArray_NewFromDescr(&PyArray_Type, d.release(), ndim, shape, nullptr, at, flags, nullptr));
+  if (!a || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(a.get()), base.release()) != 0) return nullptr;
+  return a.release();
 }
 
 // A view of a buffer that lies in another object.

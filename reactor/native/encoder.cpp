@@ -380,18 +380,16 @@ bool Encoder::array(PyObject* o) {
     return true;
   }
   if (PyArray_IsScalar(o, Number) || PyArray_IsScalar(o, Bool)) {
-    PyArray_Descr* d = PyArray_DescrFromScalar(o);
+    OwnedAs<PyArray_Descr> d(PyArray_DescrFromScalar(o));
     if (!d) return false;
-    int type = d->type_num;
-    Py_DECREF(d);
+    const int type = d->type_num;
     if (type > NPY_CLONGDOUBLE && type != NPY_HALF) return false;
     alignas(16) uint8_t data[32];
     PyArray_ScalarAsCtype(o, data);
-    PyArray_Descr* full = PyArray_DescrFromType(type);
+    OwnedAs<PyArray_Descr> full(PyArray_DescrFromType(type));
     put<uint8_t>(Scalar);
     put<uint8_t>(uint8_t(type));
-    raw(data, size_t(PyDataType_ELSIZE(full)));
-    Py_DECREF(full);
+    raw(data, size_t(PyDataType_ELSIZE(full.get())));
     return true;
   }
   return false;

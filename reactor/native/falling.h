@@ -6,7 +6,7 @@
 //
 //   Proc::dropping = o
 //   o.holds: 1 -> 0 [CAS]         nobody else has a hold: until here the note stands, and the supervisor gives it back
-//   o joins Proc::fallen          a list through Object::size: a chain of refs can be longer than the stack is deep
+//   o joins Proc::fallen          a list through Object::next_fallen: a chain of refs can be longer than the stack is deep
 //   the note is forgotten
 //   Proc::dropping = 0            until here the note may still be there: what the supervisor gives back for it changes nothing, because an
 //                                 object without holds that `dropping` names has fallen by this process, and nobody else takes it apart
@@ -25,7 +25,7 @@
 namespace reactor {
 
 inline void list_fallen(Local& l, Object* o) {
-  o->size = l.proc->fallen.load(memory_order_relaxed);
+  o->next_fallen = l.proc->fallen.load(memory_order_relaxed);
   l.proc->fallen.store(l.heap->off(o), memory_order_release);
 }
 
@@ -92,7 +92,7 @@ inline void take_fallen_apart(Local& l) {
     auto* o = l.heap->at<Object>(off);
     p->apart.store(off, memory_order_release);
     REACTOR_KILL_POINT();
-    p->fallen.store(o->size, memory_order_release);
+    p->fallen.store(o->next_fallen, memory_order_release);
     REACTOR_KILL_POINT();
     take_apart(l, o);
     REACTOR_KILL_POINT();
@@ -117,7 +117,7 @@ inline void drop_hold(Local& l, Object* o) {
 }
 // By who has put the code into the store: nobody makes further calls of it.
 inline void drop_code(Local& l, Object* o, uint32_t note = kNoEntry) {
-  o->cancellation.store(kRetiredCode, memory_order_relaxed);
+  o->retired.store(1, memory_order_relaxed);
   drop_noted(l, o, note);
 }
 inline void drop_value_refs(Local& l, ValueHeader* v) {
@@ -142,7 +142,7 @@ inline void finish_fallen(Local& l, Proc& p, Off noted) {
   while (fallen) {
     auto* o = l.heap->at<Object>(fallen);
     listed = listed || fallen == noted;
-    fallen = o->size;
+    fallen = o->next_fallen;
     list_fallen(l, o);
   }
   if (noted) {

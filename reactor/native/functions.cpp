@@ -11,7 +11,7 @@ void forget_functions() {
   std::vector<LoadedFunction> gone;  // given back at the end: finalizers may make calls
   for (auto it = ctx->functions.begin(); it != ctx->functions.end();) {
     LoadedFunction& f = it->second;
-    const bool retired = reinterpret_cast<PyRef*>(f.ref.get())->object->cancellation.load(memory_order_relaxed) == kRetiredCode;
+    const bool retired = reinterpret_cast<PyRef*>(f.ref.get())->object->retired.load(memory_order_relaxed) != 0;
     if (std::exchange(f.used, false) || !retired) {
       ++it;
     } else {

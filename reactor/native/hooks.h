@@ -17,14 +17,11 @@
        "(exception, exception of storing what failure() gave for it, callable or None) -> small value stored as the error")             \
   HOOK(as_failure, Run, (PyObject*), "(exception that is a value) -> what is stored of it as an error, or None: it stays a value")      \
   HOOK(error, Run, (State, Owned, PyObject*), "(state, value, ref) -> exception to raise in get")                                       \
-  HOOK(create, Run, (uint32_t, PyObject*, PyObject*),                                                                                   \
-       "(actor number, args, kwargs) -> ([bound methods], calls are handed on, "                                                        \
-       "[lane of each], digest, [tags that its messages come in]), the last three may be missing")                                      \
+  HOOK(create, Run, (uint32_t, PyObject*, PyObject*), "(actor number, args, kwargs) -> reactor.runtime.plugin.Instance")                \
   HOOK(create_failed, Run, (uint32_t, Owned, ExitReason), "(actor number, error value or None, reason) -> reason of the actor's death") \
   HOOK(function, Run, (PyObject*), "(ref) -> callable")                                                                                 \
-  HOOK(exit_kind, Run, (PyObject*, ExitReason),                                                                                         \
-       "(exception, 0) -> ExitReason or 0: goes on as an error; (None, reason): the process "                                           \
-       "ends, so this flushes and does not return")                                                                                     \
+  HOOK(exit_kind, Run, (PyObject*), "(exception) -> ExitReason, or 0: it goes on as an error")                                          \
+  HOOK(leave, Run, (ExitReason), "(reason): the process ends. It flushes its output, and does not return")                              \
   HOOK(breaks_off, Run, (PyObject*), "(exception) -> whether it is for the driver, in which the call ran; inline placement")            \
   HOOK(cancelled, Run, (uint64_t, bool), "(uid of the result, children too): a call that was handed on is to be interrupted")           \
   HOOK(restart, Run, (uint32_t, ExitReason),                                                                                            \
@@ -48,10 +45,10 @@
   HOOK(makes, Run, (), "() -> its tag, or None: as usual; a call is about to be made here, which what this raises prevents")            \
   HOOK(made, Run, (Owned, PyObject*), "(tag, name): a call was made here")                                                              \
   HOOK(result, Run, (uint64_t, Owned), "(uid, tag): of the first result of a call that was made here")                                  \
-  HOOK(began, Run, (uint32_t, Owned, int), "(actor, tag, Beginning): a call begins here, and raises what this raises")                  \
+  HOOK(began, Run, (uint32_t, Owned, Beginning), "(actor, tag, Beginning): a call begins here, and raises what this raises")            \
   HOOK(executed, Run, (uint32_t, PyObject*, Owned, uint64_t, PyObject*, PyObject*, bool),                                               \
        "(actor, name, tag, its digest, args, value or None, cancelled while it ran): a call has run here")                              \
-  HOOK(ended, Run, (uint32_t, Owned, int), "(actor, tag, 0): and its results are there")                                                \
+  HOOK(ended, Run, (uint32_t, Owned), "(actor, tag): and its results are there")                                                        \
   HOOK(task_random, Run, (Owned), "(tag) before a task runs, (None) after: its random state")                                           \
   HOOK(crowded, Run, (), "(): in the supervisor, the socket of its control messages is full, and it wants to send itself one")          \
   HOOK(lost, Run, (State, Owned), "(state, value): as error; nobody has seen this failure, and nobody can ask for it any more")         \

@@ -70,6 +70,9 @@ void Inline::call_begins(RunningCall& call) {
   enter_own_state();
 }
 
+// Its caller goes on with its own.
+void Inline::task_left() { hooks.task_random.tell(Owned::share(Py_None)); }
+
 // The one that began last of those that are left goes on.
 void Inline::call_left(RunningCall& call) {
   std::erase_if(calls_, [&](const Begun& b) { return b.call == &call; });

@@ -6,12 +6,18 @@ namespace reactor {
 
 class Inline final : public Placement {
  public:
-  Inline() : Placement(true, true) {}
+  Inline() : Placement(true) {}
+  bool sends_calls() const override { return false; }
+  bool outlives_actors() const override { return true; }
+  bool hands_calls_on() const override { return false; }
+  uint32_t window_of_stream(uint32_t) const override { return 0; }  // nobody can read while the generator runs
   void begin() override;
   void end() override;
   void call_begins(RunningCall& call) override;
+  void task_left() override;
   void call_left(RunningCall& call) override;
   bool may_wait(const char* what) override;
+  bool runs_in_thread() override { return true; }
   bool in_nested_call() override;
   const RunningCall* outermost(uint64_t& number) override;
   void enter_own_state() override;

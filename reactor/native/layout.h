@@ -40,6 +40,7 @@ constexpr int kCounters = 8;
 constexpr uint32_t kProcRotation = 1024;    // an entry is used again only after so many others, if there are as many
 constexpr uint64_t kEndedBytes = 16 << 20;  // of recordings of workers that have ended; more are not kept
 constexpr int kCpu = 0;           // index of the resource CPU
+constexpr uint32_t kOneCpu = 0, kNothing = 1;  // demands that each run has from its beginning
 constexpr int kPool = 1024;       // entries of task workers; more than the supervisor has alive at once (supervisor.py, _POOL_LIMIT)
 constexpr int kWaitedBuckets = 256;
 constexpr uint64_t kForeverNs = UINT64_MAX;
@@ -111,7 +112,7 @@ struct alignas(64) Proc {
   atomic<Off> remote_free[kClasses];  // slab slots freed by others, see alloc.h
   // of objects whose last hold it gives back, see falling.h
   alignas(64) atomic<Off> dropping;
-  atomic<Off> fallen;          // list through Object::size
+  atomic<Off> fallen;          // list through Object::next_fallen
   atomic<Off> apart;
   // counters, shown by the runtime's report
   atomic<uint64_t> bytes_native, bytes_pickled;  // of values written
@@ -247,17 +248,34 @@ static_assert(sizeof(Header) <= kHeaderPages * kPage);
 // has died), so a result has one writer.
 enum class State : uint32_t { Pending = 0, Running = 1, Value = 16, Error, Died, Cancelled };
 
+// Of a call's first result. Running: cancel() has found the call running. StreamOver: a stream has come to its end first, and cannot be cancelled
+// any more. Yielding: the call's generator runs, although some of its results are stored: the call can be cancelled.
+enum class Cancellation : uint16_t { None = 0, Running, StreamOver, Yielding };
+
+// Large arguments that several calls share are read copy-on-write, because a program can write to read-only arrays, for example through
+// torch.from_numpy. The first reader changes Fresh to ReadAsTheyLie, and a caller that shares the arguments with a second call changes Fresh
+// to InCommon; only one of the two succeeds. If the reader loses, it reads copy-on-write; if the caller loses, it stores a copy. Later reads (when a call
+// runs again) are copy-on-write, too. Shown: a result may refer to the arguments (array_memory.h), and others read them.
+enum class ArgumentsUse : uint16_t { Fresh = 0, ReadAsTheyLie, InCommon, Shown };
+
 // The target of an object ref: the result of a call, or a put value. Also the root of an actor (ActorBody).
 struct alignas(64) Object {
   atomic<uint64_t> wait;     // bit 0: done; the rest: list of WaitNode (object.h)
   atomic<State> state;
   atomic<int32_t> holds;     // refs, array views, messages and values that contain it
   uint64_t uid;
-  uint16_t kind;             // one of those below
-  atomic<uint16_t> cancellation; // of a call's first result: CallCancellation; of large arguments: ArgumentsUse; of code: kRetiredCode
+  uint16_t kind;             // one of those below, and flags
+  union {                    // which one is valid is told by what the object is; all are 0 in a new one
+    atomic<Cancellation> cancellation;  // the first result of a call
+    atomic<ArgumentsUse> use;           // kArguments
+    atomic<uint16_t> retired;           // kCode: 1 when who has put it there has let it go
+  };
   atomic<uint32_t> runner;   // who runs the call that makes it: proc slot, and from bit 16 on the actor's place in that process
   Off block;                 // 0: the value is in `body`
-  uint64_t size;
+  union {
+    uint64_t size;           // of the value, once the object is done
+    Off next_fallen;         // when nobody holds the object any more: the next one of Proc::fallen (falling.h)
+  };
   uint8_t body[80];          // while it is pending: number of the actor whose call makes it, uint32_t; 0 for none
 };
 static_assert(sizeof(Object) == 128);
@@ -275,36 +293,25 @@ static_assert(kMaxProcs <= 1u << kHostBit);
 inline uint32_t slot_of(uint32_t runner) { return runner == kNoProc ? kNoProc : runner & ((1u << kHostBit) - 1); }
 inline uint32_t place_of(uint32_t runner) { return runner == kNoProc ? 0 : runner >> kHostBit; }
 
+// Object::kind
 constexpr uint16_t kValueObject = 0;
 constexpr uint16_t kActorObject = 1;
 constexpr uint16_t kMethodResult = 2;  // a value that an actor's method makes
 constexpr uint16_t kStreamLink = 3;    // see stream.h
 constexpr uint16_t kCode = 4;          // a function, a class or its description, that the runtime has put there
 constexpr uint16_t kArguments = 5;     // a call's large arguments
-constexpr uint16_t kRetiredCode = 1;   // Object::cancellation: who has put it there has let it go
-constexpr uint16_t kJoined = 0x2000;   // on top of those: it is a JoinedResult
-constexpr uint16_t kOpenCall = 0x8000; // and: the first result of a call that is on a board (order.h)
-constexpr uint16_t kSeen = 0x4000;     // and: somebody has seen how the call ended, or nobody is to be told (failures.h)
-
-// kCancelledRunning: cancel() has found the call running. kStreamOver: a stream has come to its end first, and cannot be cancelled any more.
-// kYielding: the call's generator runs, although some of its results are stored: the call can be cancelled.
-enum CallCancellation : uint16_t { kNotCancelled = 0, kCancelledRunning, kStreamOver, kYielding };
-
-// Large arguments that several calls share are read copy-on-write, because a program can write to read-only arrays, for example through
-// torch.from_numpy. The first reader changes Fresh to ReadAsTheyLie, and a caller that shares the arguments with a second call changes Fresh
-// to InCommon; only one of the two succeeds. If the reader loses, it reads copy-on-write; if the caller loses, it stores a copy. Later reads (when a call
-// runs again) are copy-on-write, too. Shown: a result may refer to the arguments (array_memory.h), and others read them.
-enum ArgumentsUse : uint16_t { kFresh = 0, kReadAsTheyLie, kInCommon, kShown };
+// Flags on top of it
+constexpr uint16_t kJoined = 1 << 13;  // it is a JoinedResult
+constexpr uint16_t kSeen = 1 << 14;  // somebody has seen how the call ended, or nobody is to be told (failures.h)
+constexpr uint16_t kOpenCall = 1 << 15;  // the first result of a call that is on a board (order.h)
 
 enum class InboxState : uint32_t { Open = 0, Ending, Dead };
 
-// Flags of an actor that its callers and the actor itself set, and all processes read; see order.h.
-enum OrderFlag : uint32_t {
-  kSeveral = 1,  // its handle was given to somebody: there may be several callers
-  kOpenActor = 2,  // it was given a handle or a ref: its calls may have further ones as consequences
-  kNamed = 8,  // it has, or had, a name
-  kPhysical = 4,  // it runs several calls at a time: its messages are taken as they come, and its calls hold nobody
-};
+// Flags in Inbox::order, which the actor's callers and the actor itself set, and all processes read; see order.h.
+constexpr uint32_t kSeveral = 1 << 0;  // its handle was given to somebody: there may be several callers
+constexpr uint32_t kOpenActor = 1 << 1;  // it was given a handle or a ref: its calls may have further ones as consequences
+constexpr uint32_t kPhysical = 1 << 2;  // it runs several calls at a time: its messages are taken as they come, and its calls hold nobody
+constexpr uint32_t kNamed = 1 << 3;  // it has, or had, a name
 
 // The inbox of an actor: its channels, one per caller.
 struct alignas(64) Inbox {
@@ -313,7 +320,7 @@ struct alignas(64) Inbox {
   atomic<InboxState> state;
   atomic<Off> reason;  // Object that tells why it died; set before state becomes Dead
   atomic<Off> creation;  // the constructor call (a Message), stored while the actor may be restarted; else 0
-  atomic<uint32_t> order;  // OrderFlag
+  atomic<uint32_t> order;  // kSeveral and so on
   uint32_t restarts;  // whether the actor may be restarted when its process has died (restarts.cpp)
   uint32_t actor;  // its number, as in ActorBody
 };
@@ -343,12 +350,13 @@ struct BufferEntry {
 
 enum class MessageKind : uint8_t { Call = 1, Create, Task, Skip };
 
-// Message::flags
-constexpr uint8_t kReplayed = 1;  // the call followed a recording
-constexpr uint8_t kStreaming = 2;  // its results are a stream's completion and first link (stream.h)
-constexpr uint8_t kOnBoard = 8;  // the call is on a board (order.h)
-constexpr uint8_t kTimestamped = 16;  // it tells when it was sent
-constexpr uint8_t kDynamic = 4;  // its result is the list of what its generator yields
+// Flags in Message::flags
+constexpr uint8_t kReplayed = 1 << 0;  // the call followed a recording
+constexpr uint8_t kStreaming = 1 << 1;  // its results are a stream's completion and first link (stream.h)
+constexpr uint8_t kDynamic = 1 << 2;  // its result is the list of what its generator yields
+constexpr uint8_t kOnBoard = 1 << 3;  // the call is on a board (order.h)
+constexpr uint8_t kTimestamped = 1 << 4;  // it tells when it was sent
+
 constexpr uint32_t kForever = 0xffffffff;
 
 // A cancel() of a running call, for the process that runs it.
@@ -365,10 +373,13 @@ struct Message {
   uint32_t size;  // whole record
   MessageKind kind;
   uint8_t flags;
-  uint16_t method;  // of a task: how deep in other tasks it is nested
+  union {
+    uint16_t method;  // of an actor's call: which one
+    uint16_t nesting;  // of a task: how deep in other tasks it is
+  };
   uint64_t order_key;  // the root of its tag (order.h); where messages are taken as they come: the time of the call
   union {
-    uint32_t actor;
+    uint32_t actor;  // of an actor's call
     uint32_t missing;  // of a task: how many arguments are not there yet, and who counted last (countdown.h)
   };
   uint32_t results;

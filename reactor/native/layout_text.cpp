@@ -7,12 +7,11 @@ namespace {
 std::string array_text(const uint8_t*& p, bool inside) {
   int type = *p++, ndim = *p++;
   ++p;  // order
-  PyArray_Descr* d = PyArray_DescrFromType(type);
+  OwnedAs<PyArray_Descr> d(PyArray_DescrFromType(type));
   const char* kind = d->kind == 'f' ? "float" : d->kind == 'i' ? "int" : d->kind == 'u' ? "uint" : d->kind == 'c' ? "complex" : "bool";
-  auto item = size_t(PyDataType_ELSIZE(d));
+  auto item = size_t(PyDataType_ELSIZE(d.get()));
   std::string text = kind;
   if (d->kind != 'b') text += std::to_string(item * 8);
-  Py_DECREF(d);
   text += '[';
   size_t bytes = item;
   for (int i = 0; i < ndim; ++i) {
@@ -75,9 +74,8 @@ std::string item_text(const uint8_t*& p, int depth = 0) {
     case Ref: p += 4; return "ref";
     case Dep: p += 4; return "result";
     case Scalar: {
-      PyArray_Descr* d = PyArray_DescrFromType(*p++);
-      p += PyDataType_ELSIZE(d);
-      Py_DECREF(d);
+      OwnedAs<PyArray_Descr> d(PyArray_DescrFromType(*p++));
+      p += PyDataType_ELSIZE(d.get());
       return "scalar";
     }
     case SmallArray: return array_text(p, true);

@@ -6,7 +6,7 @@ namespace reactor {
 void leave(ExitReason reason) {
   ctx->proc->exit_reason.store(reason, memory_order_release);
   leave_recording();
-  hooks.exit_kind(nullptr, reason);  // flushes and does not return
+  hooks.leave(reason);  // flushes and does not return
   _exit(1);
 }
 

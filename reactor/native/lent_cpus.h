@@ -16,7 +16,7 @@ namespace reactor {
 
 constexpr uint64_t kFirstHoldNs = 50000000, kLongestHoldNs = 10000000000;
 
-inline uint64_t class_of(const Message* m) { return (m->function ^ uint64_t(m->method) << 48 ^ uint64_t(m->demand) << 32) | 1; }
+inline uint64_t class_of(const Message* m) { return (m->function ^ uint64_t(m->nesting) << 48 ^ uint64_t(m->demand) << 32) | 1; }
 
 // The number of tasks of the class that run beyond the CPUs; negative: one more may start.
 inline int64_t above_cap(Heap* h, uint32_t demand, uint64_t of) {

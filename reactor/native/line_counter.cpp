@@ -1,4 +1,5 @@
 #include "line_counter.h"
+#include "python.h"
 
 namespace nb = nanobind;
 
@@ -11,17 +12,14 @@ PyObject* counted_files = nullptr;  // {file name: whether its lines count}
 
 // Frames whose lines do not count are asked for no more lines.
 int LineCounter::call(PyFrameObject* frame) {
-  PyCodeObject* code = PyFrame_GetCode(frame);
-  PyObject* file = Py_NewRef(code->co_filename);
-  Py_DECREF(code);
-  PyObject* counts = PyDict_GetItemWithError(counted_files, file);
+  const OwnedAs<PyCodeObject> code(PyFrame_GetCode(frame));
+  const Owned file = Owned::share(code->co_filename);
+  PyObject* counts = PyDict_GetItemWithError(counted_files, file.get());
   if (!counts && !PyErr_Occurred()) {
-    PyObject* answer = PyObject_CallOneArg(counts_.ptr(), file);
-    const int yes = answer ? PyObject_IsTrue(answer) : -1;
-    Py_XDECREF(answer);
-    if (yes >= 0 && PyDict_SetItem(counted_files, file, yes ? Py_True : Py_False) == 0) counts = yes ? Py_True : Py_False;
+    const Owned answer(PyObject_CallOneArg(counts_.ptr(), file.get()));
+    const int yes = answer ? PyObject_IsTrue(answer.get()) : -1;
+    if (yes >= 0 && PyDict_SetItem(counted_files, file.get(), yes ? Py_True : Py_False) == 0) counts = yes ? Py_True : Py_False;
   }
-  Py_DECREF(file);
   if (!counts) return -1;
   return counts == Py_True ? 0 : PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace_lines", Py_False);
 }
@@ -36,11 +34,7 @@ int LineCounter::trace(PyObject* self, PyFrameObject* frame, int what, PyObject*
   return what == PyTrace_LINE && ++counter->count >= counter->limit ? counter->reach(1) : 0;
 }
 
-int LineCounter::reach(int lines) {
-  PyObject* r = PyObject_CallFunction(reached_.ptr(), "i", lines);
-  Py_XDECREF(r);
-  return r ? 0 : -1;
-}
+int LineCounter::reach(int lines) { return Owned(PyObject_CallFunction(reached_.ptr(), "i", lines)) ? 0 : -1; }
 
 void LineCounter::begin() {
   if (!PyThreadState_Get()->c_tracefunc) PyEval_SetTrace(trace, nb::find(this).ptr());

@@ -43,19 +43,18 @@ PyObject* link_create(PyObject* self, PyObject* args) {
   std::vector<PyObject*> all;
   all.reserve(size_t(PyTuple_GET_SIZE(a) + PyDict_GET_SIZE(kw)));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(a); ++i) all.push_back(PyTuple_GET_ITEM(a, i));
-  PyObject* names = PyTuple_New(PyDict_GET_SIZE(kw));
+  Owned names(PyTuple_New(PyDict_GET_SIZE(kw)));
   if (!names) return nullptr;
   Py_ssize_t at = 0, i = 0;
   PyObject *k, *v;
   while (PyDict_Next(kw, &at, &k, &v)) {
-    PyTuple_SET_ITEM(names, i++, Py_NewRef(k));
+    PyTuple_SET_ITEM(names.get(), i++, Py_NewRef(k));
     all.push_back(v);
   }
   CallSpec spec{1, 0, -1, nullptr, nullptr};
-  PyObject* r = guarded(
-      [&] { return call_method(reinterpret_cast<PyLink*>(self), spec, MessageKind::Create, 0, all.data(), PyTuple_GET_SIZE(a), names); });
-  Py_DECREF(names);
-  return r;
+  return guarded([&] {
+    return call_method(reinterpret_cast<PyLink*>(self), spec, MessageKind::Create, 0, all.data(), PyTuple_GET_SIZE(a), names.get());
+  });
 }
 PyObject* link_weak(PyObject* self, void*) { return PyBool_FromLong(reinterpret_cast<PyLink*>(self)->weak); }
 PyGetSetDef link_getset[] = {{"weak", link_weak, nullptr, "whether it does not keep the actor alive", nullptr},

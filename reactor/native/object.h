@@ -93,7 +93,7 @@ inline void init_object(Local& l, Object* o, int32_t holds, uint16_t kind) {
   o->holds.store(holds, memory_order_relaxed);
   std::atomic_ref(o->uid).store(l.uid(), memory_order_release);
   o->kind = kind;
-  o->cancellation.store(0, memory_order_relaxed);
+  o->cancellation.store(Cancellation::None, memory_order_relaxed);
   o->runner.store(kNoProc, memory_order_relaxed);
   o->block = 0;
   o->size = 0;

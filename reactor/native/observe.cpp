@@ -52,9 +52,9 @@ void leave_recording() {
   for (auto& [name, m] : ctx->function_notes) ran |= m.calls > 0;
   Header* h = ctx->header;
   if (!ran) return;
-  PyObject* data = recording_data();
+  Owned data(recording_data());
   Encoding e;
-  if (data && e->item(data)) {
+  if (data && e->item(data.get())) {
     uint64_t n = e->size();
     const uint64_t block = Allocator::block_bytes(sizeof(EndedRecording) + n);
     Off off = h->ended_bytes.fetch_add(block) + block <= kEndedBytes ? ctx->local.alloc.alloc(sizeof(EndedRecording) + n, For::Runtime) : 0;
@@ -66,7 +66,6 @@ void leave_recording() {
       while (!h->ended_recordings.compare_exchange_weak(r->next, off, memory_order_release, memory_order_relaxed)) {}
     }
   }
-  Py_XDECREF(data);
   PyErr_Clear();
 }
 
@@ -187,6 +186,8 @@ nb::list recordings(double timeout) {
 
 namespace {
 
+PyTypeObject *awaited_type = nullptr, *waiter_type = nullptr;
+
 struct Waiter {
   int32_t pid;
   uint32_t actor = 0;
@@ -228,6 +229,18 @@ std::map<int64_t, Waiter> all_waiters() {
 
 }  // namespace
 
+void add_wait_types(nb::module_& m) {
+  awaited_type = add_named_tuple(m, "reactor._core.Awaited", "a result that a Waiter needs to go on",
+                                 {{"uid", "its number"},
+                                  {"runner", "the waiter that makes it; -1: no process runs its call"},
+                                  {"actor", "number of the actor whose call makes it; 0: a task's"}});
+  waiter_type = add_named_tuple(m, "reactor._core.Waiter", "who waits: a process, or one of its packed actors",
+                                {{"pid", "of the process"},
+                                 {"actor", "its number; 0: it is none"},
+                                 {"results", "[Awaited]"},
+                                 {"thread", "Python's name of the thread that waits, or 0"}});
+}
+
 nb::dict waits(int64_t from) {
   need_ctx();
   std::map<int64_t, Waiter> all = all_waiters();
@@ -253,8 +266,8 @@ nb::dict waits(int64_t from) {
   nb::dict d;
   for (auto& [at, w] : all) {
     nb::list things;
-    for (auto& [uid, runner, actor] : w.things) things.append(nb::make_tuple(uid, runner, actor));
-    d[nb::int_(at)] = nb::make_tuple(w.pid, w.actor, things, w.thread);
+    for (auto& [uid, runner, actor] : w.things) things.append(named_tuple(awaited_type, uid, runner, actor));
+    d[nb::int_(at)] = named_tuple(waiter_type, w.pid, w.actor, things, w.thread);
   }
   return d;
 }
@@ -288,56 +301,6 @@ uint64_t digest() {
   uint64_t sums[kCounters];
   sum_counters(sums);
   return sums[kCounters - 1];
-}
-
-nb::dict stats() {
-  need_ctx();
-  Header* h = ctx->header;
-  nb::dict d;
-  uint64_t wakes = 0, sleeps = 0, executed = 0, live = 0;
-  for (uint32_t i = 0; i < h->proc_high.load(); ++i) {
-    Proc& p = ctx->heap->procs[i];
-    if (p.state.load() != ProcState::Live) continue;
-    ++live;
-    wakes += p.wakes.load();
-    sleeps += p.sleeps.load();
-    executed += p.executed.load();
-  }
-  d["processes"] = live;
-  d["wakes"] = wakes;
-  d["sleeps"] = sleeps;
-  d["executed"] = executed;
-  d["operations"] = ctx->operations;
-  d["values_written"] = ctx->values_written;
-  d["values_read"] = ctx->values_read;
-  d["store_used"] = h->store_used.load();
-  d["store_limit"] = h->store_limit;
-  d["awake"] = h->awake.load();
-  int32_t working = 0, looking = 0;
-  for (uint32_t c = 0; c < kMaxCores; ++c) {
-    working += h->core[c].work.load();
-    looking += h->core[c].looker.load() != 0;
-  }
-  d["working"] = working;
-  d["looking"] = looking;
-  d["pool_idle"] = h->pool_idle.load();
-  uint64_t slab = 0, used = 0;
-  for (uint32_t i = 0; i < h->high_page.load(); ++i)
-    if (ctx->heap->page_state[i].load() == kSlab) {
-      ++slab;
-      auto* page = ctx->heap->at<SlabPage>(ctx->heap->page_at(i));
-      used += page->used.load() - (page->owner.load() == kAbandoned ? 0 : 1);
-    }
-  uint64_t notices = 0, pairs = 0;  // what order keeps for as long as the run lasts
-  for (Off off = h->notices.load(memory_order_acquire); off; off = ctx->heap->at<Notice>(off)->next) ++notices;
-  for (auto& bucket : h->waited)
-    for (Off off = bucket.load(memory_order_acquire); off; off = ctx->heap->at<Waited>(off)->next) ++pairs;
-  d["notices"] = notices;
-  d["waited_pairs"] = pairs;
-  d["slab_pages"] = slab;
-  d["slab_slots_used"] = used;
-  d["high_page"] = h->high_page.load();
-  return d;
 }
 
 // A task that its producer may hand to a worker at any moment is read whole and counts only if it still lies in the queue afterwards.

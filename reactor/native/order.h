@@ -18,7 +18,7 @@
 //   Board      the open calls of one process: those that carry something, written by their caller before they can be seen by
 //              anybody, gone when their result is done (board.h)
 //   Notice     a log for all: "actor a holds a handle of b", "a handle of a lies in some value", "caller c is relaxed against holder x"
-//   Inbox::order  what holds for one actor, see OrderFlag
+//   Inbox::order  what holds for one actor, see layout.h
 //
 // Why none is missed. Let x be a call that B does not see although it could still send B a message m before t.
 //   1. x is on no board yet: its caller p is still to make it. p is before x, hence before t, and no ancestor of t (all that an

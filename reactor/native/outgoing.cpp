@@ -107,7 +107,7 @@ bool Outgoing::encode(PyObject* const* a, PyObject* kwnames) {
     args_object = fresh.keep();
     complete(ctx->local, args_object, State::Value);
     if (may_be_shared()) {
-      if (ctx->arguments_repeat) args_object->cancellation.store(kInCommon, memory_order_relaxed);
+      if (ctx->arguments_repeat) args_object->use.store(ArgumentsUse::InCommon, memory_order_relaxed);
       forget_arguments();  // another thread's, while encode_into had given up the GIL
       take_hold(args_object);
       ctx->last_arguments_note = ctx->local.journal.add(ctx->heap->off(args_object), Entry::Hold);
@@ -120,9 +120,9 @@ bool Outgoing::encode(PyObject* const* a, PyObject* kwnames) {
 
 bool Outgoing::given_before() {
   Object* last = ctx->last_arguments;
-  uint16_t use = kFresh;
+  ArgumentsUse use = ArgumentsUse::Fresh;
   if (last && last->size == value_size && may_be_shared() &&
-      (last->cancellation.compare_exchange_strong(use, kInCommon) || use == kInCommon)) {
+      (last->use.compare_exchange_strong(use, ArgumentsUse::InCommon) || use == ArgumentsUse::InCommon)) {
     Reading reading(last);
     auto* v = reinterpret_cast<ValueHeader*>(reading.value());
     if (!v) PyErr_Clear();  // on the disk, and cannot be read

@@ -64,7 +64,7 @@ struct Outgoing {
     if (ctx->tagged) number_it();
     if (!recorded.begin()) return;
     OpKey& key = recorded.key;
-    key = {target, method << 2 | uint32_t(kind), (args + kwargs) << 8 | uint8_t(wanted), nullptr, 0, 0};
+    key = {target, OpKey::method_and_kind(method, kind), (args + kwargs) << 8 | uint8_t(wanted), nullptr, 0, 0};
     for (uint32_t i = 0; i < args + kwargs; ++i) {
       if (!is_ref(a[i])) continue;
       ++deps;

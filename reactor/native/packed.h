@@ -21,7 +21,6 @@ struct PackedActor {
 
 class Packed final : public Placement {
  public:
-  Packed() : Placement(false, true) {}
   Turns turns;
   PackedActor* running = nullptr;        // whose call runs, in the thread that has the turn; gone if that call is discarded
   RunningCall* call = nullptr;           // that call, once it has begun
@@ -33,6 +32,7 @@ class Packed final : public Placement {
   bool in_method() const { return in_method_.load(memory_order_relaxed); }
   void set_in_method(bool in) { in_method_.store(in, memory_order_relaxed); }
 
+  bool outlives_actors() const override { return true; }
   void begin() override;
   void call_begins(RunningCall& call) override;
   void method_begins() override;

@@ -44,9 +44,17 @@ class Placement {
   Placement(const Placement&) = delete;
   Placement& operator=(const Placement&) = delete;
 
-  // Two facts. They are no virtual functions, because the path of each call asks for them.
-  const bool at_once = false;          // inline: a call runs where it is made, and its caller goes on when it is over
-  const bool outlives_actors = false;  // packed, inline: the process goes on when a call of it has ended its actor
+  // Inline: a call runs where it is made, and its caller goes on when it is over. No virtual function, because who makes a call asks for it
+  // up to three times, and a call that is sent takes some hundred nanoseconds.
+  const bool at_once = false;
+  // Calls are sent to other processes, where their order is a matter of its own.
+  virtual bool sends_calls() const { return true; }
+  // Packed, inline: the process goes on when a call of it has ended its actor.
+  virtual bool outlives_actors() const { return false; }
+  // Calls may be handed on to threads or event loops of their actor.
+  virtual bool hands_calls_on() const { return true; }
+  // How many values of a stream may be unread at once, where its maker asks for so many; 0: any number.
+  virtual uint32_t window_of_stream(uint32_t asked) const { return asked; }
 
   // The process has opened the run; it is about to close it.
   virtual void begin() {}
@@ -57,6 +65,7 @@ class Placement {
   virtual void method_begins() {}
   virtual bool method_returned(RunningCall&) { return true; }  // false: its results were settled meanwhile
   virtual void results_stored() {}
+  virtual void task_left() {}                                  // it was a task that had a random state of its own
   virtual void call_left(RunningCall&) {}                      // ctx->call is no longer this one
   virtual void call_ends(RunningCall&, ExitReason) {}          // all that it had is dropped; not Unknown: its actor ends with it
 
@@ -74,6 +83,8 @@ class Placement {
   virtual InboxServer* server_of(uint32_t actor);
   // Why the actor died is noted in its inbox. If there is a supervisor, it does the rest.
   virtual void actor_died(Inbox*) {}
+  // Whether the call that runs in this process is the calling thread's.
+  virtual bool runs_in_thread();
   // Packed: the actor whose call runs in the calling thread; 0: none does.
   virtual uint32_t actor_of_thread() { return 0; }
   // Inline: whether the calling thread is in a call, or may have been started by one.
@@ -84,7 +95,7 @@ class Placement {
   virtual void enter_own_state() {}
 
  protected:
-  Placement(bool at_once, bool outlives_actors) : at_once(at_once), outlives_actors(outlives_actors) {}
+  explicit Placement(bool at_once) : at_once(at_once) {}
 };
 
 }  // namespace reactor

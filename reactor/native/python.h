@@ -6,27 +6,29 @@
 
 namespace reactor {
 
-// A reference that its scope owns. Giving it back may run Python code, as with Py_DECREF.
-class Owned {
+// A reference that its scope owns, to a Python object of which C++ knows the type T. Giving it back may run Python code, as with Py_DECREF.
+template <class T> class OwnedAs {
  public:
-  Owned() = default;
-  explicit Owned(PyObject* new_reference) : object_(new_reference) {}
-  static Owned share(PyObject* borrowed) { return Owned(Py_XNewRef(borrowed)); }
-  Owned(Owned&& o) noexcept : object_(o.release()) {}
-  Owned& operator=(Owned&& o) noexcept {
+  OwnedAs() = default;
+  explicit OwnedAs(T* new_reference) : object_(new_reference) {}
+  static OwnedAs share(T* borrowed) { return OwnedAs(reinterpret_cast<T*>(Py_XNewRef(borrowed))); }
+  OwnedAs(OwnedAs&& o) noexcept : object_(o.release()) {}
+  OwnedAs& operator=(OwnedAs&& o) noexcept {
     reset(o.release());
     return *this;
   }
-  ~Owned() { Py_XDECREF(object_); }
-  PyObject* get() const { return object_; }
+  ~OwnedAs() { Py_XDECREF(object_); }
+  T* get() const { return object_; }
+  T* operator->() const { return object_; }
   explicit operator bool() const { return object_; }
-  PyObject* release() { return std::exchange(object_, nullptr); }
+  T* release() { return std::exchange(object_, nullptr); }
   // The new reference is in place before the old one is given back.
-  void reset(PyObject* new_reference = nullptr) { Py_XDECREF(std::exchange(object_, new_reference)); }
+  void reset(T* new_reference = nullptr) { Py_XDECREF(std::exchange(object_, new_reference)); }
 
  private:
-  PyObject* object_ = nullptr;
+  T* object_ = nullptr;
 };
+using Owned = OwnedAs<PyObject>;
 
 // The current Python error, put aside from the beginning of the scope to its end; what was set meanwhile is gone then.
 class SavedError {

@@ -201,7 +201,7 @@ void DeadProcess::settle_result(Off off, bool shown) {
   auto* o = h_->at<Object>(off);
   settle_stored(o, shown, freed_);
   if (!is_done(o)) {
-    if (o->cancellation.load() == kCancelledRunning) complete(ctx->local, o, State::Cancelled);
+    if (o->cancellation.load() == Cancellation::Running) complete(ctx->local, o, State::Cancelled);
     else if (auto it = reasons_.find(place_of(o->runner.load())); it != reasons_.end()) complete_died(ctx->local, o, it->second);
     else complete_died(ctx->local, o, why_);
   }

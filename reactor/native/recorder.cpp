@@ -1,19 +1,24 @@
 #include "recorder.h"
 #include <cstring>
 #include "heap.h"
+#include "hooks.h"
 #include "site.h"
 
 namespace reactor {
 namespace {
 
-void set(PyObject* d, const char* key, PyObject* value) {
-  if (value) PyDict_SetItemString(d, key, value);
-  Py_XDECREF(value);
+template <class T> void set(const Owned& d, const char* key, T&& value) {
+  const Owned object = to_python(std::forward<T>(value));
+  if (object) PyDict_SetItemString(d.get(), key, object.get());
 }
+void append(const Owned& list, const Owned& item) {
+  if (item) PyList_Append(list.get(), item.get());
+}
+Owned text(const std::string& s) { return Owned(PyUnicode_FromStringAndSize(s.data(), Py_ssize_t(s.size()))); }
 
-PyObject* site_text(PyCodeObject* code, int32_t instruction) {
-  if (!code) return PyUnicode_FromString("?");
-  return PyUnicode_FromFormat("%U:%d", code->co_filename, reactor_site_line(code, instruction));
+Owned site_text(PyCodeObject* code, int32_t instruction) {
+  if (!code) return Owned(PyUnicode_FromString("?"));
+  return Owned(PyUnicode_FromFormat("%U:%d", code->co_filename, reactor_site_line(code, instruction)));
 }
 
 }  // namespace
@@ -159,57 +164,43 @@ void Recorder::begin() {
 
 PyObject* Recorder::data(PyObject* caller_name, double tick) {
   changed_ = false;
-  PyObject* out = PyDict_New();
-  PyObject* operations = PyList_New(0);
+  Owned out(PyDict_New()), operations(PyList_New(0)), segments(PyList_New(0)), successors(PyList_New(0));
+  if (!out || !operations || !segments || !successors) return nullptr;
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     const OpNode& n = nodes_[i];
     const OpFacts& f = facts_[i];
     static const OpNote nothing;
     const OpNote& note = n.note ? notes_[n.note - 1] : nothing;
-    PyObject* d = PyDict_New();
-    set(d, "parent", PyLong_FromUnsignedLong(n.parent));
-    set(d, "kind", PyLong_FromUnsignedLong(n.key.method & 3));
-    set(d, "name", Py_NewRef(f.name ? f.name : n.depth == 0 ? caller_name : Py_None));
-    set(d, "actor", PyLong_FromUnsignedLong(f.actor));
-    set(d, "target", PyLong_FromUnsignedLongLong(n.key.target));
+    Owned d(PyDict_New()), sources(PyList_New(0));
+    if (!d || !sources) return nullptr;
+    set(d, "parent", n.parent);
+    set(d, "kind", n.key.kind());
+    set(d, "name", f.name ? f.name : n.depth == 0 ? caller_name : Py_None);
+    set(d, "actor", f.actor);
+    set(d, "target", n.key.target);
     set(d, "site", site_text(n.key.code, n.key.instruction));
-    set(d, "visits", PyLong_FromUnsignedLongLong(n.visits));
-    set(d, "args", PyLong_FromUnsignedLong(f.args));
-    set(d, "results", PyLong_FromUnsignedLong(f.results));
-    set(d, "bytes", PyLong_FromUnsignedLongLong(note.bytes));
-    set(d, "layout", PyUnicode_FromStringAndSize(note.layout.data(), Py_ssize_t(note.layout.size())));
-    set(d, "result", PyUnicode_FromStringAndSize(note.result.data(), Py_ssize_t(note.result.size())));
-    set(d, "result_bytes", PyLong_FromUnsignedLongLong(note.result_bytes));
-    set(d, "taken", PyLong_FromUnsignedLong(note.taken));
-    PyObject* sources = PyList_New(0);
-    for (auto& s : note.sources) {
-      PyObject* t = Py_BuildValue("(III)", s.argument, s.back, s.op);
-      PyList_Append(sources, t);
-      Py_XDECREF(t);
-    }
-    set(d, "sources", sources);
-    PyList_Append(operations, d);
-    Py_DECREF(d);
+    set(d, "visits", n.visits);
+    set(d, "args", f.args);
+    set(d, "results", f.results);
+    set(d, "bytes", note.bytes);
+    set(d, "layout", text(note.layout));
+    set(d, "result", text(note.result));
+    set(d, "result_bytes", note.result_bytes);
+    set(d, "taken", note.taken);
+    for (auto& s : note.sources) append(sources, Owned(Py_BuildValue("(III)", s.argument, s.back, s.op)));
+    set(d, "sources", std::move(sources));
+    append(operations, d);
   }
-  set(out, "operations", operations);
-  PyObject* segments = PyList_New(0);
-  for (auto& s : segments_) {
-    PyObject* t = Py_BuildValue("(IIIIKddKKN)", s.node, s.root, unsigned(s.end), s.born, s.count, double(s.ticks) * tick,
-                                double(s.waited) * tick, s.wakes, s.sleeps, site_text(s.code, s.instruction));
-    PyList_Append(segments, t);
-    Py_XDECREF(t);
-  }
-  set(out, "segments", segments);
-  PyObject* successors = PyList_New(0);
-  for (auto& [pair, count] : successors_) {
-    PyObject* t = Py_BuildValue("(IIK)", pair.first, pair.second, count);
-    PyList_Append(successors, t);
-    Py_XDECREF(t);
-  }
-  set(out, "successors", successors);
-  set(out, "calls_total", PyLong_FromUnsignedLongLong(total));
-  set(out, "calls_replayed", PyLong_FromUnsignedLongLong(matched_));
-  return out;
+  for (auto& s : segments_)
+    append(segments, Owned(Py_BuildValue("(IIIIKddKKN)", s.node, s.root, unsigned(s.end), s.born, s.count, double(s.ticks) * tick,
+                                         double(s.waited) * tick, s.wakes, s.sleeps, site_text(s.code, s.instruction).release())));
+  for (auto& [pair, count] : successors_) append(successors, Owned(Py_BuildValue("(IIK)", pair.first, pair.second, count)));
+  set(out, "operations", std::move(operations));
+  set(out, "segments", std::move(segments));
+  set(out, "successors", std::move(successors));
+  set(out, "calls_total", total);
+  set(out, "calls_replayed", matched_);
+  return out.release();
 }
 
 }  // namespace reactor

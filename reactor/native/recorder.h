@@ -21,17 +21,20 @@
 namespace reactor {
 
 enum class OpKind : uint32_t { Call = 0, Create, Task, Put };
+constexpr uint32_t kOpKindBits = 2;
 enum class SegmentEnd : uint32_t { Get = 0, Wait, TaskEnd };
 constexpr uint32_t kOlder = UINT32_MAX;  // SourceNote::back: so far back that it is not told, or another process's
 constexpr uint32_t kLater = 31;          // OpNote::taken: results taken up to so many segments later are told apart
 
 struct OpKey {
   uint64_t target;       // uid of the actor or of the function's object; 0 for put
-  uint32_t method;       // index and OpKind
+  uint32_t method;       // method_and_kind()
   uint32_t shape;        // numbers of arguments, where refs among them come from
   PyCodeObject* code;    // call site
   int32_t instruction;
   uint32_t names;        // hash of the keywords
+  static uint32_t method_and_kind(uint32_t index, OpKind kind) { return index << kOpKindBits | uint32_t(kind); }
+  OpKind kind() const { return OpKind(method & ((1u << kOpKindBits) - 1)); }
   bool operator==(const OpKey& o) const {
     return target == o.target && method == o.method && shape == o.shape && code == o.code && instruction == o.instruction &&
            names == o.names;

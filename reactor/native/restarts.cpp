@@ -121,7 +121,7 @@ void DeadCalls::settle(bool restart, Off reason, bool unborn, std::unordered_set
     Message* m = at(off);
     auto* first = ctx->heap->at<Object>(m->result);
     bool begun = first->state.load(memory_order_acquire) != State::Pending;
-    bool cancelled = first->cancellation.load() == kCancelledRunning;
+    bool cancelled = first->cancellation.load() == Cancellation::Running;
     std::vector<Off> passed;  // the link of a stream that was done
     if (m->flags & kStreaming) find_pending_link(m, passed);
     for (Off link : passed) {

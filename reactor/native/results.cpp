@@ -57,12 +57,12 @@ bool run_out(uint32_t n, PyObject* generator, PyObject* name) {
 class Yielding {
  public:
   explicit Yielding(Object* first) : first_(first) {
-    uint16_t before = kNotCancelled;
-    first_->cancellation.compare_exchange_strong(before, kYielding);
+    Cancellation before = Cancellation::None;
+    first_->cancellation.compare_exchange_strong(before, Cancellation::Yielding);
   }
   ~Yielding() {
-    uint16_t before = kYielding;
-    first_->cancellation.compare_exchange_strong(before, kNotCancelled);
+    Cancellation before = Cancellation::Yielding;
+    first_->cancellation.compare_exchange_strong(before, Cancellation::None);
   }
   Yielding(const Yielding&) = delete;
   Yielding& operator=(const Yielding&) = delete;
@@ -190,7 +190,8 @@ void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint3
 }
 
 uint32_t take_retry(Message* m) {
-  if (!m || m == running_out || ctx->heap->at<Object>(m->result)->cancellation.load(memory_order_acquire) == kCancelledRunning) return 0;
+  if (!m || m == running_out || ctx->heap->at<Object>(m->result)->cancellation.load(memory_order_acquire) == Cancellation::Running)
+    return 0;
   const uint32_t left = m->retries;
   if (left && left != kForever) --m->retries;
   return left;
@@ -211,7 +212,7 @@ bool failed_itself() { return PyErr_Occurred() && (PyErr_ExceptionMatches(PyExc_
 
 // Whether the call was cancelled while it ran; then its results are settled as that.
 bool was_cancelled(const Off* results, uint32_t n) {
-  if (ctx->heap->at<Object>(results[0])->cancellation.load(memory_order_acquire) != kCancelledRunning) return false;
+  if (ctx->heap->at<Object>(results[0])->cancellation.load(memory_order_acquire) != Cancellation::Running) return false;
   for (uint32_t i = 0; i < n; ++i) ctx->heap->at<Object>(results[i])->state.store(State::Cancelled, memory_order_relaxed);
   return true;
 }

@@ -41,8 +41,8 @@ void set_error_of(Object* o) {
 }
 
 // Tells who keeps a record of the run of the running call; false, and an exception, if that raises.
-bool tell_of_call(const Hook<uint32_t, Owned, int>& hook, uint32_t actor, int more) {
-  return !ctx->keeping || !hook || hook(actor, Owned(tag_tuple(ctx->here)), more);
+template <class... More> bool tell_of_call(const Hook<uint32_t, Owned, More...>& hook, uint32_t actor, More... more) {
+  return !ctx->keeping || !hook || hook(actor, Owned(tag_tuple(ctx->here)), more...);
 }
 
 // Where a new actor's `count` methods are noted. The memory of one that is gone is used again and not freed: a call of it may be running.
@@ -60,20 +60,23 @@ size_t place_for_notes(size_t count) {
   return all.size() - 1;
 }
 
-// An actor was made here. `made`: what the hook create gives.
-void add_instance(uint32_t actor, PyObject* made) {
-  PyObject* list = PyTuple_GET_ITEM(made, 0);
-  const Py_ssize_t given = PyTuple_GET_SIZE(made);
-  const size_t noted = place_for_notes(size_t(PyList_GET_SIZE(list)));
-  ActorEntry entry{Owned::share(list), PyTuple_GET_ITEM(made, 1) == Py_True, ctx->method_notes[noted].notes.get(), noted, 0, {}};
-  if (given > 3) entry.digest = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(made, 3));
-  if (given > 4) follow_script(actor, PyTuple_GET_ITEM(made, 4));
-  PyObject* lanes = given > 2 ? PyTuple_GET_ITEM(made, 2) : nullptr;
-  for (Py_ssize_t i = 0; lanes && i < PyList_GET_SIZE(lanes); ++i) entry.lanes.push_back(int32_t(PyLong_AsLong(PyList_GET_ITEM(lanes, i))));
+// An actor was made here. `instance`: what the hook create gives. False, and a Python error: it is no such thing.
+bool add_instance(uint32_t actor, PyObject* instance) {
+  auto field = [instance](const char* name) { return Owned(PyObject_GetAttrString(instance, name)); };
+  Owned methods = field("methods"), handed_on = field("handed_on"), lanes = field("lanes"), digest = field("digest"),
+        script = field("script");
+  if (!methods || !handed_on || !lanes || !digest || !script) return false;
+  const size_t noted = place_for_notes(size_t(PyList_GET_SIZE(methods.get())));
+  ActorEntry entry{std::move(methods), handed_on.get() == Py_True, ctx->method_notes[noted].notes.get(), noted, 0, {}};
+  entry.digest = PyLong_AsUnsignedLongLong(digest.get());
+  follow_script(actor, script.get());
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(lanes.get()); ++i)
+    entry.lanes.push_back(int32_t(PyLong_AsLong(PySequence_Fast_GET_ITEM(lanes.get(), i))));
   ActorEntry& place = ctx->actors[actor];
   if (place.methods) ctx->method_notes[place.noted].gone = true;  // of before it was restarted, inline
   std::swap(place, entry);
   ctx->proc->made.store(1, memory_order_release);
+  return true;
 }
 
 // One message: take(), then, unless it was cancelled, invoke() and settle(), then digest() and finish().
@@ -103,7 +106,7 @@ class MessageRun {
   bool store_error();
   void leave_or_store();
   // Whether the call was cancelled while its generator ran.
-  bool cancelled_late() const { return first_->cancellation.load(memory_order_acquire) == kCancelledRunning; }
+  bool cancelled_late() const { return first_->cancellation.load(memory_order_acquire) == Cancellation::Running; }
   ExitReason exit_wanted();
   void settle_departure();
   void leave_call();
@@ -215,7 +218,7 @@ void MessageRun::invoke() {
   placement_.method_begins();
   started_ = ctx->tracing ? now_ns() : 0;
   const Beginning how = error_ ? Beginning::Fails : handed_on_ ? Beginning::HandedOn : Beginning::Here;
-  const bool may_begin = kind_ == MessageKind::Create || tell_of_call(hooks.began, actor_, int(how));
+  const bool may_begin = kind_ == MessageKind::Create || tell_of_call(hooks.began, actor_, how);
   if (error_ || !may_begin) handed_on_ = false;
   if (error_) error_.reset();  // it is what the call raises
   else if (may_begin && callable_ && handed_on_) hand_on();
@@ -250,7 +253,7 @@ void MessageRun::find_method() {
   if (ctx->recorder && !handed_on_) note_ = &entry.notes[method_];
   if (function_) {  // loading it runs Python code: from here on the entry may be another
     callable_ = wrapped(std::move(callable_), function_);
-    if (callable_ && !placement_.at_once && !handed_on_) handed_on_ = has_group(callable_.get());
+    if (callable_ && !handed_on_ && placement_.hands_calls_on()) handed_on_ = has_group(callable_.get());
   } else {
     title_ = &entry.notes[method_].title;
   }
@@ -291,10 +294,8 @@ void MessageRun::hand_on() {
 
 void MessageRun::construct() {
   ArgsAndKwargs given(args_, nargs_);
-  Owned made = hooks.create(actor_, given.args.get(), given.kwargs.get());
-  if (!made) return;
-  add_instance(actor_, made.get());
-  value_ = Owned::share(Py_None);
+  const Owned instance = hooks.create(actor_, given.args.get(), given.kwargs.get());
+  if (instance && add_instance(actor_, instance.get())) value_ = Owned::share(Py_None);
 }
 
 // ---- settle
@@ -348,7 +349,7 @@ ExitReason MessageRun::exit_wanted() {
   if (!hooks.exit_kind || PyErr_ExceptionMatches(PyExc_Exception)) return ExitReason::Unknown;
   if (breaks_off()) return ExitReason::Unknown;
   SavedError error;
-  Owned kind = hooks.exit_kind(error.exception(), ExitReason::Unknown);
+  Owned kind = hooks.exit_kind(error.exception());
   return kind ? ExitReason(PyLong_AsLong(kind.get())) : ExitReason::Unknown;
 }
 
@@ -359,7 +360,7 @@ void MessageRun::settle_departure() {
   if (ctx->departing == actor_) ctx->departing = 0;
   kept_ = kind_ != MessageKind::Create && !stream_;
   for (Off off : results_) kept_ = kept_ && ctx->heap->at<Object>(off)->state.load(memory_order_relaxed) == State::Value;
-  if (!placement_.outlives_actors) return;
+  if (!placement_.outlives_actors()) return;
   Off reason = 0;
   if (!kept_) forget_stored(results_.data(), n_);
   const bool lives_on = kind_ == MessageKind::Call && restarted(actor_, leaving_, reason);
@@ -380,7 +381,7 @@ void MessageRun::leave_call() {
   recording_.end();
   titles.idle();
   if (is_task()) ctx->proc->running[0] = 0;
-  if (seeded_ && placement_.at_once) hooks.task_random.tell(Owned::share(Py_None));  // its caller goes on with its own
+  if (seeded_) placement_.task_left();
   if (ctx->unflushed && hooks.flush) {
     ctx->unflushed = false;
     SavedError error;
@@ -407,7 +408,7 @@ void MessageRun::digest() {
 
 void MessageRun::tell_executed() {
   ArgsAndKwargs given(args_, has_arguments_ ? nargs_ : 0);
-  const bool interrupted = first_->cancellation.load(memory_order_acquire) == kCancelledRunning;
+  const bool interrupted = first_->cancellation.load(memory_order_acquire) == Cancellation::Running;
   hooks.executed.tell(actor_, callable_.get(), Owned(tag_tuple(ctx->here)), digest_, given.args.get(), value_.get(), interrupted);
 }
 
@@ -424,7 +425,7 @@ bool MessageRun::finish() {
   }
   if (!handed_on_) {
     finish_results(results_.data(), notes_.data(), n_, task_note_);
-    if (kind_ != MessageKind::Create && !cancelled_ && !tell_of_call(hooks.ended, actor_, 0)) hooks.ended.complain();
+    if (kind_ != MessageKind::Create && !cancelled_ && !tell_of_call(hooks.ended, actor_)) hooks.ended.complain();
   }
   forget_arguments();
   tell_failures();
@@ -434,7 +435,7 @@ bool MessageRun::finish() {
 
 void MessageRun::leave_actor() {
   if (!cancelled_) placement_.call_ends(call_, leaving_);
-  if (leaving_ == ExitReason::Unknown || placement_.outlives_actors) return;
+  if (leaving_ == ExitReason::Unknown || placement_.outlives_actors()) return;
   if (leaving_ == ExitReason::CreationFailed) finish_results(results_.data(), notes_.data(), n_);
   else if (kept_) finish_results(results_.data(), notes_.data(), n_, task_note_);
   leave(leaving_);  // the supervisor completes what is noted as running

@@ -154,7 +154,7 @@ void run_next(InboxServer& s, const Next& next) {
     ctx->local.alloc.publish(block, kPlain);
     in->creation.store(block, memory_order_release);
     // Read copy-on-write: the next life is to find what this one was given.
-    if (m->args_object) ctx->heap->at<Object>(m->args_object)->cancellation.store(kInCommon, memory_order_relaxed);
+    if (m->args_object) ctx->heap->at<Object>(m->args_object)->use.store(ArgumentsUse::InCommon, memory_order_relaxed);
     from.pop(m);
     run_message(ctx->heap->at<Message>(block), nullptr);
     return;
@@ -221,7 +221,7 @@ bool serve_tasks() {
     ctx->proc->running_task.store(h->at<Object>(m->result)->uid << 1 | (m->retries > 0), memory_order_relaxed);
     // Claiming makes room for one more worker where tasks are left, in any queue, and resources are free.
     kick_queues();
-    ctx->depth = m->method;
+    ctx->depth = m->nesting;
     ctx->caller = party_of(0, h->at<Object>(m->function)->uid);
     run_message(m, nullptr, note);
     ctx->proc->running_class.store(0, memory_order_relaxed);
@@ -310,14 +310,12 @@ bool served_ready(const InboxServer& s) {
 static void answer_recording() {
   uint32_t round = ctx->header->recording_round.load(memory_order_acquire);
   if (round == ctx->proc->recording_round.load(memory_order_relaxed)) return;
-  PyObject* data = recording_data();
-  PyObject* ref = data ? put_value(data, Exempt::All) : nullptr;
-  Py_XDECREF(data);
+  Owned data(recording_data());
+  Owned ref(data ? put_value(data.get(), Exempt::All) : nullptr);
   if (ref) {
-    auto* o = reinterpret_cast<PyRef*>(ref)->object;
+    auto* o = reinterpret_cast<PyRef*>(ref.get())->object;
     take_hold(o);
     if (Off old = ctx->proc->recording.exchange(ctx->heap->off(o), memory_order_acq_rel)) drop_hold(ctx->local, ctx->heap->at<Object>(old));
-    Py_DECREF(ref);
   }
   PyErr_Clear();
   ctx->proc->recording_round.store(round, memory_order_release);
@@ -326,6 +324,8 @@ static void answer_recording() {
 void forget_channels() { inbox_server.reset(); }
 
 InboxServer* Placement::server_of(uint32_t actor) { return inbox_server && inbox_server->actor == actor ? inbox_server.get() : nullptr; }
+
+bool Placement::runs_in_thread() { return PyThread_get_thread_ident() == ctx->main_thread; }
 
 void follow_script(uint32_t actor, PyObject* tags) {
   InboxServer* s = ctx->placement->server_of(actor);

@@ -42,7 +42,8 @@ Object* new_stream_link(const LinkBody& body, int32_t holds) {
 StreamState stream_state(Object* link, Object* completion) {
   const bool over = is_done(completion);
   const State ended = completion->state.load(memory_order_acquire);
-  const bool cancelled = completion->cancellation.load(memory_order_acquire) == kCancelledRunning || (over && ended == State::Cancelled);
+  const bool cancelled =
+      completion->cancellation.load(memory_order_acquire) == Cancellation::Running || (over && ended == State::Cancelled);
   if (cancelled && !over) return StreamState::Cancelled;
   if (!cancelled) {
     if (is_done(link)) {
@@ -88,14 +89,14 @@ Stream::Stream(Off* results, uint32_t* notes, Message* block, PyObject* name, bo
     : results_(results), notes_(notes), block_(block), name_(name), of_method_(of_method), at_(*link_body(object_at(results[1]))),
       skip_(at_.index) {
   at_.index = 0;
-  if (ctx->placement->at_once) at_.window = 0;  // nobody can read while the generator runs
+  at_.window = ctx->placement->window_of_stream(at_.window);
 }
 
 Stream::~Stream() {
   if (making_ && ctx) --ctx->streams_making;
 }
 
-bool Stream::was_cancelled() const { return object_at(results_[0])->cancellation.load(memory_order_acquire) == kCancelledRunning; }
+bool Stream::was_cancelled() const { return object_at(results_[0])->cancellation.load(memory_order_acquire) == Cancellation::Running; }
 
 bool Stream::publish(PyObject* value) {
   if (value && at_.index < skip_) {
@@ -221,9 +222,10 @@ bool Stream::wait_to_be_let_on() {
       nanosleep(&t, nullptr);
       if (!unlocked.lock()) return false;
     } else {
-      for (auto* ref : open) Py_INCREF(ref);
+      std::vector<OwnedAs<PyRef>> held;  // the list of tickets may lose them meanwhile
+      held.reserve(open.size());
+      for (auto* ref : open) held.push_back(OwnedAs<PyRef>::share(ref));
       e = wait_objects(open.data(), Py_ssize_t(open.size()), 1, false, now_ns() + kGateSliceNs);
-      for (auto* ref : open) Py_DECREF(ref);
     }
     if (e == -1) return false;
   }
@@ -301,8 +303,8 @@ void Stream::close() {
 
 bool Stream::ends_uncancelled() {
   close();
-  uint16_t before = kNotCancelled;
-  return object_at(results_[0])->cancellation.compare_exchange_strong(before, kStreamOver) || before != kCancelledRunning;
+  Cancellation before = Cancellation::None;
+  return object_at(results_[0])->cancellation.compare_exchange_strong(before, Cancellation::StreamOver) || before != Cancellation::Running;
 }
 
 void Stream::end() {

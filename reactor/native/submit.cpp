@@ -141,7 +141,7 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   m->function = ctx->heap->off(f->function->object);
   m->demand = f->demand;
   m->retries = f->retries;
-  m->method = uint16_t(ctx->depth + (ctx->depth < UINT16_MAX));
+  m->nesting = uint16_t(ctx->depth + (ctx->depth < UINT16_MAX));
   m->missing = 1;  // arguments that are missing, and this submission
   nodes.link_to(m);
   task_ready(ctx->local, task);

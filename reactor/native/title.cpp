@@ -1,5 +1,6 @@
 #include "title.h"
 #include <cstdio>
+#include "python.h"
 
 namespace reactor {
 
@@ -8,8 +9,8 @@ Titles titles;
 namespace {
 
 // Null without an exception if it has none.
-PyObject* optional_attribute(PyObject* of, const char* name) {
-  PyObject* value = PyObject_GetAttrString(of, name);
+Owned optional_attribute(PyObject* of, const char* name) {
+  Owned value(PyObject_GetAttrString(of, name));
   if (!value) PyErr_Clear();
   return value;
 }
@@ -52,12 +53,11 @@ void Titles::name_running(PyObject* callable, bool constructor) {
   if (constructor) {
     running_ += "__init__";
   } else if (callable) {
-    PyObject* name = optional_attribute(callable, "__title__");  // a call that was given a name of its own
+    Owned name = optional_attribute(callable, "__title__");  // a call that was given a name of its own
     if (name) running_.clear();
     else name = optional_attribute(callable, "__name__");
-    const char* text = name ? PyUnicode_AsUTF8(name) : nullptr;
+    const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
     running_ += text ? text : "?";
-    Py_XDECREF(name);
     PyErr_Clear();
   }
   cut(running_);

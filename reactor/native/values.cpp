@@ -11,7 +11,7 @@ PyObject* put_value(PyObject* value, Exempt exempt, bool recorded) {
   Recorded put;
   if (recorded) {
     ctx->proc->calls.store(++ctx->operations, memory_order_relaxed);
-    put.key.method = uint32_t(OpKind::Put);
+    put.key.method = OpKey::method_and_kind(0, OpKind::Put);
     if (put.begin()) put.look_up();
   }
   const uint32_t mine = epoch;

@@ -11,8 +11,6 @@ from reactor import _core
 from reactor.runtime import random_memory, threads
 from reactor.runtime.seeding import reseed
 
-FORGET, FRESH = -1, -2
-
 
 class _Module(NamedTuple):
     """One random generator: how to find it, how to exchange its state if its address is unknown, and how to reset it to its state after import."""
@@ -103,11 +101,11 @@ class ActorStates:
     def switched(self, outer, inner):
         """Hook of the core: actor `inner` runs after `outer` (0: none). With FORGET, actor `outer` has ended. With FRESH, actor `outer` runs and has no
         state yet for a generator that was imported since."""
-        if inner == FORGET:
+        if inner == _core.FORGET:
             for name in self._known.pop(outer, ()):
                 self._saved.pop((outer, name), None)
             return
-        if inner == FRESH:
+        if inner == _core.FRESH:
             return self._begin(outer)
         self._find(outer)
         for module in self._slow:

@@ -9,7 +9,7 @@ class Demands:
 
     def __init__(self, tell, more):
         self._tell, self._more = tell, more
-        self._numbers = {(frozenset({("CPU", _core.UNIT)}), None): 0, (frozenset(), None): 1}
+        self._numbers = {(frozenset({("CPU", _core.UNIT)}), None): _core.ONE_CPU, (frozenset(), None): _core.NOTHING}
         self._index = {name: i for i, name in enumerate(_core.resources())}
         self.settings = [None]  # what task workers are born with, by number; the demands of tasks name one
         self.unused = set()  # settings of drivers that have ended
@@ -30,9 +30,9 @@ class Demands:
             self._numbers[key] = _core.demand([(self._index[k], v) for k, v in sorted(amounts)], place)
             there = _core.resources()
             lacking = [
-                f"{v / _core.UNIT:g} of {k}, of which there are {there[k][0] / _core.UNIT:g}"
+                f"{v / _core.UNIT:g} of {k}, of which there are {there[k].total / _core.UNIT:g}"
                 for k, v in sorted(amounts)
-                if v > there[k][0]
+                if v > there[k].total
             ]
             if lacking:
                 self._tell(

@@ -125,8 +125,6 @@ class Driver:
         forks.stays_with_parent(self)
         for name, amount in self.resources.items():
             _core.register_resource(name, round(amount * _core.UNIT), name == "CPU")
-        _core.demand([(0, _core.UNIT)])  # demand 0: one CPU
-        _core.demand([])  # demand 1: nothing
         if self.inline or self.keeping:  # a journal begins with the first lock that its zygote creates
             early_zygote.end()
         if self.inline:

@@ -12,10 +12,25 @@
 An actor is created by `link.create((cls, *args), kwargs)`; its methods are the public ones in alphabetical order.
 """
 
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
 from reactor import _core, codec
 from reactor.runtime import worker
 
 MORE_RESOURCES = "use a larger machine"
+
+
+class Instance(NamedTuple):
+    """What the hook `create` gives: an actor's instance, as the core knows it."""
+
+    methods: list[Callable]  # bound
+    handed_on: bool = False  # its calls are given to the hook `deferred`
+    lanes: Sequence[
+        int
+    ] = ()  # of each method, see next_message in native/serve.cpp; none: its calls keep their callers' order
+    digest: int = 0  # with which that of its calls begins
+    script: list[tuple[int, ...]] | None = None  # tags of its calls, in the order in which they are to run
 
 
 class Died(RuntimeError):
@@ -82,7 +97,7 @@ def error(state, value, ref):
 def create(number, args, kwargs):
     cls, *args = args
     instance = cls(*args, **kwargs)
-    return [getattr(instance, name) for name in sorted(vars(cls)) if not name.startswith("_")], False
+    return Instance([getattr(instance, name) for name in sorted(vars(cls)) if not name.startswith("_")])
 
 
 def create_failed(number, error, reason):

@@ -177,7 +177,7 @@ class Requests:
         """{resource: [(number, share)]} for {resource: amount}."""
         for name in amounts:
             if name not in self.accelerators:
-                self.accelerators[name] = GpuShares(_core.resources().get(name, (0,))[0] // _core.UNIT)
+                self.accelerators[name] = GpuShares(_core.resource(name).total // _core.UNIT)
         return {name: self.accelerators[name].take(amount) for name, amount in amounts.items()}
 
     def _give_shares(self, taken):

@@ -123,7 +123,7 @@ class Reservations:
 
     def _settle(self, r):
         there = _core.resources()
-        if all(there[name][0] == there[name][1] for name in r.offered):
+        if all(there[name].free == there[name].total for name in r.offered):
             _core.give_resources(r.demand)
             self._forget(r)
 

@@ -50,7 +50,7 @@ class Supervisor(Requests, Deaths):
         self.reservations = self.demands.reservations
         self.key_values = KeyValues()
         self.posted = {}  # values that processes publish for all others: tuple -> value
-        self.gpus = GpuShares(_core.resources().get("GPU", (0,))[0] // _core.UNIT)
+        self.gpus = GpuShares(_core.resource("GPU").total // _core.UNIT)
         self.accelerators = {}  # resource -> GpuShares, for resources whose units have numbers
         self.tasks_started = 0
         self.stopping = False

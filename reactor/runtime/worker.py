@@ -164,6 +164,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
                 os.chdir(config["cwd"])
         reseed(config["settings"].get("seed"), f"{role} {birth}")
         _core.set_hook("exit_kind", exit_kind)
+        _core.set_hook("leave", leave)
         _core.set_hook("flush", flush)
         plugin.install(config["settings"], role)
         if role != "packed":  # an interrupt for one actor of a packed worker would hit the others, too
@@ -232,7 +233,7 @@ class _Terminated:
         own = os.getpid() == self.pid
         if not own and not _is_child_of_multiprocessing():
             _die_of(number)
-        if own and not any(_core.running()):
+        if own and not _core.running_uid():
             _end_by(number)
         error = SystemExit(1)
         error.signal = number if own else None  # pyright: ignore[reportAttributeAccessIssue]
@@ -257,11 +258,8 @@ def _die_of(number):
     os.kill(os.getpid(), number)
 
 
-def exit_kind(error, reason):
-    """Hook of the core. With the `reason` UNKNOWN: returns the ExitReason if the exception `error` ends the process, else UNKNOWN. With another `reason`:
-    ends the process now."""
-    if reason != UNKNOWN:
-        leave(reason)
+def exit_kind(error):
+    """Hook of the core. Returns the ExitReason if the exception `error` ends the process, else UNKNOWN."""
     if getattr(error, "signal", None) and isinstance(error, SystemExit):
         _end_by(error.signal)  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(error, SystemExit):

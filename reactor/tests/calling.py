@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 from reactor import _core
+from reactor.runtime.plugin import Instance
 
 
 class Died(Exception):
@@ -75,7 +76,7 @@ def _error(state, value, ref):
 def _create(number, args, kwargs):
     cls, *args = args
     instance = cls(*args, **kwargs)
-    return [getattr(instance, name) for name in _methods(cls)], False
+    return Instance([getattr(instance, name) for name in _methods(cls)])
 
 
 def _create_failed(number, error, reason):
@@ -149,7 +150,7 @@ class Run:
         self.driver.control.tell("actor", link.offset, facts)
         return Actor(link, cls, link.create((cls, *args), {}), retries)
 
-    def task(self, function, demand=0, retries=0):
+    def task(self, function, demand=_core.ONE_CPU, retries=0):
         return _core.Function(_core.put(function), function.__name__, 1, 0, -1, None, demand, retries).remote
 
     def get(self, ref, seconds=20):
@@ -181,7 +182,7 @@ class Run:
     def levels(self):
         """What must come back to where it was when nothing is left of some work."""
         stats = _core.stats()
-        free = {name: free for name, (_, free) in _core.resources().items()}
+        free = {name: amount.free for name, amount in _core.resources().items()}
         return {
             "slots": stats["slab_slots_used"],
             "store": stats["store_used"],

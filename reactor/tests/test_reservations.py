@@ -29,7 +29,7 @@ def add(reservations, key, cpus, **facts):
 
 
 def free(name):
-    return _core.resources()[name][1] / 10000
+    return _core.resources()[name].free / 10000
 
 
 def test_one_takes_from_the_machine_what_it_offers(made):

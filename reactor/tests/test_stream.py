@@ -19,7 +19,9 @@ def run():
 
 def stream(run, function, *args, window=0, retries=0):
     """(completion, first link) of `function`, which yields, called with `args`."""
-    made = _core.Function(_core.put(function), function.__name__, _core.STREAM, 0, -1, None, 1, retries, window)
+    made = _core.Function(
+        _core.put(function), function.__name__, _core.STREAM, 0, -1, None, _core.NOTHING, retries, window
+    )
     return made.remote(*args)
 
 

@@ -1,12 +1,13 @@
 """Cycles of waits, found in a picture of who waits for whom."""
 
+from reactor import _core
 from reactor.waits import cycle
 
 ME, OTHER, THIRD = 2, 3, 4 | 1 << 16
 
 
 def waiter(actor, *things):
-    return (100 + actor, actor, list(things), 0)
+    return _core.Waiter((100 + actor, actor, [_core.Awaited(one) for one in things], 0))
 
 
 def test_a_call_that_waits_for_itself():

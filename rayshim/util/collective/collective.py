@@ -197,7 +197,7 @@ def _declared(group_name):
 def _check_inside():
     from reactor import _core
 
-    if session.current is None or not (session.current.record or any(_core.running())):
+    if session.current is None or not (session.current.record or _core.running_uid()):
         raise RuntimeError(
             f"The collective APIs shall be only used inside a Ray actor or task. (at {calling()}, in the driver: use create_collective_group there)"
         )

@@ -19,21 +19,36 @@ struct Number {
 };
 template <class E> Number number(const char* name, E value) { return {name, long(value)}; }
 
+OwnedAs<PyTypeObject> new_named_tuple(const char* name, const char* meaning, std::vector<PyStructSequence_Field> fields) {
+  const auto size = int(fields.size());
+  fields.push_back({nullptr, nullptr});
+  PyStructSequence_Desc description{name, meaning, fields.data(), size};
+  OwnedAs<PyTypeObject> type(PyStructSequence_NewType(&description));
+  if (!type) throw nb::python_error();
+  return type;
+}
+
 // An enumeration as a named tuple of ints: State.ERROR == 17. (Python's IntEnum would cost each start of a process 0.2 ms.)
 // `name`: lives on, for the type.
 void add_numbers(nb::module_& m, const char* name, const char* meaning, std::initializer_list<Number> numbers) {
   std::vector<PyStructSequence_Field> fields;
   for (const Number& n : numbers) fields.push_back({n.name, nullptr});
-  fields.push_back({nullptr, nullptr});
-  PyStructSequence_Desc description{name, meaning, fields.data(), int(numbers.size())};
-  Owned type(reinterpret_cast<PyObject*>(PyStructSequence_NewType(&description)));
-  nb::object all = steal(type ? PyStructSequence_New(reinterpret_cast<PyTypeObject*>(type.get())) : nullptr);
+  const auto type = new_named_tuple(name, meaning, std::move(fields));
+  nb::object all = steal(PyStructSequence_New(type.get()));
   Py_ssize_t i = 0;
   for (const Number& n : numbers) PyStructSequence_SetItem(all.ptr(), i++, PyLong_FromLong(n.value));
   m.attr(strrchr(name, '.') + 1) = all;
 }
 
 }  // namespace
+
+PyTypeObject* add_named_tuple(nb::module_& m, const char* name, const char* meaning, std::initializer_list<Field> fields) {
+  std::vector<PyStructSequence_Field> all;
+  for (const Field& f : fields) all.push_back({f.name, f.meaning});
+  auto type = new_named_tuple(name, meaning, std::move(all));
+  m.attr(strrchr(name, '.') + 1) = nb::handle(reinterpret_cast<PyObject*>(type.get()));
+  return type.release();
+}
 
 void bind_constants(nb::module_& m) {
   add_numbers(m, "reactor._core.State", "of an object (Ref.state)",
@@ -79,6 +94,8 @@ void bind_constants(nb::module_& m) {
   m.attr("OLDER") = kOlder;
   m.attr("LATER") = kLater;
   m.attr("UNIT") = kUnit;
+  m.attr("ONE_CPU") = kOneCpu;  // demands
+  m.attr("NOTHING") = kNothing;
   m.attr("FOREVER") = kForever;    // of retries: without end
   m.attr("FIRST_TASK") = kTasks;   // see Party in order.h
   m.attr("METHOD_RESULT") = kMethodResult;
@@ -86,6 +103,8 @@ void bind_constants(nb::module_& m) {
   m.attr("DYNAMIC") = kDynamicResult;
   m.attr("DRIVER") = ActorStates::kDriver;
   m.attr("TASKS") = ActorStates::kTasks;
+  m.attr("FORGET") = ActorStates::kForget;
+  m.attr("FRESH") = ActorStates::kFresh;
   m.attr("MAX_HOSTED") = kMaxHosted;
   m.attr("HEADER_BYTES") = kHeaderPages * kPage;
   m.attr("OWN_PAGES") = kOwnPages;

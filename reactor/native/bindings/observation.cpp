@@ -45,8 +45,8 @@ void bind_observation(nb::module_& m) {
     need_ctx();
     ctx->proc->physical.fetch_add(1);
   });
-  m.def("stats", &stats, nb::call_guard<Using>());
   m.def("slot_of", &slot_of, nb::arg("runner"));
+  add_wait_types(m);
   m.def("waits", &waits, nb::arg("from_") = -1, nb::call_guard<Using>());
   m.def("queued_tasks", &queued_tasks, nb::call_guard<Using>());
   m.def("digest", &digest, nb::call_guard<Using>());
@@ -54,6 +54,10 @@ void bind_observation(nb::module_& m) {
   m.def("store_used", [] {
     need_ctx();
     return ctx->header->store_used.load();
+  });
+  m.def("store_limit", [] {
+    need_ctx();
+    return ctx->header->store_limit;
   });
   m.def("spilling", &spilling);
   m.def("large_values", [] {

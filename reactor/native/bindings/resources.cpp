@@ -53,28 +53,31 @@ void forget_resource(uint32_t index) {
   h->resource_free[index].store(0);
 }
 
+PyTypeObject* resource_type = nullptr;
+
+// Of all resources there are.
 nb::dict resources() {
   nb::dict d;
   Header* h = ctx->header;
   for (uint32_t i = 0; i < h->resources.load(memory_order_acquire); ++i)
-    if (h->resource_name[i][0]) d[h->resource_name[i]] = nb::make_tuple(h->resource_total[i], h->resource_free[i].load());
+    if (h->resource_name[i][0]) d[h->resource_name[i]] = named_tuple(resource_type, h->resource_total[i], h->resource_free[i].load());
   return d;
 }
 
-// Number of a new demand {resource index: amount}.
-uint32_t demand(std::vector<std::tuple<int32_t, int64_t>> parts, uint32_t setting) {
+// Of one, which there need not be.
+nb::object resource(const std::string& name) {
   Header* h = ctx->header;
-  if (h->parts + parts.size() > kMaxParts) throw nb::value_error("too many kinds of resources in all demands together");
-  uint32_t n = h->demands.load();
-  if (n == kMaxDemands) throw nb::value_error("too many different resource demands");
-  Demand& d = h->demand[n];
-  d.n = int32_t(parts.size());
-  d.setting = setting;
-  if (setting > h->settings.load()) h->settings.store(setting);
-  d.first = h->parts;
-  for (auto [index, amount] : parts) h->part[h->parts++] = {amount, index};
-  h->demands.store(n + 1, memory_order_release);
-  return n;
+  for (uint32_t i = 0; !name.empty() && i < h->resources.load(memory_order_acquire); ++i)
+    if (name == h->resource_name[i]) return named_tuple(resource_type, h->resource_total[i], h->resource_free[i].load());
+  return named_tuple(resource_type, 0, 0);
+}
+
+// Number of a new demand {resource index: amount}.
+uint32_t demand(const std::vector<std::tuple<int32_t, int64_t>>& parts, uint32_t setting) {
+  std::vector<Part> all;
+  all.reserve(parts.size());
+  for (auto [index, amount] : parts) all.push_back({amount, index});
+  return add_demand(ctx->header, all, setting);
 }
 
 bool take_demand(uint32_t d) {
@@ -92,6 +95,20 @@ void fail_waiting_tasks(nb::handle reason, int64_t demand, uint32_t setting) {
 
 }  // namespace
 
+uint32_t add_demand(Header* h, const std::vector<Part>& parts, uint32_t setting) {
+  if (h->parts + parts.size() > kMaxParts) throw nb::value_error("too many kinds of resources in all demands together");
+  uint32_t n = h->demands.load();
+  if (n == kMaxDemands) throw nb::value_error("too many different resource demands");
+  Demand& d = h->demand[n];
+  d.n = int32_t(parts.size());
+  d.setting = setting;
+  if (setting > h->settings.load()) h->settings.store(setting);
+  d.first = h->parts;
+  for (const Part& part : parts) h->part[h->parts++] = part;
+  h->demands.store(n + 1, memory_order_release);
+  return n;
+}
+
 void bind_resources(nb::module_& m) {
   m.def("register_resource", &register_resource, nb::arg("name"), nb::arg("total"), nb::arg("lent") = false, nb::call_guard<Using>());
   m.def(
@@ -102,7 +119,10 @@ void bind_resources(nb::module_& m) {
       },
       nb::arg("index"), nb::arg("amount"), nb::call_guard<Using>());
   m.def("forget_resource", &forget_resource, nb::arg("index"), nb::call_guard<Using>());
+  resource_type = add_named_tuple(m, "reactor._core.Resource", "how much there is of a resource (in 1/UNIT)",
+                                  {{"total", "in all"}, {"free", "that nobody uses"}});
   m.def("resources", &resources, nb::call_guard<Using>());
+  m.def("resource", &resource, nb::arg("name"), nb::call_guard<Using>());
   m.def("held_resources", &held_resources, nb::call_guard<Using>());
   m.def("demand", &demand, nb::arg("parts"), nb::arg("setting") = 0, nb::call_guard<Using>());
   m.def("retire_demand", [](uint32_t d) { ctx->header->demand[d].retired.store(1); }, nb::arg("demand"), nb::call_guard<Using>());

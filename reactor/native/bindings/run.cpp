@@ -58,6 +58,8 @@ int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, 
   h->procs[0].kind = head ? ProcKind::Supervisor : ProcKind::Driver;
   h->procs[1].kind = ProcKind::Supervisor;
   h->header->proc_high.store(2);
+  const uint32_t one_cpu = add_demand(h->header, {{kUnit, kCpu}}), nothing = add_demand(h->header, {});
+  if (one_cpu != kOneCpu || nothing != kNothing) throw std::logic_error("reactor: a run has demands before its first ones");
   open_context(h, 0, false, -1, inline_mode ? std::make_unique<Inline>() : std::make_unique<Placement>());
   return h->fd;
 }

@@ -75,10 +75,10 @@ Cancelled cancel_object(Object* o, bool children) {
     for (Object* other : others.all()) complete(ctx->local, other, State::Cancelled);
     return Cancelled::Unbegun;
   }
-  uint16_t before = pending == State::Running ? kNotCancelled : kYielding;
-  if (!o->cancellation.compare_exchange_strong(before, kCancelledRunning)) {
-    if (pending != State::Running || before == kStreamOver) return Cancelled::Done;
-    if (before == kYielding) o->cancellation.compare_exchange_strong(before, kCancelledRunning);
+  Cancellation before = pending == State::Running ? Cancellation::None : Cancellation::Yielding;
+  if (!o->cancellation.compare_exchange_strong(before, Cancellation::Running)) {
+    if (pending != State::Running || before == Cancellation::StreamOver) return Cancelled::Done;
+    if (before == Cancellation::Yielding) o->cancellation.compare_exchange_strong(before, Cancellation::Running);
   }
   uint32_t runner = slot_of(o->runner.load(memory_order_seq_cst));
   if (runner != kNoProc && kind_of(o) == kMethodResult) {
@@ -188,7 +188,7 @@ void bind_running_call(nb::module_& m) {
   m.def("cancel_wanted", [] { return ctx && ctx->call->uid && ctx->proc->cancel.load() == ctx->call->uid; });
   m.def("take_retry", [] { return ctx ? take_retry(ctx->call->message) : 0; });
   m.def("is_cancelled",
-        [] { return ctx && ctx->call->n && ctx->heap->at<Object>(ctx->call->results[0])->cancellation.load() == kCancelledRunning; });
+        [] { return ctx && ctx->call->n && ctx->heap->at<Object>(ctx->call->results[0])->cancellation.load() == Cancellation::Running; });
   m.def("leave_after_task", [] {  // by any thread: the main thread may be asleep
     if (!ctx) return;
     std::atomic_ref(ctx->leave_after).store(true);
@@ -201,9 +201,10 @@ void bind_running_call(nb::module_& m) {
     if (ctx) ctx->unflushed = true;
   });
   m.def("served_actor", [] { return ctx ? ctx->serves : 0; });  // whose message is read, or run; 0: a task's
-  m.def("running", [] { return ctx ? nb::make_tuple(ctx->call->uid, ctx->call->actor) : nb::make_tuple(0, 0); });
+  m.def("running_uid", [] { return ctx ? ctx->call->uid : 0; });      // of the call that runs; 0: none does
+  m.def("running_actor", [] { return ctx ? ctx->call->actor : 0; });  // whose call it is; 0: it is a task, or none runs
   // Whether the running call runs in the calling thread, which the program's own code may have started.
-  m.def("runs_here", [] { return ctx && (ctx->placement->at_once || PyThread_get_thread_ident() == ctx->main_thread); });
+  m.def("runs_here", [] { return ctx && ctx->placement->runs_in_thread(); });
   m.def("actor_of_thread", [] { return ctx ? ctx->placement->actor_of_thread() : 0; });
   m.def("running_tag", [] { return steal(ctx && ctx->level ? tag_tuple(ctx->here) : PyTuple_New(0)); });
   m.def("running_name", []() -> nb::object {

@@ -2,6 +2,7 @@
 #include "bindings.h"
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include "patience.h"
 
 namespace reactor {
 
@@ -48,6 +49,57 @@ double futex_ping_pong(int rounds) {
   waitpid(child, nullptr, 0);
   munmap(word, 4096);
   return seconds;
+}
+
+// Counters of the whole run, and what this process has done.
+nb::dict stats() {
+  need_ctx();
+  Header* h = ctx->header;
+  nb::dict d;
+  uint64_t wakes = 0, sleeps = 0, executed = 0, live = 0;
+  for (uint32_t i = 0; i < h->proc_high.load(); ++i) {
+    Proc& p = ctx->heap->procs[i];
+    if (p.state.load() != ProcState::Live) continue;
+    ++live;
+    wakes += p.wakes.load();
+    sleeps += p.sleeps.load();
+    executed += p.executed.load();
+  }
+  d["processes"] = live;
+  d["wakes"] = wakes;
+  d["sleeps"] = sleeps;
+  d["executed"] = executed;
+  d["operations"] = ctx->operations;
+  d["values_written"] = ctx->values_written;
+  d["values_read"] = ctx->values_read;
+  d["store_used"] = h->store_used.load();
+  d["store_limit"] = h->store_limit;
+  d["awake"] = h->awake.load();
+  int32_t working = 0, looking = 0;
+  for (uint32_t c = 0; c < kMaxCores; ++c) {
+    working += h->core[c].work.load();
+    looking += h->core[c].looker.load() != 0;
+  }
+  d["working"] = working;
+  d["looking"] = looking;
+  d["pool_idle"] = h->pool_idle.load();
+  uint64_t slab = 0, used = 0;
+  for (uint32_t i = 0; i < h->high_page.load(); ++i)
+    if (ctx->heap->page_state[i].load() == kSlab) {
+      ++slab;
+      auto* page = ctx->heap->at<SlabPage>(ctx->heap->page_at(i));
+      used += page->used.load() - (page->owner.load() == kAbandoned ? 0 : 1);
+    }
+  uint64_t notices = 0, pairs = 0;  // what order keeps for as long as the run lasts
+  for (Off off = h->notices.load(memory_order_acquire); off; off = ctx->heap->at<Notice>(off)->next) ++notices;
+  for (auto& bucket : h->waited)
+    for (Off off = bucket.load(memory_order_acquire); off; off = ctx->heap->at<Waited>(off)->next) ++pairs;
+  d["notices"] = notices;
+  d["waited_pairs"] = pairs;
+  d["slab_pages"] = slab;
+  d["slab_slots_used"] = used;
+  d["high_page"] = h->high_page.load();
+  return d;
 }
 
 // Calls `found` with the place of each word of the heap's used pages that says `off`, whatever mark lies in its low bits.
@@ -104,6 +156,7 @@ void bind_testing(nb::module_& m) {
   m.def("roundtrip", &roundtrip, nb::arg("value").none());
   m.def("futex_ping_pong", &futex_ping_pong, nb::arg("rounds"));
   m.def("runs", &runs, nb::call_guard<Using>());
+  m.def("stats", &stats, nb::call_guard<Using>());
 }
 
 }  // namespace reactor

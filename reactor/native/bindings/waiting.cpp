@@ -210,8 +210,7 @@ PyObject* get_one(PyObject*, PyObject* const* args, Py_ssize_t n) {
   SegmentScope segment(SegmentEnd::Get);
   return translated([&]() -> PyObject* {
     if (!is_done(r->object) || failed(r)) {
-      Py_INCREF(r);
-      nb::object keep = nb::steal(reinterpret_cast<PyObject*>(r));
+      nb::object keep = nb::borrow(args[0]);
       if (!wait_in_order(&r, 1, deadline_of(nb::borrow(args[1])))) return Py_NewRef(timed_out);
     }
     PyObject* value = decode_object(r->object);
