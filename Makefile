@@ -17,7 +17,7 @@ VENV := .venv
 WORKERS ?= 3  # pytest processes; tests wait a third of their time, so three are faster on two cores
 PY := $(VENV)/bin/python
 PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER
-CORE := CMakeLists.txt $(wildcard reactor/native/*.h reactor/native/*.c reactor/native/*.cpp reactor/native/*/*.h reactor/native/*/*.cpp)
+CORE := CMakeLists.txt $(wildcard reactor/native/*.h reactor/native/*.cpp reactor/native/*/*.h reactor/native/*/*.c reactor/native/*/*.cpp)
 NATIVE := $(filter-out CMakeLists.txt,$(CORE)) $(wildcard reactor/tests/native/*.h reactor/tests/native/*.cpp)
 PACKAGES := $(wildcard rayshim/*/__init__.py)  # the installed package knows the place of each module: new folders are told to it
 
@@ -45,7 +45,7 @@ test: $(VENV)/built $(VENV)/ray
 test-ray: $(VENV)/built $(VENV)/ray
 	$(PYTEST) --backends ray --record-ray $(or $(PYTEST_ARGS),compat_tests)
 
-SANITIZED := rayshim/tests/test_packing.py rayshim/tests/test_packed_random_states.py rayshim/tests/test_array_memory.py rayshim/tests/test_shown_arguments.py rayshim/tests/test_recorded_loop.py \
+SANITIZED := rayshim/tests/test_packing.py rayshim/tests/test_packed_random_states.py rayshim/tests/test_array_memory.py rayshim/tests/test_shown_arguments.py rayshim/tests/test_journal_loop.py \
 	compat_tests/test_concurrent_actors.py compat_tests/test_threads.py
 SHORT := compat_tests/test_concurrent_actors.py compat_tests/test_arrays.py
 SANITIZE = -n $(WORKERS) --timeout 200 --backends isolated,packed
@@ -62,7 +62,7 @@ sanitizers: $(VENV)/built
 
 pages: $(VENV)/built
 	reactor/tests/pages.sh $(PY) -n $(WORKERS) --timeout 200 --backends isolated,inline $(or $(PYTEST_ARGS),rayshim/tests/test_array_memory.py \
-		rayshim/tests/test_placed_values.py rayshim/tests/test_full_heap.py compat_tests/test_arrays.py compat_tests/test_spilling.py)
+		rayshim/tests/test_values_in_place.py rayshim/tests/test_full_heap.py compat_tests/test_arrays.py compat_tests/test_spilling.py)
 
 wheels:
 	packaging/wheels.sh

@@ -129,9 +129,9 @@ def blocks(results, plots=False):
     return found
 
 
-def filled(text, made):
+def filled(text, parts):
     """A page's text with the blocks that there are figures for filled with them; the others stay."""
-    return _BLOCK.sub(lambda m: f"{m[1]}{made[m[2]].strip()}\n{m[3]}" if m[2] in made else m[0], text)
+    return _BLOCK.sub(lambda m: f"{m[1]}{parts[m[2]].strip()}\n{m[3]}" if m[2] in parts else m[0], text)
 
 
 def main(argv):
@@ -151,17 +151,17 @@ def main(argv):
     arguments = parser.parse_args(argv)
     console = Console()
     results = load(arguments.json)
-    made = blocks(results)
-    if not made:
+    tables = blocks(results)
+    if not tables:
         console.print(f"no results in {arguments.json}: run python -m benchmarks NAME first", style="red")
         return 1
-    parts = [f"# Results\n\n{made.get('summary', '')}"]
+    parts = [f"# Results\n\n{tables.get('summary', '')}"]
     for name, result in results.items():
         if name in WORKLOADS:
             plot.heads(result, arguments.json / f"{name}.png")
-            parts.append(f"## {name}\n\n{result['title']}\n\n![{name}]({name}.png)\n\n{made[name]}")
-        elif name in made:
-            parts.append(f"## {name}\n\n{made[name]}")
+            parts.append(f"## {name}\n\n{result['title']}\n\n![{name}]({name}.png)\n\n{tables[name]}")
+        elif name in tables:
+            parts.append(f"## {name}\n\n{tables[name]}")
     path = arguments.json / "report.md"
     path.write_text("\n".join(parts))
     console.print(f"written: {path} and the plots beside it", highlight=False)
@@ -169,8 +169,8 @@ def main(argv):
         PLOTS.mkdir(exist_ok=True)
         for name in set(results) & set(WORKLOADS):
             shutil.copy(arguments.json / f"{name}.png", PLOTS / f"{name}.png")
-        made = blocks(results, plots=True)
+        tables = blocks(results, plots=True)
         for page in PAGES:
-            page.write_text(filled(page.read_text(), made))
+            page.write_text(filled(page.read_text(), tables))
             console.print(f"written: {page}", highlight=False)
     return 0

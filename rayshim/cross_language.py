@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NoReturn
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 
 def java_function(class_name: str, function_name: str) -> NoReturn:

@@ -58,7 +58,7 @@ def _class_of(module, name):
 
 
 def _is_replaced(cls):
-    """Whether the module of the class has another class of its kind under its name by now, as when unpickling has made the class anew there."""
+    """Whether the module of the class has another class of its kind under its name by now, as when unpickling has created the class again there."""
     there = getattr(sys.modules.get(cls.__module__), cls.__name__, cls)
     return there is not cls and type(there) is type(cls)
 

@@ -26,9 +26,9 @@ def explain(value, error, dump):
         if hasattr(error, "add_note"):  # from Python 3.11 on
             error.add_note(text)
         return error
-    made = NotPicklable(text)
-    made.value, made.reason = value, reason
-    return made
+    not_picklable = NotPicklable(text)
+    not_picklable.value, not_picklable.reason = value, reason
+    return not_picklable
 
 
 def _search(value, dump):

@@ -39,11 +39,11 @@ class Caller:
 
     def __init__(self, prefix=""):
         self.prefix = prefix
-        self.made = 0
+        self.calls_named = 0
 
     def name(self):
-        self.made += 1
-        return f"{self.prefix}{self.made}"
+        self.calls_named += 1
+        return f"{self.prefix}{self.calls_named}"
 
     def task(self, function, arguments=(), retries=3, told=()):
         """(name, what `.remote()` gave)"""
@@ -160,9 +160,9 @@ def give(call, pid, n):
     caller = _inner_caller(call)
     put, size = caller.name(), 200_000
     trace.write("put", put, size)
-    made = ray.put(pattern(put, size))
+    stored = ray.put(pattern(put, size))
     task, ref = caller.task("slow", (3,), 3, [["number", 3]])
-    return Given(("result", call, 0, pid, n, []), [put, task], [made, ref])
+    return Given(("result", call, 0, pid, n, []), [put, task], [stored, ref])
 
 
 def _inner_caller(call):

@@ -88,19 +88,19 @@ class Driver:
             except ValueError as error:
                 trace.write("not named", friend.name, told(error))
         values, facts = self.arguments(step.arguments)
-        name, made = self.caller.method(friend, step.method, values, step.retries, facts)
-        self.keep_result(step.slot, name, step.method, made)
+        name, refs = self.caller.method(friend, step.method, values, step.retries, facts)
+        self.keep_result(step.slot, name, step.method, refs)
 
     def task(self, step):
         values, facts = self.arguments(step.arguments)
-        name, made = self.caller.task(step.function, values, step.retries, facts)
-        self.keep_result(step.slot, name, step.function, made)
+        name, refs = self.caller.task(step.function, values, step.retries, facts)
+        self.keep_result(step.slot, name, step.function, refs)
 
-    def keep_result(self, slot, name, what, made):
+    def keep_result(self, slot, name, what, refs):
         if what == "two":
-            self.slots[slot] = name, "refs", made
+            self.slots[slot] = name, "refs", refs
         else:
-            self.slots[slot] = name, {"stream": "stream", "dynamic": "dynamic"}.get(what, "ref"), made
+            self.slots[slot] = name, {"stream": "stream", "dynamic": "dynamic"}.get(what, "ref"), refs
 
     def arguments(self, arguments):
         """(values, what the trace is told of them); what is not there any more is left out."""
@@ -124,8 +124,8 @@ class Driver:
 
     def refs(self, slot):
         """[(name, index, ref)] of a slot that is not a generator's; empty if it was given up."""
-        name, kind, made = self.slots.get(slot, ("", "refs", ()))
-        return [(name, i, ref) for i, ref in enumerate(made)] if kind == "refs" else [(name, 0, made)]
+        name, kind, value = self.slots.get(slot, ("", "refs", ()))
+        return [(name, i, ref) for i, ref in enumerate(value)] if kind == "refs" else [(name, 0, value)]
 
     def put(self, step):
         name = self.caller.name()
@@ -205,12 +205,12 @@ class Driver:
                 self.kept.append((name, view))
 
     def cancel(self, step):
-        name, kind, made = self.slots.get(step.slot, (None, None, None))
+        name, kind, refs = self.slots.get(step.slot, (None, None, None))
         if name is None:
             return
         trace.write("cancel", name, step.force)
         with contextlib.suppress(ValueError):  # by force: not for actors
-            ray.cancel(made[0] if kind == "refs" else made, force=step.force)
+            ray.cancel(refs[0] if kind == "refs" else refs, force=step.force)
 
     def kill(self, step):
         friend = self.actors.get(step.actor)

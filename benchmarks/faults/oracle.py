@@ -61,7 +61,7 @@ def judge(program, run):
 
 @dataclass
 class _Call:
-    made: float
+    sent_at: float
     actor: str | None
     what: str
     retries: int
@@ -266,13 +266,16 @@ class _Judge:
             if fact[0] == "ref":
                 legal |= self.legal(fact[1], t, (*seen, name))
         if call.actor is None:
-            if call.retries >= 0 and self.struck(self.struck_pool | self.struck_unknown, call.made, t) > call.retries:
+            if (
+                call.retries >= 0
+                and self.struck(self.struck_pool | self.struck_unknown, call.sent_at, t) > call.retries
+            ):
                 legal.add("WorkerCrashedError")
             return legal
         if self.may_be_dead(call.actor, t):
             legal.add("ActorDiedError")
         restarts = self.actors[call.actor][2]
-        if restarts and call.retries >= 0 and self.deaths(call.actor, t, call.made) > call.retries:
+        if restarts and call.retries >= 0 and self.deaths(call.actor, t, call.sent_at) > call.retries:
             legal.add("ActorUnavailableError")
         return legal
 

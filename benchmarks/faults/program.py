@@ -255,8 +255,8 @@ class _Writer:
         outer = (self.values, self.arrays, self.streams)
         self.values, self.arrays, self.streams = list(self.values), [], []
         body = [self.rng.choice((self.call, self.call, self.task))() for _ in range(self.rng.randint(1, 4))]
-        made = tuple(step.slot for step in body if step.slot in self.values)
-        body.append(Get(made) if made else self.call())
+        slots = tuple(step.slot for step in body if step.slot in self.values)
+        body.append(Get(slots) if slots else self.call())
         if self.rng.random() < 0.3:
             body.append(self.step_of(self.get, self.wait, self.pause))
         self.values, self.arrays, self.streams = outer

@@ -35,10 +35,10 @@ class Totals:
 
 
 def console():
-    made = Console(highlight=False)
-    if not made.is_terminal:
-        made.width = FILE_WIDTH
-    return made
+    shown = Console(highlight=False)
+    if not shown.is_terminal:
+        shown.width = FILE_WIDTH
+    return shown
 
 
 def show_wrong(screen, program, run, verdict):

@@ -33,8 +33,8 @@ def counts(steps, seconds):
 
 def count(steps, at):
     """Steps made by the time `at`, with the part of the one under way: a step that takes long does not jump from 0 to 1."""
-    made = bisect.bisect_right(steps, at)
-    if made == len(steps):
-        return float(made)
-    since = steps[made - 1] if made else 0.0
-    return made + (at - since) / (steps[made] - since)
+    done = bisect.bisect_right(steps, at)
+    if done == len(steps):
+        return float(done)
+    since = steps[done - 1] if done else 0.0
+    return done + (at - since) / (steps[done] - since)

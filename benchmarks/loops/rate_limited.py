@@ -45,15 +45,15 @@ class BoundedQueue:
 @ray.remote
 class Producer:
     def run(self, bucket, queue):
-        made = []
+        times = []
         for item in range(ITEMS):
             while not ray.get(bucket.acquire.remote()):
                 time.sleep(0.01)
             while not ray.get(queue.offer.remote(item)):
                 time.sleep(0.01)
-            made.append(time.monotonic())
+            times.append(time.monotonic())
         queue.close.remote()
-        return made
+        return times
 
 
 @ray.remote

@@ -30,10 +30,10 @@ class _Remote:
 
 
 class _Actor:
-    def __init__(self, made):
-        self._made = made
+    def __init__(self, instance):
+        self._instance = instance
 
     def __getattr__(self, name):
-        found = _Remote(getattr(self._made, name))
+        found = _Remote(getattr(self._instance, name))
         setattr(self, name, found)
         return found

@@ -20,7 +20,7 @@ CASE = Case("small", {"size": 1}, work=10, required=(Required("ray", 3), Require
 WORKLOAD = Workload("made-up", "Made up", "nothing", (CASE,), (RAY, OURS, LIMIT, OTHER), rounds=8, longer=2)
 
 
-def made(*rounds, traces=("a", "b"), **changed):
+def measured(*rounds, traces=("a", "b"), **changed):
     done = {"reason": None, "rounds": list(rounds), "traces": list(traces), "trace": "end", "left_behind": 0}
     return {**done, "start_up": 1.0, "peak_memory": 1 << 20, **changed}
 
@@ -30,7 +30,7 @@ def failed(reason):
 
 
 def summary(**runs):
-    others = {c.name: [made(1.0)] for c in WORKLOAD.competitors}
+    others = {c.name: [measured(1.0)] for c in WORKLOAD.competitors}
     return standings.summary(WORKLOAD, CASE, {**others, **runs})
 
 
@@ -39,7 +39,9 @@ def row(name, found):
 
 
 def test_a_cost_is_the_median_of_the_processes_medians_for_a_unit_of_work():
-    found = summary(ray=[made(10.0, 20.0, 90.0), made(40.0, 40.0, 40.0)], rayshim=[made(10.0)], limit=[made(4.0)])
+    found = summary(
+        ray=[measured(10.0, 20.0, 90.0), measured(40.0, 40.0, 40.0)], rayshim=[measured(10.0)], limit=[measured(4.0)]
+    )
     assert row("ray", found)["cost"] == 3.0
     assert row("rayshim", found)["over_ray"] == 3.0
     # The limit's processes work side by side, so half of its time counts.
@@ -47,26 +49,28 @@ def test_a_cost_is_the_median_of_the_processes_medians_for_a_unit_of_work():
 
 
 def test_requirements_are_held_against_what_was_found():
-    found = summary(ray=[made(30.0)], rayshim=[made(10.0)], other=[failed("no module")])
+    found = summary(ray=[measured(30.0)], rayshim=[measured(10.0)], other=[failed("no module")])
     over_ray, over_other = found["required"]
     assert over_ray["met"] is True and over_ray["found"] == 3.0
     assert over_other["met"] is None and over_other["found"] is None
-    assert summary(ray=[made(29.0)], rayshim=[made(10.0)])["required"][0]["met"] is False
+    assert summary(ray=[measured(29.0)], rayshim=[measured(10.0)])["required"][0]["met"] is False
 
 
 def test_what_was_left_out_is_required_of_nobody():
     alone = WORKLOAD.with_only(["rayshim", "limit"])
-    found = standings.summary(alone, CASE, {c.name: [made(1.0)] for c in alone.competitors})
+    found = standings.summary(alone, CASE, {c.name: [measured(1.0)] for c in alone.competitors})
     assert found["required"] == [] and standings.notes(found) == []
 
 
 def test_a_row_tells_the_pace_of_the_machine_meanwhile():
     found = summary(
-        ray=[made(1.0, paces=[1.0, 3.0])], rayshim=[made(1.0, paces=[1.0])], limit=[made(1.0, paces=[1.25, 1.25])]
+        ray=[measured(1.0, paces=[1.0, 3.0])],
+        rayshim=[measured(1.0, paces=[1.0])],
+        limit=[measured(1.0, paces=[1.25, 1.25])],
     )
     assert [row(name, found)["pace"] for name in ("ray", "rayshim", "limit", "other")] == [0.5, 1.0, 0.8, None]
     assert "the machine's pace differed from row to row: 50% to 100% of its best" in dict(standings.notes(found))
-    even = summary(ray=[made(1.0, paces=[1.0])], rayshim=[made(1.0, paces=[1.1])])
+    even = summary(ray=[measured(1.0, paces=[1.0])], rayshim=[measured(1.0, paces=[1.1])])
     assert not any("pace" in text for text, _ in standings.notes(even))
 
 
@@ -79,19 +83,19 @@ def test_a_failure_is_a_row_that_says_why():
 @pytest.mark.parametrize(
     "theirs, same",
     [
-        (made(1.0), True),
-        (made(1.0, traces=("a", "b", "c"), trace="later"), True),  # went further
-        (made(1.0, traces=("a", "x")), False),
-        (made(1.0, trace="another end"), False),
-        (made(1.0, traces=("a",), trace="sooner"), True),
+        (measured(1.0), True),
+        (measured(1.0, traces=("a", "b", "c"), trace="later"), True),  # went further
+        (measured(1.0, traces=("a", "x")), False),
+        (measured(1.0, trace="another end"), False),
+        (measured(1.0, traces=("a",), trace="sooner"), True),
     ],
 )
 def test_results_are_compared_as_far_as_both_went(theirs, same):
-    assert row("rayshim", summary(rayshim=[made(1.0), theirs]))["same"] is same
+    assert row("rayshim", summary(rayshim=[measured(1.0), theirs]))["same"] is same
 
 
 def test_what_computes_something_else_by_design_is_not_compared():
-    found = summary(other=[made(1.0, traces=("x", "y"))])
+    found = summary(other=[measured(1.0, traces=("x", "y"))])
     assert row("other", found)["same"] is None and row("rayshim", found)["same"] is True
 
 
@@ -100,7 +104,7 @@ def test_competitors_take_turns_and_one_that_failed_is_not_asked_again(monkeypat
 
     def run(side, name, options, out, patience, listen=None):
         asked.append((options["who"], options["rounds"]))
-        return failed("broken") if options["who"] == "b" else made(1.0)
+        return failed("broken") if options["who"] == "b" else measured(1.0)
 
     monkeypatch.setattr(program, "run", run)
     a, b, c = (Competitor(name, name, SIDE, {"who": name}, slow=name == "a") for name in "abc")
@@ -133,7 +137,7 @@ def test_the_figures_of_the_readme_stand_in_the_results():
 
 
 def test_tables_are_made_from_the_json_alone():
-    case = {"title": CASE.title, "options": CASE.options, **summary(ray=[made(30.0)], rayshim=[made(10.0)])}
+    case = {"title": CASE.title, "options": CASE.options, **summary(ray=[measured(30.0)], rayshim=[measured(10.0)])}
     state = {"cores": 2, "processor": "P", "memory": 1 << 30, "system": "Linux-6.1-x", "python": "3.11", "versions": {}}
     state |= {"revision": None, "modified": None, "load": 0.0}
     found = {
@@ -157,7 +161,7 @@ def test_the_readme_shows_some_rows_of_the_summary():
     state |= {"revision": None, "modified": None, "load": 0.0}
     results = {}
     for name, title in publish.HIGHLIGHTS:
-        case = {"title": title, "options": CASE.options, **summary(ray=[made(30.0)], rayshim=[made(10.0)])}
+        case = {"title": title, "options": CASE.options, **summary(ray=[measured(30.0)], rayshim=[measured(10.0)])}
         results[name] = {
             "title": f"Of {name}: time",
             "unit": None,
@@ -183,7 +187,7 @@ def test_a_machine_stands_once_with_all_revisions_measured_there():
 
 
 def test_publish_fills_the_pages_and_copies_the_plots(tmp_path, monkeypatch):
-    case = {"title": CASE.title, "options": CASE.options, **summary(ray=[made(30.0)], rayshim=[made(10.0)])}
+    case = {"title": CASE.title, "options": CASE.options, **summary(ray=[measured(30.0)], rayshim=[measured(10.0)])}
     state = {"cores": 2, "processor": "P", "memory": 1 << 30, "system": "Linux-6.1-x", "python": "3.11", "versions": {}}
     state |= {"revision": None, "modified": None, "load": 0.0}
     found = {

@@ -18,7 +18,7 @@ import counts  # noqa: E402
 sys.path.remove(str(LOOPS))
 
 
-def made(seconds, reason=None, **loops):
+def measured(seconds, reason=None, **loops):
     """A run in which each loop made so many steps by the end of the first second and of the run."""
     return {
         "seconds": seconds,
@@ -27,7 +27,7 @@ def made(seconds, reason=None, **loops):
     }
 
 
-RAY = [made(2.0, player=(50.0, 100), watcher=(20.0, 40), rare=(1.0, 2))] * 3
+RAY = [measured(2.0, player=(50.0, 100), watcher=(20.0, 40), rare=(1.0, 2))] * 3
 
 
 def summary(ours, arrivals=None, placement="isolated"):
@@ -46,30 +46,30 @@ def test_a_loop_of_several_is_numbered_and_one_that_never_stepped_is_told(capsys
 
 
 def test_the_loop_that_is_furthest_behind_is_shown():
-    row = summary([made(2.0, player=(50.0, 100), watcher=(17.0, 38), rare=(1.0, 2))])
+    row = summary([measured(2.0, player=(50.0, 100), watcher=(17.0, 38), rare=(1.0, 2))])
     assert row["first_second"] == {"loop": "watcher", "ratio": 0.85, "spread": 0.0}
     assert row["whole"] == {"loop": "watcher", "ratio": 0.95, "spread": 0.0}
     assert row["met"] is True
 
 
 def test_a_starved_loop_does_not_meet_the_rule_though_it_makes_up_for_it_later():
-    row = summary([made(2.0, player=(50.0, 100), watcher=(15.0, 40), rare=(1.0, 2))])
+    row = summary([measured(2.0, player=(50.0, 100), watcher=(15.0, 40), rare=(1.0, 2))])
     assert row["whole"]["ratio"] == 1.0 and row["first_second"]["ratio"] == 0.75 and row["met"] is False
 
 
 def test_the_same_steps_in_twice_the_time_are_half_the_progress():
-    row = summary([made(4.0, player=(50.0, 100), watcher=(20.0, 40), rare=(1.0, 2))])
+    row = summary([measured(4.0, player=(50.0, 100), watcher=(20.0, 40), rare=(1.0, 2))])
     assert row["whole"]["ratio"] == 0.5 and row["met"] is False
 
 
 def test_loops_of_few_steps_are_not_compared():
-    assert summary([made(2.0, player=(50.0, 100), watcher=(20.0, 40), rare=(0.0, 0))])["met"] is True
+    assert summary([measured(2.0, player=(50.0, 100), watcher=(20.0, 40), rare=(0.0, 0))])["met"] is True
 
 
 def test_one_bad_run_of_three_is_not_the_median():
     good, bad = (
-        made(2.0, player=(50.0, 100), watcher=(20.0, 40), rare=(1.0, 2)),
-        made(2.0, player=(5.0, 10), watcher=(2.0, 4), rare=(0.0, 0)),
+        measured(2.0, player=(50.0, 100), watcher=(20.0, 40), rare=(1.0, 2)),
+        measured(2.0, player=(5.0, 10), watcher=(2.0, 4), rare=(0.0, 0)),
     )
     assert summary([good, bad, good])["whole"]["ratio"] == 1.0
 
@@ -77,7 +77,7 @@ def test_one_bad_run_of_three_is_not_the_median():
 @pytest.mark.parametrize("seconds, met", [(2.39, True), (2.41, False)])
 def test_order_may_take_a_tenth_and_a_fifth_of_a_second_more_than_arrival(seconds, met):
     steps = {"player": (50.0, 150), "watcher": (20.0, 60), "rare": (1.0, 2)}
-    assert summary([made(seconds, **steps)], [made(2.0, **steps)])["met"] is met
+    assert summary([measured(seconds, **steps)], [measured(2.0, **steps)])["met"] is met
 
 
 def test_a_run_that_did_not_end_does_not_meet_the_rule_and_is_said():
@@ -88,7 +88,7 @@ def test_a_run_that_did_not_end_does_not_meet_the_rule_and_is_said():
 
 def test_inline_is_timed_and_nothing_is_required_of_it():
     row = pace_summary.summary(
-        {"ray": RAY, "inline": [made(9.0, player=(0.0, 0), watcher=(0.0, 0), rare=(0.0, 0))]}, "inline"
+        {"ray": RAY, "inline": [measured(9.0, player=(0.0, 0), watcher=(0.0, 0), rare=(0.0, 0))]}, "inline"
     )
     assert row["met"] is None and row["first_second"] is None and row["seconds"] == 9.0
 

@@ -10,21 +10,23 @@ from benchmarks.sides import Side
 STEPS, SECONDS = rllib.ROWS["impala"], rllib.ROWS["ppo"]
 
 
-def made(row, *values, returns=(1.0,)):
+def measured(row, *values, returns=(1.0,)):
     return [{row.figure: value, "returns": list(returns), "reason": None} for value in values]
 
 
 def test_a_ratio_above_one_is_rayshim_being_faster_in_times_and_in_rates():
-    times = rllib.summary(SECONDS, {"ray": made(SECONDS, 2.0, 4.0, 3.0), "rayshim": made(SECONDS, 1.0, 9.0, 1.5)})
+    times = rllib.summary(
+        SECONDS, {"ray": measured(SECONDS, 2.0, 4.0, 3.0), "rayshim": measured(SECONDS, 1.0, 9.0, 1.5)}
+    )
     assert times["ratio"] == 2.0 and times["same"] is True
-    rates = rllib.summary(STEPS, {"ray": made(STEPS, 100.0), "rayshim": made(STEPS, 300.0, returns=[2.0])})
+    rates = rllib.summary(STEPS, {"ray": measured(STEPS, 100.0), "rayshim": measured(STEPS, 300.0, returns=[2.0])})
     assert rates["ratio"] == 3.0 and rates["same"] is False
 
 
 def test_with_seeds_runs_of_one_seed_are_compared_and_the_last_returns_are_listed():
     row = rllib.chosen(rllib.ROWS["ppo"], True, 7)
     assert row.seeds and row.arguments == ("PPO", "--iterations", "7")
-    first, second = (made(row, 1.0, returns=[number, 20.0 + number])[0] for number in (1, 2))
+    first, second = (measured(row, 1.0, returns=[number, 20.0 + number])[0] for number in (1, 2))
     found = rllib.summary(row, {"ray": [first, second], "rayshim": [first, second]})
     assert found["same"] is True and found["last"] == {"ray": [21.0, 22.0], "rayshim": [21.0, 22.0]}
     assert rllib.notes(found)[0] == "ppo, ray: last return of each seed 21, 22"
@@ -33,7 +35,7 @@ def test_with_seeds_runs_of_one_seed_are_compared_and_the_last_returns_are_liste
 
 
 def test_a_failed_run_leaves_its_side_without_a_figure_and_is_told():
-    found = rllib.summary(SECONDS, {"ray": [{"reason": "it ended"}], "rayshim": made(SECONDS, 1.0)})
+    found = rllib.summary(SECONDS, {"ray": [{"reason": "it ended"}], "rayshim": measured(SECONDS, 1.0)})
     assert found["ratio"] is None and found["reasons"] == ["ray: it ended"]
     assert rllib.cells(found)[1:4] == ["failed", "1 s", ""]
 
@@ -57,6 +59,6 @@ def test_sides_take_turns_and_one_that_failed_is_not_run_again(tmp_path, monkeyp
 def test_its_results_are_published_as_a_table():
     from benchmarks import machine, publish
 
-    row = rllib.summary(SECONDS, {"ray": made(SECONDS, 2.0), "rayshim": made(SECONDS, 1.0)})
+    row = rllib.summary(SECONDS, {"ray": measured(SECONDS, 2.0), "rayshim": measured(SECONDS, 1.0)})
     found = {"machine": machine.describe(), "settings": {"repeats": 1}, "rows": [row]}
     assert "| PPO, CartPole, an iteration | 2 s | 1 s | 2 | 1.1 | same |" in publish.section("rllib", found)

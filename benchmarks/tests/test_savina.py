@@ -82,11 +82,11 @@ def test_a_program_whose_runs_differ_fails():
 
 
 def found_by(**sides):
-    made = {
+    row = {
         name: {"runs": [[seconds]] if seconds else [], "checksum": checksum, "reason": reason}
         for name, (seconds, checksum, reason) in sides.items()
     }
-    return {"rows": {"big": made}, "sides": list(made), "small": True, "versions": {}, "machine": None}
+    return {"rows": {"big": row}, "sides": list(row), "small": True, "versions": {}, "machine": None}
 
 
 def test_a_side_with_another_checksum_is_shown_and_does_not_count():

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from reactor.runtime import descendants
 
 from rayshim import api
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 from rayshim.session import alias, session
 from rayshim.util.placement_group import placement_group_table, remove_placement_group
 from rayshim.util.state import get_actor, list_actors

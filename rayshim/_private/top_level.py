@@ -1,4 +1,4 @@
-"""Names of `ray` itself that few programs use."""
+"""Rarely used names of `ray` itself."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from reactor.runtime.driver import PATIENCE
 from rayshim.calls import runtime_env as environments
 from rayshim.calls.options import check_namespace
 from rayshim.errors.address import get_node_ip_address
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 from rayshim.placement import kinds
 from rayshim.session import accelerators, gpus
 from rayshim.session.switches import is_on
@@ -206,21 +206,21 @@ def amounts(num_cpus, num_gpus, resources, store, memory=None):
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     store = int(store or machine * _STORE_SHARE)
     count = _gpu_count() if num_gpus is None else num_gpus
-    made = {
+    totals = {
         "CPU": float(len(os.sched_getaffinity(0)) if num_cpus is None else num_cpus),
         **({"GPU": count} if count else {}),
         **{str(name): amount for name, amount in (resources or {}).items()},
         **override,
     }
-    if (message := accelerators.too_many(made)) is not None:
+    if (message := accelerators.too_many(totals)) is not None:
         raise ValueError(f"{message} Ask for fewer, or list more in that variable ({at('init')})")
-    if (kind := accelerators.type_of_machine(made)) is not None:
-        made[f"accelerator_type:{kind}"] = 1.0
-    made.setdefault("memory", float(int(machine * _MEMORY_SHARE if memory is None else memory)))
-    made.setdefault("object_store_memory", float(store))
-    made.setdefault("node:__internal_head__", 1.0)
-    made.setdefault(f"node:{get_node_ip_address()}", 1.0)
-    return made, store
+    if (kind := accelerators.type_of_machine(totals)) is not None:
+        totals[f"accelerator_type:{kind}"] = 1.0
+    totals.setdefault("memory", float(int(machine * _MEMORY_SHARE if memory is None else memory)))
+    totals.setdefault("object_store_memory", float(store))
+    totals.setdefault("node:__internal_head__", 1.0)
+    totals.setdefault(f"node:{get_node_ip_address()}", 1.0)
+    return totals, store
 
 
 def spilling(directory, accepted):

@@ -9,7 +9,7 @@ from typing import NoReturn
 from reactor.runtime import early_zygote
 
 from rayshim.errors import logs
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 from rayshim.placement import kinds
 from rayshim.session import heads
 

@@ -23,15 +23,15 @@ def begin(driver, settings, kind, *, configure_logging, logging_level, logging_f
     placement = kind(driver.control, settings)
     hooks.observe(placement)
     placement.begin()
-    made = session.begin(session.Session(placement, driver))
-    made.screen = screen
+    started = session.begin(session.Session(placement, driver))
+    started.screen = screen
     deadlock.offer_picture()
     termination.begin()
     if logging_config is not None:
         logging_config.apply()
-    hooks.begin_driver(made)
+    hooks.begin_driver(started)
     if "ray" in sys.modules:
         from rayshim.api import two_rays
 
         two_rays.tell(logs.logger)
-    return made
+    return started

@@ -10,7 +10,7 @@ from reactor import _core
 
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.exceptions import RaySystemError
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 from rayshim.session import session
 
 _OF_GROUP = re.compile("_group_(.*_)?[0-9a-f]{36}$").search  # resources of placement groups, under names of their own

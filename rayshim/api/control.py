@@ -11,7 +11,7 @@ from rayshim.calls.generators import ObjectRefGenerator
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.options import check_namespace
 from rayshim.calls.refs import ObjectRef
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 from rayshim.session import session
 
 

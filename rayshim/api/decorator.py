@@ -9,7 +9,7 @@ from rayshim.calls.actor_class import ActorClass
 from rayshim.calls.function import RemoteFunction
 from rayshim.calls.options import REMOTE_USAGE
 from rayshim.calls.signature import is_generator
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

@@ -7,7 +7,7 @@ from typing import Any
 
 from rayshim.calls.runtime_env import checked
 from rayshim.errors.logs import FORMAT
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 from rayshim.session import session
 from rayshim.worker.context import runtime_context
 
@@ -151,7 +151,7 @@ class _Formatter:
             plain = logging.Formatter(FORMAT)
             return " ".join([plain.format(record), *(f"{name}={value}" for name, value in added.items())])
         plain = logging.Formatter()
-        made = {
+        fields = {
             "asctime": plain.formatTime(record),
             "levelname": record.levelname,
             "message": record.getMessage(),
@@ -160,8 +160,8 @@ class _Formatter:
             "process": record.process,
         }
         if record.exc_info:
-            made["exc_text"] = record.exc_text or plain.formatException(record.exc_info)
-        return json.dumps({**made, **added})
+            fields["exc_text"] = record.exc_text or plain.formatException(record.exc_info)
+        return json.dumps({**fields, **added})
 
 
 class JobConfig:

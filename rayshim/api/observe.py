@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 from rayshim.session import session
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from reactor import codec
 
 from rayshim.calls.actor_class import ActorClass
 from rayshim.calls.function import RemoteFunction
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 from rayshim.session import alias
 
 active = False
@@ -253,14 +253,14 @@ def _take_function(function, path):
     else:
         told = f"{function.__name__}: only rayshim has that, and this program runs on a real Ray cluster"
         body = f"    raise RuntimeError({told!r})"
-    made = {}
-    exec(f"def {function.__name__}(*args, **kwargs):\n{body}", made)
+    namespace = {}
+    exec(f"def {function.__name__}(*args, **kwargs):\n{body}", namespace)
     before = function.__code__, function.__defaults__, function.__kwdefaults__
 
     def restore():
         function.__code__, function.__defaults__, function.__kwdefaults__ = before
 
-    function.__code__ = made[function.__name__].__code__
+    function.__code__ = namespace[function.__name__].__code__
     function.__defaults__ = function.__kwdefaults__ = None
     _undo.append(restore)
 
@@ -293,8 +293,8 @@ def _take_decorated(ray):
         found = decorated.__dict__.get("_rays")
         if found is None:
             options = {name: value for name, value in decorated._options.items() if value is not None}
-            made = ray.remote(**options)(target) if options else ray.remote(target)
-            found = decorated.__dict__["_rays"] = made
+            remote = ray.remote(**options)(target) if options else ray.remote(target)
+            found = decorated.__dict__["_rays"] = remote
             _undo.append(lambda: decorated.__dict__.pop("_rays", None))
         return found
 
@@ -311,13 +311,13 @@ def _take_decorated(ray):
 
     def create(self, args, kwargs, options):
         changed = {name: value for name, value in options.items() if self._options.get(name) != value}
-        made = actor_class(self)
-        return (made.options(**changed) if changed else made).remote(*args, **kwargs)
+        rays_class = actor_class(self)
+        return (rays_class.options(**changed) if changed else rays_class).remote(*args, **kwargs)
 
     def bind_class(self, args, kwargs, options):
         changed = {name: value for name, value in options.items() if self._options.get(name) != value}
-        made = actor_class(self)
-        return (made.options(**changed) if changed else made).bind(*args, **kwargs)
+        rays_class = actor_class(self)
+        return (rays_class.options(**changed) if changed else rays_class).bind(*args, **kwargs)
 
     for name, method in (
         ("remote", lambda self, *args, **kwargs: function(self).remote(*args, **kwargs)),

@@ -12,7 +12,7 @@ from reactor import _core
 
 from rayshim.calls.actor_class import slow_imports
 from rayshim.errors.address import get_node_ip_address
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 from rayshim.ordering import order as orders
 from rayshim.placement import kinds, num_threads
 from rayshim.session import session

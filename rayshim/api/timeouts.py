@@ -1,7 +1,7 @@
 """Checks the argument `timeout` of `get` and `wait`."""
 
 from rayshim.calls.generators import negative_timeout
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 _MOST = 9.2e15  # seconds; Ray counts milliseconds in 63 bits
 

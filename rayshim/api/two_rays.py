@@ -2,7 +2,7 @@
 
 import sys
 
-from rayshim.errors.sites import is_programs
+from rayshim.errors.user_code import is_programs
 
 
 def tell(logger):

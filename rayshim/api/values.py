@@ -13,7 +13,7 @@ from rayshim.calls.generators import ObjectRefGenerator, check_waitables
 from rayshim.calls.generators import wait as wait_with_generators
 from rayshim.calls.refs import ObjectRef
 from rayshim.errors.exceptions import GetTimeoutError
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 from rayshim.ordering import order as orders
 from rayshim.session import session
 from rayshim.session.switches import is_on
@@ -131,8 +131,7 @@ def _warn_of_blocking():
 
 
 def _in_time(read, refs, timeout, late):
-    """`read(refs, timeout)`, which gives `late` when the time was not enough; in a run that is recorded, or follows a record, the journal keeps
-    whether it was."""
+    """`read(refs, timeout)`, which gives `late` when the time was not enough; in a run with a journal, the journal says whether it was."""
     if session.current is None or not session.current.settings["journal"]:
         return read(refs, timeout)
     return orders.journaled_get(read, refs, timeout, late, sys._getframe(2))

@@ -17,7 +17,7 @@ from rayshim.calls.class_info import SYSTEM_GROUP, ClassInfo, check_groups
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.signature import Signature
 from rayshim.errors.exceptions import ActorAlreadyExistsError
-from rayshim.errors.sites import calling, is_internal, module_of
+from rayshim.errors.user_code import calling, is_internal, module_of
 from rayshim.placement import demands, num_threads
 from rayshim.session import accelerators, session
 from rayshim.session.amounts import units
@@ -184,7 +184,7 @@ class ActorClass(Generic[T]):
             _sends_tensors(info, options, how)
         concurrency.check(self.__name__, how, self._info.is_async)
         resources = requested.actor_resources(options)
-        place = demands.place(options, resources, self.__qualname__, requested.actor_placement_resources(options))
+        request = demands.resolve(options, resources, self.__qualname__, requested.actor_placement_resources(options))
         cls_ref = s.export(self._cls, lambda: with_added_methods(self._cls))
         info_ref = s.export(
             self._cls, lambda: info, ("info", info.max_task_retries, info.max_pending_calls, info.tensor_transport)
@@ -195,22 +195,22 @@ class ActorClass(Generic[T]):
             "internal": is_internal(self._cls),
             "name": name or "",
             "namespace": namespace,
-            "demand": {k: units(v) for k, v in place.demand.items()},
+            "demand": {k: units(v) for k, v in request.demand.items()},
             "gpus": resources.get("GPU", 0),
             "accelerators": accelerators.asked(resources),
-            "within": place.group,
-            "group": place.group and (place.group, place.capture),
+            "within": request.group,
+            "group": request.group and (request.group, request.capture),
             "ordinal": s.next_ordinal(),
             "creator": os.getpid(),
-            "maker": s.record["number"] if s.record else 0,
+            "creating_actor": s.record["number"] if s.record else 0,
             "detached": (options.get("lifetime") or s.settings["lifetime"]) == "detached",
             "max_restarts": options.get("max_restarts") or 0,
             "scope": s.settings.get("scope"),
             "info": info_ref.offset,
             "preload": slow_imports(s.settings.get("zygote_alias")),
         }
-        if place.demand:
-            facts["made_as"] = f"the actor {self.__qualname__} (created at {calling()})"
+        if request.demand:
+            facts["created_as"] = f"the actor {self.__qualname__} (created at {calling()})"
         env = s.runtime_env
         if options.get("runtime_env"):
             env = environments.merged(env, environments.checked(options["runtime_env"], self.__name__))
@@ -221,8 +221,8 @@ class ActorClass(Generic[T]):
         several = concurrency.several_at_once(how, self._info.is_async)
         link = _core.actor(facts["max_restarts"] != 0, several)
         facts["number"], facts["offset"] = link.actor, link.offset
-        if len(s.made) < _NAMED:
-            s.made[link.actor] = self.__name__
+        if len(s.actor_classes) < _NAMED:
+            s.actor_classes[link.actor] = self.__name__
         handle = ActorHandle(link, info, info_ref)
         call = (((cls_ref, facts, how), *args), kwargs)
         at_once, threads = several or how["streams_window"], num_threads.chosen(resources, env)

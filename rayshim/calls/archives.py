@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.session import folder
 
 ENDINGS = (".zip", ".tar.gz", ".tgz", ".tar.xz")
@@ -27,21 +27,21 @@ def unpacked(path: str, inner: bool = False) -> str:
 
     facts = os.stat(path)
     key = sha256(f"{os.path.abspath(path)} {facts.st_mtime_ns} {facts.st_size}".encode()).hexdigest()[:16]
-    made = os.path.join(folder.of_this_process(), "runtime_resources", key)
-    if not os.path.isdir(made):
-        _unpack(path, made)
-    inside = os.listdir(made)
-    if inner and len(inside) == 1 and os.path.isdir(os.path.join(made, inside[0])):
-        return os.path.join(made, inside[0])
-    return made
+    target = os.path.join(folder.of_this_process(), "runtime_resources", key)
+    if not os.path.isdir(target):
+        _unpack(path, target)
+    inside = os.listdir(target)
+    if inner and len(inside) == 1 and os.path.isdir(os.path.join(target, inside[0])):
+        return os.path.join(target, inside[0])
+    return target
 
 
-def _unpack(path, made):
+def _unpack(path, target):
     import shutil
     import tarfile
     import zipfile
 
-    part = f"{made}.part"
+    part = f"{target}.part"
     shutil.rmtree(part, ignore_errors=True)
     os.makedirs(part)
     try:
@@ -61,4 +61,4 @@ def _unpack(path, made):
         raise ValueError(
             f"runtime_env: {path} cannot be unpacked: {error} (at {calling()}). Give a .zip, .tar.gz, .tgz, .tar.xz or .whl file"
         ) from error
-    os.rename(part, made)
+    os.rename(part, target)

@@ -4,7 +4,7 @@ import sys
 
 from reactor import _core
 
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 from rayshim.session import session
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from rayshim.calls import options as opts
 from rayshim.calls.generators import num_returns_code
 from rayshim.calls.signature import Signature, is_async, is_generator
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 SYSTEM_GROUP = "_ray_system"  # every actor has it: a call put there goes past what the actor is busy with
 if TYPE_CHECKING:
@@ -85,11 +85,11 @@ class ClassInfo:
 
     def of_actor(self, options: dict[str, Any]) -> ClassInfo:
         """The ClassInfo for an actor with `options`."""
-        made = copy.copy(self)
-        made.max_task_retries = options.get("max_task_retries") or 0
-        made.max_pending_calls = options.get("max_pending_calls", -1)
-        made.tensor_transport = bool(options.get("enable_tensor_transport")) or self.sends_tensors()
-        return made
+        info = copy.copy(self)
+        info.max_task_retries = options.get("max_task_retries") or 0
+        info.max_pending_calls = options.get("max_pending_calls", -1)
+        info.tensor_transport = bool(options.get("enable_tensor_transport")) or self.sends_tensors()
+        return info
 
 
 def check_groups(info, groups):

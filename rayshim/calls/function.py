@@ -12,7 +12,7 @@ from rayshim.calls import runtime_env as environments
 from rayshim.calls.announced import Announced
 from rayshim.calls.generators import num_returns_code, window
 from rayshim.calls.signature import Signature, is_coroutine, is_generator
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.placement import demands, num_threads
 from rayshim.placement.bundles import capturing
 from rayshim.session import accelerators, session
@@ -121,12 +121,12 @@ class RemoteFunction(Generic[P, R]):
         o = self._options
         opts.check_at_call(o)
         resources = requested.task_resources(o)
-        place = demands.place(o, resources, self.__qualname__)
+        request = demands.resolve(o, resources, self.__qualname__)
         env = s.runtime_env
         if o.get("runtime_env"):
             env = environments.merged(env, environments.checked(o["runtime_env"], self.__name__))
         threads = num_threads.chosen(resources, env)
-        flags = _flags(o, resources, place, s.placement.env_of_call(env), threads, self._calls_of_a_process())
+        flags = _flags(o, resources, request, s.placement.env_of_call(env), threads, self._calls_of_a_process())
         function = self._function
         if function not in s.exports:
             used_modules.prepare(function, env)
@@ -144,8 +144,8 @@ class RemoteFunction(Generic[P, R]):
             signature.max_args,
             signature.check,
             s.demand(
-                place.demand,
-                place.group,
+                request.demand,
+                request.group,
                 s.placement.setting(env, resources.get("GPU")),
                 f"the task {self.__qualname__} (called at {calling()})",
             ),
@@ -172,9 +172,11 @@ class RemoteFunction(Generic[P, R]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         code = session.current and session.current.exported_as(self._function)
-        made = (RemoteFunction, (self._function, self._options)) if code is None else (_exported, (code, self._options))
+        reduced = (
+            (RemoteFunction, (self._function, self._options)) if code is None else (_exported, (code, self._options))
+        )
         most = self._calls_of_a_process()
-        return made if most == self._options.get("max_calls", 0) else (*made, {"_max_calls": most})
+        return reduced if most == self._options.get("max_calls", 0) else (*reduced, {"_max_calls": most})
 
     def __repr__(self) -> str:
         return f"RemoteFunction({self.__qualname__})"
@@ -199,13 +201,13 @@ if TYPE_CHECKING:
         def remote(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
-def _flags(o, resources, place, env, threads, most):
+def _flags(o, resources, request, env, threads, most):
     """The options that the worker applies around the function, as a hashable key."""
     flags = {}
     if o.get("name"):
         flags["name"] = o["name"]
-    if place.group:
-        flags["group"] = (place.group, place.capture)
+    if request.group:
+        flags["group"] = (request.group, request.capture)
     if resources.get("GPU"):
         flags["gpus"] = resources["GPU"]
     if asked := accelerators.asked(resources):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 from reactor import _core
 
 from rayshim.calls.stream_state import CANCELLED, END, FAILED, ITEM, PENDING, missing
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

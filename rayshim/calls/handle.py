@@ -14,7 +14,7 @@ from rayshim.calls import options as opts
 from rayshim.calls.generators import num_returns_code, window
 from rayshim.calls.refs import _run
 from rayshim.errors.exceptions import PendingCallsLimitExceeded
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.session import session
 from rayshim.session.ids import actor_id
 
@@ -163,11 +163,11 @@ class _Limited:
                 f"The task {self._method.name} could not be submitted to {handle!r} because more than {self._limit} tasks are queued on the actor. This limit can "
                 f"be adjusted with the `max_pending_calls` actor option. (at {calling()}: or get some of their results first)"
             )
-        made = self._method.remote(*args, **kwargs)
-        if made is not None:
-            first = made[0] if isinstance(made, list) else made
+        refs = self._method.remote(*args, **kwargs)
+        if refs is not None:
+            first = refs[0] if isinstance(refs, list) else refs
             self._pending.append(getattr(first, "_generator_ref", first))
-        return made
+        return refs
 
     def options(self, **given: Any) -> _Limited:
         """Like ActorMethod.options."""
@@ -219,7 +219,7 @@ class ActorHandle(Generic[T]):
         kind = GeneratorMethod if name in self._info.generators else ActorMethod
         retries = method.options.get("max_task_retries")
         retries = opts.retries(self._info.max_task_retries if retries is None else retries)
-        made: Any = kind(
+        bound: Any = kind(
             self._link,
             method.index,
             name,
@@ -231,12 +231,12 @@ class ActorHandle(Generic[T]):
             retries,
         )
         if self._info.max_pending_calls > 0:
-            made = _Limited(made, self.__dict__.setdefault("_pending", []), self._info.max_pending_calls)
+            bound = _Limited(bound, self.__dict__.setdefault("_pending", []), self._info.max_pending_calls)
         if transport := method.options.get("tensor_transport"):
-            made = _sending(made, self, transport, method.results)
-        self.__dict__[name] = made
+            bound = _sending(bound, self, transport, method.results)
+        self.__dict__[name] = bound
         _facts[self._link] = self._info, self._info_ref
-        return made
+        return bound
 
     @property
     def _actor_id(self) -> ActorID:

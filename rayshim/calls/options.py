@@ -6,7 +6,7 @@ A rule is a function (name, value) -> error message or None.
 
 from reactor import _core, codec
 
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 from rayshim.placement import labels
 
 _NONE = type(None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from reactor import _core
 from reactor.codec import import_ref
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.session import session
 from rayshim.session.ids import TaskID, object_bytes
 
@@ -43,9 +43,9 @@ class ObjectRef(_core.Ref, Generic[T_co]):
             )
         from hashlib import blake2b
 
-        made: Any = _core.bare_ref(_BareRef, int.from_bytes(blake2b(id, digest_size=8).digest(), "little"))
-        made._id = id
-        return made
+        ref: Any = _core.bare_ref(_BareRef, int.from_bytes(blake2b(id, digest_size=8).digest(), "little"))
+        ref._id = id
+        return ref
 
     def binary(self) -> bytes:
         """The id, 28 bytes."""

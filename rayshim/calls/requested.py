@@ -1,7 +1,7 @@
 """The resources that a task or an actor asks for by its options."""
 
 from rayshim.calls.options import quantities
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.session import accelerators
 
 # Amounts above one of these devices must be whole numbers, as in Ray.

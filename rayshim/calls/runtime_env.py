@@ -7,7 +7,7 @@ import os
 from rayshim.calls import archives
 from rayshim.calls import runtime_env_rules as rules
 from rayshim.errors.exceptions import RuntimeEnvSetupError
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 _HONOURED = ("env_vars", "working_dir", "py_modules", "worker_process_setup_hook")
 _PROFILERS = ("nsight", "_nsight", "rocprof_sys", "_rocprof_sys")  # they would change no result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 
 class RuntimeEnvConfig(dict[str, Any]):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rayshim.calls.runtime_env import checked
 from rayshim.calls.runtime_env_config import RuntimeEnvConfig
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.session.version import RAY_COMMIT
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Sized
 
 from rayshim.calls import archives
 from rayshim.calls.runtime_env_config import RuntimeEnvConfig
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 # The fields of `pip` and `uv` beside `packages`: the type, and Ray's words for it.
 _CHECK, _VERSION, _OPTIONS = (bool, "bool,"), (str, "str,"), (list, "list[str]")
@@ -95,22 +95,22 @@ def _py_modules(given):
             )
 
 
-def _working_dir_in_place(given):
+def _working_dir_not_uploaded(given):
     if not isinstance(given, str):
         raise TypeError(f"`working_dir` must be a string, got {type(given)}. (at {calling()})")
-    _place("working_dir", given)
+    _check_location("working_dir", given)
 
 
-def _py_modules_in_place(given):
+def _py_modules_not_uploaded(given):
     if not isinstance(given, list):
         raise TypeError(f"`py_modules` must be a list of strings, got {type(given)}. (at {calling()})")
     for module in given:
         if not isinstance(module, str):
             raise TypeError(f"`py_module` must be a string, got {type(module)}. (at {calling()})")
-        _place("py_modules", module)
+        _check_location("py_modules", module)
 
 
-def _place(field, given):
+def _check_location(field, given):
     """A path of something that exists, or a URI."""
     from urllib.parse import urlparse
 
@@ -259,4 +259,8 @@ _RULES = {
     "config": _config,
 }
 # The rules for a RuntimeEnv, and for the option of a task or an actor.
-_WITHOUT_UPLOADS = {"working_dir": _working_dir_in_place, "py_modules": _py_modules_in_place, "excludes": _patterns}
+_WITHOUT_UPLOADS = {
+    "working_dir": _working_dir_not_uploaded,
+    "py_modules": _py_modules_not_uploaded,
+    "excludes": _patterns,
+}

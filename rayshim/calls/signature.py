@@ -1,6 +1,6 @@
 """Checks the arguments of `.remote()`, so that a wrong call fails where it is made and not in the worker."""
 
-from rayshim.errors.sites import calling, qualified
+from rayshim.errors.user_code import calling, qualified
 
 _POSITIONAL_ONLY, _POSITIONAL, _VAR_POSITIONAL, _KEYWORD_ONLY, _VAR_KEYWORD = range(5)  # as inspect._ParameterKind
 _OPTIONAL, _REQUIRED = -1, -2  # of a keyword that fills no slot: whether its parameter has a default

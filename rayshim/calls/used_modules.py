@@ -9,7 +9,7 @@ import functools
 import sys
 import types
 
-from rayshim.errors.sites import is_programs
+from rayshim.errors.user_code import is_programs
 from rayshim.session import session
 
 #: Packages that take long to import, and whose import neither opens a device, such as a GPU, nor starts threads which a fork would lose.

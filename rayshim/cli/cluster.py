@@ -94,10 +94,10 @@ def _blocked(options, read, write):
         told = _told(read)
         if "error" not in told:  # this process has the session itself and cannot be a driver of it
             program = "import sys, json; sys.path[0] = {!r}; from rayshim.cli.cluster import _jobs; json.dump(_jobs(*json.loads(sys.argv[1])), sys.stdout)"
-            made = subprocess.run(
+            answer = subprocess.run(
                 [sys.executable, "-c", program.format(_root()), json.dumps([options, told])], stdout=subprocess.PIPE
             )
-            told.update(json.loads(made.stdout or "{}"))
+            told.update(json.loads(answer.stdout or "{}"))
         _print_started(told)
 
     thread = threading.Thread(target=begin_jobs)

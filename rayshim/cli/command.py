@@ -6,9 +6,9 @@ from rayshim import api
 from rayshim.session import session
 from rayshim.session.version import VERSION
 
-_LOOKING = ("status", "stack", "memory")
+_INSPECTING = ("status", "stack", "memory")
 _STATE = ("list", "get", "summary", "health-check")
-_RAYS = ("start", "stop", "job", "microbenchmark", *_LOOKING, *_STATE)
+_RAYS = ("start", "stop", "job", "microbenchmark", *_INSPECTING, *_STATE)
 _INSTEAD = {  # commands of Ray's that have nothing to show here
     "logs": "rayshim writes no log files: workers print to the program's own stdout and stderr. Of a job, `rayshim job logs ID` shows the output",
     "timeline": "times are kept only where they are asked for: `python -m rayshim --trace out.json script.py`, or init(trace=True) and ray.timeline()",
@@ -29,7 +29,7 @@ def main(argv=None):
         return _as_ray(argv[1:])
     if argv[0] in ("-h", "--help", "--version"):
         _parser().parse_args(argv[:1])
-    if argv[0] in _LOOKING:
+    if argv[0] in _INSPECTING:
         return _told_in_part(_look, argv[0], argv[1:])
     if argv[0] in ("start", "stop"):
         from rayshim.cli import cluster
@@ -64,7 +64,7 @@ def _as_ray(argv):
         print(f"ray, version {RAY_VERSION}")
         return 0
     if argv[:1] and argv[0] in _RAYS:
-        return main(argv[:1] if argv[0] in _LOOKING else argv)
+        return main(argv[:1] if argv[0] in _INSPECTING else argv)
     if argv[:1] and argv[0] in _INSTEAD:
         print(f"ray {argv[0]}: {_INSTEAD[argv[0]]}", file=sys.stderr)
         return 1

@@ -49,9 +49,9 @@ def sessions():
             continue  # its program has not started a session yet
         workers = [_process(pid, commands[pid]) for pid in sorted(parents) if parents[pid] == zygote]
         driver = _process(parents[zygote], commands.get(parents[zygote], ""))
-        made = Running(driver, _process(zygote, "zygote"), [w for w in workers if w is not None], shared)  # pyright: ignore[reportArgumentType]
-        if made.driver is not None and made.zygote is not None:
-            found.append(made)
+        session = Running(driver, _process(zygote, "zygote"), [w for w in workers if w is not None], shared)  # pyright: ignore[reportArgumentType]
+        if session.driver is not None and session.zygote is not None:
+            found.append(session)
     return found
 
 

@@ -106,8 +106,8 @@ def _filter(text):
 
 def _plain(record, detail):
     """The record's fields as values that JSON has."""
-    made = {name: record[name] for name in record.list_columns(detail=detail)}
-    return {name: value.value if isinstance(value, Enum) else value for name, value in made.items()}
+    columns = {name: record[name] for name in record.list_columns(detail=detail)}
+    return {name: value.value if isinstance(value, Enum) else value for name, value in columns.items()}
 
 
 def _headline(count):

@@ -17,7 +17,7 @@ from rayshim.dag.constants import (
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
 from rayshim.dag.input_node import InputNode
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 
 
 class ClassNode(DAGNode):

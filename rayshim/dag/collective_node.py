@@ -8,7 +8,7 @@ from typing import Any
 from rayshim.dag.class_node import ClassMethodNode, next_bind_index
 from rayshim.dag.constants import BIND_INDEX_KEY, COLLECTIVE_OPERATION_KEY, PARENT_CLASS_NODE_KEY
 from rayshim.dag.dag_node import DAGNode
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 
 class _CollectiveOperation:
@@ -114,8 +114,8 @@ class Reduction:
             raise ValueError(
                 f"Expected all input tensors to have the same dtype, but got {[t.dtype for t in tensors]} ({self.op}: have the bound methods return one dtype)"
             )
-        made = tuple(self.op.apply(list(given), self.rank) for given in lists)
-        return made[0] if len(made) == 1 else made
+        reduced = tuple(self.op.apply(list(given), self.rank) for given in lists)
+        return reduced[0] if len(reduced) == 1 else reduced
 
 
 class CollectiveOutputNode(ClassMethodNode):
@@ -152,7 +152,7 @@ def bind(inputs: Any, op: Any, name: str, transport: Any) -> Any:
     nested = isinstance(inputs[0], list)
     lists = inputs if nested else [inputs]
     operation = _CollectiveOperation(lists, op, transport)
-    made = []
+    bound = []
     for at, handle in enumerate(operation.actor_handles):
         other = {
             PARENT_CLASS_NODE_KEY: handle,
@@ -160,5 +160,5 @@ def bind(inputs: Any, op: Any, name: str, transport: Any) -> Any:
             COLLECTIVE_OPERATION_KEY: operation,
         }
         node = CollectiveOutputNode(name, tuple(nodes[at] for nodes in lists), {}, {}, other)
-        made.append(list(node.split(len(lists))) if len(lists) > 1 else node)
-    return made
+        bound.append(list(node.split(len(lists))) if len(lists) > 1 else node)
+    return bound

@@ -21,7 +21,7 @@ from rayshim.errors.exceptions import (
     RayChannelError,
     RayChannelTimeoutError,
 )
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 from rayshim.experimental.compiled_dag_ref import CompiledDAGFuture, CompiledDAGRef
 from rayshim.session import session
 
@@ -89,13 +89,15 @@ class CompiledDAG:
         from rayshim.dag import constants
 
         profile = constants.RAY_CGRAPH_ENABLE_PROFILING
-        made = plan.make(self._graph.operations, self._graph.outputs, separate=profile)
-        actors = list(made.stages)
-        installed = _core.get([actor.__dag_stage__.remote(None, made.stages[actor], profile) for actor in actors], None)
+        built = plan.make(self._graph.operations, self._graph.outputs, separate=profile)
+        actors = list(built.stages)
+        installed = _core.get(
+            [actor.__dag_stage__.remote(None, built.stages[actor], profile) for actor in actors], None
+        )
         keys = dict(zip(actors, installed))  # pyright: ignore[reportArgumentType, reportCallIssue]
         self._keys = {actor: key for actor, (key, _) in keys.items()}
-        self._inputs, self._outputs, self._places = made.inputs, made.outputs, made.places
-        self._calls = [_started(call, *keys[call.actor]) for call in made.calls]
+        self._inputs, self._outputs, self._places = built.inputs, built.outputs, built.places
+        self._calls = [_started(call, *keys[call.actor]) for call in built.calls]
 
     # ---- what Ray's own objects of this kind have
 
@@ -160,11 +162,11 @@ class CompiledDAG:
                 given[at] = places[place]
             if is_stage:
                 given[2] = self._attempts
-            made = remote(*given, **keywords)
+            refs = remote(*given, **keywords)
             if len(gives) == 1:
-                places[gives[0]] = made
+                places[gives[0]] = refs
             else:
-                for place, ref in zip(gives, made):
+                for place, ref in zip(gives, refs):
                     places[place] = ref
         self._execution_index += 1
         self._pending[self._execution_index] = [places[place] for place in self._outputs]

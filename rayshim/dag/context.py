@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 from rayshim.session.switches import is_on
 
 

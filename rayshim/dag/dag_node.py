@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rayshim.dag.base import DAGNodeBase
 from rayshim.dag.py_obj_scanner import _PyObjScanner
 from rayshim.errors.deprecation import RayDeprecationWarning
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -280,10 +280,10 @@ class DAGNode(DAGNodeBase):
         raise NotImplementedError
 
     def _copy(self, new_args, new_kwargs, new_options, new_other_args_to_resolve):
-        made = self._copy_impl(new_args, new_kwargs, new_options, new_other_args_to_resolve)
-        made._stable_uuid = self._stable_uuid
-        made._type_hint, made._original_type_hint = self._type_hint, self._original_type_hint
-        return made
+        copied = self._copy_impl(new_args, new_kwargs, new_options, new_other_args_to_resolve)
+        copied._stable_uuid = self._stable_uuid
+        copied._type_hint, copied._original_type_hint = self._type_hint, self._original_type_hint
+        return copied
 
     def __getattr__(self, name: str) -> Any:
         if name == "bind":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rayshim.dag.input_node import InputAttributeNode, InputNode
 from rayshim.dag.output_node import MultiOutputNode
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 
 if TYPE_CHECKING:
     from rayshim.dag.reading import Graph

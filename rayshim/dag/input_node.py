@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.format_utils import get_dag_node_str
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -151,7 +151,7 @@ class _Planner:
                     stage.frees.append(slots[actor][value])
             stages[actor].append(stage)
             calls.append(call)
-        outputs = [self._place(places, value) for value in self.outputs]
+        outputs = [self._place_of(places, value) for value in self.outputs]
         inputs = [
             (v.part, place, sum(place in call.takes for call in calls))
             for v, place in places.items()
@@ -160,7 +160,7 @@ class _Planner:
         return Plan(inputs, calls, outputs, len(places), stages)
 
     @staticmethod
-    def _place(places, what):
+    def _place_of(places, what):
         return places.setdefault(what, len(places))
 
     def _groups(self):
@@ -202,8 +202,8 @@ class _Planner:
         for value in operation.inputs:
             if _is_input(value) or self.group_of[value.operation] is group:
                 continue
-            made_by = self.group_of[value.operation]
-            if made_by.last.actor != operation.actor or not made_by.certain:
+            source = self.group_of[value.operation]
+            if source.last.actor != operation.actor or not source.certain:
                 return False
         return True
 
@@ -226,21 +226,21 @@ class _Planner:
         for value in self._read_by(group):
             slot = slots.setdefault(value, len(slots))
             if not self._is_local(value, actor):
-                call.takes.append(self._place(places, value))
+                call.takes.append(self._place_of(places, value))
                 stage.takes.append(slot)
         for other in group.others:
             if isinstance(other, _Group):
-                call.takes.append(self._place(places, id(other)))
+                call.takes.append(self._place_of(places, id(other)))
                 stage.takes.append(None)
         for operation in group.operations:
             stage.steps.append(self._step(operation, slots))
         for value in group.last.outputs:
             if self._is_wanted_elsewhere(value):
-                call.gives.append(self._place(places, value))
+                call.gives.append(self._place_of(places, value))
                 stage.gives.append(slots[value])
         stage.frees += [slots[v] for o in group.operations for v in o.outputs if not self._read_here(v, actor)]
         if group in tokens or not call.gives:
-            call.gives.append(self._place(places, id(group)))
+            call.gives.append(self._place_of(places, id(group)))
             stage.gives.append(None)
         call.results = len(call.gives)
         if len(own) == 1 and self._is_plain(group.last, call):

@@ -25,7 +25,7 @@ class _PyObjScanner(cloudpickle.CloudPickler):
         self._buffer = io.BytesIO()
         super().__init__(self._buffer)
         self._source_type = source_type
-        self._kept = []  # what the pickle refers to by number
+        self._objects = []  # what the pickle refers to by number
         self._found = None
         self._obj = None
 
@@ -43,28 +43,28 @@ class _PyObjScanner(cloudpickle.CloudPickler):
         if isinstance(self._obj, _PLAIN):
             return self._obj
         self._buffer.seek(0)
-        return _Replacer(self._buffer, self._kept, self._source_type, table).load()
+        return _Replacer(self._buffer, self._objects, self._source_type, table).load()
 
     def persistent_id(self, obj):
         if isinstance(obj, self._source_type):
             self._found.append(obj)
         elif not _is_opaque(obj):
             return None
-        self._kept.append(obj)
-        return len(self._kept) - 1
+        self._objects.append(obj)
+        return len(self._objects) - 1
 
     def clear(self):
         """Drops the references to the scanned object."""
-        self._kept, self._found, self._obj = [], [], None
+        self._objects, self._found, self._obj = [], [], None
 
 
 class _Replacer(pickle.Unpickler):
-    def __init__(self, file, kept, source_type, table):
+    def __init__(self, file, objects, source_type, table):
         super().__init__(file)
-        self._kept, self._source_type, self._table = kept, source_type, table
+        self._objects, self._source_type, self._table = objects, source_type, table
 
     def persistent_load(self, number):
-        obj = self._kept[number]
+        obj = self._objects[number]
         return self._table[obj] if isinstance(obj, self._source_type) else obj
 
 

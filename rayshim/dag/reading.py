@@ -12,7 +12,7 @@ from rayshim.dag.function_node import FunctionNode
 from rayshim.dag.input_node import InputAttributeNode, InputNode
 from rayshim.dag.output_node import MultiOutputNode
 from rayshim.dag.plan import Constant, Operation, Value
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 
 _MIXED_INPUT = "All tasks must either use InputNode() directly, or they must index to specific args or kwargs."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rayshim.errors.exceptions import RayCgraphCapacityExceeded
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

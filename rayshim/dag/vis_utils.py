@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rayshim.dag.class_node import ClassMethodNode
 from rayshim.dag.input_node import InputAttributeNode, InputNode
 from rayshim.dag.output_node import MultiOutputNode
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 
 if TYPE_CHECKING:
     from rayshim.dag.dag_node import DAGNode

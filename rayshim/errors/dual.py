@@ -16,11 +16,11 @@ def dual(task_error: RayTaskError, base: type[RayTaskError]) -> Any:
     to be subclassed, or has an attribute `cause` that cannot be set, its exception is raised.
     """
     cause = task_error.cause
-    made = _new(_dual_class(type(cause), base), cause)
-    made.__dict__.update(_ray_task_error=task_error, _ray_task_error_args=(cause,))  # pyright: ignore[reportAttributeAccessIssue]
-    made.cause = cause  # pyright: ignore[reportAttributeAccessIssue]
-    _copy_slots(cause, made)
-    return made
+    error = _new(_dual_class(type(cause), base), cause)
+    error.__dict__.update(_ray_task_error=task_error, _ray_task_error_args=(cause,))  # pyright: ignore[reportAttributeAccessIssue]
+    error.cause = cause  # pyright: ignore[reportAttributeAccessIssue]
+    _copy_slots(cause, error)
+    return error
 
 
 def _dual_class(cause_class, base):
@@ -29,9 +29,9 @@ def _dual_class(cause_class, base):
         if known.__dict__.get("_dual_of") is cause_class:
             return known
     name = f"RayTaskError({cause_class.__name__})"
-    made = type(cause_class)(name, (base, cause_class), {**_BODY, "__module__": base.__module__, "__qualname__": name})
-    made._dual_of = cause_class  # only now: __init_subclass__ may have raised and left half a class behind
-    return made
+    both = type(cause_class)(name, (base, cause_class), {**_BODY, "__module__": base.__module__, "__qualname__": name})
+    both._dual_of = cause_class  # only now: __init_subclass__ may have raised and left half a class behind
+    return both
 
 
 def _new(dual_class, cause):
@@ -46,7 +46,7 @@ def _new(dual_class, cause):
     return base.__new__(dual_class, cause)  # pyright: ignore[reportCallIssue]
 
 
-def _copy_slots(cause, made):
+def _copy_slots(cause, error):
     """Copies the attributes that are not in the cause's `__dict__`: OSError's errno, for example, or those of a class with `__slots__`."""
     for klass in type(cause).__mro__:
         for name, slot in vars(klass).items():
@@ -54,7 +54,7 @@ def _copy_slots(cause, made):
                 continue
             if isinstance(slot, (MemberDescriptorType, GetSetDescriptorType)):
                 try:
-                    slot.__set__(made, slot.__get__(cause))
+                    slot.__set__(error, slot.__get__(cause))
                 except (AttributeError, TypeError):
                     continue  # unset in the cause, or read-only and already right
 

@@ -328,8 +328,8 @@ class ObjectLostError(RayError):
         self.call_site: str = call_site.replace(" | ", "\n  ")
 
     def _base_str(self):
-        made = f"The ObjectRef was created at: {self.call_site}" if self.call_site else ""
-        return f"Failed to retrieve object {self.object_ref_hex}. {made}".rstrip()
+        origin = f"The ObjectRef was created at: {self.call_site}" if self.call_site else ""
+        return f"Failed to retrieve object {self.object_ref_hex}. {origin}".rstrip()
 
     def __str__(self) -> str:
         return f"{self._base_str()}\n\n{self._reason.format(self.object_ref_hex)}"

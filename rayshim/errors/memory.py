@@ -6,7 +6,7 @@ _DOCS = "https://docs.ray.io/en/latest/ray-observability/user-guides/debug-apps/
 
 
 def out_of_memory(facts):
-    """The text of the error: the use of memory, the killed workers, and the remedy. In Ray's words, as far as they are true. `facts`: as in `deaths.exception`."""
+    """The text of the error: the use of memory, the killed workers, and the remedy. In Ray's words, as far as they are true. `facts`: as in `death_texts.exception`."""
     memory, actor = facts["memory"], facts["actor"]
     used, total, limit = memory["used"], memory["total"], memory["limit"]
     ended = "\n".join(

@@ -31,12 +31,12 @@ def _own_file(filename):
 
 def without_files_of(folder, lines):
     """The lines of a traceback without the frames in files whose path has `folder` in it."""
-    kept, dropped = [], False
+    shown, dropped = [], False
     for line in lines:
         dropped = folder in line if line.startswith("  File ") else dropped and line.startswith("    ")
         if not dropped:
-            kept.append(line)
-    return kept
+            shown.append(line)
+    return shown
 
 
 def of_process(pid):
@@ -49,9 +49,9 @@ def of_process(pid):
 
 def _without_ours(stacks):
     """`stacks` without the frames of the worker's own loop, which are the same in every worker."""
-    kept, below = [], False
+    shown, below = [], False
     for line in stacks.splitlines():
         below = line.startswith("  ") and (below or "/reactor/runtime/worker.py" in line)
         if not below:
-            kept.append(line)
-    return "\n".join(kept)
+            shown.append(line)
+    return "\n".join(shown)

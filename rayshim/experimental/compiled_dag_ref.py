@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rayshim.api import values
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 if TYPE_CHECKING:
     import asyncio

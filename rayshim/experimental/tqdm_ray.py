@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayshim.api.bars import RAY_TQDM_MAGIC, _BarManager, instance, plain_print, safe_print, take_line  # noqa: F401
 from rayshim.errors.address import get_node_ip_address
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.session import session
 
 if TYPE_CHECKING:

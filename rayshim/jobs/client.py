@@ -7,7 +7,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 from rayshim.jobs.types import JobDetails, JobStatus
 from rayshim.session import heads
 
@@ -165,8 +165,8 @@ class JobSubmissionClient:
         from urllib.parse import urlsplit
 
         url = urlsplit(self._address)
-        made = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
-        connection = made(url.hostname or "", url.port)
+        connection_class = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+        connection = connection_class(url.hostname or "", url.port)
         try:
             body = None if data is None else json.dumps(data)
             connection.request(method, path, body, {"Content-Type": "application/json", **self._headers})

@@ -324,7 +324,7 @@ class JobServer:
 
         env = job.info.runtime_env or {}
         metadata = {"job_submission_id": job.submission_id, "job_name": job.submission_id, **job.info.metadata}
-        made = {
+        variables = {
             **self.variables,
             "RAY_JOB_CONFIG_JSON_ENV_VAR": json.dumps({"runtime_env": env, "metadata": metadata}),
             "RAY_ADDRESS": self.address,
@@ -332,10 +332,12 @@ class JobServer:
             **expanded(env.get("env_vars") or {}),
         }
         if self.directory:
-            made["RAY_TMPDIR"] = self.directory
+            variables["RAY_TMPDIR"] = self.directory
         if env.get("py_modules"):
-            made["PYTHONPATH"] = os.pathsep.join([*env["py_modules"], *filter(None, [made.get("PYTHONPATH")])])
-        return made
+            variables["PYTHONPATH"] = os.pathsep.join(
+                [*env["py_modules"], *filter(None, [variables.get("PYTHONPATH")])]
+            )
+        return variables
 
 
 def _begin_group():

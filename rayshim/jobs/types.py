@@ -100,26 +100,26 @@ class JobInfo:
         """A dict for JSON, in which `runtime_env_json` is the text of the runtime environment."""
         import json
 
-        made = asdict(self)
-        made["status"] = str(self.status)
-        made["error_type"] = self.error_type and self.error_type.value
-        env = made.pop("runtime_env")
+        values = asdict(self)
+        values["status"] = str(self.status)
+        values["error_type"] = self.error_type and self.error_type.value
+        env = values.pop("runtime_env")
         if env is not None:
-            made["runtime_env_json"] = json.dumps(env)
-        return made
+            values["runtime_env_json"] = json.dumps(env)
+        return values
 
     @classmethod
     def from_json(cls, json_dict: dict[str, Any]) -> "JobInfo":
         """The job of such a dict."""
         import json
 
-        made = dict(json_dict)
-        env = made.pop("runtime_env_json", None)
+        values = dict(json_dict)
+        env = values.pop("runtime_env_json", None)
         if env is not None:
-            made["runtime_env"] = json.loads(env)
-        if made.get("error_type"):
-            made["error_type"] = JobErrorType(made["error_type"])
-        return cls(**made)
+            values["runtime_env"] = json.loads(env)
+        if values.get("error_type"):
+            values["error_type"] = JobErrorType(values["error_type"])
+        return cls(**values)
 
 
 class _Model:
@@ -177,5 +177,5 @@ class JobDetails(_Model):
 
 
 # Not in the classes: `dataclass` writes their methods into the module of that name, which may not be imported yet.
-for _made in (JobInfo, DriverInfo, JobDetails):
-    _made.__module__ = "rayshim.job_submission"
+for _type in (JobInfo, DriverInfo, JobDetails):
+    _type.__module__ = "rayshim.job_submission"

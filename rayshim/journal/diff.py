@@ -28,7 +28,7 @@ def first(one, two):
     if not found:
         return None
     tag, what, x, y = min(found, key=_when)
-    return Difference(tag, what, a.sites.get(tag) or b.sites.get(tag) or "?", _told(x, a), _told(y, b))
+    return Difference(tag, what, a.call_sites.get(tag) or b.call_sites.get(tag) or "?", _told(x, a), _told(y, b))
 
 
 def _when(difference):
@@ -40,10 +40,10 @@ def _when(difference):
 
 class _Run:
     def __init__(self, path):
-        self.actors, self.tasks, self.sites = {}, {}, {}
+        self.actors, self.tasks, self.call_sites = {}, {}, {}
         for line in files.lines(path):
             if "made" in line:
-                self.sites[tuple(line["made"])] = line["site"]
+                self.call_sites[tuple(line["made"])] = line["site"]
             elif "ran" in line and line["actor"] is not None:
                 self.actors.setdefault(line["actor"], []).append(line)
             elif "ran" in line:
@@ -53,7 +53,7 @@ class _Run:
 def _told(call, run):
     if call is None:
         return "no such call"
-    return f"{call['name']}({', '.join(call['args'])}) -> {call['value']}, called at {run.sites.get(tuple(call['ran']), '?')}"
+    return f"{call['name']}({', '.join(call['args'])}) -> {call['value']}, called at {run.call_sites.get(tuple(call['ran']), '?')}"
 
 
 def main(one, two, out):

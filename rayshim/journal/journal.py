@@ -14,7 +14,7 @@ not killed (rayshim.journal.files). The lines are:
     {"asked": caller's tag, "n": ..., "kind": ..., "site": ..., "answer": ...}    a question that the clock answered
     {"died": ordinal, "life": ..., "killed": why or null, "status": of its process}
 
-A tag is a list of numbers, the place of a call in the program's serial run (reactor/native/order.h); the driver's tag is []. The calls of an
+A tag is a list of numbers, the place of a call in the program's serial run (reactor/native/order/order.h); the driver's tag is []. The calls of an
 actor are in the file of its process, in the order in which they started.
 
 A replay follows these rules:
@@ -40,7 +40,7 @@ from typing import Any
 from reactor import _core
 
 from rayshim.errors.exceptions import ReplayError
-from rayshim.errors.sites import is_users
+from rayshim.errors.user_code import is_users
 from rayshim.journal import files, replaying
 from rayshim.journal.files import life
 from rayshim.session import session
@@ -61,16 +61,16 @@ class Life:
         born: whether the actor was created.
         script: tags of its calls, in the order in which they started.
         halts: {tag of a call that did not end: number of the calls that it made}.
-        ended: "kill", "signal" or None.
+        end: "kill", "signal" or None.
         concurrent: whether it ran several calls at once. Only then the following are set:
-        made: tags of all calls that it made.
+        sent: tags of all calls that it made.
         rounds: {concurrency group: rounds of its event loop}. turns: turns of its threads.
         answers: {concurrency group, or None for threads: answers to its questions about the outside}.
     """
 
     def __init__(self):
-        self.born, self.script, self.halts, self.concurrent, self.ended = False, [], {}, False, None
-        self.made, self.rounds, self.turns, self.answers = [], {}, [], {}
+        self.born, self.script, self.halts, self.concurrent, self.end = False, [], {}, False, None
+        self.sent, self.rounds, self.turns, self.answers = [], {}, [], {}
 
 
 class Journal:
@@ -88,7 +88,7 @@ class Journal:
         )
         self.outside = lambda function: function()
         self.asked = {}  # caller's tag -> number of questions that it has asked
-        self.made = 0  # in a replay, calls that the driver has made
+        self.driver_calls = 0  # in a replay, calls that the driver has made
         self.path, self.complete = path, replay and files.is_complete(path)
         if replay:
             self._read(path)
@@ -98,13 +98,13 @@ class Journal:
     def _read(self, path):
         self.answers = {}  # (caller's tag, n) -> line
         self.lives = {}  # (ordinal, life) -> Life
-        self.began = set()  # tags
+        self.started = set()  # tags
         self.halts = {}  # tag of a call that did not end -> number of the calls that it made
         self.cancelled = set()  # tags of calls that were cancelled
         self.interrupted = set()  # tags of calls of async and threaded actors that were cancelled before they ended
         self.outlived = set()  # tags of methods that were cancelled while they ran, which does not interrupt them
         self.of_driver = Counter()  # what it did there, by kind
-        ran, made = set(), {}
+        ran, sent = set(), {}
         self.ends = {}  # an actor's (ordinal, life), or None for tasks and the driver -> place of its last line, "file:line"
         for line in files.lines(path):
             key = (line.get("actor"), line.get("life"))
@@ -120,11 +120,11 @@ class Journal:
                 life.born, life.concurrent = True, line["several"]
             elif "made" in line:
                 caller = tuple(line["made"][:-1])
-                made[caller] = made.get(caller, 0) + 1
+                sent[caller] = sent.get(caller, 0) + 1
                 if "actor" in line:
-                    self._life(*key).made.append(tuple(line["made"]))
+                    self._life(*key).sent.append(tuple(line["made"]))
             elif "began" in line:
-                self.began.add(tuple(line["began"]))
+                self.started.add(tuple(line["began"]))
                 if line["actor"] is not None:
                     self._life(*key).script.append(tuple(line["began"]))
             elif "round" in line:
@@ -144,13 +144,13 @@ class Journal:
                 if not line["cancelled"] or line["actor"] is not None:
                     ran.add(tag if line["actor"] is None else (tag, key))
             elif "died" in line:
-                self._life(line["died"], line["life"]).ended = (
+                self._life(line["died"], line["life"]).end = (
                     "kill" if line["killed"] else "signal" if line["status"] == signal.SIGKILL else None
                 )
         for key, life in self.lives.items():
-            life.halts = {tag: made.get(tag, 0) for tag in life.script if not life.concurrent and (tag, key) not in ran}
+            life.halts = {tag: sent.get(tag, 0) for tag in life.script if not life.concurrent and (tag, key) not in ran}
         of_actors = {tag for life in self.lives.values() for tag in life.script}
-        self.halts = {tag: made.get(tag, 0) for tag in self.began - of_actors - ran}
+        self.halts = {tag: sent.get(tag, 0) for tag in self.started - of_actors - ran}
 
     def _life(self, ordinal, number):
         return self.lives.setdefault((ordinal, number), Life())
@@ -194,7 +194,7 @@ class Journal:
 
     def rest(self):
         """What the driver did in the recorded run and has not done in this replay, for its user; "" for nothing."""
-        done = Counter(made=self.made, asked=self.asked.get((), -1) + 1)
+        done = Counter(made=self.driver_calls, asked=self.asked.get((), -1) + 1)
         if not self.of_driver - done:
             return ""
         for line in files.lines(self.path):
@@ -272,11 +272,11 @@ def begin(settings, others_run):
     path, replayed = settings["journal"]
     _journal = Journal(path, replayed, others_run)
     if not _journal.replay:
-        hooks = {"made": _made, "began": _began, "executed": _executed}
+        hooks = {"call_sent": _call_sent, "call_started": _call_started, "executed": _executed}
     else:
         hooks = replaying.hooks(_journal) if _journal.enforces_order else {}
         if session.current is None or session.current.driver is not None:  # the driver's process
-            hooks["made"] = _repeated
+            hooks["call_sent"] = _count_driver_call
     for name, hook in {"result": _result, **hooks}.items():
         _core.set_hook(name, hook)
 
@@ -312,7 +312,7 @@ def kill(link, end, frame):
             return end()
         if alive is not None:  # it had not ended by itself
             victim = _journal.lives.get(tuple(alive))
-            if victim and victim.born and victim.ended == "kill":
+            if victim and victim.born and victim.end == "kill":
                 replaying.when_arrived(tuple(alive))
             end()
 
@@ -328,7 +328,7 @@ def cancel(ref, end, frame):
 
     def repeat(tag):
         tag = tag and tuple(tag)
-        if tag in _journal.began:
+        if tag in _journal.started:
             replaying.when_arrived(tag, ref)
         end()
 
@@ -388,7 +388,7 @@ class ConcurrentActor:
         if not _journal.replay:
             return JournaledLoop(selector, self._writer(loop=group))
         then = self._then
-        made = JournaledLoop(
+        event_loop = JournaledLoop(
             selector,
             None,
             then.rounds.get(group, []),
@@ -397,8 +397,8 @@ class ConcurrentActor:
             self._finished,
             diverged,
         )
-        replaying.interleavings.setdefault(self._number, []).append(made)
-        return made
+        replaying.interleavings.setdefault(self._number, []).append(event_loop)
+        return event_loop
 
     def turns(self, diverged):
         """The JournaledTurns of its threads; diverged as for `loop`."""
@@ -447,16 +447,16 @@ def _result(uid, tag):
     _tags[uid] = tag
 
 
-def _began(number, tag, how):
+def _call_started(number, tag, how):
     _journal.write({"began": tag, **_whose(number)})
 
 
-def _made(tag, name):
+def _call_sent(tag, name):
     _journal.write({"made": tag, "name": name, "site": site(sys._getframe(1)), **(_journal.concurrent_actor or {})})
 
 
-def _repeated(tag, _):
-    _journal.made += len(tag) == 1
+def _count_driver_call(tag, _):
+    _journal.driver_calls += len(tag) == 1
 
 
 def _executed(number, method, tag, digest, args, value, cancelled):

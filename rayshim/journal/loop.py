@@ -119,18 +119,18 @@ class JournaledLoop(Interleaving, asyncio.SelectorEventLoop):
         return handle
 
     def _add_reader(self, fd, callback, *args):
-        made = super()._add_reader(fd, callback, *args)
-        return self._name_socket(fd, 0, made)
+        added = super()._add_reader(fd, callback, *args)
+        return self._name_socket(fd, 0, added)
 
     def _add_writer(self, fd, callback, *args):
-        made = super()._add_writer(fd, callback, *args)
-        return self._name_socket(fd, 1, made)
+        added = super()._add_writer(fd, callback, *args)
+        return self._name_socket(fd, 1, added)
 
-    def _name_socket(self, fd, which, made):
+    def _name_socket(self, fd, which, added):
         handle = self._selector.get_key(fd).data[which]
         self._socket_names[handle] = "socket", self._watched
         self._watched += 1
-        return made
+        return added
 
     def _add_callback(self, handle):
         if handle._callback == self._read_from_self:

@@ -41,7 +41,7 @@ class _Progress:
         self.begun = self.ended = 0
 
     def check(self):
-        if self.life.ended and self.begun == len(self.life.script) and self.ended == self.begun - len(self.life.halts):  # noqa: SIM102
+        if self.life.end and self.begun == len(self.life.script) and self.ended == self.begun - len(self.life.halts):  # noqa: SIM102
             if (
                 all(interleaving.finished for interleaving in self.interleavings)
                 and not self.calls_to_make
@@ -62,7 +62,12 @@ def hooks(journal):
     _quiet.clear()
     if session.in_worker():
         _tell_halted(0, None)  # another process may have had this slot
-    return {"began": _began, "makes": _before_call, "executed": _executed, "ended": _ended}
+    return {
+        "call_started": _call_started,
+        "call_tag": _call_tag,
+        "executed": _executed,
+        "call_finished": _call_finished,
+    }
 
 
 def halt(what, key=None):
@@ -74,7 +79,7 @@ def halt(what, key=None):
     if key is None and number in _actors:
         key = _actors[number].key
     if (
-        key not in _journal.lives or _journal.lives[key].ended is None
+        key not in _journal.lives or _journal.lives[key].end is None
     ):  # else its end comes, and with it an answer for those who wait
         _tell_halted(number, what + _journal.where_it_ends(key))
     ref, _, _ = _core.promise()
@@ -95,7 +100,7 @@ def all_halted(number):
     progress = _actors.get(number)
     if (
         progress is not None
-        and progress.life.ended is None
+        and progress.life.end is None
         and progress.interleavings
         and all(interleaving.halted for interleaving in progress.interleavings)
     ):
@@ -127,10 +132,10 @@ def _error_of_wait(me):
             else "the journal ends before the result that the program waits for"
         )
         return ReplayError(f"{why}: {what}")
-    made, used = _activity()
+    activity, used = _activity()
     now = time.monotonic()
-    if not _quiet or _quiet[0] != made or used - _quiet[1] > _BUSY * (now - _quiet[2]) + _BUSY:
-        _quiet[:] = [made, used, now]
+    if not _quiet or _quiet[0] != activity or used - _quiet[1] > _BUSY * (now - _quiet[2]) + _BUSY:
+        _quiet[:] = [activity, used, now]
     elif now > _quiet[2] + _QUIET:
         seen = "".join(f"\n  {what}" for what in halted.values())
         return ReplayError(
@@ -172,14 +177,14 @@ def created(facts):
     progress = _actors[facts["number"]] = _Progress(facts["number"], life(facts))
     if facts.get("restarts"):
         _tell_halted(facts["number"], None)
-    if progress.life.ended == "signal":
+    if progress.life.end == "signal":
         _to_be_killed.add(progress.key)
     progress.check()
 
 
 def expect_calls(number, life):
     """Called before the creation of an actor that runs several calls at once: `life` has the tags of the calls that it will make."""
-    _calls_to_make[number] = deque(life.made)
+    _calls_to_make[number] = deque(life.sent)
 
 
 def progressed(number):
@@ -200,11 +205,11 @@ def when_arrived(what, ref=None):
         time.sleep(0.002)
 
 
-def _began(number, tag, how):
+def _call_started(number, tag, how):
     if how == _core.Beginning.FAILS:
         return
     progress = _actors.get(number)
-    if tag not in _journal.began:
+    if tag not in _journal.started:
         halt(f"call {list(tag)} did not start in the recorded run", progress and progress.key)
     halts = progress.life.halts if progress else _journal.halts
     if tag in halts:
@@ -223,7 +228,7 @@ def _began(number, tag, how):
             time.sleep(0.001)
 
 
-def _before_call():
+def _call_tag():
     if _calls_to_make:
         return _next_tag(*next(iter(_calls_to_make.items())))
     caller = _core.running_tag()
@@ -265,7 +270,7 @@ def _executed(number, method, tag, digest, args, value, cancelled):
         halt(f"call {list(tag)} did not end in the recorded run")
 
 
-def _ended(number, tag):
+def _call_finished(number, tag):
     progress = _actors.get(number)
     if progress and tag not in progress.life.halts:
         progress.ended += 1

@@ -122,13 +122,13 @@ def _starting(turns, hands, real):
         function_of_thread = getattr(function, "__self__", None)
         run, hand = turns.member(function)
         try:
-            made = real(run, *args, **kwargs)
+            ident = real(run, *args, **kwargs)
         except BaseException:
             turns.forget(hand)
             raise
         if isinstance(function_of_thread, threading.Thread):
             hands[function_of_thread] = hand
-        return made
+        return ident
 
     return start
 
@@ -163,19 +163,19 @@ def install(turns):
         turns.outside(select, selector, timeout)
         return select(selector, 0)  # what the other threads have written before this turn, not while it waited for it
 
-    def watch_for(refs, made, settle):
+    def watch_for(refs, fut, settle):
         hand = turns.hand()
         if hand is None:
-            return real_watch_for(refs, made, settle)
+            return real_watch_for(refs, fut, settle)
         hand.within = True  # the thread that this starts takes no turns
-        real_watch_for(refs, made, turns.done(settle))
+        real_watch_for(refs, fut, turns.done(settle))
         hand.within = False
 
     def beside(function):
         return lambda *args, **kwargs: turns.outside(function, *args, **kwargs)
 
     # Sets of these, which executors and `concurrent.futures.wait` have, are in the same order in every run.
-    threading.Thread.__hash__ = concurrent.futures.Future.__hash__ = lambda made: turns.number_of(made)
+    threading.Thread.__hash__ = concurrent.futures.Future.__hash__ = lambda obj: turns.number_of(obj)
     real_join, threading.Thread.join = threading.Thread.join, join
     real_is_alive, threading.Thread.is_alive = threading.Thread.is_alive, is_alive
     real_watch_for, futures._watch_for = futures._watch_for, watch_for

@@ -34,7 +34,7 @@ from reactor import _core
 from reactor.runtime import process_stat
 
 from rayshim.errors.exceptions import ReplayError
-from rayshim.errors.sites import is_users
+from rayshim.errors.user_code import is_users
 from rayshim.journal.interleaving import REPLAY_SECONDS, Interleaving
 
 _SLICE = 0.005  # seconds of a turn that others wait for
@@ -127,11 +127,11 @@ class JournaledTurns(Interleaving):
 
     def run(self, function):
         """`function()` in this thread, as one that takes turns."""
-        made = []
-        self.come(("first",), lambda: made.append(self.member(function)) or True)
-        while not made:
+        joined = []
+        self.come(("first",), lambda: joined.append(self.member(function)) or True)
+        while not joined:
             _sleep(0.001)  # a replay of which nothing is left: for ever
-        return made[0][0]()
+        return joined[0][0]()
 
     def block(self, until=None):
         """The calling thread gives up its turn. True when `wake` was called for it, False when the time `until` has come."""
@@ -163,13 +163,13 @@ class JournaledTurns(Interleaving):
                 lambda n=hand.waits: hand.waits == n and hand.waiting and self._wake(hand),
             )
 
-    def number_of(self, made):
-        """A number of the object `made`, the same in every run: by the thread that asks first, and what that has asked for before."""
-        if "_number_in_turns" not in made.__dict__:
+    def number_of(self, obj):
+        """A number of the object `obj`, the same in every run: by the thread that asks first, and what that has asked for before."""
+        if "_number_in_turns" not in obj.__dict__:
             hand = getattr(self._own, "hand", None)
             self._own.numbers = getattr(self._own, "numbers", 0) + 1
-            made._number_in_turns = (hand.number + 1 if hand else 0) << 32 | self._own.numbers
-        return made._number_in_turns
+            obj._number_in_turns = (hand.number + 1 if hand else 0) << 32 | self._own.numbers
+        return obj._number_in_turns
 
     def pause(self):
         """The calling thread gives up its turn and asks for the next one."""
@@ -178,16 +178,16 @@ class JournaledTurns(Interleaving):
         self._go_round(hand, "waits")
 
     def done(self, settle):
-        """In a thread of its own that takes turns, when the runtime tells that a future's refs are done: `settle(refs, made)`, which calls what the
+        """In a thread of its own that takes turns, when the runtime tells that a future's refs are done: `settle(refs, fut)`, which calls what the
         program waits with. Gives the function by which it tells."""
         number, self._futures = self._futures, self._futures + 1
 
-        def let_in(refs, made):
+        def let_in(refs, fut):
             run, _ = self.member(settle)
-            start_new_thread(run, (refs, made))
+            start_new_thread(run, (refs, fut))
             return True
 
-        return lambda refs, made: self.come(("done", number), lambda: let_in(refs, made))
+        return lambda refs, fut: self.come(("done", number), lambda: let_in(refs, fut))
 
     def outside(self, function, *args, **kwargs):
         """`function(*args, **kwargs)`, which waits for something from outside, without the turn."""
@@ -478,7 +478,7 @@ _PACKAGES = tuple(os.path.realpath(sysconfig.get_path(name)) + os.sep for name i
 
 
 def _counts(file):
-    """Whether the lines of this file are steps. Unlike for `sites.is_programs`, those of installed packages are: threads change data there, too."""
+    """Whether the lines of this file are steps. Unlike for `user_code.is_programs`, those of installed packages are: threads change data there, too."""
     path = os.path.realpath(file)
     return (
         not file.startswith("<frozen ")

@@ -10,7 +10,7 @@ from reactor.runtime import stacks
 from reactor.waits import cycle, maker_of
 
 from rayshim.errors.exceptions import DeadlockError
-from rayshim.errors.sites import is_users
+from rayshim.errors.user_code import is_users
 from rayshim.session import session
 
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')

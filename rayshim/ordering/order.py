@@ -1,6 +1,6 @@
 """`wait` in serial order, and the messages to the user when a call or a `wait` changes to arrival order or cannot be ordered.
 
-The rule of the order is in reactor/native/order.h, its budget in reactor/native/patience.h.
+The rule of the order is in reactor/native/order/order.h, its budget in reactor/native/order/patience.h.
 """
 
 import sys
@@ -9,7 +9,7 @@ import time
 from reactor import _core
 
 from rayshim.errors.exceptions import OrderingError, ReplayError
-from rayshim.errors.sites import is_users
+from rayshim.errors.user_code import is_users
 from rayshim.session import session
 
 _REPEATABLE = (

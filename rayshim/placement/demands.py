@@ -2,13 +2,13 @@
 
 from reactor import _core
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.placement.bundles import capturing, within
 from rayshim.session import session
 from rayshim.session.ids import PlacementGroupID
 
 
-class Place:
+class Request:
     """The request of a task or actor. `demand`: {resource: amount}; `group`: hex id of its placement group, or None; `capture`: whether tasks and
     actors that it starts are in this group, too."""
 
@@ -18,8 +18,8 @@ class Place:
         self.demand, self.group, self.capture = demand, group, capture
 
 
-def place(options, resources, whose, at_creation=None):
-    """The Place of a task or actor with these checked options and resources. `whose`: its name, for errors; `at_creation`: the resources that an
+def resolve(options, resources, whose, at_creation=None):
+    """The Request of a task or actor with these checked options and resources. `whose`: its name, for errors; `at_creation`: the resources that an
     actor needs for its creation.
 
     Raises ValueError for a bundle that does not exist, and for more resources than any bundle has.
@@ -37,17 +37,17 @@ def place(options, resources, whose, at_creation=None):
             here = strategy.node_id == session.current.settings["node"]
             has = _has_now if strategy._fail_on_unavailable else _can_ever_have
             if not here or not has(demand):
-                return Place({}, _nowhere(session.current))
-        return Place(demand)
+                return Request({}, _nowhere(session.current))
+        return Request(demand)
     if group.is_empty:
         if index != -1:
             raise ValueError(
                 f"If placement group is not set, the value of bundle index must be -1. ({whose} at {calling()}: the index is {index})"
             )
-        return Place(resources)
+        return Request(resources)
     _check_bundles(group, index, resources, whose, at_creation or resources)
     key = group.id.hex()
-    return Place(within(key, int(index), resources), key, capture)
+    return Request(within(key, int(index), resources), key, capture)
 
 
 def _can_ever_have(demand):
@@ -118,7 +118,7 @@ def _fits(resources, bundles):
 
 def _nowhere(s):
     """NOWHERE, reserved: what asks for a node that is not there is refused as what is in it."""
-    from rayshim.errors.deaths import NOWHERE
+    from rayshim.errors.death_texts import NOWHERE
 
     facts = {"kind": "placement group", "possible": False, "bundles": None}
     if NOWHERE not in s.reserved:

@@ -1,7 +1,7 @@
 """Checks of the arguments of `placement_group`, and the errors for invalid ones."""
 
 from rayshim.errors.exceptions import RaySystemError
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 from rayshim.placement import labels
 from rayshim.session.ids import NodeID
 

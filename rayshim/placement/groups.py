@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from reactor import _core
 
 from rayshim.errors.exceptions import RaySystemError, TaskPlacementGroupRemoved
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 from rayshim.placement.bundles import current, offered
 from rayshim.placement.group_checks import VALID_PLACEMENT_GROUP_STRATEGIES as VALID_PLACEMENT_GROUP_STRATEGIES  # noqa: PLC0414
 from rayshim.placement.group_checks import validate_placement_group
@@ -208,7 +208,7 @@ def placement_group_table(placement_group: PlacementGroup | None = None) -> dict
 
 
 def _entry(key, facts, state, history):
-    attempts, made_after, attempt_took = history
+    attempts, ready_after, attempt_took = history
     node = session.current.settings["node"] if state != "PENDING" else ""
     stage = {
         "PENDING": "NO_RESOURCES" if facts["possible"] and _would_fit(facts["bundles"]) else "INFEASIBLE",
@@ -223,7 +223,7 @@ def _entry(key, facts, state, history):
         "strategy": facts["strategy"],
         "state": _STATES[state],
         "stats": {
-            "end_to_end_creation_latency_ms": made_after * 1000,
+            "end_to_end_creation_latency_ms": ready_after * 1000,
             "scheduling_latency_ms": attempt_took * 1000,
             "scheduling_attempt": max(attempts, 1),  # a group that no machine can hold counts as tried, as on Ray
             "highest_retry_delay_ms": 0.0,  # an attempt follows at once when resources become free
@@ -259,11 +259,11 @@ def known(group):
         s.groups.add(key)
 
 
-def _decided(key, made, released, is_error):
-    """A ref that gets `made` or `released`."""
+def _decided(key, reserved, released, is_error):
+    """A ref that gets `reserved` or `released`."""
     s = session.ensure()
     ref, where = _core.request()
-    s.placement.when_decided(key, made, released, is_error, where)
+    s.placement.when_decided(key, reserved, released, is_error, where)
     return ref
 
 

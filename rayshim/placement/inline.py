@@ -16,7 +16,7 @@ from reactor.runtime.gpus import GpuShares
 from reactor.runtime.key_values import KeyValues
 from reactor.runtime.reservations import RELEASED, Reservations
 
-from rayshim.errors.sites import is_users
+from rayshim.errors.user_code import is_users
 from rayshim.placement import num_threads, signals
 from rayshim.placement.interface import Placement
 from rayshim.session import folder, session
@@ -54,7 +54,7 @@ class Inline(Placement):
     def __init__(self, control, settings, record=None):
         super().__init__(control, settings, record)
         self._actors = {}  # number -> _Actor
-        self._being_made = {}  # (namespace, name) -> (thread, an event), of actors whose constructor has not ended
+        self._under_construction = {}  # (namespace, name) -> (thread, an event), of actors whose constructor has not ended
         self._named = {}  # (namespace, name) -> function that gives (link, ref of the ClassInfo), or None when the actor is gone
         self._gpus = GpuShares(int(settings["resources"].get("GPU", 0)))
         self._shares = {}  # resource -> GpuShares, of other accelerators
@@ -107,9 +107,9 @@ class Inline(Placement):
 
     def _tell(self, actor, callable):
         """Of the main thread's call that has run for long."""
-        made = self._actors.get(actor)
+        found = self._actors.get(actor)
         method = getattr(callable, "__name__", "its constructor")
-        name = f"{made.facts['class_name']}, {method}," if made else f"the task {method}"
+        name = f"{found.facts['class_name']}, {method}," if found else f"the task {method}"
         frames = traceback.extract_stack(sys._current_frames().get(threading.main_thread().ident or 0))
         places = [f"{frame.filename}:{frame.lineno}" for frame in reversed(frames) if is_users(frame.filename)]
         print(
@@ -153,8 +153,8 @@ class Inline(Placement):
         num_threads.begin_inline(self.settings, threads)
 
     def construct(self, number, make, is_async, concurrently, surrounded):
-        made = self._actors[number]
-        around = surrounded(made.facts.get("env"), made.gpus, made.facts["taken"])
+        actor = self._actors[number]
+        around = surrounded(actor.facts.get("env"), actor.gpus, actor.facts["taken"])
         if not is_async:
             return around(make)(), False, [], around
         from rayshim.placement.inline_loop import ActorLoop
@@ -166,8 +166,8 @@ class Inline(Placement):
         """Its output is the program's own."""
 
     def facts(self, number):
-        made = self._actors.get(number)
-        return made and made.facts
+        actor = self._actors.get(number)
+        return actor and actor.facts
 
     @contextlib.contextmanager
     def making(self, name, namespace):
@@ -176,23 +176,25 @@ class Inline(Placement):
             return
         key, mine = (namespace, name), (threading.get_ident(), threading.Event())
         while True:
-            thread, made = holder = self._being_made.setdefault(key, mine)
-            if thread == threading.get_ident() or not made.wait(_CONSTRUCTOR_SECONDS):
+            thread, constructed = holder = self._under_construction.setdefault(key, mine)
+            if thread == threading.get_ident() or not constructed.wait(_CONSTRUCTOR_SECONDS):
                 break
         try:
             yield
         finally:
             if holder is mine:
-                del self._being_made[key]
-                made.set()
+                del self._under_construction[key]
+                constructed.set()
 
     def named(self, name, namespace, without_handles=False):
         key = (namespace, name)
         found = self._found(key)
-        thread, made = self._being_made.get(key, (None, None))  # after the look: who was found is made, or being made
-        if made is None or thread == threading.get_ident():
+        thread, constructed = self._under_construction.get(
+            key, (None, None)
+        )  # after the look: an actor that was found is constructed, or under construction
+        if constructed is None or thread == threading.get_ident():
             return found
-        made.wait(_CONSTRUCTOR_SECONDS)
+        constructed.wait(_CONSTRUCTOR_SECONDS)
         return self._found(key)
 
     def _found(self, key):
@@ -209,9 +211,9 @@ class Inline(Placement):
         ]
 
     def kill(self, link, why, no_restart):
-        made = self._actors.get(link.actor)
-        if made is not None and (no_restart or not self._restart(link.actor, 0)):
-            self._end(made.facts, why)
+        actor = self._actors.get(link.actor)
+        if actor is not None and (no_restart or not self._restart(link.actor, 0)):
+            self._end(actor.facts, why)
 
     def life(self, link):
         return None
@@ -219,11 +221,11 @@ class Inline(Placement):
     def _restart(self, number, exit_reason):
         """The actor's process would have ended for `exit_reason`. If it may be restarted that is done, and the facts of the death are
         given; else None."""
-        made = self._actors.get(number)
-        most = made.facts["max_restarts"] if made else 0
-        if exit_reason in worker.LASTING or not most or 0 <= most <= made.facts.get("restarts", 0):
+        actor = self._actors.get(number)
+        most = actor.facts["max_restarts"] if actor else 0
+        if exit_reason in worker.LASTING or not most or 0 <= most <= actor.facts.get("restarts", 0):
             return None
-        link = _core.link_at(made.facts["offset"], True)
+        link = _core.link_at(actor.facts["offset"], True)
         if link is None or link.state == _core.InboxState.DEAD:
             return None
         facts = {
@@ -232,11 +234,11 @@ class Inline(Placement):
             "exit_reason": exit_reason,
             "killed": None,
             "restarting": True,
-            "actor": public(made.facts),
+            "actor": public(actor.facts),
         }
-        made.facts["restarts"] = made.facts.get("restarts", 0) + 1
+        actor.facts["restarts"] = actor.facts.get("restarts", 0) + 1
         _core.renew_state(number)
-        link.create(*made.creation)
+        link.create(*actor.creation)
         return facts
 
     def _end(self, facts, why, released=None, began=True):
@@ -270,7 +272,7 @@ class Inline(Placement):
 
     def enter_group(self, key):
         if self._removed(key):
-            from rayshim.errors.deaths import Refused, refusal
+            from rayshim.errors.death_texts import Refused, refusal
 
             raise Refused(refusal(key, of_actor=False))
 
@@ -283,8 +285,8 @@ class Inline(Placement):
         return _demand(amounts) if within is None else self._reservations.demand_within(within, amounts)
 
     def gpus(self):
-        made = self._actors.get(_core.running_actor())
-        return made.gpus if made else session.current.gpus
+        actor = self._actors.get(_core.running_actor())
+        return actor.gpus if actor else session.current.gpus
 
     def take_gpus(self, amount):
         return self._gpus.take(amount)
@@ -307,13 +309,13 @@ class Inline(Placement):
 
     def release(self, key):
         self._reservations.release(key)
-        for made in list(self._actors.values()):
-            if made.facts.get("within") == key:
-                self._end(made.facts, f"its placement group {key} was removed.", released=key)
+        for actor in list(self._actors.values()):
+            if actor.facts.get("within") == key:
+                self._end(actor.facts, f"its placement group {key} was removed.", released=key)
         self._reservations.advance()
 
-    def when_decided(self, key, made, released, is_error, where):
-        self._reservations.when_decided(key, made, released, is_error, where)
+    def when_decided(self, key, reserved, released, is_error, where):
+        self._reservations.when_decided(key, reserved, released, is_error, where)
 
     def reservations(self):
         return self._reservations.table()
@@ -327,7 +329,7 @@ class Inline(Placement):
         here = {"pid": os.getpid(), "host": None}
         return {
             "actors": [
-                {**made.facts, **here, "state": _state(made.facts["offset"])} for made in list(self._actors.values())
+                {**actor.facts, **here, "state": _state(actor.facts["offset"])} for actor in list(self._actors.values())
             ],
             "workers": [],
         }

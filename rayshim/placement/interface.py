@@ -197,16 +197,16 @@ class Placement:
         self.control.tell("shares_back", taken)
 
     def reserve(self, key, facts, wanted, offered):
-        """Sets resources aside for a placement group, as soon as they are free; see reactor.runtime.reservations."""
+        """Reserves resources for a placement group, as soon as they are free; see reactor.runtime.reservations."""
         self.control.ask("reserve", key, facts, wanted, offered)
 
     def release(self, key):
         """Ends a placement group with what runs in it."""
         self.control.ask("release", key)
 
-    def when_decided(self, key, made, released, is_error, where):
-        """Stores `made` or `released` in the object at `where`, when the placement group is ready or removed."""
-        self.control.tell("reserved", key, made, released, is_error, where)
+    def when_decided(self, key, reserved, released, is_error, where):
+        """Stores `reserved` or `released` in the object at `where`, when the placement group is ready or removed."""
+        self.control.tell("reserved", key, reserved, released, is_error, where)
 
     def reservations(self):
         """The facts of all placement groups, see `Reservations.table`."""

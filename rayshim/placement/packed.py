@@ -135,7 +135,7 @@ class Packed(Placement):
         return self.settings["auto"]["alone"].get(name) or habits.of_class(actor.cls)
 
 
-class _Hosted:
+class _PackedActor:
     """One actor of a packed worker: its facts, and its label in output."""
 
     def __init__(self, facts):
@@ -167,16 +167,16 @@ class PackedWorker(Packed):
         from reactor.runtime import worker
         from reactor.runtime.actor_states import ActorStates
 
-        self._hosted = {}  # number of an actor -> _Hosted
+        self._actors = {}  # number of an actor -> _PackedActor
         self._states = states = ActorStates()
 
         def switched(outer, inner):
             states.switched(outer, inner)
             if inner == _core.FORGET:
-                self._hosted.pop(outer, None)
+                self._actors.pop(outer, None)
 
         _core.set_hook("switched", switched)
-        _core.set_hook("hosted", lambda number, facts: self._hosted.update({number: _Hosted(facts)}))
+        _core.set_hook("actor_arrived", lambda number, facts: self._actors.update({number: _PackedActor(facts)}))
         worker.follow(self._label)
         threading.Thread.start = _noting(threading.Thread.start, self.actor_here)
 
@@ -189,13 +189,13 @@ class PackedWorker(Packed):
         self._states.seed(number, self.settings["seed"], f"actor {facts['ordinal']}")
 
     def facts(self, number):
-        hosted = self._hosted.get(number)
-        return hosted and hosted.facts
+        actor = self._actors.get(number)
+        return actor and actor.facts
 
     def label_as(self, number, label):
-        self._hosted[number].label = label
+        self._actors[number].label = label
 
     def _label(self):
         """How the running actor's lines are shown, or None."""
-        hosted = self._hosted.get(self.actor_here())
-        return hosted and hosted.label
+        actor = self._actors.get(self.actor_here())
+        return actor and actor.label

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 from rayshim.session.ids import NodeID
 
 if TYPE_CHECKING:

@@ -65,7 +65,7 @@ def _actors(session):
 
 def _names(session, actors=None):
     """{actor number: "Class#k"}: k counts the actors of the class in the order of their creation. `actors`: the list of the supervisor."""
-    classes = dict(session.made)
+    classes = dict(session.actor_classes)
     actors = _actors(session) if actors is None else actors
     classes.update((a["number"], a["class_name"]) for a in actors)
     counts, names = {}, {}
@@ -171,15 +171,15 @@ class _Trie:
                 yield Source("value", layout=layout, bytes=raw["bytes"] // max(raw["args"], 1))
                 continue
             back, op = refs[argument]
-            made_by = self._made_by(k, path, back, op)
-            if made_by is None:
+            producer = self._producer(k, path, back, op)
+            if producer is None:
                 yield Source("outside", layout="")
                 continue
-            put = made_by["kind"] == _PUT
-            shown, size = (made_by["layout"], made_by["bytes"]) if put else self._result(made_by)
+            put = producer["kind"] == _PUT
+            shown, size = (producer["layout"], producer["bytes"]) if put else self._result(producer)
             yield Source("put" if put else "operation", -back, op, layout=shown, bytes=size)
 
-    def _made_by(self, k, path, back, op):
+    def _producer(self, k, path, back, op):
         """The operation that made an argument, searched in the segments that usually come before."""
         if back == _core.OLDER:
             return None

@@ -7,20 +7,20 @@ from rayshim.session import session
 
 def path():
     """The folder of the running session, the same in each of its processes."""
-    return _made(session.current.settings["session_pid"])
+    return _create_folder(session.current.settings["session_pid"])
 
 
 def of_this_process():
     """The folder of the running session; before `init`, of the one that this process is about to start."""
-    return path() if session.current is not None else _made(os.getpid())
+    return path() if session.current is not None else _create_folder(os.getpid())
 
 
-def _made(pid):
-    made = _name(pid)
-    if not os.path.isdir(made):
+def _create_folder(pid):
+    directory = _name(pid)
+    if not os.path.isdir(directory):
         _remove_stale()
-        os.makedirs(os.path.join(made, "logs"), mode=0o700, exist_ok=True)
-    return made
+        os.makedirs(os.path.join(directory, "logs"), mode=0o700, exist_ok=True)
+    return directory
 
 
 def remove(pid):

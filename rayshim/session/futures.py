@@ -21,32 +21,32 @@ class _OfRef(Future):
 
 def future(ref):
     """A concurrent.futures.Future with the value of `ref`, or its error."""
-    made = _OfRef(ref)
+    fut = _OfRef(ref)
     if _done((ref,)):
-        _settle((ref,), made)
+        _settle((ref,), fut)
     else:
-        _watch_for((ref,), made, _settle)
-    return made
+        _watch_for((ref,), fut, _settle)
+    return fut
 
 
 def any_done(refs):
     """A Future that becomes None when one of `refs` is done, whether it succeeded or failed."""
-    made = Future()
+    fut = Future()
     if _done(refs):
-        made.set_result(None)
+        fut.set_result(None)
     else:
-        _watch_for(tuple(refs), made, _tell)
-    return made
+        _watch_for(tuple(refs), fut, _tell)
+    return fut
 
 
 def _done(refs):
     return any(ref.done() for ref in refs)
 
 
-def _watch_for(refs, made, settle):
+def _watch_for(refs, fut, settle):
     global _wake, _epoch
     with _lock:
-        _pending.append((refs, made, settle))
+        _pending.append((refs, fut, settle))
         if _epoch != _core.epoch():
             _epoch = _core.epoch()
             _wake = _core.promise()
@@ -72,27 +72,27 @@ def _watch(epoch):
         except (RuntimeError, ValueError):
             return  # the session has ended
         still = []
-        for refs, made, settle in waiting:
-            if made.cancelled():
+        for refs, fut, settle in waiting:
+            if fut.cancelled():
                 continue
             if any(ref.done() for ref in refs):  # not _done: a recorded run has its own
-                settle(refs, made)
+                settle(refs, fut)
             else:
-                still.append((refs, made, settle))
+                still.append((refs, fut, settle))
         waiting = still
 
 
-def _tell(refs, made):
-    if made.set_running_or_notify_cancel():
-        made.set_result(None)
+def _tell(refs, fut):
+    if fut.set_running_or_notify_cancel():
+        fut.set_result(None)
 
 
-def _settle(refs, made):
-    if not made.set_running_or_notify_cancel():
+def _settle(refs, fut):
+    if not fut.set_running_or_notify_cancel():
         return
     try:
         value = _core.get_one(refs[0], None)
     except BaseException as error:
-        made.set_exception(error)
+        fut.set_exception(error)
     else:
-        made.set_result(value)
+        fut.set_result(value)

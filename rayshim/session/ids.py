@@ -9,7 +9,7 @@ from __future__ import annotations
 from os import urandom
 from typing import TYPE_CHECKING, Any
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 if TYPE_CHECKING:
     from typing_extensions import Self

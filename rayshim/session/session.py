@@ -13,7 +13,7 @@ from reactor import _core
 from reactor.runtime import forks
 
 from rayshim.errors.exceptions import RaySystemError
-from rayshim.errors.sites import calling, qualified
+from rayshim.errors.user_code import calling, qualified
 from rayshim.session import accelerators, ids
 from rayshim.session.amounts import units
 from rayshim.session.gpus import visible
@@ -88,7 +88,7 @@ class Session:
         self.call_options = {}  # options of calls -> Ref, the last of them
         self.exported = weakref.WeakSet()  # remote functions that have something of this session to forget at its end
         self.demands = {}
-        self.made = {}  # number of each actor made here (the first thousands) -> its class's name
+        self.actor_classes = {}  # number of each actor created here (the first thousands) -> its class's name
         self.children = {}  # what makes actors here (see next_ordinal) -> how many it has made
         self.last_task = None  # the last task among those: of tasks no other is kept
         self.shares = {}  # of other accelerators than GPUs, what the running task has: {resource: [(number, share)]}

@@ -27,8 +27,8 @@ class Head:
         )
 
     def start(self, *arguments):
-        made = self.command("start", "--head", "--num-cpus=4", *arguments)
-        assert made.returncode == 0, made.stdout + made.stderr
+        process = self.command("start", "--head", "--num-cpus=4", *arguments)
+        assert process.returncode == 0, process.stdout + process.stderr
         return heads.running()[0]
 
     def driver(self, source):

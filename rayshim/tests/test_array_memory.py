@@ -47,21 +47,25 @@ class Maker:
         self.seen = None
 
     def make(self, value, size=SIZE):
-        made = np.full(size, float(value))
-        self.seen = in_store(made)
-        return made
+        array = np.full(size, float(value))
+        self.seen = in_store(array)
+        return array
 
     def was_in_store(self):
         return self.seen
 
     def keep(self, value, how):
-        made = np.full(SIZE, float(value))
-        self.kept = {"array": made, "view": made[10:20], "memoryview": memoryview(made), "list": [made], "weak": made}[
-            how
-        ]
+        array = np.full(SIZE, float(value))
+        self.kept = {
+            "array": array,
+            "view": array[10:20],
+            "memoryview": memoryview(array),
+            "list": [array],
+            "weak": array,
+        }[how]
         if how == "weak":
-            self.kept = weakref.ref(made)
-        return self.kept if how == "list" else made
+            self.kept = weakref.ref(array)
+        return self.kept if how == "list" else array
 
     @ray.method(num_returns=2)
     def keep_both(self, value):
@@ -80,54 +84,54 @@ class Maker:
             np.asarray(self.kept)[:] = value
 
     def shaped(self, value, how):
-        made = np.full(SIZE, float(value))
+        array = np.full(SIZE, float(value))
         if how == "matrix":
-            return made.reshape(-1, 10)
+            return array.reshape(-1, 10)
         if how == "transposed":
-            return made.reshape(-1, 10).T
+            return array.reshape(-1, 10).T
         if how == "strided":
-            return made.reshape(-1, 10)[:, ::2]
+            return array.reshape(-1, 10)[:, ::2]
         if how == "part":
-            return made[SIZE // 4 :]
+            return array[SIZE // 4 :]
         if how == "little":
-            return made[:10]
+            return array[:10]
         if how == "in a tuple":
-            return ("text", made, {"n": 1})
+            return ("text", array, {"n": 1})
         if how == "beside another":
-            return made, made + 1
+            return array, array + 1
         if how == "resized":
-            made.resize(2 * SIZE)
-            return made
+            array.resize(2 * SIZE)
+            return array
         if how == "strided beside a set":
-            return made.reshape(-1, 10)[:, ::2], {"n"}
+            return array.reshape(-1, 10)[:, ::2], {"n"}
         if how == "zeros":
             return np.zeros(SIZE)
         raise ValueError(how)
 
     def fork(self, value):
         """What a child and its parent see after the child, and then the parent, have written to an array of the parent's."""
-        made = np.full(SIZE, float(value))
-        assert in_store(made)
+        array = np.full(SIZE, float(value))
+        assert in_store(array)
         ready, wrote = os.pipe(), os.pipe()
         child = os.fork()
         if child == 0:
             try:
                 os.read(ready[0], 1)
-                before = made[0] == value and made[-1] == value
-                made[:] = -1.0
+                before = array[0] == value and array[-1] == value
+                array[:] = -1.0
                 more = np.full(SIZE, 7.0)
-                good = before and not in_store(more) and made[5] == -1.0
-                del made
+                good = before and not in_store(more) and array[5] == -1.0
+                del array
                 os.write(wrote[1], b"y" if good else b"n")
             finally:
                 os._exit(0)
-        made[0] = value + 1
+        array[0] = value + 1
         os.write(ready[1], b"x")
         answer = os.read(wrote[0], 1)
         os.waitpid(child, 0)
         for fd in (*ready, *wrote):
             os.close(fd)
-        return answer == b"y", made
+        return answer == b"y", array
 
 
 def ready_maker():
@@ -234,9 +238,9 @@ def test_results_outlive_their_actor(running):
 def test_a_child_of_the_actor_has_arrays_of_its_own(running):
     maker = ready_maker()
     for value in (1, 2, 3):
-        good, made = ray.get(maker.fork.remote(value))
+        good, array = ray.get(maker.fork.remote(value))
         assert good
-        assert made[0] == value + 1 and (made[1:] == value).all()
+        assert array[0] == value + 1 and (array[1:] == value).all()
 
 
 def test_the_store_is_not_filled_by_what_the_actor_has_let_go_of():

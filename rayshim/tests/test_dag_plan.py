@@ -7,8 +7,8 @@ INPUT = Value(-1, None)
 
 def operation(number, actor, *arguments, method="f", outputs=1):
     given = tuple(a if isinstance(a, (Value, Constant)) else Value(a, None) for a in arguments)
-    made = tuple(Value(number, part) for part in (range(outputs) if outputs > 1 else [None]))
-    return Operation(number, actor, method, method, given, {}, made)
+    values = tuple(Value(number, part) for part in (range(outputs) if outputs > 1 else [None]))
+    return Operation(number, actor, method, method, given, {}, values)
 
 
 def result(number):
@@ -56,8 +56,8 @@ def test_a_call_that_needs_what_stayed_in_its_actor_needs_the_call_that_made_it(
     # The first call of a may be left out, because b failed. The last one takes its value from the actor, and must be left out too.
     operations = [operation(0, "b", INPUT), operation(1, "a", 0), operation(2, "c", INPUT), operation(3, "a", 1, 2)]
     plan = make(operations, [result(3)])
-    made, needing = plan.calls[1], plan.calls[3]
-    assert set(made.gives) & set(needing.takes)
+    giving, needing = plan.calls[1], plan.calls[3]
+    assert set(giving.gives) & set(needing.takes)
     assert needing.method is None
 
 

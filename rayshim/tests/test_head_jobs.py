@@ -135,10 +135,10 @@ def test_the_server_of_jobs_answers_only_who_knows_the_token(head):
 
 def test_the_command_job_follows_a_job_and_takes_its_fate(head):
     head.start()
-    made = head.command("job", "submit", "--submission-id", "one", "--", sys.executable, "-c", "print('told')")
-    assert made.returncode == 0, made.stderr
-    assert "told\n" in made.stdout
-    assert "Job 'one' succeeded" in made.stdout
+    process = head.command("job", "submit", "--submission-id", "one", "--", sys.executable, "-c", "print('told')")
+    assert process.returncode == 0, process.stderr
+    assert "told\n" in process.stdout
+    assert "Job 'one' succeeded" in process.stdout
     assert head.command("job", "submit", "--", "sh", "-c", "exit 1").returncode == 1
     assert head.command("job", "submit", "--no-wait", "--submission-id", "two", "--", "sleep", "1000").returncode == 0
     assert "Job 'two' was stopped" in head.command("job", "stop", "two").stdout

@@ -43,8 +43,8 @@ def test_stop_ends_everything_that_was_started_in_it(head):
     counter = Counter.options(name="kept", lifetime="detached").remote()
     ray.get(counter.start.remote(["sleep", "1000"], start_new_session=True))
     ray.shutdown()
-    made = head.command("stop")
-    assert (made.returncode, made.stdout) == (0, "Stopped all 1 Ray processes.\n")
+    process = head.command("stop")
+    assert (process.returncode, process.stdout) == (0, "Stopped all 1 Ray processes.\n")
     head.ends()
     assert not processes.alive(facts["pid"])
     assert head.command("stop").stdout == "Did not find any active Ray processes.\n"
@@ -272,10 +272,10 @@ print(run("ray", "stop"))
 def test_commands_of_an_aliased_program_mean_the_same_session(head, tmp_path_factory):
     script = tmp_path_factory.mktemp("program") / "program.py"
     script.write_text(ALIASED)
-    made = head.command(str(script))
-    assert made.returncode == 0, made.stderr
-    assert made.stdout.count("rayshim shared") == 2
-    assert "Stopped all 1 Ray processes." in made.stdout
+    process = head.command(str(script))
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.count("rayshim shared") == 2
+    assert "Stopped all 1 Ray processes." in process.stdout
 
 
 @pytest.mark.parametrize("which", [0, -1], ids=["first", "last"])
@@ -320,8 +320,8 @@ def test_two_heads_of_two_directories_do_not_meet(head, tmp_path_factory, monkey
     other = tmp_path_factory.mktemp("other")
     monkeypatch.setenv("RAY_TMPDIR", str(other))
     assert heads.running() == []
-    made = head.command("start", "--head", "--num-cpus=3", "--port=0", "--include-dashboard=false")
-    assert made.returncode == 0, made.stdout + made.stderr
+    process = head.command("start", "--head", "--num-cpus=3", "--port=0", "--include-dashboard=false")
+    assert process.returncode == 0, process.stdout + process.stderr
     (second,) = heads.running()
     assert second["pid"] != first["pid"]
     attach()

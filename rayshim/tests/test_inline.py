@@ -81,7 +81,7 @@ def test_an_actor_that_makes_actors_of_its_class_leaves_no_class(inline):
 
 
 @pytest.mark.parametrize("placement", ["isolated", "inline"])
-def test_an_actor_that_is_made_anew_has_its_class_anew(placement):
+def test_an_actor_that_is_created_again_has_a_new_class(placement):
     @ray.remote(max_restarts=1, max_task_retries=1)
     class Counting:
         def __init__(self):
@@ -148,7 +148,7 @@ def test_a_task_goes_on_with_what_it_has_imported_after_a_nested_one():
 
 
 @pytest.mark.parametrize("placement", ["isolated", "packed", "inline"])
-def test_what_an_actor_imports_begins_anew_in_each_of_the_others(placement):
+def test_what_an_actor_imports_is_imported_again_in_each_of_the_others(placement):
     program = textwrap.dedent("""
         import json
         import sys

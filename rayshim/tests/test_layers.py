@@ -197,8 +197,8 @@ def test_it_sees_what_is_wrong(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    made = imports(modules(tmp_path, "rayshim"))
-    assert sorted(upward(made)) == [
+    found = imports(modules(tmp_path, "rayshim"))
+    assert sorted(upward(found)) == [
         "rayshim.api.start imports rayshim.cli.main in line 2, which lies above it",
         "rayshim.session imports rayshim in line 1, which lies above it",
         "rayshim.session.by_name imports rayshim.api in line 1, which lies above it",
@@ -208,6 +208,6 @@ def test_it_sees_what_is_wrong(tmp_path):
         "rayshim.cli",
         "rayshim",
     ]
-    assert circles(made) == [
+    assert circles(found) == [
         "rayshim.cli.main imports rayshim.cli.other in line 1, rayshim.cli.other imports rayshim.cli.main in line 3"
     ]

@@ -38,9 +38,9 @@ class Finder:
         found = []
         for _ in range(times):
             try:
-                made = ray.get_actor(f"made {self.random.randrange(4)}")
+                actor = ray.get_actor(f"made {self.random.randrange(4)}")
                 if self.random.random() < 0.3:
-                    found.append(ray.get(made.is_there.remote(0)))
+                    found.append(ray.get(actor.is_there.remote(0)))
             except (ValueError, ray.exceptions.RayActorError):
                 pass
         return found
@@ -69,11 +69,11 @@ def test_calls_of_those_that_found_the_name_run_after_the_constructor_or_not_at_
     refs = []
     while ray.wait(called, num_returns=3, timeout=0)[1]:
         try:
-            made = Made.options(name=f"made {numbers.randrange(4)}").remote()
+            actor = Made.options(name=f"made {numbers.randrange(4)}").remote()
         except ValueError:
             continue
-        refs += [made.is_there.remote(numbers.choice([0, 0, 0.001, 0.003])) for _ in range(numbers.randrange(1, 5))]
-        del made
+        refs += [actor.is_there.remote(numbers.choice([0, 0, 0.001, 0.003])) for _ in range(numbers.randrange(1, 5))]
+        del actor
         if len(refs) > 40:
             in_time(refs[:20])
             del refs[:20]

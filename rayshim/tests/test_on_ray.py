@@ -66,10 +66,10 @@ def run(tmp_path, monkeypatch):
     def run(source, *arguments, alias=False):
         (tmp_path / "program.py").write_text(textwrap.dedent(source))
         command = [sys.executable, *(["-m", "rayshim"] if alias else []), "program.py", *arguments]
-        made = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-        assert made.returncode == 0, made.stdout + made.stderr
-        assert "atexit" not in made.stderr, made.stderr
-        return made.stdout
+        process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert process.returncode == 0, process.stdout + process.stderr
+        assert "atexit" not in process.stderr, process.stderr
+        return process.stdout
 
     return run
 
@@ -208,9 +208,9 @@ def test_the_commands_of_the_page_run_and_give_the_same_numbers(request, run, tm
         block = block.replace("head-node:6379", request.getfixturevalue("cluster"))
     (tmp_path / "train.py").write_text(blocks("python")[0])
     bash = ["bash", "-euo", "pipefail", "-c", block]
-    made = subprocess.run(bash, cwd=tmp_path, capture_output=True, text=True, timeout=200)
-    assert made.returncode == 0, made.stdout + made.stderr
-    assert f"norm {trained():.12f}" in made.stdout
+    process = subprocess.run(bash, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert f"norm {trained():.12f}" in process.stdout
 
 
 def trained():
@@ -251,8 +251,8 @@ def test_a_training_program_learns_the_same_policy_on_a_cluster_on_ray_and_on_ra
         events = tmp_path / "events"
         command = [sys.executable, *alias, str(program), "--rounds", "5", "--json", str(events)]
         environment = {**os.environ, **({"RAY_ADDRESS": address} if address else {})}
-        made = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=230)
-        assert made.returncode == 0, made.stdout + made.stderr
+        process = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=230)
+        assert process.returncode == 0, process.stdout + process.stderr
         told = [json.loads(line) for line in events.read_text().splitlines()]
         events.unlink()
         (figures,) = [event["figures"] for event in told if "figures" in event]

@@ -34,20 +34,20 @@ def pauses(monkeypatch):
     return seen
 
 
-def made(cls, *args):
+def created(cls, *args):
     instance = creation._instance(cls, args, {})
     return asyncio.run(instance) if asyncio.iscoroutine(instance) else instance
 
 
 def test_a_constructor_without_threads_does_not_wait(pauses):
-    made(Plain)
+    created(Plain)
     assert not pauses
 
 
 @pytest.mark.parametrize("cls", [Server, AsyncServer])
 def test_threads_of_a_constructor_get_time_before_the_first_call(pauses, cls):
     begun, end = threading.Event(), threading.Event()
-    server = made(cls, begun, end)
+    server = created(cls, begun, end)
     try:
         assert pauses == [creation._BEFORE_FIRST_CALL]
     finally:

@@ -42,8 +42,8 @@ def public_functions():
             for name, value in vars(what).items():
                 if (not name.startswith("_") or name in SEEN) and not isinstance(value, type):
                     look(value, f"{path}.{name}")
-        elif inspect.isfunction(made := inspect.unwrap(what)):
-            found.setdefault(made, path)
+        elif inspect.isfunction(function := inspect.unwrap(what)):
+            found.setdefault(function, path)
 
     for module in public_modules():
         try:

@@ -6,7 +6,7 @@ from pathlib import Path
 import reactor
 
 import rayshim
-from rayshim.errors import sites
+from rayshim.errors import user_code
 
 
 def test_each_module_of_the_packages_is_ours_and_a_program_beside_them_is_not():
@@ -14,14 +14,14 @@ def test_each_module_of_the_packages_is_ours_and_a_program_beside_them_is_not():
         root = Path(package.__file__).parent
         files = [file for file in root.rglob("*.py") if "tests" not in file.relative_to(root).parts]
         assert len(files) > 20
-        assert [str(file) for file in files if sites.is_users(str(file))] == []
-    assert sites.is_users(os.path.join(sites.OURS[0], "program", "main.py"))
-    assert sites.is_users(__file__)
+        assert [str(file) for file in files if user_code.is_users(str(file))] == []
+    assert user_code.is_users(os.path.join(user_code.OURS[0], "program", "main.py"))
+    assert user_code.is_users(__file__)
 
 
 def test_packages_installed_below_a_folder_named_tests_are_ours(monkeypatch):
     there = "/home/me/tests/venv/site-packages/rayshim/"
-    monkeypatch.setattr(sites, "OURS", (there,))
-    monkeypatch.setattr(sites, "_FOLDERS", (there + "api/",))
-    assert not sites.is_users(there + "api/values.py") and not sites.is_users(there + "actor.py")
-    assert sites.is_users("/home/me/tests/program.py")
+    monkeypatch.setattr(user_code, "OURS", (there,))
+    monkeypatch.setattr(user_code, "_FOLDERS", (there + "api/",))
+    assert not user_code.is_users(there + "api/values.py") and not user_code.is_users(there + "actor.py")
+    assert user_code.is_users("/home/me/tests/program.py")

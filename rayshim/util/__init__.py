@@ -106,7 +106,7 @@ def __getattr__(name: str) -> "Any":
         value = globals()[name] = import_module(f"{__name__}.{_SUBMODULES[name]}")
         return value
     if name not in _MODULES:
-        from rayshim.errors.sites import calling
+        from rayshim.errors.user_code import calling
         from rayshim.session.alias import submodule
 
         try:

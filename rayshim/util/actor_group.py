@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from rayshim import api
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 from rayshim.session.version import RAY_VERSION
 from rayshim.util.annotations import Deprecated
 
@@ -151,7 +151,7 @@ class ActorGroup:
     def add_actors(self, num_actors: int) -> None:
         """Creates this number of further actors."""
         config = self.actor_config
-        made = [self._remote_cls.remote(*config.init_args, **config.init_kwargs) for _ in range(num_actors)]
-        asked = [actor.get_actor_metadata.remote() for actor in made if hasattr(actor, "get_actor_metadata")]
-        metadata = api.get(asked) or [None] * len(made)
-        self.actors += [ActorWrapper(actor, facts) for actor, facts in zip(made, metadata)]
+        actors = [self._remote_cls.remote(*config.init_args, **config.init_kwargs) for _ in range(num_actors)]
+        asked = [actor.get_actor_metadata.remote() for actor in actors if hasattr(actor, "get_actor_metadata")]
+        metadata = api.get(asked) or [None] * len(actors)
+        self.actors += [ActorWrapper(actor, facts) for actor, facts in zip(actors, metadata)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rayshim import api
 from rayshim.errors.exceptions import ActorDiedError
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from rayshim.errors import deprecation
 from rayshim.errors.deprecation import RayDeprecationWarning
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 
 F = TypeVar("F", bound=Callable[..., Any])
 

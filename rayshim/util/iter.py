@@ -10,7 +10,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from rayshim import api
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 from rayshim.util.iter_local import LocalIterator, _NextValueNotReady
 from rayshim.util.iter_metrics import MetricsContext, SharedMetrics
 from rayshim.util.iter_worker import ParallelIteratorWorker
@@ -137,9 +137,9 @@ class ParallelIterator:
 
     def combine(self, fn: Callable[..., Any]) -> ParallelIterator:
         """The items of the lists `fn(item)`."""
-        made = self.for_each(fn).flatten()
-        made.name = self.name + ".combine()"
-        return made
+        combined = self.for_each(fn).flatten()
+        combined.name = self.name + ".combine()"
+        return combined
 
     def local_shuffle(self, shuffle_buffer_size: int, seed: int | None = None) -> ParallelIterator:
         """Each shard in random order, see `LocalIterator.shuffle`."""
@@ -159,18 +159,18 @@ class ParallelIterator:
             return lambda: _as_they_come(actors, fetch)
 
         worker = api.remote(ParallelIteratorWorker)
-        made = [worker.remote(partition(i), repeat=False) for i in range(num_partitions)]
+        workers = [worker.remote(partition(i), repeat=False) for i in range(num_partitions)]
         return ParallelIterator(
-            [_ActorSet(made, [])], f"{self.name}.repartition[num_partitions={num_partitions}]", [self]
+            [_ActorSet(workers, [])], f"{self.name}.repartition[num_partitions={num_partitions}]", [self]
         )
 
     # ---- gathering; each returns a LocalIterator
 
     def gather_sync(self) -> LocalIterator:
         """The items in a fixed order: one of each shard in turn."""
-        made = self.batch_across_shards().flatten()  # pyright: ignore[reportAttributeAccessIssue]
-        made.name = f"{self}.gather_sync()"
-        return made
+        gathered = self.batch_across_shards().flatten()  # pyright: ignore[reportAttributeAccessIssue]
+        gathered.name = f"{self}.gather_sync()"
+        return gathered
 
     def batch_across_shards(self) -> LocalIterator:
         """Lists with the next item of each shard that still has one."""
@@ -208,15 +208,15 @@ class ParallelIterator:
 
         def stream(timeout=None):
             def came_from(actor):
-                made.shared_metrics.get().current_actor = actor
+                gathered.shared_metrics.get().current_actor = actor
 
             def fetch(actor):
                 return actor.par_iter_next_batch.remote(batch_ms)
 
             return _as_they_come(self._started(), fetch, num_async, timeout, came_from)
 
-        made = LocalIterator(stream, SharedMetrics(), name=f"{self}.gather_async()")
-        return made
+        gathered = LocalIterator(stream, SharedMetrics(), name=f"{self}.gather_async()")
+        return gathered
 
     def _started(self):
         """All actors, after they have started their iterators."""
@@ -257,13 +257,13 @@ class ParallelIterator:
                 f"at least one shard must be selected ({at('ParallelIterator.select_shards')}: give the numbers of those to keep)"
             )
         old = self.actor_sets[0]
-        kept = [actor for i, actor in enumerate(old.actors) if i in shards_to_keep]
-        if len(kept) != len(shards_to_keep):
+        chosen = [actor for i, actor in enumerate(old.actors) if i in shards_to_keep]
+        if len(chosen) != len(shards_to_keep):
             raise AssertionError(
                 f"Invalid actor index: {shards_to_keep} of {len(old.actors)} shards ({at('ParallelIterator.select_shards')}: they are numbered from 0, each named once)"
             )
         return ParallelIterator(
-            [_ActorSet(kept, old.transforms)],
+            [_ActorSet(chosen, old.transforms)],
             f"{self}.select_shards({len(shards_to_keep)} total)",
             self.parent_iterators,
         )

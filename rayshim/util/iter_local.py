@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from rayshim import api
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 from rayshim.util.iter_metrics import SharedMetrics
 
 if TYPE_CHECKING:
@@ -196,9 +196,9 @@ class LocalIterator:
 
     def combine(self, fn: Callable[..., Any]) -> LocalIterator:
         """The items of the lists `fn(item)`."""
-        made = self.for_each(fn).flatten()
-        made.name = self.name + ".combine()"
-        return made
+        combined = self.for_each(fn).flatten()
+        combined.name = self.name + ".combine()"
+        return combined
 
     def zip_with_source_actor(self) -> LocalIterator:
         """(actor, item) for each item, directly after `gather_async`. Iterating raises ValueError if the actor is not known."""
@@ -211,9 +211,9 @@ class LocalIterator:
                 )
             return actor, item
 
-        made = self.for_each(pair)
-        made.name = self.name + ".zip_with_source_actor()"
-        return made
+        pairs = self.for_each(pair)
+        pairs.name = self.name + ".zip_with_source_actor()"
+        return pairs
 
     # ---- several at once
 

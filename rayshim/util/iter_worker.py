@@ -43,10 +43,10 @@ class ParallelIteratorWorker:
 
     def par_iter_init(self, transforms: Iterable[Callable[[LocalIterator], LocalIterator]]) -> None:
         """Starts the iteration. `transforms`: functions from LocalIterator to LocalIterator."""
-        made = LocalIterator(lambda timeout: self.item_generator, SharedMetrics())
+        iterator = LocalIterator(lambda timeout: self.item_generator, SharedMetrics())
         for transform in transforms:
-            made = transform(made)
-        self.local_it = iter(made)
+            iterator = transform(iterator)
+        self.local_it = iter(iterator)
 
     def par_iter_next(self) -> Any:
         """The next item; StopIteration after the last."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rayshim import api
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 from rayshim.session import session
 
 

@@ -3,7 +3,7 @@
 import time
 from collections import deque
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 
 class _Timer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from rayshim import api
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

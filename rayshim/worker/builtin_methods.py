@@ -97,7 +97,7 @@ class _GraphStages:
         self.__self__ = instance
         self.__name__ = "__init__"
         self._graphs = {}
-        self._made = 0
+        self._last_graph = 0
 
     def __call__(self, key, stage, execution, *taken):
         if key is None:
@@ -115,6 +115,6 @@ class _GraphStages:
         from rayshim.worker import concurrency
         from rayshim.worker.stages import Graph
 
-        self._made += 1
-        self._graphs[self._made] = Graph(self.__self__, stages, profile)
-        return self._made, concurrency.is_concurrent()
+        self._last_graph += 1
+        self._graphs[self._last_graph] = Graph(self.__self__, stages, profile)
+        return self._last_graph, concurrency.is_concurrent()

@@ -8,7 +8,7 @@ from reactor import _core
 
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.logs import logger
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.session import session
 from rayshim.session.ids import TaskID, job_id
 from rayshim.worker import running

@@ -54,16 +54,16 @@ class _Watched(selectors.DefaultSelector):
             _core.loop_idle(False)
 
 
-def make(info, how, constructor, recorded=None):
+def make(info, how, constructor, journal=None):
     """Creates the instance by `constructor()`; for an async class inside its event loop, where it may start tasks.
 
     Arguments:
         info: the ClassInfo.
         how: dict of the actor's options: concurrency (max_concurrency), groups ({name: limit}),
             out_of_order (allow_out_of_order_execution).
-        recorded: in a run with a journal: (group, selector, function to call with a ReplayError) -> rayshim.journal.loop.JournaledLoop.
+        journal: in a run with a journal: (group, selector, function to call with a ReplayError) -> rayshim.journal.loop.JournaledLoop.
 
-    Returns (instance, whether its calls are passed to groups, the lane of each method: see reactor/native/awaiting_arguments.h).
+    Returns (instance, whether its calls are passed to groups, the lane of each method: see reactor/native/execute/pending_arguments.h).
     """
     limit, groups = how.get("concurrency"), how.get("groups") or {}
     if (how.get("streams_window") or 0) > 0:
@@ -73,11 +73,11 @@ def make(info, how, constructor, recorded=None):
             raise ValueError(no_room(name, size))
     if info.is_async:
         session.held_up_by_get = True
-        _groups[""] = _Loop("", _ASYNC_LIMIT if limit is None else max(1, limit), recorded)
-        _groups.update((name, _Loop(name, size, recorded)) for name, size in groups.items())
+        _groups[""] = _Loop("", _ASYNC_LIMIT if limit is None else max(1, limit), journal)
+        _groups.update((name, _Loop(name, size, journal)) for name, size in groups.items())
         instance = _groups[""].run(constructor, _core.running_uid())
     elif has_threads(how, info.is_async):
-        turns, threads = recorded.turns(functools.partial(_refuse, _groups.values())) if recorded else None, Threads
+        turns, threads = journal.turns(functools.partial(_refuse, _groups.values())) if journal else None, Threads
         if turns:
             from rayshim.worker.journaled_threads import RecordedThreads
 
@@ -159,11 +159,11 @@ class _Call:
         self.method = getattr(function, "method", function)
         self.task = None
         self.leaves = False  # it has called exit_actor
-        self.placed = False  # whether it is one of those that its loop runs at once
+        self.admitted = False  # whether it is one of those that its loop runs at once
         self.begun = False  # whether its method was called
         self.cancelled = False  # whether its loop has processed the cancellation
         self.tag = self.number = (
-            None  # in a run that is recorded: its tag, and which of its actor's calls, or its loop's, it is
+            None  # in a run with a journal: its tag, and which of its actor's calls, or its loop's, it is
         )
 
     def values(self):
@@ -241,14 +241,14 @@ def _leave_when_alone():
 class _Loop:
     refused = None  # if not None, the error that all its calls get
 
-    def __init__(self, group, limit, recorded):
+    def __init__(self, group, limit, journal):
         import asyncio
 
         plain = type(asyncio.get_event_loop_policy()) is asyncio.DefaultEventLoopPolicy
-        self._recorded = bool(recorded and plain)
+        self._journaled = bool(journal and plain)
         self._calls = 0
-        if self._recorded:
-            self._loop = recorded.loop(group, _Watched(), functools.partial(_refuse, [self]))
+        if self._journaled:
+            self._loop = journal.loop(group, _Watched(), functools.partial(_refuse, [self]))
         else:
             self._loop = asyncio.SelectorEventLoop(_Watched()) if plain else asyncio.new_event_loop()
         self._free = asyncio.Semaphore(limit)
@@ -274,14 +274,14 @@ class _Loop:
         return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
 
     def submit(self, call):
-        if self._recorded:
+        if self._journaled:
             call.tag, call.number = _core.running_tag(), self._calls
             self._calls += 1
         self._in_loop("call", self._start, call)
 
     def _in_loop(self, kind, function, call):
         """Makes the loop call `function(call)`; `kind` is the name of this event in a journal."""
-        if self._recorded:
+        if self._journaled:
             self._loop.come(kind, call.number, function, call)  # pyright: ignore[reportAttributeAccessIssue]
         else:
             self._loop.call_soon_threadsafe(function, call)
@@ -292,7 +292,7 @@ class _Loop:
 
     def _ended(self, call, task):
         """The next call begins only after the calls that this one has woken went on, as on Ray."""
-        if call.placed:
+        if call.admitted:
             self._free.release()
         call.dropped(task)
 
@@ -301,7 +301,7 @@ class _Loop:
 
     def _cancel(self, call):
         call.cancelled = True
-        if self._recorded and not call.begun:
+        if self._journaled and not call.begun:
             self._loop.was_interrupted(call.tag, lambda: True)  # pyright: ignore[reportAttributeAccessIssue]
         call.task.cancel()
 
@@ -309,7 +309,7 @@ class _Loop:
         running.set(call)
         try:
             await self._free.acquire()
-            call.placed = True
+            call.admitted = True
             value = await self._call(call)
         except SystemExit as error:
             if call.leaves:
@@ -323,7 +323,7 @@ class _Loop:
     def _interrupted(self, call):
         if call.leaves or not call.begun:
             return False
-        if self._recorded:
+        if self._journaled:
             interrupted = self._loop.was_interrupted(call.tag, lambda: call.completion.cancelled)  # pyright: ignore[reportAttributeAccessIssue]
         else:
             interrupted = call.completion.cancelled
@@ -339,10 +339,10 @@ class _Loop:
         if call.completion.streaming:
             values = call.values()
             call.begun = inspect.isasyncgen(values)  # a plain generator is not interrupted
-            return await stream(values, call.completion, self._loop.physically if self._recorded else None)  # pyright: ignore[reportAttributeAccessIssue]
+            return await stream(values, call.completion, self._loop.physically if self._journaled else None)  # pyright: ignore[reportAttributeAccessIssue]
         while True:
             try:
-                call.begun = not (call.cancelled if self._recorded else call.completion.cancelled)
+                call.begun = not (call.cancelled if self._journaled else call.completion.cancelled)
                 value = call.method(*call.args, **call.kwargs) if call.begun else None
                 # Any other awaitable, such as a ref, is a value.
                 return await value if inspect.iscoroutine(value) else value

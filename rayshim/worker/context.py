@@ -12,7 +12,7 @@ from rayshim.calls.handle import _handle_from, info_of
 from rayshim.calls.runtime_env_object import RuntimeEnv
 from rayshim.errors import deprecation
 from rayshim.errors.address import get_node_ip_address
-from rayshim.errors.sites import at, calling, module_of
+from rayshim.errors.user_code import at, calling, module_of
 from rayshim.placement import bundles
 from rayshim.session import accelerators, folder, gpus, session
 from rayshim.session.ids import (

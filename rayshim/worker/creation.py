@@ -70,19 +70,19 @@ def create(number, args, kwargs):
 
     if how.get("transports") is not None or not s.placement.own_process:
         around = _with_tensors(number, how.get("transports"), around)
-    made = [builtin_methods.bind(instance, name, method.options, around) for name, method in info.methods.items()]
+    methods = [builtin_methods.bind(instance, name, method.options, around) for name, method in info.methods.items()]
     if s.placement.own_process:
         from rayshim.worker import interrupts
         from rayshim.worker.exit import Ending
 
         interrupts.methods_run_here = not handed_on
-        ending = Ending(instance, made)
+        ending = Ending(instance, methods)
         worker.before_exit.append(ending.before_exit)
         worker.after_exit.append(ending.after_exit)
     script = (
         journal.created(facts, handed_on) if s.settings["journal"] else None
     )  # tags of its calls in their recorded order
-    return Instance(made, handed_on, lanes, _name_in_every_run(facts), script)
+    return Instance(methods, handed_on, lanes, _name_in_every_run(facts), script)
 
 
 def _instance(cls, args, kwargs):

@@ -22,7 +22,7 @@ from reactor.codec import pickler_class
 from rayshim.calls.class_info import SYSTEM_GROUP
 from rayshim.calls.direct import methods, registry
 from rayshim.calls.handle import _handle_from
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.session import session
 from rayshim.worker.out_of_scope import watch
 
@@ -97,13 +97,13 @@ def _taken_out(value, kind):
     """(the pickle of `value` without the tensors of this class, the tensors)."""
     tensors, file = [], io.BytesIO()
 
-    def place(part):
+    def take_out(part):
         if type(part) is not kind:
             return None
         tensors.append(part)
         return len(tensors) - 1
 
-    pickler = type("Pickler", (pickler_class(),), {"persistent_id": lambda self, part: place(part)})
+    pickler = type("Pickler", (pickler_class(),), {"persistent_id": lambda self, part: take_out(part)})
     pickler(file, protocol=5).dump(value)
     return file.getvalue(), tensors
 
@@ -272,7 +272,7 @@ def receive(*what):
     try:
         if how == "store" or _in_get():
             return arrived.result(how == "store")
-        actor = _core.served_actor()
+        actor = _core.receiving_actor()
         if (
             actor in _actors
         ):  # the thread that has taken the message must not wait: others may wait for this actor's tensors
@@ -355,8 +355,8 @@ def sending(method, transport):
     """The method, whose result's tensors stay in the actor."""
 
     def direct(value):
-        made = Direct(value, transport, _running_actor())
-        return made if made.has_tensors else _put_in(made.rest, [])
+        wrapped = Direct(value, transport, _running_actor())
+        return wrapped if wrapped.has_tensors else _put_in(wrapped.rest, [])
 
     def called(*args, **kwargs):
         return direct(method(*args, **kwargs))
@@ -367,11 +367,11 @@ def sending(method, transport):
     return _like(awaited if inspect.iscoroutinefunction(method) else called, method)
 
 
-def _like(made, method):
-    functools.update_wrapper(made, method)
+def _like(wrapper, method):
+    functools.update_wrapper(wrapper, method)
     if hasattr(method, "__self__"):
-        made.__self__ = method.__self__
-    return made
+        wrapper.__self__ = method.__self__
+    return wrapper
 
 
 # ---- put, and where to receive
@@ -416,12 +416,12 @@ def receive_into(ref, tensors, device):
 
 def _into(name, about):
     """The tensors to receive into; None: the transport makes them."""
-    kept, device = _targets.get(name, (None, None))
+    targets, device = _targets.get(name, (None, None))
     if device is not None:
         import torch
 
         return [torch.empty(shape, dtype=dtype, device=device) for shape, dtype in about.tensor_meta]
-    tensors = kept and [tensor() for tensor in kept]
+    tensors = targets and [tensor() for tensor in targets]
     if not tensors or any(tensor is None for tensor in tensors):
         return None
     if len(tensors) != len(about.tensor_meta):

@@ -13,10 +13,10 @@ from rayshim.session import session
 
 def expanded(variables):
     """`variables` with `$NAME` and `${NAME}` in their values replaced by the process's environment variables, one variable after the other."""
-    made = {}
+    result = {}
     for name, value in variables.items():
-        made[name] = _expand(value, {**os.environ, **made})
-    return made
+        result[name] = _expand(value, {**os.environ, **result})
+    return result
 
 
 def enter(env, of_session):

@@ -11,7 +11,7 @@ from reactor import _core
 
 from rayshim.calls import binding
 from rayshim.errors.exceptions import AsyncioActorExit
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 from rayshim.session import session
 from rayshim.worker.context import runtime_context
 from rayshim.worker.threads import running

@@ -12,7 +12,7 @@ from rayshim.calls.signature import is_async
 from rayshim.errors import exceptions
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.exceptions import ObjectStoreFullError, OutOfDiskError, RaySystemError
-from rayshim.errors.sites import OURS, calling
+from rayshim.errors.user_code import OURS, calling
 from rayshim.session import session
 from rayshim.session.ids import actor_id
 
@@ -38,14 +38,14 @@ def unpicklable(error, check, name):
     whom = getattr(getattr(check, "__self__", None), "of", None) or name
     if not hasattr(error, "value"):
         return error
-    made = told(error, f"the argument {error.value!r} for a task or actor {whom}", f"at {calling()}")
-    made.__cause__ = error.__cause__
-    return made
+    explained = told(error, f"the argument {error.value!r} for a task or actor {whom}", f"at {calling()}")
+    explained.__cause__ = error.__cause__
+    return explained
 
 
 def failure(error, what, is_argument):
     """Hook of the core: the stored form of an exception that a call raised. `what`: the callable, None for a constructor."""
-    from rayshim.errors.deaths import Refused
+    from rayshim.errors.death_texts import Refused
 
     if isinstance(error, Refused):
         return error.error.to_bytes()
@@ -132,7 +132,7 @@ def _name_of(what, error):
         return method, None, None
     facts = s.placement.facts(number)
     if instance is None:
-        who = _half_made(error, facts)
+        who = _unfinished_instance(error, facts)
     else:
         who = _plain_repr(instance, facts) if type(instance).__repr__ is object.__repr__ else repr(instance)
     return f"{facts['class_name']}.{method}", who, actor_id(number).hex()
@@ -145,7 +145,7 @@ def _plain_repr(instance, facts):
     return f"<{info_of(facts).file_module}.{text.removeprefix(main)}" if text.startswith(main) else text
 
 
-def _half_made(error, facts):
+def _unfinished_instance(error, facts):
     """The plain repr of the instance whose constructor raised, found in the traceback; None if the constructor had not begun."""
     step = error.__traceback__
     while step is not None:
@@ -165,8 +165,8 @@ def as_failure(error):
 
 def error(state, value, ref):
     """Hook of the core: the exception to raise for a result that is not a value. `state`: _core.State."""
-    made = _error(state, value, ref)
-    return made.as_instanceof_cause() if isinstance(made, exceptions.RayTaskError) else made
+    exception = _error(state, value, ref)
+    return exception.as_instanceof_cause() if isinstance(exception, exceptions.RayTaskError) else exception
 
 
 def lost(state, value):
@@ -190,9 +190,9 @@ def _error(state, value, ref):
         )
     if state == _core.State.CANCELLED:
         return exceptions.TaskCancelledError(ref.task_id() if ref is not None else None)
-    from rayshim.errors import deaths
+    from rayshim.errors import death_texts
 
-    return deaths.exception(value)
+    return death_texts.exception(value)
 
 
 def loads(data, buffers):

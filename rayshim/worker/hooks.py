@@ -8,7 +8,7 @@ import sys
 from reactor import _core, codec
 
 from rayshim.calls.generators import ObjectRefGenerator, StreamingGeneratorStats
-from rayshim.errors.sites import OURS
+from rayshim.errors.user_code import OURS
 from rayshim.placement import kinds, num_threads
 from rayshim.session import accelerators, folder, gpus, session
 from rayshim.session.environment import thawed
@@ -17,7 +17,7 @@ from rayshim.worker import creation, failures
 from rayshim.worker.failures import lost_text  # noqa: F401  of the plugin, too
 
 MORE_RESOURCES = "start with more (init(num_cpus=, num_gpus=, resources=))"
-_recorded = None  # in the zygote: path of the journal
+_journal_path = None  # in the zygote: path of the journal
 _session_pid = 0  # in the zygote: number of the process that started the session
 
 
@@ -66,10 +66,10 @@ def install(settings, role):
     _core.let_bytearrays_arrive_as_bytes()  # as on Ray
     if role == "zygote":
         _prepare_zygote()
-        global _recorded, _session_pid
+        global _journal_path, _session_pid
         _session_pid = settings["session_pid"]
         journal = settings["journal"]
-        _recorded = journal.path if journal and not journal.replayed else None
+        _journal_path = journal.path if journal and not journal.replayed else None
         kinds.kind(settings["placement"])
         if journal:
             from rayshim.journal.threads import know_locks
@@ -206,30 +206,30 @@ def begin_driver(s):
 
 def died(facts):
     """The stored form of the reason of a death."""
-    if _recorded:
+    if _journal_path:
         from rayshim.journal import journal
 
-        journal.died(_recorded, facts)
+        journal.died(_journal_path, facts)
     return {**facts, "actor": facts["actor"] and public(facts["actor"])}
 
 
 def retried(facts, left):
     """In the supervisor: what the driver's user is told of calls that are run again because their process died. `left`: their retries."""
-    from rayshim.errors import deaths
+    from rayshim.errors import death_texts
     from rayshim.worker.retries import will_be_retried
 
     actor = facts["actor"]
     name = facts["running"].removeprefix("ray::") or (actor["class_name"] if actor else "(unknown)")
     others = f" So will {len(left) - 1} other calls of it." if len(left) > 1 else ""
     oom = "oom" if facts.get("memory") and actor is None else ""
-    return f"{will_be_retried(name, left[0], oom)} Error: {deaths.of_retried(facts)}{others}"
+    return f"{will_be_retried(name, left[0], oom)} Error: {death_texts.of_retried(facts)}{others}"
 
 
 def crashed(facts):
     """In the supervisor: what the driver's user is told of a process that died in the middle of its work, when no call is run again."""
-    from rayshim.errors import deaths
+    from rayshim.errors import death_texts
 
-    return deaths.of_crashed(facts)
+    return death_texts.of_crashed(facts)
 
 
 def deferred(actor, index, function, args, kwargs, completion):

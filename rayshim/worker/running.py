@@ -4,7 +4,7 @@ from contextvars import ContextVar
 
 from reactor import _core
 
-from rayshim.errors.sites import is_users
+from rayshim.errors.user_code import is_users
 
 # The number of the constructor's call, in the loop in which an async actor is made, and in the tasks that it starts there.
 constructing = ContextVar("constructing", default=0)

@@ -66,19 +66,19 @@ class Graph:
         """Runs one operation and stores its results. Returns its _Failed, or None."""
         clock = [time.perf_counter()]
         arguments = [slots[what] if kind == "slot" else what for kind, what in step.arguments]
-        made = next((a for a in arguments if type(a) is _Failed), None)
+        result = next((a for a in arguments if type(a) is _Failed), None)
         clock.append(time.perf_counter())
-        if made is None:
+        if result is None:
             try:
                 method = getattr(self._instance, step.method) if isinstance(step.method, str) else step.method
-                made = method(*arguments, **step.keywords)
-                _check_parts(made, step.stores, step.name)
+                result = method(*arguments, **step.keywords)
+                _check_parts(result, step.stores, step.name)
             except Exception as error:
-                made = _Failed(error, step.name)
+                result = _Failed(error, step.name)
         clock.append(time.perf_counter())
-        failed = made if type(made) is _Failed else None
+        failed = result if type(result) is _Failed else None
         for slot, part in step.stores:
-            slots[slot] = made if failed or part is None else made[part]  # pyright: ignore[reportIndexIssue]
+            slots[slot] = result if failed or part is None else result[part]  # pyright: ignore[reportIndexIssue]
         clock.append(time.perf_counter())
         if self._profile:
             self._record(step, clock)
@@ -103,14 +103,14 @@ class Graph:
             )
 
 
-def _check_parts(made, stores, name):
+def _check_parts(result, stores, name):
     if len(stores) < 2:
         return
-    if not isinstance(made, tuple):
+    if not isinstance(result, tuple):
         raise ValueError(
-            f"Expected a tuple of {len(stores)} outputs, but got {type(made)} (from {name}, whose num_returns is {len(stores)}, in a compiled graph: return a tuple)"
+            f"Expected a tuple of {len(stores)} outputs, but got {type(result)} (from {name}, whose num_returns is {len(stores)}, in a compiled graph: return a tuple)"
         )
-    if len(made) != len(stores):
+    if len(result) != len(stores):
         raise ValueError(
-            f"Expected {len(stores)} outputs, but got {len(made)} outputs (from {name} in a compiled graph: return as many values as its num_returns says)"
+            f"Expected {len(stores)} outputs, but got {len(result)} outputs (from {name} in a compiled graph: return as many values as its num_returns says)"
         )

@@ -92,7 +92,7 @@ def _start_timer(loop, timer):
 
 def _leave(loop, mode):
     mode.active = False
-    kept = []
+    remaining = []
     for event in loop.events:
         time, microstep, _, entry = event
         if entry[2] is not None and mode in entry[2].modes:
@@ -101,8 +101,8 @@ def _leave(loop, mode):
             left = time - loop.time
             mode.suspended.append((left, microstep - loop.microstep if left == 0 else microstep, entry))
         else:
-            kept.append(event)
-    loop.events[:] = kept
+            remaining.append(event)
+    loop.events[:] = remaining
     heapify(loop.events)
     mode.suspended.sort(key=lambda event: event[:2])
 

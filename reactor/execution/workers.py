@@ -87,7 +87,7 @@ class WorkersLoop(Loop):
                 arguments = self._recipe, self._placement, self.schedule.workers, number, self._offset
                 self._workers.append(_Worker(driver, info, number, arguments))
             for ref in [worker.ready() for worker in self._workers]:
-                _made(ref)
+                _wait_for_program(ref)
             super().run()
         finally:
             self._workers.clear()
@@ -304,7 +304,7 @@ def _forget_driver():
 forks.in_child(_forget_driver)
 
 
-def _made(ref):
+def _wait_for_program(ref):
     """Waits until a worker has made the program; raises what kept it from that."""
     try:
         _core.get_one(ref, None)

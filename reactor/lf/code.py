@@ -6,8 +6,8 @@ import re
 from reactor.lf.errors import LFError, running
 
 
-def _compiled(node, code, lines, first, kept=frozenset()):
-    """A code object for `lines`, whose first is line `first` of the file. It must not assign attributes of `self` that are in `kept`."""
+def _compiled(node, code, lines, first, read_only=frozenset()):
+    """A code object for `lines`, whose first is line `first` of the file. It must not assign attributes of `self` that are in `read_only`."""
     try:
         tree = ast.parse("\n".join(lines), node.file.path)
     except SyntaxError as error:
@@ -21,7 +21,7 @@ def _compiled(node, code, lines, first, kept=frozenset()):
             found.col_offset += moved
             if found.end_lineno == code.line and found.end_col_offset is not None:
                 found.end_col_offset += moved
-        if isinstance(found, ast.Attribute) and found.attr in kept and _changes_self(found):
+        if isinstance(found, ast.Attribute) and found.attr in read_only and _changes_self(found):
             message = f"{found.attr} is a parameter, which keeps its value: declare a state variable and change that"
             raise LFError(
                 message, node.file.path, node.file.text, found.lineno, _column(node, found.lineno, found.attr)
@@ -48,26 +48,26 @@ def _column(node, line, name):
     return max(0, node.file.text.splitlines()[line - 1].find(f"self.{name}")) + 1
 
 
-def function(node, code, name, arguments, scope, kept=frozenset()):
-    """The function of a block of code with these arguments. `kept`: attributes of `self` that it must not assign."""
-    return _made(node, _function_code(node, code, name, arguments, kept), name, scope)
+def function(node, code, name, arguments, scope, read_only=frozenset()):
+    """The function of a block of code with these arguments. `read_only`: attributes of `self` that it must not assign."""
+    return _define_function(node, _function_code(node, code, name, arguments, read_only), name, scope)
 
 
-def _function_code(node, code, name, arguments, kept):
+def _function_code(node, code, name, arguments, read_only):
     head = f"def {name}({', '.join(arguments)}):"
     lines = code.split("\n")
     if all(not line.strip() or line.strip().startswith("#") for line in lines):
-        return _compiled(node, code, [f"{head} pass"], code.line, kept)
+        return _compiled(node, code, [f"{head} pass"], code.line, read_only)
     if lines[0].strip():  # code on the line of {=
         body = [lines[0].strip(), *_below(lines[0], lines[1:])]
-        return _compiled(node, code, [head, *(" " + line for line in body)], code.line - 1, kept)
-    return _compiled(node, code, [head, *_indented(lines[1:])], code.line, kept)
+        return _compiled(node, code, [head, *(" " + line for line in body)], code.line - 1, read_only)
+    return _compiled(node, code, [head, *_indented(lines[1:])], code.line, read_only)
 
 
-def _made(node, code, name, scope):
-    made = {}
-    exec(code, scope, made)
-    return made[name]
+def _define_function(node, code, name, scope):
+    defined = {}
+    exec(code, scope, defined)
+    return defined[name]
 
 
 def block(node, code, scope, names):
@@ -77,9 +77,9 @@ def block(node, code, scope, names):
         lines = [lines[0].strip(), *_below(lines[0], lines[1:])]
     else:
         lines = ["", *_outdented(lines[1:])]
-    made = _compiled(node, code, lines, code.line)
+    compiled = _compiled(node, code, lines, code.line)
     with running(node, "this preamble"):
-        exec(made, scope, names)
+        exec(compiled, scope, names)
 
 
 def value(node, code, scope, names):
@@ -90,9 +90,9 @@ def value(node, code, scope, names):
     except SyntaxError as error:
         raise LFError(f"Python: {error.msg}", node.file.path, node.file.text, node.line, node.column) from None
     ast.increment_lineno(tree, code.line - 1)
-    made = compile(tree, node.file.path, "eval")
+    compiled = compile(tree, node.file.path, "eval")
     with running(node, "this expression"):
-        return eval(made, scope, names)
+        return eval(compiled, scope, names)
 
 
 def _least(lines):

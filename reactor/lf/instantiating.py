@@ -67,14 +67,14 @@ class _Class:
             self.parameters.update((parameter.name, parameter) for parameter in reactor.parameters)
             self.members.extend((reactor, member) for member in reactor.members)
         check_names(self.parameters.values(), self.members)
-        kept = frozenset(self.parameters)
+        read_only = frozenset(self.parameters)
         for _, member in self.members:
             if isinstance(member, s.Preamble):
                 code.block(member, member.code, scope, attributes)
             elif isinstance(member, s.Method):
                 arguments = ["self", *member.arguments]
-                attributes[member.name] = code.function(member, member.code, member.name, arguments, scope, kept)
-        attributes.update(__lf__=builder.lf, __parameters__=kept)
+                attributes[member.name] = code.function(member, member.code, member.name, arguments, scope, read_only)
+        attributes.update(__lf__=builder.lf, __parameters__=read_only)
         self.python = type(declared.name or "main", (LFReactor,), attributes)
 
     def _collect(self, builder, declared, seen, within=()):
@@ -133,7 +133,7 @@ class _Builder:
         instance = e.Instance(name, parent, self_, mode, declared.name or "", node.site)
         instance.federate = federate_
         self._declared[instance] = declared
-        vars(self_).update(__path__=instance.path, __scope__=scope, __unmade__={}, bank_index=given["bank_index"])
+        vars(self_).update(__path__=instance.path, __scope__=scope, __initializers__={}, bank_index=given["bank_index"])
         unknown = [key for key in given if key not in cls.parameters and key != "bank_index"]
         if unknown:
             known = ", ".join(cls.parameters) or "none"
@@ -170,7 +170,7 @@ class _Builder:
         def make_state(loop):
             self.lf.loop = loop
             unmade = names.pop(
-                "__unmade__", None
+                "__initializers__", None
             )  # the others were made before: an argument of a contained reactor has them
             for _, state in states:
                 if unmade is None or state.name in unmade:

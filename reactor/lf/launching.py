@@ -54,7 +54,7 @@ def _accept(listener, transient, loop):
 @contextmanager
 def _files(folder, names):
     """An executable for each name. The last program that uses the folder removes what was not there before."""
-    made = _missing(folder)
+    created = _missing(folder)
     os.makedirs(folder, exist_ok=True)
     lock = os.open(folder, os.O_RDONLY)
     paths = [os.path.join(folder, f"federate__{name}") for name in names]
@@ -71,7 +71,7 @@ def _files(folder, names):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for path in paths:
                 os.unlink(path)
-            for one in made:
+            for one in created:
                 os.rmdir(one)
         os.close(lock)
 

@@ -90,20 +90,20 @@ class Filler:
     def _watchdog(self, reactor, node, mode):
         _, arguments = self._effects(node.effects)
         names, values = zip(*arguments.items()) if arguments else ((), ())
-        scope, kept = self.self_.__scope__, self.self_.__parameters__
-        handler = code.function(node, node.code, f"watchdog_{node.name}", ["self", *names], scope, kept)
+        scope, read_only = self.self_.__scope__, self.self_.__parameters__
+        handler = code.function(node, node.code, f"watchdog_{node.name}", ["self", *names], scope, read_only)
         timeout = self._duration(node.timeout)
         watchdog = e.Watchdog(self.instance, node.name, timeout, handler, values, mode, node.site)
         self.instance.watchdogs[node.name] = watchdog
 
     def _state(self, reactor, node, mode):
         self.states.append((mode, node))
-        self.self_.__unmade__[node.name] = partial(self.builder.state_before, node, self.self_)
+        self.self_.__initializers__[node.name] = partial(self.builder.state_before, node, self.self_)
 
     def _instantiation(self, reactor, node, mode):
         declared = self.builder.files.reactor(reactor.file, node.reactor, node)
         width = self._width(node.width)
-        made = []
+        children = []
         for bank_index in range(1 if width is None else width):
             names = {"bank_index": bank_index}  # 0 for a reactor that is in no bank
             given = {name: self.builder.value(value, self.self_, names) for name, value in node.arguments.items()}
@@ -113,9 +113,9 @@ class Filler:
                 given = spaces.copies(given, self.builder.scope)
             child = self.builder.instance(declared, name, self.instance, mode, {**names, **given}, node, federate)
             self.instance.children.append(child)
-            made.append(child)
-        self.contained[node.name] = made
-        shown = [e.Contained(child.ports) for child in made]
+            children.append(child)
+        self.contained[node.name] = children
+        shown = [e.Contained(child.ports) for child in children]
         self.contained[node.name, "shown"] = shown[0] if width is None else shown
 
     def _federate(self, node):
@@ -286,17 +286,17 @@ class Filler:
         name = node.name or f"reaction_{number}"
         parameters = ["self", *arguments]
 
-        def made(block, what):
-            kept = self.self_.__parameters__
-            return code.function(node, block, f"{what}_{number}", parameters, self.self_.__scope__, kept)
+        def compiled(block, what):
+            read_only = self.self_.__parameters__
+            return code.function(node, block, f"{what}_{number}", parameters, self.self_.__scope__, read_only)
 
-        reaction = e.Reaction(self.instance, name, made(node.code, "reaction"), triggers, sources, effects)
+        reaction = e.Reaction(self.instance, name, compiled(node.code, "reaction"), triggers, sources, effects)
         reaction.arguments, reaction.mutable = tuple(arguments.values()), tuple(mutable)
         reaction.mode, reaction.site = mode, node.site
         if node.late:
-            reaction.tardy = reaction.function if node.late.code is None else made(node.late.code, "tardy")
+            reaction.tardy = reaction.function if node.late.code is None else compiled(node.late.code, "tardy")
             reaction.tardy_limit = self._duration(node.late.limit) if node.late.limit else 0
         if node.deadline:
-            handler = made(node.deadline.code, "deadline")
+            handler = compiled(node.deadline.code, "deadline")
             reaction.deadline = e.Handler(handler, self._duration(node.deadline.limit), node.deadline.site)
         self.instance.reactions.append(reaction)

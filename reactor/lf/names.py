@@ -143,9 +143,9 @@ class TraceEvent(int):
     name: str
 
     def __new__(cls, number, name):
-        made = super().__new__(cls, number)
-        made.name = name
-        return made
+        event = super().__new__(cls, number)
+        event.name = name
+        return event
 
     def __getnewargs__(self):
         return int(self), self.name
@@ -158,12 +158,12 @@ class LFReactor:
     __path__: str
     __scope__: dict[str, Any]  # the namespace of its code
     __parameters__: frozenset[str] = frozenset()
-    __unmade__: dict[str, Any]  # {state variable: what makes its value}, before the program runs
+    __initializers__: dict[str, Any]  # {state variable: what makes its value}, before the program runs
     __events__: int = 0  # how many it has registered for the trace
     __deadline__: tuple[Any, Any] | None = None  # (Handler, what runs it) of the reaction that runs
 
     def __getattr__(self, name: str) -> Any:
-        make = vars(self).get("__unmade__", {}).pop(name, None)
+        make = vars(self).get("__initializers__", {}).pop(name, None)
         if make is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         value = vars(self)[name] = make()

@@ -11,26 +11,26 @@ _CONTAINERS = (list, dict, set, bytearray, deque)
 def of_federate(scope):
     """A namespace with what the preambles defined in `scope`: functions that use this namespace, and copies of containers and of objects
     of the program's classes. Classes are the same in all, so that an object that was sent is of the class that its receiver knows."""
-    made = dict(scope)
-    made.update(copies({key: value for key, value in scope.items() if not key.startswith("__")}, scope))
+    namespace = dict(scope)
+    namespace.update(copies({key: value for key, value in scope.items() if not key.startswith("__")}, scope))
     for key, value in scope.items():
         if isinstance(value, FunctionType) and value.__globals__ is scope:
-            made[key] = _function(value, made)
-    return made
+            namespace[key] = _function(value, namespace)
+    return namespace
 
 
 def copies(values, scope):
     """The dict `values` with copies of the containers and of the objects of the program's classes in it."""
-    made, memo = dict(values), {}
+    copied, memo = dict(values), {}
     for key, value in values.items():
         if isinstance(value, _CONTAINERS) or type(value).__module__ == scope["__name__"]:
             with suppress(Exception):  # a lock or a socket, say, can only be shared
-                made[key] = copy.deepcopy(value, memo)
-    return made
+                copied[key] = copy.deepcopy(value, memo)
+    return copied
 
 
 def _function(function, scope):
-    made = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
-    made.__kwdefaults__, made.__doc__, made.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
-    vars(made).update(vars(function))
-    return made
+    new = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
+    new.__kwdefaults__, new.__doc__, new.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
+    vars(new).update(vars(function))
+    return new

@@ -355,10 +355,14 @@ def _elaborate(self):
 
 def _reaction(self, name, declared):
     found = {kind: _resolved(self, getattr(declared, kind), declared) for kind in ("triggers", "uses", "effects")}
-    made = e.Reaction(self._instance, name, declared.function, found["triggers"], found["uses"], found["effects"])
-    made.site, made.deadline, made.mode = declared.site, declared.deadline, _mode(self._instance, declared.mode)
-    made.mutable = tuple(p for p in (*made.triggers, *made.sources) if isinstance(p, e.Port) and p.mutable)
-    return made
+    reaction = e.Reaction(self._instance, name, declared.function, found["triggers"], found["uses"], found["effects"])
+    reaction.site, reaction.deadline, reaction.mode = (
+        declared.site,
+        declared.deadline,
+        _mode(self._instance, declared.mode),
+    )
+    reaction.mutable = tuple(p for p in (*reaction.triggers, *reaction.sources) if isinstance(p, e.Port) and p.mutable)
+    return reaction
 
 
 def _resolved(self, names, declared):

@@ -273,18 +273,18 @@ def _problems(graph):
 def _duplicates(kind, elements):
     count = Counter(element.qualified for element in elements)
     for name in (name for name, n in count.items() if n > 1):
-        sites = ", ".join(element.site for element in elements if element.qualified == name)
-        yield f"The {kind} {name} is declared {count[name]} times ({sites}): give each a name of its own"
+        declared_at = ", ".join(element.site for element in elements if element.qualified == name)
+        yield f"The {kind} {name} is declared {count[name]} times ({declared_at}): give each a name of its own"
 
 
 def _causality(graph, cycle):
-    sites = {}
+    connections = {}
     for edge in graph.edges:
         if edge.connection.delay is None:
-            sites.setdefault((edge.source.qualified, edge.target.qualified), edge.connection)
+            connections.setdefault((edge.source.qualified, edge.target.qualified), edge.connection)
     lines = []
     for name, following in itertools.pairwise(cycle):
-        c = sites.get((name, following))
+        c = connections.get((name, following))
         how = f"by {c.qualified} ({c.site})" if c else "declared before it in the same reactor"
         lines.append(f"  {name} ({graph.reactions[name].site}) comes before {following}, {how}")
     head = f"Causality cycle {' -> '.join(cycle)}: each needs the other's output at the same tag."

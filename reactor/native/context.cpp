@@ -1,5 +1,5 @@
 // Parts that the whole core uses: the context, errors that name a run, and messages to the supervisor.
-#include "calls.h"
+#include "calls/calls.h"
 #include <sys/socket.h>
 
 namespace reactor {
@@ -49,8 +49,8 @@ void give_handle(Object* actor, bool wide) {
   auto& order = ctx->heap->at<Inbox>(body.inbox)->order;
   if (!(order.load(memory_order_relaxed) & kSeveral)) order.fetch_or(kSeveral, memory_order_seq_cst);
   if (wide) ctx->order.note(NoticeKind::Wide, body.actor);
-  if (!ctx->serves) return;
-  ctx->order.note(NoticeKind::Holds, ctx->serves, body.actor);
+  if (!ctx->receiving_actor) return;
+  ctx->order.note(NoticeKind::Holds, ctx->receiving_actor, body.actor);
   was_given();
 }
 

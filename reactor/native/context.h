@@ -9,13 +9,13 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
-#include "channel.h"
-#include "hooks.h"
-#include "order.h"
-#include "lent_cpus.h"
-#include "placement.h"
-#include "recorder.h"
-#include "title.h"
+#include "channels/channel.h"
+#include "python/hooks.h"
+#include "order/order.h"
+#include "calls/lent_cpus.h"
+#include "execute/placement.h"
+#include "record/recorder.h"
+#include "execute/title.h"
 
 namespace reactor {
 
@@ -40,7 +40,7 @@ struct Event {
 // The channel to one actor, shared by all handles of it in this process: its calls have one order.
 struct Outlet {
   Sender sender;
-  uint32_t note;   // journal entry
+  uint32_t note;   // entry in the hold list
   int links = 0;
 };
 
@@ -97,8 +97,8 @@ struct ActorEntry {
 };
 
 struct Context {
-  Context(Heap* h, uint32_t slot, bool journaled, std::unique_ptr<Placement> placement)
-      : heap(h), header(h->header), local(h, slot, journaled), order(local), spin(h->header), slot(slot), proc(&h->procs[slot]),
+  Context(Heap* h, uint32_t slot, bool with_hold_list, std::unique_ptr<Placement> placement)
+      : heap(h), header(h->header), local(h, slot, with_hold_list), order(local), spin(h->header), slot(slot), proc(&h->procs[slot]),
         placement(std::move(placement)), mark(slot) {}
   // A thread that waits keeps the context (and so the mapping) alive through a shutdown by another thread.
   static void release(Context* c) {
@@ -127,7 +127,7 @@ struct Context {
   const bool is_driver = proc->kind == ProcKind::Driver;
   uint64_t roots = 0;                     // of a driver's own calls: those after this number (order.h)
   uint32_t holding = 0;                   // see hold_back
-  uint32_t serves = 0;                    // the actor whose message is run or decoded
+  uint32_t receiving_actor = 0;           // the actor whose message is run or decoded
   Party caller = kDriverParty;            // of the calls that are made here; in a packed worker it is the running actor
   bool aborted = false;                   // the zygote died, and with it every worker
   std::atomic<bool> closing{false};       // the run ends: nothing new begins, and who waits is to give up
@@ -144,7 +144,7 @@ struct Context {
   // Large arguments of the last call since the last wait, held, if no refs are among them: the same given by value to several
   // actors are stored once.
   Object* last_arguments = nullptr;
-  uint32_t last_arguments_note = kNoEntry;  // journal entry
+  uint32_t last_arguments_note = kNoEntry;  // entry in the hold list
   bool arguments_repeat = false;            // they were those of the call before: the next ones may be shared from the start
   std::unordered_map<uint32_t, ActorEntry> actors;
   // Values of all this process's streams that may be unread at once, 0: any number; tickets of those that perhaps are, and
@@ -181,7 +181,7 @@ struct Context {
   bool leave_after = false;               // this worker ends after the running calls
   uint32_t departing = 0;                 // the actor that ends with its running call
   Owned breaking_off;                     // inline: what a signal has raised in the call whose outcome is being stored, see breaks_off()
-  std::vector<std::pair<Object*, uint32_t>> failures;  // to be told, each with the journal's entry of its hold (failures.h)
+  std::vector<std::pair<Object*, uint32_t>> failures;  // to be told, each with the hold list's entry of its hold (failures.h)
   Started children;                       // of the running call
   PyObject* handed_on = nullptr;          // the ContextVar of calls that were handed on, see set_handed_on
   uint16_t depth = 0;                     // of the running task in other tasks

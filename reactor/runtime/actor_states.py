@@ -63,7 +63,7 @@ _CLASSES = "_DYNAMIC_CLASS_TRACKER_BY_ID"
 
 class ActorStates:
     """Separate states of `random`, `numpy.random`, `torch`, and of classes sent by value, for the actors of one process. The core exchanges the states
-    whose addresses are known (reactor/native/actor_states.h), and calls this class for the others. `current`: the running actor, 0: none."""
+    whose addresses are known (reactor/native/execute/actor_states.h), and calls this class for the others. `current`: the running actor, 0: none."""
 
     def __init__(self, current=0):
         import numpy.random  # noqa: F401  else imported when it is first used

@@ -18,16 +18,16 @@ class Demands:
     def number(self, resources, whose, within=None, setting=None):
         """Number of the demand {name: amount in 1/10000}, `within` the reservation of that key. Tells the driver once if it can
         never be met."""
-        place = self._place(setting)
+        index = self._index_of(setting)
         if within is not None:
-            return self.reservations.demand_within(within, resources, place)
+            return self.reservations.demand_within(within, resources, index)
         amounts = frozenset((k, v) for k, v in resources.items() if v)
         key = (amounts, setting)
         if key not in self._numbers:
             for name in resources:
                 if name not in self._index:
                     self._index[name] = _core.register_resource(name, 0)
-            self._numbers[key] = _core.demand([(self._index[k], v) for k, v in sorted(amounts)], place)
+            self._numbers[key] = _core.demand([(self._index[k], v) for k, v in sorted(amounts)], index)
             there = _core.resources()
             lacking = [
                 f"{v / _core.UNIT:g} of {k}, of which there are {there[k].total / _core.UNIT:g}"
@@ -40,16 +40,16 @@ class Demands:
                 )
         return self._numbers[key]
 
-    def _place(self, setting):
-        """The place of a setting among all; a new one takes that of an unused one, because demands name it and there is room for few."""
+    def _index_of(self, setting):
+        """The index of a setting in `settings`. A new one takes the index of an unused one, because demands name it and the number of indices is limited."""
         if setting in self.settings:
             return self.settings.index(setting)
-        for place, old in enumerate(self.settings):
+        for index, old in enumerate(self.settings):
             if old in self.unused:
                 self.unused.discard(old)
-                self.settings[place] = setting
+                self.settings[index] = setting
                 for amounts, of in [key for key in self._numbers if key[1] == old]:
                     self._numbers[amounts, setting] = self._numbers.pop((amounts, of))
-                return place
+                return index
         self.settings.append(setting)
         return len(self.settings) - 1

@@ -28,7 +28,7 @@ def of(*roots):
 
 
 def in_session(leader):
-    """Pids of the living processes of the (POSIX) session that process `leader` has begun, itself aside."""
+    """Pids of the living processes of the (POSIX) session that process `leader` has begun, except itself."""
     return [pid for pid, process in _table().items() if process.session == leader and pid != leader and process.lives]
 
 

@@ -33,9 +33,9 @@ class Driver:
             be set as an attribute until the first actor or task is made. So may `lost`, which is called with a text (from the plugin's
             `lost_text`) for each failed call whose last ref is gone and whose result nobody asked for.
         ordering: "logical" (an actor runs its calls in the order of the program's serial run), "strict" (the same, and an error if this is
-            impossible) or "arrival"; see native/order.h.
+            impossible) or "arrival"; see native/order/order.h.
         patience: (seconds, share of the time): the budget for which logical order may block a caller, for each call that it waits for.
-        digesting: the part of calls that the digest covers (native/digest.h): 0 nothing, 1 large buffers sampled, 2 everything.
+        digesting: the part of calls that the digest covers (native/codec/digest.h): 0 nothing, 1 large buffers sampled, 2 everything.
         keeping: whether calls are reported to the hooks makes, made, result, began, executed and ended.
         inline: everything in this process, without a zygote; each call runs to its end where it is made.
         spilling: where large values go if the store is full: a dict of `directory`, a path; `remedy`, what the user can do if nothing

@@ -67,7 +67,7 @@ class Drivers:
         self.configs = {}  # number -> what workers are born with, for as long as anything of that driver lives
         self.ending = set()  # scopes of which something still lives
         self.remembered = {}  # what was told of drivers that have left and asked for that: {"remember": key}, the last of each key
-        self.made = 0
+        self.last_guest = 0
         self.poll.register(self.listener, select.EPOLLIN)
 
     # ---- events
@@ -142,8 +142,8 @@ class Drivers:
             connection.sendall(framed({"error": "there are too many processes in this session"}))
             return False
         preload(request["preload"])
-        self.made += 1
-        guest = self.guests[self.made] = Guest(self.made, slot, pid, pidfd, connection, request["about"])
+        self.last_guest += 1
+        guest = self.guests[self.last_guest] = Guest(self.last_guest, slot, pid, pidfd, connection, request["about"])
         self.by_fd[pidfd] = self.by_fd[connection.fileno()] = guest
         self.poll.register(pidfd, select.EPOLLIN)
         self.poll.register(connection, 0)
@@ -211,7 +211,7 @@ class Drivers:
         self.end_scope(guest.scope)
 
     def end_scope(self, scope):
-        """Ends all actors, tasks and reservations of a scope, detached ones aside."""
+        """Ends all actors, tasks and reservations of a scope, except detached ones."""
         supervisor = self.supervisor
         self.ending.add(scope)
         for key, facts, *_ in supervisor.reservations.table():
@@ -219,7 +219,7 @@ class Drivers:
                 supervisor._release(key)
         for actor in list(supervisor.actors.values()):
             if _belongs(actor.facts, scope) and not actor.dead and not actor.killed:
-                supervisor.kill_made(actor)
+                supervisor.kill_orphan(actor)
         for w in supervisor.workers.values():
             if w.runs_tasks and scope_of(supervisor.demands.settings[w.setting]) == scope:
                 os.kill(w.pid, signal.SIGKILL)

@@ -15,12 +15,12 @@ class Hosting:
         self._workers = [None] * plan["workers"]  # started when an actor comes
         self._planned = {name: k for k, group in enumerate(plan["groups"]) for name in group}
         self._alone = set(plan["alone"])
-        self._made = Counter()  # by class
+        self._created = Counter()  # by class
 
     def name(self, facts):
         """The name of a new actor in the plan: "Env#3" is the fourth actor of its class."""
-        self._made[facts["class_name"]] += 1
-        return f"{facts['class_name']}#{self._made[facts['class_name']] - 1}"
+        self._created[facts["class_name"]] += 1
+        return f"{facts['class_name']}#{self._created[facts['class_name']] - 1}"
 
     def shares(self, actor):
         """Whether an actor should run on a packed worker."""
@@ -28,7 +28,7 @@ class Hosting:
 
     def put(self, actor):
         """Assigns an actor to a worker. Returns False if no process could be started."""
-        counts = [len(w.hosted) if w is not None else 0 for w in self._workers]
+        counts = [len(w.actors) if w is not None else 0 for w in self._workers]
         k = self._planned.get(actor.facts["label"], -1)
         k = k if k >= 0 else least_loaded(counts)
         if self._workers[k] is None:
@@ -36,10 +36,10 @@ class Hosting:
         w = self._workers[k]
         if w is None:
             return False
-        place = next(p for p in range(len(w.hosted) + 1) if p not in w.hosted)
-        if place > _core.MAX_HOSTED:
+        place = next(p for p in range(len(w.actors) + 1) if p not in w.actors)
+        if place > _core.MAX_PACKED_ACTORS:
             return False
-        w.hosted[place] = actor
+        w.actors[place] = actor
         actor.worker, actor.place, actor.host, actor.pid = w, place, k, w.pid
         _core.tell_host(w.slot, actor.offset, place, _core.put(actor.facts))
         return True
@@ -49,15 +49,15 @@ class Hosting:
         _core.set_death_reason(actor.offset, reason)
         _core.tell_host(actor.worker.slot, actor.offset, actor.place, None)
 
-    def left(self, actor):
+    def actor_left(self, actor):
         """Called when the actor is not on a worker any more."""
-        del actor.worker.hosted[actor.place]
+        del actor.worker.actors[actor.place]
         actor.worker = None
 
     def died(self, w):
         """Called when a worker has died; a new one is started for the next actor. Returns its actors."""
         self._workers = [None if other is w else other for other in self._workers]
-        actors = list(w.hosted.values())
+        actors = list(w.actors.values())
         for actor in actors:
-            self.left(actor)
+            self.actor_left(actor)
         return actors

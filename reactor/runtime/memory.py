@@ -40,8 +40,8 @@ def usage(proc="/proc", groups="/sys/fs/cgroup"):
         with contextlib.suppress(OSError, ValueError, KeyError):
             most = int(_read(f"{groups}/{limit}"))
             if 0 < most < total:
-                kept = _table(f"{groups}/{statistics}")
-                return Usage(max(int(_read(f"{groups}/{current}")) - sum(kept[name] for name in files), 0), most)
+                counts = _table(f"{groups}/{statistics}")
+                return Usage(max(int(_read(f"{groups}/{current}")) - sum(counts[name] for name in files), 0), most)
     return Usage(total - machine["MemAvailable:"] * 1024, total)
 
 
@@ -131,7 +131,7 @@ class MemoryMonitor:
     def _candidate(self, w):
         size = resident(w.pid)
         if w.is_packed:
-            return Candidate(w, size, max((a.facts["number"] for a in w.hosted.values()), default=0), False)
+            return Candidate(w, size, max((a.facts["number"] for a in w.actors.values()), default=0), False)
         if w.actor is not None:
             return Candidate(w, size, w.actor.facts["number"], w.actor.facts.get("max_restarts", 0) != 0)
         info = _core.proc_info(w.slot)

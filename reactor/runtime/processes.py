@@ -31,7 +31,7 @@ class Actor:
 class Worker:
     def __init__(self, slot, pid, actor, setting, pipes):
         self.slot, self.pid, self.actor = slot, pid, actor
-        self.hosted: Any = None  # of a packed worker: place -> Actor
+        self.actors: Any = None  # of a packed worker: place -> Actor
         self.setting = setting  # number of what it was born with
         self.pipes = pipes  # descriptors of its stdout and stderr that have not ended
         self.released = None  # key of the reservation with which it was ended
@@ -40,7 +40,7 @@ class Worker:
 
     @property
     def is_packed(self):
-        return self.hosted is not None
+        return self.actors is not None
 
     @property
     def runs_tasks(self):

@@ -13,7 +13,7 @@ import sys
 
 _WORDS = [(i * 2654435761 + 12345) & 0xFFFFFFFF for i in range(624)]  # a Mersenne twister's state
 _PROBE = struct.pack("624I", *_WORDS)
-_kept = []  # what has a state's memory: a program may put another generator in its place
+_bit_generators = []  # what has a state's memory: a program may put another generator in its place
 
 
 def of_random():
@@ -60,7 +60,7 @@ def of_numpy():
             gaussians = gaussians & places if gaussians else places
         if len(gaussians) != 1:
             return None
-        _kept.append(state._bit_generator)
+        _bit_generators.append(state._bit_generator)
         return [(address, len(_PROBE) + 4), (id(state) + gaussians.pop(), 16)]
     except Exception:
         return None

@@ -56,8 +56,8 @@ class Requests:
         self._start_waiting()
         _core.reply(reply, (True, None))
 
-    def on_reserved(self, key, made, released, is_error, reply):
-        self.reservations.when_decided(key, made, released, is_error, reply)
+    def on_reserved(self, key, reserved, released, is_error, reply):
+        self.reservations.when_decided(key, reserved, released, is_error, reply)
 
     def on_reservations(self, reply):
         _core.reply(reply, (True, self.reservations.table()))

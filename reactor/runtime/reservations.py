@@ -22,7 +22,7 @@ class Reservation:
         self.state = PENDING
         self.asked = perf_counter()
         self.attempts = 0  # to take what it wants
-        self.made_after = self.attempt_took = (
+        self.ready_after = self.attempt_took = (
             0.0  # seconds from the request to its fulfilment, and of the attempt that succeeded
         )
         self.demand = None  # number of the demand `wanted`
@@ -95,16 +95,16 @@ class Reservations:
         for name, amount in r.offered.items():
             _core.add_resource(r.index[name], amount)
         end = perf_counter()
-        r.made_after, r.attempt_took = end - r.asked, end - begun
+        r.ready_after, r.attempt_took = end - r.asked, end - begun
         self._answer(r)
 
-    def when_decided(self, key, made, released, is_error, where):
-        """Replies `made` when the reservation is made, or `released` when it is released or unknown."""
+    def when_decided(self, key, reserved, released, is_error, where):
+        """Replies `reserved` when the reservation is made, or `released` when it is released or unknown."""
         r = self.all.get(key)
         if r is None:
             self._reply(where, released, is_error)
             return
-        r.waiters.append((made, released, is_error, where))
+        r.waiters.append((reserved, released, is_error, where))
         if r.state != PENDING:
             self._answer(r)
 
@@ -134,13 +134,13 @@ class Reservations:
         r.index = {}
 
     def _answer(self, r):
-        for made, released, is_error, where in r.waiters:
+        for reserved, released, is_error, where in r.waiters:
             if r.state == MADE:
-                self._reply(where, made, False)
+                self._reply(where, reserved, False)
             else:
                 self._reply(where, released, is_error)
         r.waiters = []
 
     def table(self):
         """[(key, facts, state, (attempts, seconds until it was made, seconds of the attempt that made it))] of all."""
-        return [(r.key, r.facts, r.state, (r.attempts, r.made_after, r.attempt_took)) for r in self.all.values()]
+        return [(r.key, r.facts, r.state, (r.attempts, r.ready_after, r.attempt_took)) for r in self.all.values()]

@@ -1,5 +1,5 @@
 """The Python stacks of another process. On a signal, the process writes its stacks into an anonymous file in memory, which another process of the
-same user reads through /proc. No file on a disk is used, and a stuck process answers, too."""
+same user reads through /proc. No file on a disk is used, and a process that hangs answers, too."""
 
 import faulthandler
 import os

@@ -13,7 +13,6 @@ from collections import deque
 from reactor import _core
 from reactor.runtime import control, descendants, descriptors, worker
 from reactor.runtime.births import Births
-from reactor.runtime.deaths import Deaths
 from reactor.runtime.demands import Demands
 from reactor.runtime.drivers import Drivers, Setting, scope_of
 from reactor.runtime.gpus import GpuShares
@@ -21,17 +20,18 @@ from reactor.runtime.key_values import KeyValues
 from reactor.runtime.memory import MemoryMonitor
 from reactor.runtime.preloading import preload
 from reactor.runtime.processes import Actor, Groups, Trees, Worker, fork
+from reactor.runtime.reaping import Reaping
 from reactor.runtime.relay import OPEN_SECONDS, Relay
 from reactor.runtime.requests import REMEMBERED, Requests
 
 ACTOR, TASK_WORKER = _core.ProcKind.ACTOR, _core.ProcKind.POOL
-# Task workers alive at once; less than kPool in native/layout.h, where dead ones have their entry for a while.
+# Task workers alive at once; less than kPool in native/memory/layout.h, where dead ones have their entry for a while.
 _POOL_LIMIT = 1000
 _MANY = "there are as many as there may be"
 _RETRY_SECONDS = 0.2  # before another try to start a task worker where none could be started
 
 
-class Supervisor(Requests, Deaths):
+class Supervisor(Requests, Reaping):
     """Arguments: config, the driver's dict; plugin, its module; descriptors of the control socket and the driver's line."""
 
     def __init__(self, config, plugin, control_fd, line_fd):
@@ -212,7 +212,7 @@ class Supervisor(Requests, Deaths):
         actor = Actor(offset, facts)
         try:
             actor.demand = self.demands.number(
-                facts["demand"], facts.get("made_as", facts["class_name"]), facts.get("within")
+                facts["demand"], facts.get("created_as", facts["class_name"]), facts.get("within")
             )
         except ValueError as error:
             self._kill_unstarted(actor, f"it could not be placed: {error}")
@@ -252,7 +252,7 @@ class Supervisor(Requests, Deaths):
             "released": None,
         }
 
-    def on_left(self, offset, exit_reason, started, status):
+    def on_actor_left(self, offset, exit_reason, started, status):
         """Settles the end of an actor in a packed worker that goes on; `started`: pids of the processes that the actor has started; `status`: that with
         which a process of its own would have ended."""
         actor = self.actors.get(offset)
@@ -262,13 +262,13 @@ class Supervisor(Requests, Deaths):
         self.trees.terminate(started, w.pid)
         death = self._death(actor, w, exit_reason, status << 8)
         _core.kill_inbox(offset, _core.put(self.plugin.died(death)))
-        self.hosting.left(actor)
+        self.hosting.actor_left(actor)
         _core.give_resources(actor.demand)
         if exit_reason == worker.SYSTEM_EXIT and not actor.killed:
             alone = {"beside": [], "memory": None, "running": ""}
             self.relay.tell(self.plugin.crashed({**death, **alone}), self.relay.scope_of(w.pipes))
         if exit_reason != worker.OUT_OF_SCOPE or actor.killed:
-            self._kill_made_by(None, actor.facts["number"])
+            self._kill_created_by(None, actor.facts["number"])
         self._died(actor, death)
         self.start_waiting()
 
@@ -337,7 +337,7 @@ class Supervisor(Requests, Deaths):
         slot = _core.new_proc(ACTOR, 0)
         w = self._fork(slot, None, "packed", birth=f"packed {number}") if slot >= 0 else None
         if w is not None:
-            w.hosted = {}
+            w.actors = {}
         return w
 
     def _fork(self, slot, actor, label, setting=0, birth=None):

@@ -196,7 +196,7 @@ def _host():
     sender = control.Sender(socket.socket(fileno=os.dup(SEND_FD)))
     started = Started()
     started.watch()
-    _core.set_hook("left", _left(sender, started))
+    _core.set_hook("actor_left", _actor_left(sender, started))
     time.sleep = _sleep_beside(time.sleep)
     _core.set_hook(
         "thread", lambda watchdog: _thread.start_new_thread(_core.watch_packed if watchdog else _core.serve_beside, ())
@@ -204,11 +204,11 @@ def _host():
     _core.serve_packed()
 
 
-def _left(sender, started):
+def _actor_left(sender, started):
     """The hook that tells the supervisor that an actor has left this worker."""
 
     def tell(number, offset, reason):
-        sender.tell("left", offset, reason, started.take(number), status_of(reason))
+        sender.tell("actor_left", offset, reason, started.take(number), status_of(reason))
 
     return tell
 

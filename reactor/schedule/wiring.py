@@ -48,9 +48,9 @@ class Wiring:
 
     def _circle(self, ports):
         """The error for ports of which each is connected to the next one, and the last one is the first."""
-        sites = {connection.target: connection.site for connection in self.connections}
+        declared_at = {connection.target: connection.site for connection in self.connections}
         path = [port.path for port in ports]
-        rows = [f"  {one.path} is connected to {other.path} ({sites[other]})" for one, other in pairwise(ports)]
+        rows = [f"  {one.path} is connected to {other.path} ({declared_at[other]})" for one, other in pairwise(ports)]
         head = f"Connections in a circle without any reaction: {' -> '.join(path)}"
         return CausalityError("\n".join([head, *rows, "Take one of these connections out."]), path)
 

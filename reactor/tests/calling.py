@@ -127,18 +127,18 @@ class Run:
         self.driver.start()
         install({}, "driver")
         self.info = _core.put(None)
-        self.made = 0
+        self.created = 0
         self._memory = mmap.mmap((_heap_descriptors() - others).pop(), 1 << 24, prot=mmap.PROT_READ)
 
     def actor(self, cls, *args, cpus=0, restarts=0, retries=0):
         link = _core.actor(restarts != 0)
-        self.made += 1
+        self.created += 1
         facts = {
             "class_name": cls.__name__,
             "name": "",
             "namespace": "",
             "demand": {"CPU": round(cpus * 10000)} if cpus else {},
-            "ordinal": str(self.made),
+            "ordinal": str(self.created),
             "number": link.actor,
             "detached": False,
             "creator": os.getpid(),

@@ -20,9 +20,9 @@ reactor Get { input inp timer t output found
 
 
 def ran(folder, text, name="main", **settings):
-    made = program(folder, text, name, **{"fast": False, **settings})
-    made.run()
-    return trace_of(made)
+    run = program(folder, text, name, **{"fast": False, **settings})
+    run.run()
+    return trace_of(run)
 
 
 def decentralised(folder, text, **settings):
@@ -32,9 +32,9 @@ def decentralised(folder, text, **settings):
     from reactor.program import Program
 
     top, found = load(str(path))
-    made = Program(top, trace=True, **{**found, **settings})
-    made.run()
-    return trace_of(made)
+    run = Program(top, trace=True, **{**found, **settings})
+    run.run()
+    return trace_of(run)
 
 
 @pytest.mark.parametrize("placement", ["inline", "packed", "isolated"])

@@ -133,20 +133,20 @@ def test_an_array_that_nobody_keeps_is_read_where_its_sender_made_it(placement):
 
     program = Program(Top(), fast=True, placement=placement, workers=2, trace=True, timeout=50)
     program.run()
-    made, seen = {}, {}
+    written, seen = {}, {}
     for time, _, _, values in program.trace.entries:
         if "where" in values:
-            made[time] = values["where"]
+            written[time] = values["where"]
         if "seen" in values:
             seen.setdefault(time, []).append(values["seen"])
-    assert len(made) == 6
-    for number, (time, where) in enumerate(made.items(), start=1):
+    assert len(written) == 6
+    for number, (time, where) in enumerate(written.items(), start=1):
         assert len(seen[time]) == 3
         assert len(set(seen[time])) == 1  # all read the same memory
         place, rest = seen[time][0].split(", ", 1)
         assert rest == f"{SIZE * number}, False)"
         assert where == "None" or place == f"({where}"
-    assert sum(where != "None" for where in made.values()) >= 4  # the first ones tell which sizes are wanted
+    assert sum(where != "None" for where in written.values()) >= 4  # the first ones tell which sizes are wanted
 
 
 class Reshapes(Reactor):

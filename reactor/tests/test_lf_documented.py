@@ -21,9 +21,9 @@ def written(folder, text, name="src/main.lf"):
 
 
 def ran(folder, text, placement, **settings):
-    made = program(folder, text, placement=placement, workers=2, **settings)
-    made.run()
-    return trace_of(made)
+    run = program(folder, text, placement=placement, workers=2, **settings)
+    run.run()
+    return trace_of(run)
 
 
 @placements

@@ -134,7 +134,7 @@ MUTANTS = {
 def _mutate(name):
     module, old, new = MUTANTS[name]
     source = inspect.getsource(importlib.import_module(module))
-    assert source.count(old) >= 1, f"{module} has no {old!r}: write the mutant anew"
+    assert source.count(old) >= 1, f"{module} has no {old!r}: write the mutant again"
     loaded = importlib.import_module(module)
     exec(compile(source.replace(old, new, 1), loaded.__file__, "exec"), vars(loaded))
 

@@ -66,7 +66,7 @@ def test_a_recording_tells_time_and_traffic_of_its_actors():
         ),
         replays=1,
     )
-    made = measured(
+    load = measured(
         Recording(
             (segment,),
             measured={
@@ -77,8 +77,8 @@ def test_a_recording_tells_time_and_traffic_of_its_actors():
             },
         )
     )
-    assert made.seconds == {"Env#0": 1.5, "Learner#0": 3.0}
-    assert set(made.traffic) <= {("Env#0", "Learner#0")}
+    assert load.seconds == {"Env#0": 1.5, "Learner#0": 3.0}
+    assert set(load.traffic) <= {("Env#0", "Learner#0")}
 
 
 def test_of_ten_classes_the_tenth_actor_comes_after_the_second():

@@ -9,7 +9,7 @@ FACTS = {"possible": True}
 
 
 @pytest.fixture
-def made():
+def reservations_and_replies():
     """Reservations on a machine with 4 CPUs, and what they reply: [(where, value, is_error)]."""
     driver = Driver(
         cpus=4, resources={}, store_limit=1 << 26, plugin="reactor.runtime.plugin", settings={}, inline=True
@@ -32,16 +32,16 @@ def free(name):
     return _core.resources()[name].free / 10000
 
 
-def test_one_takes_from_the_machine_what_it_offers(made):
-    reservations, _ = made
+def test_one_takes_from_the_machine_what_it_offers(reservations_and_replies):
+    reservations, _ = reservations_and_replies
     add(reservations, "a", 3)
     assert free("CPU") == 4 and free("CPU_a") == 0
     reservations.advance()
     assert free("CPU") == 1 and free("CPU_a") == 3
 
 
-def test_one_waits_until_there_is_room(made):
-    reservations, replies = made
+def test_one_waits_until_there_is_room(reservations_and_replies):
+    reservations, replies = reservations_and_replies
     add(reservations, "a", 3)
     add(reservations, "b", 2)
     reservations.when_decided("b", "made", "gone", False, 7)
@@ -52,8 +52,8 @@ def test_one_waits_until_there_is_room(made):
     assert replies == [(7, "made", False)] and free("CPU") == 2 and reservations.open() == 0
 
 
-def test_it_is_given_back_when_nobody_uses_it(made):
-    reservations, _ = made
+def test_it_is_given_back_when_nobody_uses_it(reservations_and_replies):
+    reservations, _ = reservations_and_replies
     add(reservations, "a", 3)
     reservations.advance()
     number = reservations.demand_within("a", {"CPU_a": 10000})
@@ -66,8 +66,8 @@ def test_it_is_given_back_when_nobody_uses_it(made):
     assert free("CPU") == 4 and reservations.open() == 0 and "CPU_a" not in _core.resources()
 
 
-def test_after_its_release_nobody_gets_anything_of_it(made):
-    reservations, replies = made
+def test_after_its_release_nobody_gets_anything_of_it(reservations_and_replies):
+    reservations, replies = reservations_and_replies
     add(reservations, "a", 3)
     reservations.advance()
     before = reservations.demand_within("a", {"CPU_a": 10000})
@@ -79,15 +79,15 @@ def test_after_its_release_nobody_gets_anything_of_it(made):
     assert replies == [(9, "gone", True)]
 
 
-def test_what_this_machine_cannot_make_is_not_tried(made):
-    reservations, _ = made
+def test_what_this_machine_cannot_make_is_not_tried(reservations_and_replies):
+    reservations, _ = reservations_and_replies
     add(reservations, "a", 1, possible=False)
     reservations.advance()
     assert free("CPU") == 4 and reservations.table()[0][2] == "PENDING"
 
 
-def test_places_in_the_table_are_used_again(made):
-    reservations, _ = made
+def test_places_in_the_table_are_used_again(reservations_and_replies):
+    reservations, _ = reservations_and_replies
     for i in range(5000):  # more than there are places
         add(reservations, f"r{i}", 1)
         reservations.advance()

@@ -70,9 +70,9 @@ def test_calls_are_made_while_the_callers_own_code_runs():
 
 
 def test_creations_and_puts_take_no_time_and_are_no_calls():
-    made = Operation("Env#0", CREATION, "t.py:1")
+    creation = Operation("Env#0", CREATION, "t.py:1")
     put = Operation("put", "", "t.py:2", (Source("value"),))
-    one = drawn(made, put, step(0, Source("put", 0, 1)))
+    one = drawn(creation, put, step(0, Source("put", 0, 1)))
     assert names(one.steps) == ["Env#0.step"]
     assert one.steps[0].start == 0.0
 

@@ -68,15 +68,15 @@ MODULES = ("random", "numpy.random", "pytest")
 @pytest.fixture
 def make_run():
     """make_run(**settings): the runtime of this test."""
-    made = []
+    runs = []
 
     def make(**given):
-        made.append(Run(preload=MODULES, **given))
-        return made[0]
+        runs.append(Run(preload=MODULES, **given))
+        return runs[0]
 
     yield make
     gc.collect()
-    made[0].stop()
+    runs[0].stop()
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_questions_without_time_to_wait_sleep_only_while_the_cores_are_taken(run
 
 def cores_in_use():
     now = _core.stats()
-    return now["working"], now["looking"]
+    return now["working"], now["polling"]
 
 
 def test_a_core_has_the_work_of_those_that_do_something(run):
@@ -416,7 +416,7 @@ def test_random_kills_under_traffic(run):
         lambda: run.levels()["free"] == {"CPU": 20000}
     )  # a task's result comes before its worker gives back the CPU
     levels = run.levels()
-    # A kill between two instructions may cost what was let go of just then (journal.h); what is lost time and again is a fault.
+    # A kill between two instructions may cost what was let go of just then (hold_list.h); what is lost time and again is a fault.
     assert levels["claimed"] == 0 and levels["store"] <= 3_100_000, levels
     assert levels["slots"] < 60, levels  # two for each task queue that a killed actor left to be adopted
 

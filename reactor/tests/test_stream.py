@@ -19,10 +19,10 @@ def run():
 
 def stream(run, function, *args, window=0, retries=0):
     """(completion, first link) of `function`, which yields, called with `args`."""
-    made = _core.Function(
+    remote = _core.Function(
         _core.put(function), function.__name__, _core.STREAM, 0, -1, None, _core.NOTHING, retries, window
     )
-    return made.remote(*args)
+    return remote.remote(*args)
 
 
 def read(completion, link, most=10**9):

@@ -62,8 +62,8 @@ def test_classes_have_the_same_attributes():
             for n in cls.body
             if hasattr(n, "name") or hasattr(n, "target")
         }
-        made = {n for n in vars(getattr(_core, name)) if n not in STRUCT_SEQUENCE}
-        assert {n for n in told if not n.startswith("__")} == {n for n in made if not n.startswith("__")}, name
+        found = {n for n in vars(getattr(_core, name)) if n not in STRUCT_SEQUENCE}
+        assert {n for n in told if not n.startswith("__")} == {n for n in found if not n.startswith("__")}, name
         compared += 1
     assert compared > 3
 
@@ -73,7 +73,7 @@ def test_numbers_have_the_same_names():
     for name, cls in stubbed(ast.ClassDef).items():
         if name.startswith("_"):
             fields = tuple(n.target.id for n in cls.body if isinstance(n, ast.AnnAssign))
-            made = type(getattr(_core, name[1:]))
-            assert tuple(n for n in vars(made) if n.isupper()) == fields, name
+            kind = type(getattr(_core, name[1:]))
+            assert tuple(n for n in vars(kind) if n.isupper()) == fields, name
             compared += 1
     assert compared > 3

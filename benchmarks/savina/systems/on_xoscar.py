@@ -47,7 +47,7 @@ class XoscarSystem(System):
     def __init__(self, processes):
         self._processes, self._loop = processes, asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
-        self._pool, self._made = None, 0
+        self._pool, self._spawned = None, 0
 
     def spawn(self, actor_class, *args):
         return self._loop.run_until_complete(self._spawn(actor_class, args))
@@ -57,8 +57,8 @@ class XoscarSystem(System):
             self._pool = await xoscar.create_actor_pool("127.0.0.1:0", n_process=self._processes)
             self._result = await xoscar.create_actor(Result, address=self._pool.external_address)
         places = list(self._pool.sub_processes) if self._processes else [self._pool.external_address]
-        self._made += 1
-        place = places[self._made % len(places)]
+        self._spawned += 1
+        place = places[self._spawned % len(places)]
         return await xoscar.create_actor(Host, actor_class, args, self._result, address=place)
 
     def send(self, actor, method, *args):
@@ -81,7 +81,7 @@ class XoscarSystem(System):
     def end_program(self):
         if self._pool is not None:
             self._loop.run_until_complete(self._pool.stop())
-        self._pool, self._made = None, 0
+        self._pool, self._spawned = None, 0
 
     def close(self):
         self._loop.close()

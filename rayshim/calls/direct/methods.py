@@ -7,7 +7,7 @@ from typing import Any
 from reactor import _core
 
 from rayshim.calls.direct import registry
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.session import session
 
 _refs = {}  # uid -> (offset, name of the transport), of the refs that this process has made

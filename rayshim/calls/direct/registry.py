@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rayshim.calls.direct import groups
 from rayshim.calls.direct.transport import CommunicatorMetadata, TensorTransportManager, TensorTransportMetadata
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 
 
 class TransportManagerInfo(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 from rayshim.experimental.channel.communicator import Communicator
 
 if TYPE_CHECKING:

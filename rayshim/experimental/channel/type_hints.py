@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 from rayshim.experimental.channel.communicator import Communicator
 from rayshim.experimental.util.types import Device
 

@@ -9,7 +9,7 @@ from rayshim import api
 from rayshim.calls.class_info import SYSTEM_GROUP
 from rayshim.calls.direct import groups
 from rayshim.errors.exceptions import ActorDiedError
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 from rayshim.experimental.collective.communicator import CommunicatorHandle
 from rayshim.session import session
 from rayshim.util import collective
@@ -45,8 +45,8 @@ def create_collective_group(actors: list[Any], backend: str, name: str | None = 
         session.ensure().placement.others_run
     ):  # inline, tensors get to each other's actors all the same; collective operations cannot
         api.get([actor.__ray_call__.remote(_join, size, rank, kind, name) for rank, actor in enumerate(actors)])
-    groups.groups[name] = made = CommunicatorHandle(actors, name, kind)
-    return made
+    groups.groups[name] = handle = CommunicatorHandle(actors, name, kind)
+    return handle
 
 
 def destroy_collective_group(group_or_name: CommunicatorHandle | str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from rayshim.dag.collective_node import bind
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.experimental.util.types import AllGatherOp, AllReduceOp, ReduceOp, ReduceScatterOp
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 
 
 def _absent(function) -> NoReturn:

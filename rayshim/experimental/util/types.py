@@ -37,15 +37,15 @@ class ReduceOp(Enum):
             raise ValueError(
                 f"Expected tensors of one shape from all actors, but got {[tuple(t.shape) for t in tensors]} (reduction with {self}: have the bound methods return one shape)"
             )
-        made = tensors[0].clone()
+        reduced = tensors[0].clone()
         for t in tensors[1:]:
             if self in (ReduceOp.SUM, ReduceOp.AVG):
-                made += t
+                reduced += t
             elif self is ReduceOp.PRODUCT:
-                made *= t
+                reduced *= t
             else:
-                made = (torch.maximum if self is ReduceOp.MAX else torch.minimum)(made, t)
-        return made / len(tensors) if self is ReduceOp.AVG else made
+                reduced = (torch.maximum if self is ReduceOp.MAX else torch.minimum)(reduced, t)
+        return reduced / len(tensors) if self is ReduceOp.AVG else reduced
 
 
 class _CollectiveOp:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.util.collective import types
 from rayshim.util.collective.collective_group.base_collective_group import BaseGroup
 

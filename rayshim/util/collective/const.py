@@ -5,7 +5,7 @@ import os
 from enum import Enum
 from typing import Any
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 
 def get_store_name(group_name: str) -> str:

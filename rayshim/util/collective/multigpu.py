@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 
 def _refuse(name: str) -> Callable[..., NoReturn]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 unset_timeout_ms: timedelta = timedelta(milliseconds=-1)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rayshim import api
 from rayshim.errors.logs import logger
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 from rayshim.util.debug import log_once
 from rayshim.util.multiprocessing.results import (
     AsyncResult,
@@ -120,15 +120,15 @@ class Pool:
 
     def submit(self, index: int, func: Callable[..., Any], batch: list[tuple[Any, Any]]) -> ObjectRef[list[Any]]:
         """Sends the batch, a list of (args, kwargs), to an actor. Returns the ref of the list of results."""
-        actor, served = self._actor_pool[index]
+        actor, calls = self._actor_pool[index]
         ref = actor.run_batch.remote(func, batch)
-        served += 1
-        if served > self._limit != -1:
+        calls += 1
+        if calls > self._limit != -1:
             raise AssertionError(f"maxtasksperchild must be 1 or more, not {self._limit} (at {calling()})")
-        if served == self._limit:
+        if calls == self._limit:
             self._end(actor)
-            actor, served = self._new_actor(), 0
-        self._actor_pool[index] = actor, served
+            actor, calls = self._new_actor(), 0
+        self._actor_pool[index] = actor, calls
         return ref
 
     def _end(self, actor):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayshim import api
 from rayshim.errors.exceptions import RayError
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

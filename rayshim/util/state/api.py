@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.util.state import places
 from rayshim.util.state.client import StateApiClient
 from rayshim.util.state.exception import RayStateApiException

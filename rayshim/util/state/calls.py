@@ -34,7 +34,7 @@ def found() -> list[tuple[TaskState, int]]:
     """[(record, how many equal ones)]"""
     s = session.current
     state = s.placement.state()
-    classes = {**s.made, **{a["number"]: a["class_name"] for a in state["actors"]}}
+    classes = {**s.actor_classes, **{a["number"]: a["class_name"] for a in state["actors"]}}
     recordings = _core.recordings(_ANSWER_SECONDS)
     running = list(_running(state))
     if s.settings["trace"]:
@@ -104,9 +104,9 @@ def _of_actor(here, name, w):
     if shared and name and name not in _IDLE:
         one = here[0] if len(here) == 1 else None
         whole = f"{one['class_name']}.{name}" if one else name
-        made = _task(one["number"] if one else 0, whole, "RUNNING", w["pid"], slot=w["slot"])
-        made.type = "ACTOR_TASK"
-        return made
+        task = _task(one["number"] if one else 0, whole, "RUNNING", w["pid"], slot=w["slot"])
+        task.type = "ACTOR_TASK"
+        return task
     for a in here:
         if not shared and name.startswith(f"{a['class_name']}."):
             return _task(a["number"], name, "RUNNING", w["pid"], slot=w["slot"])

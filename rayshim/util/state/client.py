@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from typing import Any, ClassVar
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.session import heads, session
 from rayshim.util.state import calls, places, sources
 from rayshim.util.state.exception import RayStateApiException, ServerUnavailable
@@ -136,8 +136,8 @@ class StateApiClient:
             calls.tell()
             return {"cluster": _of_tasks(counted)}
         groups = _grouped(counted, "class_name")
-        made = {name: {"class_name": name, "state_counts": states} for name, (_, states) in groups.items()}
-        return {"cluster": {"summary": made, "total_actors": len(counted), "summary_by": "class"}}
+        classes = {name: {"class_name": name, "state_counts": states} for name, (_, states) in groups.items()}
+        return {"cluster": {"summary": classes, "total_actors": len(counted), "summary_by": "class"}}
 
 
 def _warn_of_more(found, kind, options):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.util.state.exception import RayStateApiException
 from rayshim.util.state.options import (
     DEFAULT_LIMIT,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum, unique
 from typing import TYPE_CHECKING, Any
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.util.state.exception import RayStateApiException
 
 if TYPE_CHECKING:

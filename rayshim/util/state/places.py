@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rayshim.errors.exceptions import RpcError
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 from rayshim.session import heads, session
 from rayshim.util.state.exception import RayStateApiException
 

@@ -11,8 +11,8 @@ from reactor.runtime import process_stat
 
 from rayshim.api.cluster import resources_of_the_node
 from rayshim.errors.address import get_node_ip_address
-from rayshim.errors.deaths import why
-from rayshim.errors.sites import calling
+from rayshim.errors.death_texts import why
+from rayshim.errors.user_code import calling
 from rayshim.jobs.types import DriverInfo, JobStatus, JobType
 from rayshim.placement import bundles
 from rayshim.session import session

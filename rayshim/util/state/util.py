@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from rayshim.errors.sites import calling
+from rayshim.errors.user_code import calling
 
 _TRUTH = {"True": True, "true": True, "1": True, "False": False, "false": False, "0": False}
 

@@ -1,8 +1,8 @@
 // Actors, and how they end.
 #include "bindings.h"
-#include "leaving.h"
-#include "restarts.h"
-#include "supervisor.h"
+#include "execute/leaving.h"
+#include "supervise/restarts.h"
+#include "supervise/supervisor.h"
 
 namespace reactor {
 namespace {

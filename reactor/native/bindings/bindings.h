@@ -2,7 +2,7 @@
 #pragma once
 #include <nanobind/nanobind.h>
 #include <initializer_list>
-#include "calls.h"
+#include "calls/calls.h"
 
 namespace reactor {
 
@@ -39,10 +39,10 @@ inline nb::object steal(PyObject* o) {
 }
 // A tuple of such a type.
 template <class... Values> nb::object named_tuple(PyTypeObject* type, Values&&... values) {
-  nb::object made = steal(PyStructSequence_New(type));
+  nb::object named = steal(PyStructSequence_New(type));
   Py_ssize_t i = 0;
-  (PyStructSequence_SetItem(made.ptr(), i++, nb::cast(std::forward<Values>(values)).release().ptr()), ...);
-  return made;
+  (PyStructSequence_SetItem(named.ptr(), i++, nb::cast(std::forward<Values>(values)).release().ptr()), ...);
+  return named;
 }
 inline void need_ctx() {
   if (ctx && !ctx->closing) return;

@@ -3,12 +3,12 @@
 #include <cstring>
 #include <initializer_list>
 #include <vector>
-#include "actor_states.h"
-#include "order.h"
-#include "patience.h"
-#include "recorder.h"
-#include "stream.h"
-#include "supervisor.h"
+#include "execute/actor_states.h"
+#include "order/order.h"
+#include "order/patience.h"
+#include "record/recorder.h"
+#include "channels/stream.h"
+#include "supervise/supervisor.h"
 
 namespace reactor {
 namespace {
@@ -105,7 +105,7 @@ void bind_constants(nb::module_& m) {
   m.attr("TASKS") = ActorStates::kTasks;
   m.attr("FORGET") = ActorStates::kForget;
   m.attr("FRESH") = ActorStates::kFresh;
-  m.attr("MAX_HOSTED") = kMaxHosted;
+  m.attr("MAX_PACKED_ACTORS") = kMaxPackedActors;
   m.attr("HEADER_BYTES") = kHeaderPages * kPage;
   m.attr("OWN_PAGES") = kOwnPages;
   m.attr("GATE_SECONDS") = double(kGateSliceNs) / 1e9;

@@ -1,10 +1,10 @@
 // Facts about a run for its user and its tests: recordings, counters, the store.
 #include "bindings.h"
 #include <nanobind/stl/string.h>
-#include "observe.h"
-#include "line_counter.h"
-#include "site.h"
-#include "spill.h"
+#include "record/observe.h"
+#include "record/line_counter.h"
+#include "record/site.h"
+#include "memory/spill.h"
 
 namespace reactor {
 namespace {

@@ -2,9 +2,9 @@
 #include "bindings.h"
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
-#include "actor_states.h"
-#include "packed.h"
-#include "supervisor.h"
+#include "execute/actor_states.h"
+#include "execute/packed.h"
+#include "supervise/supervisor.h"
 
 namespace reactor {
 namespace {

@@ -3,7 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
-#include "supervisor.h"
+#include "supervise/supervisor.h"
 
 namespace reactor {
 namespace {

@@ -4,19 +4,19 @@
 #include <csignal>
 #include <optional>
 #include <sys/prctl.h>
-#include "array_memory.h"
-#include "failures.h"
-#include "inline.h"
-#include "stream.h"
-#include "supervisor.h"
+#include "memory/array_memory.h"
+#include "calls/failures.h"
+#include "execute/inline.h"
+#include "channels/stream.h"
+#include "supervise/supervisor.h"
 
 namespace reactor {
 namespace {
 
-void open_context(Heap* h, uint32_t slot, bool journaled, int control,
+void open_context(Heap* h, uint32_t slot, bool with_hold_list, int control,
                   std::unique_ptr<Placement> placement = std::make_unique<Placement>()) {
   ++epoch;
-  ctx = new Context(h, slot, journaled, std::move(placement));
+  ctx = new Context(h, slot, with_hold_list, std::move(placement));
   ctx->local.task_ready = task_ready;
   ctx->local.actor_unheld = actor_unheld;
   ctx->local.failure_unseen = keep_failure;
@@ -66,7 +66,7 @@ int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, 
 
 constexpr uint64_t kLeavingNs = 5000000000;  // a thread that takes longer runs code of the user's, from inside of a call
 
-// From here on refs are stale, nothing new begins, and threads that wait give up; those that are in the core, this one aside, leave it.
+// From here on refs are stale, nothing new begins, and threads that wait give up; those that are in the core, except this one, leave it.
 void wait_until_others_are_outside() {
   ++epoch;
   ctx->closing = true;
@@ -85,11 +85,11 @@ void wait_until_others_are_outside() {
 void leave_to_others() {
   Context* c = ctx;
   c->local.failure_unseen = nullptr;  // nobody is left to be told
-  c->local.journal.clear_all(Entry::Hold, [&](Off off) { drop_hold(c->local, c->heap->at<Object>(off)); });
-  c->local.journal.clear_all(Entry::Code, [&](Off off) { drop_code(c->local, c->heap->at<Object>(off)); });
-  c->local.journal.clear_all(Entry::Weak, [&](Off off) { drop_weak(c->local, c->heap->at<Object>(off)); });
-  c->local.journal.clear_all(Entry::Channel,
-                             [&](Off off) { c->heap->at<Channel>(off)->closed.store(ProducerState::Closed, memory_order_release); });
+  c->local.hold_list.clear_all(Entry::Hold, [&](Off off) { drop_hold(c->local, c->heap->at<Object>(off)); });
+  c->local.hold_list.clear_all(Entry::Code, [&](Off off) { drop_code(c->local, c->heap->at<Object>(off)); });
+  c->local.hold_list.clear_all(Entry::Weak, [&](Off off) { drop_weak(c->local, c->heap->at<Object>(off)); });
+  c->local.hold_list.clear_all(Entry::Channel,
+                               [&](Off off) { c->heap->at<Channel>(off)->closed.store(ProducerState::Closed, memory_order_release); });
   if (c->proc->awake.exchange(0)) c->header->awake.fetch_sub(1);
   has_none(c->header, c->proc);
   c->proc->bell.sleeping.store(1);

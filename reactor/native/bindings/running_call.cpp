@@ -3,9 +3,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
-#include "inbox_server.h"
-#include "inline.h"
-#include "turns.h"
+#include "order/inbox_server.h"
+#include "execute/inline.h"
+#include "sync/turns.h"
 
 namespace reactor {
 namespace {
@@ -20,10 +20,10 @@ class Held {
     for (size_t i = 0; i < objects_.size(); ++i) drop_noted(ctx->local, objects_[i], notes_[i]);
   }
   void add(Object* o) {
-    ctx->local.journal.reserve();
+    ctx->local.hold_list.reserve();
     take_hold(o);
     objects_.push_back(o);
-    notes_.push_back(ctx->local.journal.add(ctx->heap->off(o), Entry::Hold));
+    notes_.push_back(ctx->local.hold_list.add(ctx->heap->off(o), Entry::Hold));
   }
   const std::vector<Object*>& all() const { return objects_; }
 
@@ -200,7 +200,7 @@ void bind_running_call(nb::module_& m) {
   m.def("mark_unflushed", [] {
     if (ctx) ctx->unflushed = true;
   });
-  m.def("served_actor", [] { return ctx ? ctx->serves : 0; });  // whose message is read, or run; 0: a task's
+  m.def("receiving_actor", [] { return ctx ? ctx->receiving_actor : 0; });  // whose message is read, or run; 0: a task's
   m.def("running_uid", [] { return ctx ? ctx->call->uid : 0; });      // of the call that runs; 0: none does
   m.def("running_actor", [] { return ctx ? ctx->call->actor : 0; });  // whose call it is; 0: it is a task, or none runs
   // Whether the running call runs in the calling thread, which the program's own code may have started.

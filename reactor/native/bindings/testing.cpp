@@ -2,7 +2,7 @@
 #include "bindings.h"
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include "patience.h"
+#include "order/patience.h"
 
 namespace reactor {
 
@@ -75,13 +75,13 @@ nb::dict stats() {
   d["store_used"] = h->store_used.load();
   d["store_limit"] = h->store_limit;
   d["awake"] = h->awake.load();
-  int32_t working = 0, looking = 0;
+  int32_t working = 0, polling = 0;
   for (uint32_t c = 0; c < kMaxCores; ++c) {
     working += h->core[c].work.load();
-    looking += h->core[c].looker.load() != 0;
+    polling += h->core[c].poller.load() != 0;
   }
   d["working"] = working;
-  d["looking"] = looking;
+  d["polling"] = polling;
   d["pool_idle"] = h->pool_idle.load();
   uint64_t slab = 0, used = 0;
   for (uint32_t i = 0; i < h->high_page.load(); ++i)

@@ -1,6 +1,6 @@
 // Values, refs of them, and the holds that keep them.
 #include "bindings.h"
-#include "stream.h"
+#include "channels/stream.h"
 
 namespace reactor {
 namespace {
@@ -19,7 +19,7 @@ nb::object put_code(nb::object value) {
   if (!ref) throw nb::python_error();
   auto* r = reinterpret_cast<PyRef*>(ref);
   std::atomic_ref(r->object->kind).store(kCode, memory_order_release);
-  ctx->local.journal.retag(r->note, Entry::Code);
+  ctx->local.hold_list.retag(r->note, Entry::Code);
   r->exporter = true;
   return steal(ref);
 }
@@ -55,7 +55,7 @@ nb::object promise() {
   need_ctx();
   Object* o = new_object(ctx->local, 2);
   const Off off = ctx->heap->off(o);
-  const uint32_t note = ctx->local.journal.add(off, Entry::Run);
+  const uint32_t note = ctx->local.hold_list.add(off, Entry::Run);
   nb::object ref = steal(new_ref(o, false));
   return nb::make_tuple(ref, off, note);
 }
@@ -71,9 +71,9 @@ void fulfil(uint64_t off, uint32_t note, nb::object value, bool error) {
 nb::object link_at(uint64_t off, bool take, bool weak) {
   auto* o = ctx->heap->at<Object>(off);
   if (weak) {
-    nb::object made = steal(new_link(o, true, true));
+    nb::object link = steal(new_link(o, true, true));
     if (!take) drop_hold(ctx->local, o);
-    return made;
+    return link;
   }
   if (take) {
     int32_t holds = o->holds.load();
@@ -112,10 +112,10 @@ nb::object bare_ref(nb::handle cls, uint64_t uid) {
   if (!PyType_Check(cls.ptr()) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls.ptr()), RefType))
     throw nb::type_error("bare_ref takes a subclass of Ref");
   auto* type = reinterpret_cast<PyTypeObject*>(cls.ptr());
-  PyObject* made = type->tp_alloc(type, 0);
-  if (!made) throw nb::python_error();
-  reinterpret_cast<PyRef*>(made)->uid = uid;  // all else is 0: an epoch that no run has
-  return steal(made);
+  PyObject* ref = type->tp_alloc(type, 0);
+  if (!ref) throw nb::python_error();
+  reinterpret_cast<PyRef*>(ref)->uid = uid;  // all else is 0: an epoch that no run has
+  return steal(ref);
 }
 
 nb::object import_ref(uint32_t i) {

@@ -9,10 +9,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
-#include "failures.h"
-#include "patience.h"
-#include "spill.h"
-#include "stream.h"
+#include "calls/failures.h"
+#include "order/patience.h"
+#include "memory/spill.h"
+#include "channels/stream.h"
 
 namespace reactor {
 namespace {

@@ -3,13 +3,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
-#include "observe.h"
-#include "supervisor.h"
+#include "record/observe.h"
+#include "supervise/supervisor.h"
 
 namespace reactor {
 namespace {
 
-// `hosted`: (offset of the actor, reason of its death, its place) of each that a packed worker hosted.
+// `actors`: (offset of the actor, reason of its death, its place) of each that a packed worker hosted.
 bool reap_process(uint32_t slot, nb::handle reason, nb::handle unavailable,
                   std::vector<std::tuple<uint64_t, nb::object, uint32_t>> packed_actor, uint32_t retry) {
   Object* r = ref_object(reason.ptr());
@@ -35,7 +35,7 @@ bool any_worker(Is is) {
 // Whether any worker does not look for work yet.
 bool workers_start() {
   need_ctx();
-  return any_worker([](Proc& p, ProcState s) { return s == ProcState::Starting || (s == ProcState::Live && !p.serves.load()); });
+  return any_worker([](Proc& p, ProcState s) { return s == ProcState::Starting || (s == ProcState::Live && !p.loaded.load()); });
 }
 
 // Whether any worker starts or runs something, or a task waits in a queue.
@@ -70,7 +70,7 @@ void bind_workers(nb::module_& m) {
       "set_proc_demand", [](uint32_t slot, uint32_t demand) { ctx->heap->procs[slot].demand.store(demand + 1); }, nb::arg("slot"),
       nb::arg("demand"));
   m.def("reap", &reap_process, nb::arg("slot"), nb::arg("reason"), nb::arg("unavailable").none(),
-        nb::arg("hosted") = std::vector<std::tuple<uint64_t, nb::object, uint32_t>>(), nb::arg("retry") = uint32_t(Retry::Counted));
+        nb::arg("actors") = std::vector<std::tuple<uint64_t, nb::object, uint32_t>>(), nb::arg("retry") = uint32_t(Retry::Counted));
   m.def("retried", [] { return retried; });
   m.def("put_off", [] { return put_off; });
   m.def("run_again", &run_again, nb::arg("task"));

@@ -13,7 +13,7 @@ inline void count_work_of(Heap* h, int processes) {
 
 inline void check_no_work_left(Heap* h, int processes) {
   for (int i = 0; i < processes; ++i) has_none(h->header, &h->procs[i]);
-  for (Core& core : h->header->core) CHECK(core.work.load() == 0 && core.looker.load() == 0);
+  for (Core& core : h->header->core) CHECK(core.work.load() == 0 && core.poller.load() == 0);
 }
 
 inline void bell_ping_pong() {

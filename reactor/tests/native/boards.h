@@ -1,7 +1,7 @@
 // The boards of open calls (order.h).
 #pragma once
 #include "harness.h"
-#include "order.h"
+#include "order/order.h"
 
 namespace stress {
 
@@ -20,7 +20,7 @@ inline void boards() {
     atomic<uint32_t> has_child{0}, sent{0}, child_sent{0};
   };
   std::vector<Job> jobs(kMost + 1);
-  atomic<uint64_t> made{0}, taken{1}, children_taken{1}, checked{0};
+  atomic<uint64_t> issued{0}, taken{1}, children_taken{1}, checked{0};
   atomic<bool> over{false};
   std::vector<std::unique_ptr<Local>> successors;  // of those that die; their entries are written before anybody reads them
   for (int i = 0; i < 100; ++i) successors.push_back(world.process());
@@ -73,7 +73,7 @@ inline void boards() {
         }
         while (root > checked.load() + 200) std::this_thread::yield();
         jobs[root].result.store(open(*l, *order, {root, nullptr, 0}, some_actor(r)));
-        made.store(root);
+        issued.store(root);
         r.jitter();
       }
       for (Off result : stay) end(*l, result);
@@ -81,12 +81,12 @@ inline void boards() {
     } else if (i < 3) {  // they run its calls
       for (;;) {
         uint64_t first = taken.load(), n = 1 + r.below(2);
-        if (first > made.load()) {
-          if (over.load() && first > made.load()) return;
+        if (first > issued.load()) {
+          if (over.load() && first > issued.load()) return;
           std::this_thread::yield();
           continue;
         }
-        n = std::min(n, made.load() - first + 1);
+        n = std::min(n, issued.load() - first + 1);
         if (!taken.compare_exchange_strong(first, first + n)) continue;
         for (uint64_t root = first + n; root-- > first;) {
           r.jitter();
@@ -109,7 +109,7 @@ inline void boards() {
       for (uint64_t root = 1;; ++root) {
         Off child;
         while ((child = jobs[root].child.load()) == 0) {
-          if (over.load() && root > made.load()) return;
+          if (over.load() && root > issued.load()) return;
           std::this_thread::yield();
         }
         if (child == 1) continue;
@@ -119,8 +119,8 @@ inline void boards() {
       }
     } else {  // the actor
       for (uint64_t t = 2;; ++t) {
-        while (t > made.load() && !over.load()) std::this_thread::yield();
-        if (t > made.load()) return;
+        while (t > issued.load() && !over.load()) std::this_thread::yield();
+        if (t > issued.load()) return;
         while (!order->may_start({kActor, {}}, {t, nullptr, 0}, kDriverParty)) std::this_thread::yield();
         CHECK(jobs[t - 1].sent.load());
         CHECK(!jobs[t - 1].has_child.load() || jobs[t - 1].child_sent.load());
@@ -128,7 +128,7 @@ inline void boards() {
       }
     }
   });
-  CHECK(made.load() > 100);
+  CHECK(issued.load() > 100);
 }
 
 // Tags: the serial order, and who holds whom.

@@ -20,8 +20,8 @@ inline thread_local int points_left = -1;  // -1: it is not to be killed
     if (stress::points_left >= 0 && stress::points_left-- == 0) throw stress::Killed{}; \
   while (0)
 
-#include "channel.h"
-#include "tasks.h"
+#include "channels/channel.h"
+#include "channels/tasks.h"
 
 namespace stress {
 
@@ -75,11 +75,11 @@ struct World {
   std::unique_ptr<Heap> heap;
   atomic<uint32_t> next_slot{2};
 
-  std::unique_ptr<Local> process(bool journaled = false) {
+  std::unique_ptr<Local> process(bool with_hold_list = false) {
     uint32_t slot = next_slot.fetch_add(1);
     CHECK(slot < kMaxProcs);
     heap->procs[slot].kind = ProcKind::Pool;
-    return std::make_unique<Local>(heap.get(), slot, journaled);
+    return std::make_unique<Local>(heap.get(), slot, with_hold_list);
   }
 
   uint64_t slots_used() const {  // slab slots handed out
@@ -109,7 +109,7 @@ struct World {
     Allocator all(heap.get(), 1);
     uint32_t got = 0;
     while (all.alloc(kSlabMax + 1)) ++got;
-    CHECK(got == hdr->pages - hdr->pages / kKeptShare);  // the last ones are the runtime's
+    CHECK(got == hdr->pages - hdr->pages / kReservedShare);  // the last ones are the runtime's
     while (all.alloc(kSlabMax + 1, For::Runtime)) ++got;
     CHECK(got == hdr->pages);
   }

@@ -1,7 +1,7 @@
 // Large values that leave memory for the spill file while others read and free them, and movers that are killed on the way.
 #pragma once
 #include "harness.h"
-#include "spill_mover.h"
+#include "memory/spill_mover.h"
 
 namespace stress {
 

@@ -1,7 +1,7 @@
 // Stress tests of the core's shared structures, without Python: stress NAME [seconds]. Built and run by test_native.py.
 #include "harness.h"
-#include "../../native/board.cpp"
-#include "../../native/order.cpp"
+#include "../../native/order/board.cpp"
+#include "../../native/order/order.cpp"
 #include "boards.h"
 #include "channels.h"
 #include "completers.h"

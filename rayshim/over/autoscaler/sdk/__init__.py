@@ -1,6 +1,6 @@
 """Asking the autoscaler for nodes: there is none, as on a Ray cluster that was started without one."""
 
-from rayshim.errors.sites import at
+from rayshim.errors.user_code import at
 
 
 def request_resources(num_cpus=None, bundles=None, bundle_label_selectors=None):

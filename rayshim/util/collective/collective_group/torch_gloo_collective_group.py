@@ -10,7 +10,7 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from rayshim.errors.sites import at, calling
+from rayshim.errors.user_code import at, calling
 from rayshim.session import session
 from rayshim.util.collective import types
 from rayshim.util.collective.collective_group.base_collective_group import BaseGroup

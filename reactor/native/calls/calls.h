@@ -1,0 +1,54 @@
+// The caller's side, as the rest of the core uses it.
+#pragma once
+#include "python/refs.h"
+#include <utility>
+
+namespace reactor {
+
+inline ValueHeader* message_value(Heap* h, Message* m) {
+  return reinterpret_cast<ValueHeader*>(m->args_object ? value_of(h, h->at<Object>(m->args_object)) : m->value());
+}
+// Gives back what a message held, after it was run or failed; its results are another matter. Each hold leaves the message before
+// it is dropped [drop_hold releases], so the supervisor can go on with the message of a process that was killed in between.
+inline void release_message(Local& l, Message* m) {
+  auto drop = [&](Off& held, Off gone) {
+    if (Off off = held; off && off != kLetGo) {
+      drop_noted(l, l.heap->at<Object>(off), [&] { held = gone; });
+    }
+  };
+  if (m->args_object) {
+    drop(m->args_object, kLetGo);
+  } else {
+    auto* v = reinterpret_cast<ValueHeader*>(m->value());
+    for (uint32_t i = 0; i < v->deps + v->refs; ++i) drop(value_refs(v)[i], 0);
+  }
+  drop(m->function, 0);
+}
+// An object that nobody has seen; its memory is given back unless it is kept.
+struct Fresh {
+  explicit Fresh(Object* o) : object(o) {}
+  Fresh(const Fresh&) = delete;
+  Fresh& operator=(const Fresh&) = delete;
+  ~Fresh() {
+    if (!object || epoch != epoch_) return;
+    ctx->local.hold_list.clear(note);
+    ctx->local.alloc.free(ctx->heap->off(object));
+  }
+  Object* keep() { return std::exchange(object, nullptr); }
+  Object* object;
+  uint32_t note = kNoEntry;  // the hold list's entry of it, if it has one; whoever keeps it takes that, too
+  const uint32_t epoch_ = epoch;
+};
+PyObject* put_value(PyObject* value, Exempt exempt, bool recorded = false);  // recorded: it is an operation of the user's
+PyObject* put_given(Owned value);  // the caller is through with it: an array that nobody else has is stored where it lies
+int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline, bool looked = false);
+bool look_at_objects(PyRef** refs, Py_ssize_t n, uint64_t deadline, bool& looked, bool& ended);
+void forget_arguments();     // those of the last call, see Context::last_arguments
+PyObject* tag_tuple(TagView tag);
+void kick_queues();
+extern PyObject* refusal;    // the next message fails with this exception (order "strict")
+Inbox* inbox();              // what this process serves, null for none
+void leave_recording();      // before this process ends: for who asks later
+PyObject* recording_data();  // this process's recording and timeline, as a dict
+
+}  // namespace reactor

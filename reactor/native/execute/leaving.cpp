@@ -1,0 +1,55 @@
+#include "execute/leaving.h"
+#include "calls/calls.h"
+
+namespace reactor {
+
+void leave(ExitReason reason) {
+  ctx->proc->exit_reason.store(reason, memory_order_release);
+  leave_recording();
+  hooks.leave(reason);  // flushes and does not return
+  _exit(1);
+}
+
+Off note_death(uint32_t actor, Off result, ExitReason why) {
+  Owned reason = hooks.create_failed(actor, result ? Owned(decode_object(ctx->heap->at<Object>(result))) : Owned::share(Py_None), why);
+  Owned ref(reason ? put_value(reason.get(), Exempt::All) : nullptr);
+  reason.reset();
+  if (!ref) {
+    PyErr_Clear();
+    return 0;
+  }
+  auto* r = reinterpret_cast<PyRef*>(ref.get())->object;
+  take_hold(r);
+  Off off = ctx->heap->off(r);
+  auto it = ctx->inboxes.find(actor);
+  Inbox* in = it != ctx->inboxes.end() ? ctx->heap->at<Inbox>(it->second) : inbox();
+  if (!in) return off;
+  Off before = 0;
+  if (!in->reason.compare_exchange_strong(before, off, memory_order_acq_rel)) {  // it was killed before
+    drop_hold(ctx->local, r);
+    off = before;
+  }
+  ctx->placement->actor_died(in);
+  return off;
+}
+
+void forget_instance(uint32_t actor) {
+  auto it = ctx->actors.find(actor);
+  if (it == ctx->actors.end()) return;
+  Owned methods = std::move(it->second.methods);  // the instance ends when the list of actors does not have it any more
+  ctx->method_notes[it->second.noted].gone = true;
+  ctx->actors.erase(it);
+}
+
+bool restarted(uint32_t actor, ExitReason why, Off& reason) {
+  Owned told = hooks.restart ? hooks.restart(actor, why) : Owned();
+  Owned ref(told && told.get() != Py_None ? put_value(told.get(), Exempt::All) : nullptr);
+  told.reset();
+  if (PyErr_Occurred()) hooks.restart.complain();
+  if (!ref) return false;
+  reason = ctx->heap->off(reinterpret_cast<PyRef*>(ref.get())->object);
+  take_hold(ctx->heap->at<Object>(reason));
+  return true;
+}
+
+}  // namespace reactor

@@ -1,0 +1,145 @@
+// Python types of the core: Ref (an object ref), View (memory of an object, for arrays), Link (an actor as seen by this
+// process) with Method, Function (a remote function), Completion (a result to be given later).
+#pragma once
+#include "codec/codec.h"
+
+namespace reactor {
+
+class Mapping;
+
+struct PyRef {
+  PyObject_HEAD
+  Object* object;
+  uint64_t uid;
+  uint32_t epoch;
+  uint32_t note;      // entry in the hold list
+  uint32_t segment, op;  // where the caller issued it: number of its segment and place in it; 0: not recorded
+  uint32_t recorded;     // node of the operation in the trie, 0 for none
+  bool exporter;      // of code, and its process has put it there: when this goes nobody makes further calls of it
+  WaitNode* node;     // linked on the object's list and kept for the next wait, or null
+  PyObject* weakrefs;
+};
+
+struct PyView {
+  PyObject_HEAD
+  Heap* heap;
+  Object* object;
+  uint8_t* data;
+  uint64_t size;
+  uint32_t epoch;
+  uint32_t note;
+  bool writable;      // over the copy-on-write mapping
+  bool pinned;        // it keeps the bytes in memory (residence.h)
+  Mapping* mapping;   // the bytes are in the spill file; else null
+};
+
+struct PyLink {
+  PyObject_HEAD
+  Object* object;
+  Inbox* inbox;
+  uint64_t uid;
+  uint32_t actor;
+  uint32_t epoch;
+  uint32_t note;
+  Outlet* outlet;     // null until the first call
+  bool weak;          // does not keep the actor alive
+  PyObject* weakrefs;
+};
+
+// What Method and Function share: how a call is checked and made.
+struct CallSpec {
+  int32_t results;    // number of refs; 1 gives a ref, 0 None, more a list; or one of those below
+  int32_t min_args, max_args;  // max -1: any
+  PyObject* check;    // (args tuple, kwargs dict) raises TypeError; null: the counts are all
+  PyObject* name;
+  uint32_t window;    // of a stream: values that may be unread before the producer waits; 0: any number
+  uint32_t per_yield; // of a stream: values in one yield
+};
+constexpr int32_t kStreamResult = -1;   // a stream, as the generator hook makes it
+constexpr int32_t kDynamicResult = -2;  // one ref, of what the gather hook makes of the call's generator
+struct PyMethod {
+  PyObject_HEAD
+  CallSpec spec;
+  PyLink* link;
+  uint32_t index;
+  uint32_t retries;
+  PyRef* options;     // what calls ask for around the method; may be null
+};
+struct PyFunction {
+  PyObject_HEAD
+  CallSpec spec;
+  PyRef* function;
+  uint32_t demand;
+  uint32_t retries;
+  int8_t carries;     // handles or refs lie in the function; -1: not looked yet
+};
+class Stream;
+struct PyCompletion {
+  PyObject_HEAD
+  std::vector<Off>* results;
+  std::vector<uint32_t>* notes;
+  PyObject* name;
+  Stream* stream;     // null unless the call gives a stream
+  bool dynamic;
+  Message* message;   // the call's own block, null if it cannot be run again
+  uint32_t note;      // of the block
+  uint32_t epoch;
+  uint32_t actor;
+  uint64_t started;   // ns, where times are kept
+  bool replayed;
+  Started* children;
+};
+
+extern PyTypeObject* RefType;
+extern PyTypeObject* ViewType;
+extern PyTypeObject* LinkType;
+extern PyTypeObject* MethodType;
+extern PyTypeObject* FunctionType;
+extern PyTypeObject* CompletionType;
+// The completion of the call that was handed on to this thread or coroutine; null where none runs.
+PyCompletion* running_completion();
+extern PyTypeObject* ref_class;  // what new_ref makes: Ref or a subclass
+
+inline bool is_ref(PyObject* o) { return Py_TYPE(o) == ref_class || PyObject_TypeCheck(o, RefType); }
+Object* ref_object(PyObject* ref);                      // null: stale, Python error set
+PyObject* new_ref(
+    Object* o, bool take,
+    uint32_t note = kNoEntry);  // take: a hold of its own, else the caller's is handed over, with its entry in the hold list if it has one
+// The bytes are pinned or mapped by the caller meanwhile.
+PyView* bare_view(Object* o, uint8_t* data, uint64_t size);  // takes no hold
+PyObject* private_view(PyObject* view);  // the same bytes, writable, copied page by page when written to, or at once: a View or a bytearray
+PyObject* new_view(Object* o, uint8_t* data, uint64_t size, Mapping* mapping = nullptr, bool writable = false);
+PyObject* new_link(Object* o, bool take, bool weak = false);
+void drop_weak(Local& l, Object* actor);
+PyObject* new_completion(const Off* results, const uint32_t* notes, uint32_t n, PyObject* name, uint8_t flags, uint64_t started,
+                         Message* block, uint32_t note);
+bool make_types(PyObject* module);
+
+// Stores the results of a call that has ended in its objects; if storing one raises, the exception is stored in its place. Steals nothing. Shared by
+// serve and Completion. False: storing raised SystemExit, which is the current Python error and ends the process or the actor; those results that
+// come before that one are stored.
+// `note`: what is known of the method's results, or null.
+bool store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note = nullptr,
+                   bool given = false);  // given: nobody else has the value
+bool store_gathered(const Off* results, PyObject* value, PyObject* name);  // of a dynamic call
+// Sets the error of a call that returned `value`, with `found` results and not `wanted` ones; -1: no generator, where one is expected.
+void refuse_results(int64_t found, int64_t wanted, PyObject* value);
+// Takes the current Python exception; `dependency`: it is that of an argument, the call was not made. False: as above.
+bool store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency = false);
+void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint32_t task_note = kNoEntry);
+
+// Calls (calls.cpp, submit.cpp).
+PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint32_t index, PyObject* const* args, Py_ssize_t nargs,
+                      PyObject* kwnames, uint32_t retries = 0, PyRef* options = nullptr);
+PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+void close_link(PyLink* link);
+
+// Runs a message here and now (serve.cpp).
+bool run_message(Message* m, Receiver* from, uint32_t task_note = kNoEntry, Owned* broken_off = nullptr);
+bool breaks_off();  // inline: a signal to the driver has raised the current Python error, which is noted for the caller of the running call
+bool was_cancelled(const Off* results, uint32_t n);
+bool failed_itself();
+void forget_stored(const Off* results, uint32_t n);
+uint32_t take_retry(Message* m);  // uses up one; gives how many there were
+
+}  // namespace reactor

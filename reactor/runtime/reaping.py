@@ -1,0 +1,219 @@
+"""The supervisor's reaction to deaths: of a worker's process, of an actor that could not start, of what a dead process has created, and of
+reservations that end."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+from reactor import _core
+from reactor.runtime import worker
+from reactor.runtime.births import KILLED, STILLBORN
+
+if TYPE_CHECKING:
+    from collections import deque
+    from collections.abc import Callable
+
+    from reactor.runtime.births import Births
+    from reactor.runtime.gpus import GpuShares
+    from reactor.runtime.processes import Actor, Worker
+    from reactor.runtime.relay import Relay
+
+
+class Reaping:
+    """The part of the supervisor that settles deaths. Supervisor sets the attributes, and says what they are."""
+
+    relay: Relay
+    plugin: Any
+    workers: dict[int, Worker]
+    actors: dict[int, Actor]
+    names: dict[tuple[str, str], Actor]
+    dead_actors: deque[dict[str, Any]]
+    waiting: list[Actor]
+    reservations: Any
+    births: Births
+    gpus: GpuShares
+    hosting: Any
+    drivers: Any
+    retry_spawn: bool
+    memory: Any
+    start_waiting: Callable[[], None]
+    _start_waiting: Callable[[], None]
+    _end_actor: Callable[[Actor], None]
+    _death: Callable[..., dict[str, Any]]
+    _give_shares: Callable[[dict], None]
+    _told: Callable[[Actor], dict[str, Any]]
+
+    def _settle_death(self, w, status):
+        """Settles the death of a worker's process: its calls fail or wait for the restart, its resources and output are taken back, and the actors
+        that it created end."""
+        scope = self.relay.scope_of(w.pipes)
+        for fd in list(w.pipes):
+            self.relay.read(fd)
+        info = _core.proc_info(w.slot)
+        facts = {
+            "pid": w.pid,
+            "status": status,
+            "exit_reason": info["exit_reason"],
+            "actor": w.actor and w.actor.facts,
+            "killed": w.actor and w.actor.killed,
+            "released": w.released,
+            "running": info["running"],
+            "memory": w.memory,
+        }
+        unavailable = None
+        if w.actor is not None and info["exit_reason"] not in worker.LASTING and self._may_restart(w.actor):
+            unavailable = _core.put(self.plugin.died({**facts, "restarting": True}))
+        actors = self.hosting.died(w) if w.is_packed else []
+        shared = {"beside": [a.facts["label"] for a in actors], "memory": w.memory}
+        deaths = [{**self._death(a, w, info["exit_reason"], status), **shared} for a in actors]
+        reasons = [
+            (a.offset, _core.put(self.plugin.died(death)), a.place) for a, death in zip(actors, deaths, strict=True)
+        ]
+        reason = _core.put(self.plugin.died(facts))
+        restarts = _core.reap(w.slot, reason, unavailable, reasons, self.memory.retry(w))
+        if left := self.memory.put_off(w) or _core.retried():
+            self.relay.tell(self.plugin.retried(facts, left), scope)
+        elif _is_crash(w, info, facts, actors):
+            self.relay.tell(self.plugin.crashed({**facts, **shared}), scope)
+        for actor, death in zip(actors, deaths, strict=True):
+            _core.give_resources(actor.demand)
+            self._died(actor, death)
+        if info["exit_reason"] not in (worker.IDLE, worker.DRAINED):
+            self._kill_created_by(w.pid)
+        if w.runs_tasks:
+            self._task_worker_died(w, info, facts)
+        elif not w.is_packed:
+            w.actor.worker = None
+            self.gpus.give(w.actor.gpus)
+            self._give_shares(w.actor.facts.pop("taken", {}))
+            if restarts:
+                self._restart(w.actor)
+            else:
+                self._died(w.actor, facts)
+        self.start_waiting()
+
+    def _task_worker_died(self, w, info, facts):
+        """Starts another task worker, or fails the tasks if workers of this kind die before they run anything."""
+        verdict = self.births.judge(info["executed"] or info["had_task"] or info["exit_reason"], facts["status"])
+        if verdict == KILLED:
+            self.retry_spawn = True  # a little later
+            return
+        if verdict == STILLBORN:
+            _core.fail_tasks(_core.put(self.plugin.died(facts)), setting=w.setting)
+        self._answer_spawn()
+
+    def _answer_spawn(self):
+        self.retry_spawn = False
+        _core.spawn_answered()
+
+    def _kill_created_by(self, pid, number=None):
+        """Ends the actors that the process `pid`, or the actor `number`, has created, except detached ones."""
+        for actor in list(self.actors.values()):
+            is_child = actor.facts["creator"] == pid if number is None else actor.facts.get("creating_actor") == number
+            if not is_child or actor.facts.get("detached") or actor.dead or actor.killed:
+                continue
+            self.kill_orphan(actor)
+
+    def kill_orphan(self, actor):
+        """Ends an actor whose owner has ended."""
+        actor.killed = "its owner has died."
+        if actor.worker is None:
+            self.waiting.remove(actor)
+            self._kill_unstarted(actor, actor.killed)
+        else:
+            self._end_actor(actor)
+
+    # ---- reservations that end
+
+    def _release(self, key):
+        """Ends a reservation: kills the workers that use it, and fails the actors and tasks that wait for it."""
+        reservation = self.reservations.release(key)
+        if reservation is None:
+            return
+        demands = set(reservation.demands.values())
+        for actor in [a for a in self.waiting if a.demand in demands]:
+            self.waiting.remove(actor)
+            self._refuse_actor(actor, key)
+        for w in self.workers.values():
+            if _core.proc_info(w.slot)["demand"] - 1 in demands:
+                w.released = key
+                if w.actor is not None:
+                    w.actor.killed = f"its worker was ended because its {reservation.kind} {key} was removed."
+                os.kill(w.pid, signal.SIGKILL)
+        for demand in demands:
+            self._refuse(demand)
+        self._start_waiting()
+
+    def _refuse(self, demand):
+        """Fails the tasks that wait for a demand whose reservation has ended."""
+        facts = {
+            "pid": 0,
+            "status": 0,
+            "exit_reason": worker.UNKNOWN,
+            "actor": None,
+            "killed": None,
+            "released": self.reservations.retired(demand),
+        }
+        _core.fail_tasks(_core.put(self.plugin.died(facts)), demand)
+
+    def _refuse_actor(self, actor, key):
+        actor.released = key
+        kind = self.reservations.all[key].kind
+        self._kill_unstarted(actor, f"its {kind} {key} was removed before it could start.")
+
+    def _may_restart(self, actor):
+        most = actor.facts.get("max_restarts", 0)
+        return not actor.killed and (most < 0 or actor.restarts < most)
+
+    def _restart(self, actor):
+        actor.restarts += 1
+        actor.facts["restarts"] = actor.restarts
+        self._answer_waiters(actor)
+        self.waiting.append(actor)
+
+    def _answer_waiters(self, actor):
+        for reply in actor.waiters:
+            _core.reply(reply, (True, True))
+        actor.waiters = []
+
+    def _died(self, actor, facts):
+        actor.dead = True
+        actor.death = {name: fact for name, fact in facts.items() if name != "actor"}
+        self.dead_actors.append(self._told(actor))
+        key = actor.facts.get("name") and (actor.facts["namespace"], actor.facts["name"])
+        if key and self.names.get(key) is actor:
+            del self.names[key]
+        self._answer_waiters(actor)
+        if actor.facts.get("detached"):
+            _core.drop(actor.offset)
+        if self.drivers:
+            self.drivers.actor_died(actor.facts)
+        self._forget(actor)
+
+    def _kill_unstarted(self, actor, why):
+        facts = {
+            "pid": 0,
+            "status": 0,
+            "exit_reason": worker.UNKNOWN,
+            "actor": actor.facts,
+            "killed": why,
+            "released": actor.released,
+        }
+        _core.kill_inbox(actor.offset, _core.put(self.plugin.died(facts)))
+        self.actors[actor.offset] = actor
+        self._died(actor, facts)
+
+    def _forget(self, actor):
+        if self.actors.get(actor.offset) is actor and _core.free_actor(actor.offset):
+            del self.actors[actor.offset]
+            _core.drop(actor.facts["info"])
+
+
+def _is_crash(w, info, facts, actors):
+    """Whether the process has ended in the middle of its work, and neither the program nor the runtime has asked for that. An actor that leaves with
+    status 0 has asked for it; a task cannot."""
+    unexpected = (worker.UNKNOWN, worker.SYSTEM_EXIT, *([worker.FINISHED] if w.runs_tasks else []))
+    wanted = facts["exit_reason"] not in unexpected or facts["killed"] or facts["released"] or info["cancelled"]
+    return not wanted and bool(info["task"] if w.runs_tasks else w.actor or actors)
