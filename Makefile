@@ -2,8 +2,8 @@
 # make test    unit tests and compat_tests; on real Ray those that it has not yet passed as they are (compat_tests/seen_on_ray.py);
 #              what fails is run once more, and listed as RERUN if it then passes
 # make test-ray   all compat_tests on real Ray, about half an hour; records what passed
-# make tsan    the tests of packed workers, threads and array memory with the core built for ThreadSanitizer, some 5 minutes
-# make asan    the same tests with the core built for AddressSanitizer and UndefinedBehaviorSanitizer, some 6 minutes
+# make tsan    the tests of packed workers, threads, array memory, order, restarts, spilling and generators with the core built for ThreadSanitizer, some 8 minutes
+# make asan    the same tests with the core built for AddressSanitizer and UndefinedBehaviorSanitizer, some 9 minutes
 # make sanitizers   a short form of both, some 4 minutes; `make test` has a shorter one without Python (reactor/tests/test_native.py)
 # make pages   the tests of memory with cores built for memory pages of 16 and 64 KiB, some 10 minutes
 # make lint    ruff: rules and format of the Python code (pyproject.toml); clang-format: format of the C++ code (.clang-format); basedpyright: types,
@@ -46,7 +46,8 @@ test-ray: $(VENV)/built $(VENV)/ray
 	$(PYTEST) --backends ray --record-ray $(or $(PYTEST_ARGS),compat_tests)
 
 SANITIZED := rayshim/tests/test_packing.py rayshim/tests/test_packed_random_states.py rayshim/tests/test_array_memory.py rayshim/tests/test_shown_arguments.py rayshim/tests/test_journal_loop.py \
-	compat_tests/test_concurrent_actors.py compat_tests/test_threads.py
+	rayshim/tests/test_order.py rayshim/tests/test_ordering.py compat_tests/test_concurrent_actors.py compat_tests/test_threads.py compat_tests/test_restarts.py \
+	compat_tests/test_spilling.py compat_tests/test_generators.py compat_tests/test_kill_cancel.py
 SHORT := compat_tests/test_concurrent_actors.py compat_tests/test_arrays.py
 SANITIZE = -n $(WORKERS) --timeout 200 --backends isolated,packed
 
