@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from reactor.runtime import early_zygote
 
+from rayshim.calls.options import check_namespace
 from rayshim.errors import logs
 from rayshim.errors.user_code import at, calling
 from rayshim.placement import kinds
@@ -53,6 +54,7 @@ class Asked:
 
         check(head, given, self.accepted)
         arguments.check_names(self.accepted)
+        check_namespace(self.of_driver["namespace"], "init")
         config = arguments.logging(self.of_driver["logging_config"], self.of_driver["job_config"])
         logs.configure_or_silence(self.how["configure_logging"], self.how["logging_level"], self.how["logging_format"])
         driver, settings = self._attach(head, config, recording, tracing)
@@ -102,7 +104,7 @@ class Asked:
             "placement": facts["placement"],
             "namespace": namespace
             or (job_config.ray_namespace if job_config is not None else None)
-            or os.urandom(16).hex(),
+            or arguments.random_namespace(),
             "lifetime": arguments.lifetime(job_config),
             "alias": "rayshim.session.alias" in sys.modules and sys.modules["rayshim.session.alias"].is_installed(),
             "runtime_env": env,

@@ -19,14 +19,31 @@ _START = f'{{"__magic_token__": "{RAY_TQDM_MAGIC}"'  # how a worker's line begin
 plain_print: Callable[..., None] = builtins.print
 _manager = None
 _lock = threading.Lock()
+_reported = False  # that a state could not be read
 
 
 def take_line(line: str) -> bool:
     """If a worker's line of output is the state of a progress bar, draws the bar and returns True; otherwise returns False."""
-    if not line.startswith(_START):
-        return False
-    instance().process_state_update(json.loads(line))
-    return True
+    return line.startswith(_START) and text_before(line) == ""
+
+
+def text_before(line: str) -> str | None:
+    """Draws the progress bar whose state is at the end of a worker's line, and returns the text before it, which was printed without an end of
+    its line; None if the line has no state. A state that cannot be read is not shown; the first one is reported."""
+    global _reported
+    place = line.find(_START)
+    if place < 0:
+        return None
+    try:
+        instance().process_state_update(json.loads(line[place:]))
+    except (ValueError, LookupError, TypeError):  # other threads have printed into it
+        if not _reported:
+            _reported = True
+            logger.warning(
+                "[tqdm_ray] Failed to decode %s, this may be due to logging too fast. This warning will not be printed again.",
+                line,
+            )
+    return line[:place]
 
 
 def safe_print(*args: Any, **kwargs: Any) -> None:

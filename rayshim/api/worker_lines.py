@@ -29,8 +29,10 @@ class Screen:
         self._merger = Merger() if is_on("RAY_DEDUP_LOGS", "1") else None
 
     def show(self, stream, label, pid, line):
-        if stream == STDOUT and bars.take_line(line):
+        before = bars.text_before(line) if stream == STDOUT else None
+        if before == "":
             return
+        line = line if before is None else before
         if self._merger is None:
             return self._print(stream, label, pid, line)
         for shown in self._merger.take(stream, label, pid, line, time.monotonic()):

@@ -68,7 +68,7 @@ class ClassInfo:
             self.is_async |= is_async(function)
             signature = Signature(function, skip_self=not isinstance(static, staticmethod))
             least = signature.min_args if signature.simple else 1 << 30
-            if is_generator(function):
+            if is_generator(_unwrapped(function)):
                 self.generators.add(name)
             results = num_returns_code(options.get("num_returns"), name in self.generators)
             self.methods[name] = MethodInfo(len(self.methods), results, least, signature.max_args, signature, options)

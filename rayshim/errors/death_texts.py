@@ -16,7 +16,8 @@ _Reason = _core.ExitReason
 
 
 class Refused(Exception):
-    """Raised before the function of a task begins. `get` of its result raises `error` itself, as for a task that no worker has taken."""
+    """The outcome of a call that failed for a reason outside of its function. `get` of its result raises `error` itself, as for a task that no
+    worker has taken."""
 
     def __init__(self, error: exceptions.RayError) -> None:
         self.error = error

@@ -17,6 +17,35 @@ if TYPE_CHECKING:
 _NO_AIOHTTP = "jobs need the package aiohttp: pip install 'rayshim[jobs]'"
 
 
+#: Types of the arguments of `submit_job`: the type, its name in messages, and for dicts the type of the values and its name.
+_TYPES: dict[str, tuple[Any, ...]] = {
+    "entrypoint": (str, "a string"),
+    "submission_id": (str, "a string if provided"),
+    "metadata": (dict, "a dict", str, "strings"),
+    "entrypoint_num_cpus": ((int, float), "a number"),
+    "entrypoint_num_gpus": ((int, float), "a number"),
+    "entrypoint_memory": (int, "an integer"),
+    "entrypoint_resources": (dict, "a dict", (int, float), "numbers"),
+    "entrypoint_label_selector": (dict, "a dict", str, "strings"),
+}
+
+
+def _check(name, value):
+    """TypeError if an argument of `submit_job` has a wrong type."""
+    if name not in _TYPES or value is None and name != "entrypoint":
+        return
+    kind, called, *of_values = _TYPES[name]
+    where = at("submit_job")
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {called}, got {type(value)} ({where})")
+    if of_values:
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"{name} keys must be strings, got {type(key)} ({where})")
+            if not isinstance(item, of_values[0]):
+                raise TypeError(f"{name} values must be {of_values[1]}, got {type(item)} ({where}: {name}[{key!r}])")
+
+
 class JobSubmissionClient:
     """A client of the server of jobs.
 
@@ -87,7 +116,7 @@ class JobSubmissionClient:
             entrypoint_num_cpus, entrypoint_num_gpus, entrypoint_memory, entrypoint_resources: what the command itself holds while it runs.
             entrypoint_label_selector: accepted; there is one machine.
 
-        RuntimeError: the id is taken. ValueError for a runtime environment that cannot be had here.
+        RuntimeError: the id is taken. ValueError for a runtime environment that cannot be had here. TypeError for an argument of a wrong type.
         """
         env = copy.deepcopy(dict(runtime_env or {}))
         hook = env.get("worker_process_setup_hook")
@@ -102,12 +131,15 @@ class JobSubmissionClient:
             "entrypoint": entrypoint,
             "submission_id": submission_id or job_id,
             "runtime_env": checked(env, "submit_job"),
-            "metadata": {**self._metadata, **(metadata or {})},
+            "metadata": {**(metadata or {}), **self._metadata},
             "entrypoint_num_cpus": entrypoint_num_cpus,
             "entrypoint_num_gpus": entrypoint_num_gpus,
             "entrypoint_memory": entrypoint_memory,
             "entrypoint_resources": entrypoint_resources,
+            "entrypoint_label_selector": entrypoint_label_selector,
         }
+        for name, value in asked.items():
+            _check(name, value)
         data = {name: value for name, value in asked.items() if value is not None}
         return json.loads(self._ask("POST", "/api/jobs/", data))["submission_id"]
 

@@ -173,7 +173,7 @@ class JobServer:
     async def list(self, request):
         drivers = await self._drivers()
         own = [self._details(job, drivers) for job in self.jobs.values()]
-        others = [_driver_details(d) for d in drivers if d["submission_id"] not in self.jobs]
+        others = [_driver_details(d) for d in drivers if d["submission_id"] not in self.jobs and not d.get("over")]
         return web.json_response([asdict(details) for details in own + others])
 
     async def details(self, request):

@@ -85,7 +85,7 @@ class ActorLoop:
 
     def plain(self, method):
         """`method` as a function that returns when it is through; of an async generator, as a generator."""
-        if inspect.isasyncgenfunction(method):
+        if inspect.isasyncgenfunction(inspect.unwrap(method)) and not inspect.iscoroutinefunction(method):
 
             @functools.wraps(method)
             def call(*args, **kwargs):  # pyright: ignore[reportRedeclaration]

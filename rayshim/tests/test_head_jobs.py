@@ -190,3 +190,36 @@ def test_a_job_that_prints_much_is_followed_in_parts(head):
     assert len(found) > 1
     assert "".join(found) == jobs.get_job_logs(job)
     assert "".join(found).count("ä" * 40 + "\n") == 60_000
+
+
+def test_a_deleted_job_leaves_no_driver_in_the_list(head, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("work")
+    (directory / "train.py").write_text("import ray; ray.init(); print(ray.get(ray.put(1)))")
+    head.start()
+    jobs = client()
+    job = jobs.submit_job(entrypoint=f"{sys.executable} train.py", runtime_env={"working_dir": str(directory)})
+    assert ended(jobs, job).status == JobStatus.SUCCEEDED
+    assert [details.driver_info is not None for details in jobs.list_jobs()] == [True]
+    assert jobs.delete_job(job)
+    assert jobs.list_jobs() == []
+
+
+def test_arguments_of_a_wrong_type_are_refused_before_they_are_sent(head):
+    head.start()
+    jobs = JobSubmissionClient(metadata={"team": "ours"})
+    for name, value, told in (
+        ("entrypoint", 5, "entrypoint must be a string, got <class 'int'>"),
+        ("submission_id", 5, "submission_id must be a string if provided, got <class 'int'>"),
+        ("metadata", {"a": 5}, "metadata values must be strings, got <class 'int'>"),
+        ("metadata", {5: "a"}, "metadata keys must be strings, got <class 'int'>"),
+        ("entrypoint_num_cpus", "1", "entrypoint_num_cpus must be a number, got <class 'str'>"),
+        ("entrypoint_memory", 1.5, "entrypoint_memory must be an integer, got <class 'float'>"),
+        ("entrypoint_resources", ["a"], "entrypoint_resources must be a dict, got <class 'list'>"),
+        ("entrypoint_resources", {"a": "b"}, "entrypoint_resources values must be numbers, got <class 'str'>"),
+        ("entrypoint_label_selector", {"a": 1}, "entrypoint_label_selector values must be strings, got <class 'int'>"),
+    ):
+        with pytest.raises(TypeError, match=told):
+            jobs.submit_job(**{"entrypoint": "true", name: value})
+    assert jobs.list_jobs() == []
+    job = jobs.submit_job(entrypoint="true", metadata={"team": "theirs", "kind": "test"})
+    assert jobs.get_job_info(job).metadata == {"team": "ours", "kind": "test"}

@@ -1,7 +1,11 @@
 """Which of the workers' lines are shown, and when."""
 
-import pytest
+from types import SimpleNamespace
 
+import pytest
+from reactor.runtime.output import STDOUT
+
+from rayshim.api import bars
 from rayshim.api.worker_lines import Merger, Screen
 
 
@@ -97,3 +101,15 @@ def test_the_origin_of_a_line_is_colored_on_terminals_and_where_the_environment_
     Screen().show(2, "f", 8, "text")
     end = "\x1b[0m" if color else ""
     assert capsys.readouterr().err == f"{color}(f pid=8){end} text\n"
+
+
+def test_the_state_of_a_bar_ends_the_text_before_it(capsys, monkeypatch):
+    states = []
+    monkeypatch.setattr(bars, "instance", lambda: SimpleNamespace(process_state_update=states.append))
+    monkeypatch.setattr(bars, "_reported", False)
+    state = f'{{"__magic_token__": "{bars.RAY_TQDM_MAGIC}", "x": 1}}'
+    screen = Screen(plain=True)
+    for line in ("plain", f"working: {state}", state, f"{state[:-1]}torn", ""):
+        screen.show(STDOUT, "f", 1, line)
+    assert capsys.readouterr().out == "plain\nworking: \n\n"
+    assert [found["x"] for found in states] == [1, 1]

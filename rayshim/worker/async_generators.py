@@ -7,6 +7,7 @@ from reactor import _core
 
 from rayshim.calls.generators import StreamingGeneratorStats
 from rayshim.session.futures import any_done
+from rayshim.worker.failures import wrong_results
 
 _CANCEL_SECONDS = _core.GATE_SECONDS
 
@@ -18,6 +19,8 @@ async def stream(values, completion, physically=None):
     """
     outside = physically or _as_it_is
     if not hasattr(values, "asend"):
+        if not hasattr(values, "__next__") and not hasattr(values, "__anext__"):
+            raise wrong_results(0, -1, values)
         values = _in_turns(values)
     try:
         await outside(_let_on(completion))

@@ -1,6 +1,7 @@
 """The callables for an actor's methods in its worker: built-in methods, and methods with options such as retries."""
 
-from inspect import getattr_static, isgeneratorfunction
+from inspect import getattr_static, isgeneratorfunction, unwrap
+from typing import Any
 
 from reactor import _core
 
@@ -74,7 +75,8 @@ class Configured:
         return self.method
 
     def __call__(self, *args, **kwargs):
-        if isgeneratorfunction(self.method):
+        method: Any = self.method
+        if isgeneratorfunction(method) or isgeneratorfunction(unwrap(method)):
             return again(self.method, args, kwargs, self.retry, _core.take_retry)
         while True:
             try:

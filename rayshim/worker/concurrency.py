@@ -12,11 +12,12 @@ from reactor import _core
 
 from rayshim.calls.class_info import SYSTEM_GROUP
 from rayshim.calls.concurrency import has_threads, no_room
-from rayshim.errors.exceptions import TaskCancelledError
+from rayshim.errors.death_texts import Refused
+from rayshim.errors.exceptions import ActorUnavailableError, TaskCancelledError
 from rayshim.session import session
 from rayshim.worker import interrupts
 from rayshim.worker.running import constructing
-from rayshim.worker.threads import Threads, leave, running
+from rayshim.worker.threads import Threads, after, leave, running
 
 _GRAPH_GROUP = "_graph"  # the stages of compiled graphs, which run one after the other
 _ASYNC_LIMIT = 1000  # default of max_concurrency for an async actor
@@ -24,7 +25,9 @@ _groups = {}  # name ("": default) -> Threads or _Loop, of this process's actor
 _group_of = []  # name of the group of each method, by index
 _in_work = {}  # uid of a call's result -> its _Call, until it is done
 _leaving = False  # the actor ends when those are done
-_left = []  # calls that have ended the actor: their results are those of its death, and not those of a call that is dropped
+_left = []  # calls that have ended the actor and wait for its death, which is their result
+_departure = threading.Lock()  # held to decide whether a call in `_left` gets its result before the death
+_DEATH_SECONDS = 1.0  # how long such a call waits for the calls beside it
 
 
 class _Watched(selectors.DefaultSelector):
@@ -172,9 +175,10 @@ class _Call:
 
         from rayshim.worker.retries import again, again_async
 
-        if self.retry and inspect.isasyncgenfunction(self.method):
+        below = inspect.unwrap(self.method)  # pyright: ignore[reportArgumentType]
+        if self.retry and inspect.isasyncgenfunction(below):
             return again_async(self.method, self.args, self.kwargs, self.retry, self.completion.take_retry)
-        if self.retry and inspect.isgeneratorfunction(self.method):
+        if self.retry and inspect.isgeneratorfunction(below):
             return again(self.method, self.args, self.kwargs, self.retry, self.completion.take_retry)
         return self.method(*self.args, **self.kwargs)
 
@@ -199,13 +203,29 @@ class _Call:
         _leave_when_alone()
 
     def leave(self):
-        """The actor ends with the calls that are at work beside this one, which has no result."""
+        """The actor ends with the calls that are at work beside this one. If they take long, this call fails before they end."""
+        from reactor.runtime import worker
+
+        from rayshim.worker.context import runtime_context
+
         global _leaving
         _leaving = True
+        worker.drained_as = worker.INTENDED
         _core.leave_after_task()  # no more are begun
-        _in_work.pop(self.uid, None)
         _left.append(self)
+        _in_work.pop(self.uid, None)
         _leave_when_alone()
+        if not self.completion.take_retry():  # as on Ray, a call with retries waits for the death
+            actor = bytes.fromhex(runtime_context.get_actor_id() or "")
+            after(_DEATH_SECONDS, self._fail_before_death, actor)
+
+    def _fail_before_death(self, actor):
+        with _departure:
+            if not _in_work:
+                return
+            _left.remove(self)
+        told = "The actor is temporarily unavailable: IntentionalSystemExit: Worker exits with an exit code 0. exit_actor() is called."
+        self.completion.error(Refused(ActorUnavailableError(told, actor)))
 
     def interrupted(self):
         """The call was cancelled while it ran: its result is TaskCancelledError, whatever the method returned."""
@@ -232,7 +252,11 @@ class _Call:
 
 
 def _leave_when_alone():
-    if _leaving and not _in_work:
+    if not _leaving:
+        return
+    with _departure:
+        alone = bool(_left) and not _in_work  # without such a call, the core ends the process after the last result
+    if alone:
         from rayshim.worker.exit import ActorExit
 
         leave(ActorExit(0))

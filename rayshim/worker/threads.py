@@ -1,10 +1,14 @@
 """The threads of a threaded actor."""
 
+import _thread
 import threading
+import time
 from collections import deque
 from contextvars import ContextVar
 
-_allocate_lock = threading.Lock  # Python's own; a run with a journal replaces it in `threading`
+# Python's own; a run with a journal replaces them in `threading`, `_thread` and `time`.
+_allocate_lock = threading.Lock
+_start_thread, _sleep = _thread.start_new_thread, time.sleep
 running = ContextVar("running")  # the _Call of this thread or coroutine
 
 
@@ -80,6 +84,16 @@ class Threads:
             except ValueError:
                 return  # it is running: it can ask is_canceled(), and its result will be TaskCancelledError, or the exception that it raises
         call.value(None)
+
+
+def after(seconds, function, *args):
+    """Calls `function(*args)` after that time, in a thread that a journal does not know."""
+
+    def wait():
+        _sleep(seconds)
+        function(*args)
+
+    _start_thread(wait, ())
 
 
 def leave(error):

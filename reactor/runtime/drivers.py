@@ -248,6 +248,7 @@ class Drivers:
                     self.remembered[guest.about["remember"]] = {
                         "number": guest.number,
                         "pid": guest.pid,
+                        "over": True,
                         **guest.about,
                     }
                 self._close_line(guest)
