@@ -1,8 +1,8 @@
 """Runs a program on a real Ray cluster, unchanged, if `init` gets the address of one.
 
 Objects that the program has from rayshim by then become Ray's: the functions and classes that it has decorated, at their first use; the names in
-rayshim's modules; the functions that it has imported from these by name; the exceptions, which are caught under rayshim's names, too. `shutdown`
-undoes all of it. In the cluster's workers a setup hook does the same, because the program's functions may refer to rayshim there.
+rayshim's modules; what the program's modules have imported from these by name; the exceptions, which are caught under rayshim's names, too.
+`shutdown` undoes all of it. In the cluster's workers a setup hook does the same, because the program's functions may refer to rayshim there.
 """
 
 import atexit
@@ -25,9 +25,10 @@ _undo = []  # functions that take back what was done, the last one first
 #: Functions that Ray does not have: their names, and the advice in the error.
 _OWN = ("digest", "report", "graph")
 _DECORATED = ("ActorClass", "RemoteFunction")  # they go on as `_take_decorated` has them
-_FACES = (  # modules under Ray's own names; those that are loaded later are their real namesakes only under the alias
-    "", "exceptions", "actor", "runtime_context", "util", "util.actor_pool", "util.placement_group", "util.queue",
-    "util.scheduling_strategies", "util.state", "util.metrics", "util.serialization", "util.multiprocessing", "experimental", "experimental.tqdm_ray",
+_FACES = (  # modules under Ray's own names; others that are loaded later are their real namesakes only under the alias
+    "", "exceptions", "actor", "runtime_context", "runtime_env", "cloudpickle", "util", "util.actor_pool", "util.placement_group",
+    "util.queue", "util.scheduling_strategies", "util.state", "util.state.common", "util.state.exception", "util.metrics", "util.serialization",
+    "util.multiprocessing", "util.annotations", "experimental", "experimental.tqdm_ray",
 )  # fmt: skip
 
 
@@ -128,15 +129,18 @@ def take_over():
     logger = logging.getLogger("ray")
     handlers, propagates = list(logger.handlers), logger.propagate
     _undo.append(lambda: (setattr(logger, "handlers", handlers), setattr(logger, "propagate", propagates)))
+    faces = list(_faces())
     ray = _import_real()
     active = True
     _take_decorated(ray)
-    pairs = list(_pairs())
+    pairs = list(_pairs(faces))
     for ours, theirs in pairs:
         if ours.__name__ == "rayshim.exceptions":
             _take_exceptions(ours, theirs)
+    taken = {}
     for ours, theirs in pairs:
-        _take_names(ours, theirs)
+        _take_names(ours, theirs, taken)
+    _take_imported(taken)
     api = sys.modules["rayshim.api"]
     for name in api.__all__:
         value = getattr(api, name)
@@ -189,12 +193,18 @@ def _modules_of_ray():
     return {name: sys.modules.pop(name) for name in list(sys.modules) if name == "ray" or name.startswith("ray.")}
 
 
-def _pairs():
-    """(module of rayshim's that is loaded, its real namesake)"""
+def _faces():
+    """(name, module of rayshim's)"""
     for name in _FACES:
-        ours = sys.modules.get(f"rayshim.{name}".rstrip("."))
-        if ours is None:
-            continue
+        try:
+            yield name, importlib.import_module(f"rayshim.{name}".rstrip("."))
+        except ImportError:
+            continue  # it needs a package that is not installed
+
+
+def _pairs(faces):
+    """(module of rayshim's, its real namesake)"""
+    for name, ours in faces:
         try:
             yield ours, importlib.import_module(f"ray.{name}".rstrip("."))
         except ImportError:
@@ -207,22 +217,43 @@ def _set(holder, name, value):
     _undo.append(lambda: setattr(holder, name, had) if had is not _undo else delattr(holder, name))
 
 
-def _take_names(ours, theirs):
+def _take_names(ours, theirs, taken):
+    """`taken` gets what the names were and are: {id: (ours, theirs)}."""
     for name, value in list(vars(ours).items()):
         if name.startswith("_") or isinstance(value, types.ModuleType) or not hasattr(theirs, name):
             continue
         if isinstance(value, types.FunctionType) and value.__name__ in ("init", "shutdown", "alone"):
             continue
+        their = getattr(theirs, name)
         if isinstance(value, types.FunctionType) and value.__module__.startswith("rayshim"):
+            taken.setdefault(id(value), (value, their))
             _take_function(value, f"{theirs.__name__}.{name}")
         elif (
             isinstance(value, type)
             and codec.module_of(value).startswith("rayshim")  # and not what a module has imported, as typing.TypeVar
-            and not issubclass(value, BaseException)
-            and name not in _DECORATED
         ):
-            _take_class(value, getattr(theirs, name))
-        _set(ours, name, getattr(theirs, name))
+            taken.setdefault(id(value), (value, their))
+            if not issubclass(value, BaseException) and name not in _DECORATED:
+                _take_class(value, their)
+        elif callable(value) and (getattr(value, "__module__", None) or "").startswith(
+            "rayshim"
+        ):  # such as a function with a cache
+            taken.setdefault(id(value), (value, their))
+        _set(ours, name, their)
+    for name, their in list(vars(theirs).items()):  # those that ours would import at their first use
+        if not name.startswith("_") and name not in vars(ours) and not isinstance(their, types.ModuleType):
+            _set(ours, name, their)
+
+
+def _take_imported(taken):
+    """What the program's modules have imported by name: they get Ray's, which `isinstance` and `except` need."""
+    for module_name, module in list(sys.modules.items()):
+        if module_name.partition(".")[0] in ("rayshim", "reactor", "ray") or not isinstance(module, types.ModuleType):
+            continue
+        for name, value in list(vars(module).items()):
+            ours, their = taken.get(id(value), (None, None))
+            if ours is value and ours is not None:
+                _set(module, name, their)
 
 
 def _take_class(own, their):

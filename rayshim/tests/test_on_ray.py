@@ -170,6 +170,90 @@ def test_a_program_goes_on_on_a_real_cluster_and_comes_back(cluster, run, alias,
     assert (tmp_path / "printed").read_text() == PRINTED
 
 
+NAMES = """
+import sys, types, typing
+import ray, ray.actor, ray.exceptions, ray.util, ray.util.queue, ray.util.scheduling_strategies, ray.util.state
+
+modules = (ray, ray.actor, ray.exceptions, ray.util, ray.util.queue, ray.util.scheduling_strategies, ray.util.state)
+imported = []
+for module in modules:
+    program = types.ModuleType(f"program_{len(imported)}")
+    sys.modules[program.__name__] = program
+    for name in {*vars(module), *getattr(module, "__all__", ())}:
+        if not name.startswith("_"):
+            setattr(program, name, getattr(module, name))
+    imported.append(program)
+ray.init(address=sys.argv[1], log_to_driver=False)
+aliases = type(typing.Union[int, str]), type(typing.Dict[str, int])
+for module, program in zip(modules, imported):
+    real = sys.modules[module.__name__.replace("rayshim", "ray")]
+    assert real is not module and "rayshim" not in real.__file__
+    names = [name for name in vars(real) if not name.startswith("_")]
+    assert names
+    for name in names:
+        their = getattr(real, name)
+        if isinstance(their, types.ModuleType) or not callable(their) or name in ("init", "shutdown"):
+            continue
+        if getattr(module, name) is not their:
+            print("not Ray's:", real.__name__, name)
+        own = getattr(program, name, their)
+        if own is not their and not isinstance(their, aliases):
+            print("imported before, and not Ray's:", real.__name__, name)
+print("compared")
+"""
+
+
+@needs_ray
+def test_all_public_names_are_rays_after_init(cluster, run):
+    assert run(NAMES, cluster, alias=True) == "compared\n"
+
+
+IMPORTED = """
+import pickle, sys, time
+import rayshim as ray
+from rayshim import ObjectRef
+from rayshim.actor import ActorHandle
+from rayshim.exceptions import GetTimeoutError
+
+@ray.remote
+class Seer:
+    def see(self, handles, refs):
+        return isinstance(handles[0], ActorHandle), isinstance(refs[0], ObjectRef), isinstance(refs[0], ray.ObjectRef)
+
+@ray.remote
+def slow():
+    time.sleep(60)
+
+def told(where):
+    seer, ref = Seer.remote(), ray.put(3)
+    lines = [isinstance(seer, ActorHandle), isinstance(ref, ObjectRef), ray.get(seer.see.remote([seer], [ref]))]
+    try:
+        ray.get(slow.remote(), timeout=0.1)
+    except GetTimeoutError:
+        lines.append("caught")
+    lines.append(ray.get(pickle.loads(ray.cloudpickle.dumps(ref)), timeout=20))
+    print(lines, file=where)
+
+with open("printed", "w") as file:
+    own = [ObjectRef]  # not a name of the module
+    ray.init(address=sys.argv[1], log_to_driver=False)
+    assert ObjectRef is not own[0]
+    told(file)
+    ray.shutdown()
+    assert ObjectRef is own[0]
+    ray.init(address="local", num_cpus=2, log_to_driver=False)
+    told(file)
+"""
+
+
+@needs_ray
+@pytest.mark.parametrize("alias", [False, True], ids=["import rayshim as ray", "python -m rayshim"])
+def test_classes_imported_before_init_are_those_of_rays_objects(cluster, run, alias, tmp_path):
+    source = IMPORTED.replace("import rayshim as ray", "import ray").replace("from rayshim", "from ray")
+    run(source if alias else IMPORTED, cluster, alias=alias)
+    assert (tmp_path / "printed").read_text() == "[True, True, (True, True, True), 'caught', 3]\n" * 2
+
+
 @needs_ray
 @pytest.mark.parametrize("argument", ["record='there'", "ordering='strict'", "placement='packed'", "seed=1"])
 def test_what_only_rayshim_has_is_refused_on_a_real_cluster(cluster, run, argument):
