@@ -133,7 +133,7 @@ class _SegmentEnd(NamedTuple):
 SegmentEnd: _SegmentEnd
 
 class _Beginning(NamedTuple):
-    """how a call begins (hook began)"""
+    """how a call begins (hook call_started)"""
 
     HERE: int
     HANDED_ON: int

@@ -1,4 +1,4 @@
-"""Programs that go on on a real Ray cluster, of two nodes; and the page "From a laptop to a cluster"."""
+"""Programs that continue on a real Ray cluster, of two nodes; and the page "From a laptop to a cluster"."""
 
 import json
 import os

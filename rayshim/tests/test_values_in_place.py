@@ -1,4 +1,4 @@
-"""Values of ever another layout through the same call sites: encoded in place or in a buffer, they arrive as they were."""
+"""Values whose layout changes, passed at the same call sites: encoded in place or in a buffer, they arrive as they were."""
 
 import numpy as np
 import pytest

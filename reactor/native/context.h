@@ -49,7 +49,7 @@ class ActorStates;
 
 // The facts that this process has learned about a method or function that it runs.
 struct MethodNote {
-  uint32_t room = 0;              // what its last result took, 0: not known, or not to be placed
+  uint32_t room = 0;              // what its last result took, 0: not known, or not to be encoded in place
   uint32_t actor = 0;
   Owned name;                     // set at its first call
   Titles::Known title;

@@ -36,7 +36,7 @@ class Driver:
             impossible) or "arrival"; see native/order/order.h.
         patience: (seconds, share of the time): the budget for which logical order may block a caller, for each call that it waits for.
         digesting: the part of calls that the digest covers (native/codec/digest.h): 0 nothing, 1 large buffers sampled, 2 everything.
-        keeping: whether calls are reported to the hooks makes, made, result, began, executed and ended.
+        keeping: whether calls are reported to the hooks call_tag, call_sent, result, call_started, executed and call_finished.
         inline: everything in this process, without a zygote; each call runs to its end where it is made.
         spilling: where large values go if the store is full: a dict of `directory`, a path; `remedy`, what the user can do if nothing
             can be written there; `left`, the share of that disk which is left free; `note`, bytes after which the user gets a message,

@@ -84,7 +84,7 @@ void bind_constants(nb::module_& m) {
               {number("CALL", OpKind::Call), number("CREATE", OpKind::Create), number("TASK", OpKind::Task), number("PUT", OpKind::Put)});
   add_numbers(m, "reactor._core.SegmentEnd", "where the caller of a recorded segment waits",
               {number("GET", SegmentEnd::Get), number("WAIT", SegmentEnd::Wait), number("TASK_END", SegmentEnd::TaskEnd)});
-  add_numbers(m, "reactor._core.Beginning", "how a call begins (hook began)",
+  add_numbers(m, "reactor._core.Beginning", "how a call begins (hook call_started)",
               {number("HERE", Beginning::Here), number("HANDED_ON", Beginning::HandedOn), number("FAILS", Beginning::Fails)});
   add_numbers(m, "reactor._core.Cancelled", "what became of a call that was to be cancelled (cancel)",
               {number("DONE", Cancelled::Done), number("UNBEGUN", Cancelled::Unbegun), number("RUNNING", Cancelled::Running)});

@@ -24,7 +24,7 @@
 //
 //   note the next link (Run) · write the refs into the link · complete it · second result = next link · clear the old note · drop
 //
-// so a kill between the third and the fourth leaves a block whose link is done: the next one is in it (pending_link).
+// so a kill between the third and the fourth leaves a block whose link is done: the next one is in it (find_pending_link).
 #pragma once
 #include <string>
 #include <unordered_set>

@@ -16,15 +16,15 @@ inline bool arrives_as_bytes = false;
 // Collects one value (or a call's arguments), then writes it wherever there is room. Used as a stack, because pickling runs
 // user code that may make calls itself: take one with Encoding.
 //
-// Between place() and placed() the value is laid straight where it shall be, in room that was measured by an earlier value of
-// the same place; nothing is pickled and no user code runs. What does not fit there, or is no common type, is not placed.
+// Between begin_in_place() and end_in_place() the value is written directly to its final place, in room that was measured by an earlier value
+// of the same place; nothing is pickled and no user code runs. A value that does not fit there, or is no common type, is not encoded in place.
 class Encoder {
  public:
   void begin_in_place(uint8_t* to, uint64_t room, uint32_t deps);  // `deps`: refs among the arguments
   uint64_t end_in_place();          // size of the value, holds taken; 0: begin again, the ordinary way
   const std::vector<Off>& deps() const { return deps_; }
   const std::vector<Off>& refs() const { return refs_; }  // all others: inside of values
-  bool plain() const { return !pickled_ && refs_.empty() && buffers_.empty(); }  // could have been placed
+  bool plain() const { return !pickled_ && refs_.empty() && buffers_.empty(); }  // could have been encoded in place
   bool item(PyObject* o);           // appends a value; false: Python error set
   bool argument(PyObject* o);       // the same; a ref stands for its value
   bool name(PyObject* str);         // a keyword's name

@@ -1,4 +1,4 @@
-// Calls of an actor that left their channel before they ran or while they run, each in a block of its own.
+// Calls with pending arguments, and all other calls of an actor that leave their channel before they run or while they run, each in a block of its own.
 //
 // A call is copied out of its channel if it may be run again when this process dies (`retries`), if its arguments are not there yet and the actor lets
 // later calls of the same caller go first, if order keeps it back while calls behind it go first (parked.h), or if its channel is one of many that are

@@ -24,7 +24,7 @@ struct Recorded {
     reactor_call_site(&key.code, &key.instruction);
     follow();
   }
-  // What its arguments took when it was recorded; 0: they cannot be placed.
+  // What its arguments took when it was recorded; 0: they cannot be encoded in place.
   uint32_t room() const { return node && recorder->note(node) ? recorder->room(node) : 0; }
   // They did not fit it this time.
   void set_room(const Encoder& encoded) {

@@ -48,15 +48,15 @@ struct alignas(64) OpNode {
   uint32_t child = 0;      // the continuation followed last
   uint32_t depth = 0;      // operations of the segment up to here
   uint32_t note = 0;       // number + 1 of its OpNote
-  uint32_t room = 0;       // what its arguments, or what is put, need; 0: not known, or not to be placed (outgoing.h, values.cpp)
+  uint32_t room = 0;  // what its arguments, or what is put, need; 0: not known, or not to be encoded in place (outgoing.h, values.cpp)
   uint32_t parent = 0;
-  uint32_t segment = 0;    // number + 1 of the segment that ends here
+  uint32_t segment = 0;  // number + 1 of the segment that ends here
 };
 static_assert(sizeof(OpNode) == 64);
 // The rest of what is known of it.
 struct OpFacts {
-  uint32_t first = 0;      // the continuation recorded first
-  uint32_t sibling = 0;    // next continuation of the parent
+  uint32_t first = 0;  // the continuation recorded first
+  uint32_t sibling = 0;  // next continuation of the parent
   uint32_t children = 0;
   uint32_t actor = 0;
   uint32_t results = 0;
@@ -66,30 +66,30 @@ struct OpFacts {
 
 struct SourceNote {
   uint32_t argument;
-  uint32_t back;           // 0 this segment, 1 the one before …; or kOlder
+  uint32_t back;  // 0 this segment, 1 the one before …; or kOlder
   uint32_t op;
 };
 // Further facts about an operation, for the user. They are made once: for the first operations when they are recorded, for others when they occur
 // again, so that a program that never repeats does not pay for them.
 struct OpNote {
   uint64_t bytes = 0;
-  std::string layout;      // of the arguments
-  std::string result;      // of the result, once the caller has read one
+  std::string layout;  // of the arguments
+  std::string result;  // of the result, once the caller has read one
   uint64_t result_bytes = 0;
   std::vector<SourceNote> sources;
-  uint32_t taken = 0;      // bit k: the caller has got the result at the end of the k-th segment after this one; bit kLater: later
+  uint32_t taken = 0;  // bit k: the caller has got the result at the end of the k-th segment after this one; bit kLater: later
 };
 
 struct SegmentNote {
   uint32_t node;
   uint32_t root;
   SegmentEnd end;
-  uint32_t born;           // number of nodes when it was recorded: what has a higher number came later
+  uint32_t born;  // number of nodes when it was recorded: what has a higher number came later
   PyCodeObject* code = nullptr;  // where the caller waits
   int32_t instruction = 0;
   uint64_t count = 0;
-  uint64_t ticks = 0;      // of timestamp(), all runs, with the wait at the end
-  uint64_t waited = 0;     // of these, in that wait
+  uint64_t ticks = 0;  // of timestamp(), all runs, with the wait at the end
+  uint64_t waited = 0;  // of these, in that wait
   uint64_t wakes = 0, sleeps = 0;
 };
 
@@ -98,8 +98,8 @@ class Recorder {
   static constexpr uint32_t kMaxNodes = 1 << 16;
   static constexpr uint32_t kMaxDepth = 1 << 16;
   static constexpr uint32_t kMaxChildren = 1 << 14;
-  static constexpr uint32_t kNarrow = 8;      // more children than that are looked up in a table
-  static constexpr uint32_t kDescribed = 128; // operations described when they are recorded
+  static constexpr uint32_t kNarrow = 8;  // more children than that are looked up in a table
+  static constexpr uint32_t kDescribed = 128;  // operations described when they are recorded
 
   static constexpr uint32_t kFirstSleep = 2048;
   explicit Recorder(const Proc* proc);
@@ -160,9 +160,9 @@ class Recorder {
     PyObject* name = nullptr;
     bool begun = true;
     uint32_t root = 0, at = 0, last = 0;
-    bool broken = false;     // operations of the running segment were not looked at
-    Spent since;             // the start of the running segment
-    uint64_t ended = 0;      // timestamp() at the end of the last one, before the wait
+    bool broken = false;  // operations of the running segment were not looked at
+    Spent since;  // the start of the running segment
+    uint64_t ended = 0;  // timestamp() at the end of the last one, before the wait
   };
   Caller enter(uint64_t who, PyObject* name, uint64_t actor) {
     Caller outer = caller_;
@@ -183,7 +183,7 @@ class Recorder {
     caller_ = outer;
   }
 
-  uint32_t segment() const { return serial_; }                       // number of the running segment, never reused
+  uint32_t segment() const { return serial_; }  // number of the running segment, never reused
   // How many segments ago that one was; kOlder for 0, which is none.
   uint32_t back_to(uint32_t segment) const { return segment ? serial_ - segment : kOlder; }
   uint32_t position() const { return caller_.at; }
@@ -193,10 +193,10 @@ class Recorder {
   OpNote* note(uint32_t node) { return node < nodes_.size() && nodes_[node].note ? &notes_[nodes_[node].note - 1] : nullptr; }
   bool changed() const { return changed_; }
   bool empty() const { return nodes_.size() == 1; }
-  PyObject* data(PyObject* caller_name, double tick);                // everything, as a dict; `tick`: seconds of one
+  PyObject* data(PyObject* caller_name, double tick);  // everything, as a dict; `tick`: seconds of one
 
   uint64_t matched() const { return matched_; }
-  uint64_t total = 0;          // operations, looked at or not
+  uint64_t total = 0;  // operations, looked at or not
 
  private:
   const Proc* proc_;
@@ -215,10 +215,10 @@ class Recorder {
   Caller caller_;
   uint32_t serial_ = 1;
   uint64_t matched_ = 0, fresh_ = 0;
-  uint32_t window_segments_ = 0;                     // segments recorded since the last look at whether the program repeats itself
-  uint64_t window_fresh_ = 0, window_matched_ = 0;   // the counts at that look
+  uint32_t window_segments_ = 0;  // segments recorded since the last look at whether the program repeats itself
+  uint64_t window_fresh_ = 0, window_matched_ = 0;  // the counts at that look
   uint32_t dormant_ = 0;
-  uint32_t sleep_ = kFirstSleep;                     // how long the next dormancy is, in operations
+  uint32_t sleep_ = kFirstSleep;  // how long the next dormancy is, in operations
   bool changed_ = false;
 };
 

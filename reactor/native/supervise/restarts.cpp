@@ -10,7 +10,7 @@
 // restarted, the calls with retries left stay: those of (a) where they are, those of (b) in a new channel of the supervisor's, with
 // their times. They are older than what their callers have in channels, and the new process takes the oldest first, so each
 // caller's calls keep their order. The constructor call goes first of all, out of the copy that the inbox keeps. All others fail:
-// The rule for a call that may be run once at most, because its caller cannot know whether the dead actor had begun it. A call sent after this
+// a call without retries runs once at most, and its caller cannot know whether the dead actor had begun it. A call sent after this
 // moment finds the channel as always, and the new process serves it. A process that died in the constructor had begun none, so all of them stay.
 //
 // Nobody else touches the consumer's end meanwhile: the old process is dead and reaped, the new one is not forked yet. Callers
