@@ -71,18 +71,20 @@ class Signature:
 
     def _build(self, parameters):
         self.parameters = parameters
-        positional = [p for p in parameters if p[1] <= _POSITIONAL]
-        kinds = [p[1] for p in parameters]
-        self.min_args = sum(1 for p in positional if not p[2])
+        kinds = [kind for _, kind, _ in parameters]
+        positional = [parameter for parameter, kind in zip(parameters, kinds) if kind <= _POSITIONAL]
+        self.min_args = sum(1 for _, _, optional in positional if not optional)
         self.max_args = -1 if _VAR_POSITIONAL in kinds else len(positional)
         # Required names in positional order, None for one that cannot be given by keyword.
-        self._required = tuple(p[0] if p[1] == _POSITIONAL else None for p in positional if not p[2])
-        kwonly = [p for p in parameters if p[1] == _KEYWORD_ONLY]
-        self.has_required_kwonly = any(not p[2] for p in kwonly)
+        self._required = tuple(
+            name if kind == _POSITIONAL else None for name, kind, optional in positional if not optional
+        )
+        kwonly = [(name, optional) for name, kind, optional in parameters if kind == _KEYWORD_ONLY]
+        self.has_required_kwonly = any(not optional for _, optional in kwonly)
         self.simple = not self.has_required_kwonly
         # What a keyword fills: a positional slot, or one of those that have none.
-        self._slots = {p[0]: i for i, p in enumerate(positional) if p[1] == _POSITIONAL}
-        self._slots.update((p[0], _OPTIONAL if p[2] else _REQUIRED) for p in kwonly)
+        self._slots = {name: i for i, (name, kind, _) in enumerate(positional) if kind == _POSITIONAL}
+        self._slots.update((name, _OPTIONAL if optional else _REQUIRED) for name, optional in kwonly)
         self._open = _VAR_KEYWORD in kinds
 
     def check(self, args, kwargs):

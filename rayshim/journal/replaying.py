@@ -24,7 +24,7 @@ _HALTED = "halted"
 _GRACE = 1.0  # seconds for the program itself to send the signal that ended a process
 _journal: Any = None  # rayshim.journal.journal.Journal
 _asking = False
-_quiet = []  # in the driver, while nothing happens: the result of `_activity`, and the time since when
+_quiet = []  # in the driver, while nothing happens: both results of `_activity`, and the time since when
 _actors = {}  # number of an actor of this process -> _Progress
 interleavings = {}  # number of an actor of this process with several calls at once -> JournaledLoop of each of its groups, or its JournaledTurns
 _calls_to_make = {}  # number of such an actor -> tags of the calls that it has still to make; a process has one such actor
@@ -134,9 +134,10 @@ def _error_of_wait(me):
         return ReplayError(f"{why}: {what}")
     activity, used = _activity()
     now = time.monotonic()
-    if not _quiet or _quiet[0] != activity or used - _quiet[1] > _BUSY * (now - _quiet[2]) + _BUSY:
+    last, used_then, since = _quiet or (None, 0.0, now)
+    if not _quiet or last != activity or used - used_then > _BUSY * (now - since) + _BUSY:
         _quiet[:] = [activity, used, now]
-    elif now > _quiet[2] + _QUIET:
+    elif now > since + _QUIET:
         seen = "".join(f"\n  {what}" for what in halted.values())
         return ReplayError(
             f"the program no longer matches its journal: no call has started or ended for {_QUIET:g} s, and the program still waits for a result{_journal.where_it_ends(None)}{seen}"

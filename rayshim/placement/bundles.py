@@ -48,10 +48,13 @@ def current():
     facts = s.record
     if facts:
         return facts.get("group")
-    return s.group[1] if s.group is not None and s.group[0] == _core.running_uid() else None
+    if s.group is None:
+        return None
+    call, group = s.group
+    return group if call == _core.running_uid() else None
 
 
 def capturing():
     """The hex id of the placement group for tasks and actors that the caller starts, or None."""
-    here = current()
-    return here[0] if here and here[1] else None
+    group, capture = current() or (None, False)
+    return group if capture else None

@@ -192,18 +192,18 @@ def _named(name, namespace):
 def get_current_placement_group() -> PlacementGroup | None:
     """The PlacementGroup of the calling task or actor, or None."""
     session.ensure()
-    here = current()
-    return here and PlacementGroup(PlacementGroupID.from_hex(here[0]))
+    group, _ = current() or (None, False)
+    return None if group is None else PlacementGroup(PlacementGroupID.from_hex(group))
 
 
 def placement_group_table(placement_group: PlacementGroup | None = None) -> dict[str, Any]:
     """The facts of the group as a dict, {} for an unknown group; without an argument, {hex id: facts} of all groups."""
     session.ensure()
     if placement_group is None:
-        return {entry[0]: _entry(*entry) for entry in _table()}
-    for entry in _table():
-        if entry[0] == placement_group.id.hex():
-            return _entry(*entry)
+        return {key: _entry(key, *more) for key, *more in _table()}
+    for key, *more in _table():
+        if key == placement_group.id.hex():
+            return _entry(key, *more)
     return {}
 
 
@@ -238,7 +238,7 @@ def _would_fit(bundles):
 
 
 def _table():
-    return [entry for entry in session.current.placement.reservations() if entry[1]["bundles"]]
+    return [(key, facts, *more) for key, facts, *more in session.current.placement.reservations() if facts["bundles"]]
 
 
 def _facts(key):
