@@ -137,6 +137,7 @@ print(list(serve.status().applications))
 
 
 def test_deployments_call_each_other_batch_stream_and_multiplex(tmp_path):
+    """Long, because it contains a whole program."""
     program = """
 app = FastAPI()
 
