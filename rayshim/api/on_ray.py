@@ -225,24 +225,23 @@ def _take_names(ours, theirs, taken):
         if isinstance(value, types.FunctionType) and value.__name__ in ("init", "shutdown", "alone"):
             continue
         their = getattr(theirs, name)
-        if isinstance(value, types.FunctionType) and value.__module__.startswith("rayshim"):
+        if _is_ours(value):
             taken.setdefault(id(value), (value, their))
-            _take_function(value, f"{theirs.__name__}.{name}")
-        elif (
-            isinstance(value, type)
-            and codec.module_of(value).startswith("rayshim")  # and not what a module has imported, as typing.TypeVar
-        ):
-            taken.setdefault(id(value), (value, their))
-            if not issubclass(value, BaseException) and name not in _DECORATED:
+            if isinstance(value, types.FunctionType):
+                _take_function(value, f"{theirs.__name__}.{name}")
+            elif isinstance(value, type) and not issubclass(value, BaseException) and name not in _DECORATED:
                 _take_class(value, their)
-        elif callable(value) and (getattr(value, "__module__", None) or "").startswith(
-            "rayshim"
-        ):  # such as a function with a cache
-            taken.setdefault(id(value), (value, their))
         _set(ours, name, their)
     for name, their in list(vars(theirs).items()):  # those that ours would import at their first use
         if not name.startswith("_") and name not in vars(ours) and not isinstance(their, types.ModuleType):
             _set(ours, name, their)
+
+
+def _is_ours(value):
+    """Whether it is a function (also one with a cache) or a class of rayshim's, and not what a module has imported, as typing.TypeVar."""
+    if isinstance(value, type):
+        return codec.module_of(value).startswith("rayshim")
+    return callable(value) and (getattr(value, "__module__", None) or "").startswith("rayshim")
 
 
 def _take_imported(taken):
@@ -251,9 +250,8 @@ def _take_imported(taken):
         if module_name.partition(".")[0] in ("rayshim", "reactor", "ray") or not isinstance(module, types.ModuleType):
             continue
         for name, value in list(vars(module).items()):
-            ours, their = taken.get(id(value), (None, None))
-            if ours is value and ours is not None:
-                _set(module, name, their)
+            if id(value) in taken:  # which keeps ours, so no other object has its id
+                _set(module, name, taken[id(value)][1])
 
 
 def _take_class(own, their):

@@ -1,12 +1,11 @@
 """The callables for an actor's methods in its worker: built-in methods, and methods with options such as retries."""
 
-from inspect import getattr_static, isgeneratorfunction, unwrap
-from typing import Any
+from inspect import getattr_static, isgeneratorfunction
 
 from reactor import _core
 
 from rayshim.errors.exceptions import RayChannelError
-from rayshim.worker.retries import again, is_retried, retried
+from rayshim.worker.retries import again, is_or_wraps, is_retried, retried
 
 
 def bind(instance, name, options, plain=lambda method: method):
@@ -52,7 +51,7 @@ def _missing(cls, name):
 class Configured:
     """A method with the options of its decorator or of one call: a name, retries on exceptions, a concurrency group."""
 
-    __slots__ = ("__name__", "__self__", "__title__", "_named_", "concurrency_group", "method", "retry")
+    __slots__ = ("__name__", "__self__", "__title__", "_named_", "concurrency_group", "is_generator", "method", "retry")
 
     def __init__(self, method, options):
         self.method = getattr(method, "method", method)
@@ -63,6 +62,7 @@ class Configured:
             from rayshim.worker.direct import sending
 
             self.method = sending(self.method, options["tensor_transport"])
+        self.is_generator = is_or_wraps(isgeneratorfunction, self.method)
         self.concurrency_group = options.get("concurrency_group")
         self._named_ = options.get("name")
         if self._named_:
@@ -75,8 +75,7 @@ class Configured:
         return self.method
 
     def __call__(self, *args, **kwargs):
-        method: Any = self.method
-        if isgeneratorfunction(method) or isgeneratorfunction(unwrap(method)):
+        if self.is_generator:
             return again(self.method, args, kwargs, self.retry, _core.take_retry)
         while True:
             try:

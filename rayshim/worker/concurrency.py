@@ -173,12 +173,11 @@ class _Call:
         """The values of a generator method's call, with its retries."""
         import inspect
 
-        from rayshim.worker.retries import again, again_async
+        from rayshim.worker.retries import again, again_async, is_or_wraps
 
-        below = inspect.unwrap(self.method)  # pyright: ignore[reportArgumentType]
-        if self.retry and inspect.isasyncgenfunction(below):
+        if self.retry and is_or_wraps(inspect.isasyncgenfunction, self.method):
             return again_async(self.method, self.args, self.kwargs, self.retry, self.completion.take_retry)
-        if self.retry and inspect.isgeneratorfunction(below):
+        if self.retry and is_or_wraps(inspect.isgeneratorfunction, self.method):
             return again(self.method, self.args, self.kwargs, self.retry, self.completion.take_retry)
         return self.method(*self.args, **self.kwargs)
 

@@ -1,5 +1,6 @@
 """Retries of calls after an exception: the options `retry_exceptions` and `max_task_retries`."""
 
+import inspect
 import sys
 
 from reactor import _core
@@ -37,6 +38,11 @@ def will_be_retried(name, left, after=""):
     number = "infinite" if left == _core.FOREVER else left
     why, kind = (f" due to {after}", f"{after} ") if after else ("", "")
     return f"Task {name} failed{why}. There are {number} {kind}retries remaining, so the task will be retried."
+
+
+def is_or_wraps(kind, method):
+    """Whether `method`, or the method below its decorators that say what they wrap, is of a kind such as `inspect.isgeneratorfunction`."""
+    return kind(method) or kind(inspect.unwrap(method))
 
 
 def _takes_value(values):
