@@ -77,7 +77,7 @@ inline TaskAt behind(Heap* h, TaskQueue* q, const TaskAt& first, uint64_t of) {
   uint64_t at = before == looked_up_to(up_to, of) ? std::max(first.at + 1, up_to) : first.at + 1;
   uint64_t others = 0, at_cap = 0;
   for (; at < tail && others < kFurther; ++at) {
-    const Off task = r->slot[at % r->capacity].load(memory_order_acquire);
+    const Off task = r->at(at).load(memory_order_acquire);
     const uint64_t its = task & 1 ? of : class_of(h->at<Message>(task));
     if (its == of) {
       if (!others) r->looked.store(looked_up_to(at + 1, of), memory_order_relaxed);

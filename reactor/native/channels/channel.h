@@ -24,6 +24,29 @@ struct Segment {
   uint64_t capacity;  // bytes in data, multiple of 8
   alignas(64) atomic<uint64_t> head;
   alignas(64) uint8_t data[];
+
+  Message* record(uint64_t at) { return reinterpret_cast<Message*>(data + at % capacity); }
+};
+
+// Where in its segment's data one end of a channel works. It is kept, because the division takes longer than the other work of an end; and so is the
+// capacity, because it lies in the line of `tail`, which goes from core to core.
+class Cursor {
+ public:
+  Cursor() = default;
+  Cursor(Segment* s, uint64_t at) : data_(s->data), capacity_(s->capacity), at_(at % s->capacity) {}
+  uint64_t capacity() const { return capacity_; }
+  uint64_t to_end() const { return capacity_ - at_; }
+  Message* record() const { return reinterpret_cast<Message*>(data_ + at_); }
+  // Past a record of `size` bytes. No record goes over the end.
+  void advance(uint64_t size) {
+    at_ += size;
+    if (at_ == capacity_) at_ = 0;
+  }
+
+ private:
+  uint8_t* data_ = nullptr;
+  uint64_t capacity_ = 0;
+  uint64_t at_ = 0;
 };
 
 enum class ProducerState : uint32_t { Open = 0, Closed };
@@ -77,23 +100,22 @@ class Sender {
   Sender(Heap* h, Allocator* a, Channel* c) : heap_(h), alloc_(a), channel_(c), segment_(h->at<Segment>(c->write)) {
     tail_ = segment_->tail.load(memory_order_relaxed);
     head_ = segment_->head.load(memory_order_acquire);
+    cursor_ = Cursor(segment_, tail_);
   }
   // Room for a record of `size` bytes (multiple of 8), to be filled and then published by commit(). Null when the
   // heap is exhausted.
   Message* reserve(uint64_t size) {
-    uint64_t cap = segment_->capacity;
-    uint64_t pos = tail_ % cap;
-    uint64_t skip = pos + size > cap ? cap - pos : 0;
+    const uint64_t cap = cursor_.capacity();
+    const uint64_t skip = size > cursor_.to_end() ? cursor_.to_end() : 0;
     if (tail_ + skip + size - head_ > cap) {
       head_ = segment_->head.load(memory_order_acquire);
       if (tail_ + skip + size - head_ > cap) return grow(size);
     }
     if (skip) put_skip(skip);
-    return record();
+    return cursor_.record();
   }
   void commit(uint64_t size) {
-    tail_ += size;
-    segment_->tail.store(tail_, memory_order_release);
+    advance(size);
     if (old_) {
       alloc_->publish(heap_->off(segment_), kPlain);
       old_->next.store(heap_->off(segment_), memory_order_release);
@@ -106,16 +128,19 @@ class Sender {
   }
   Channel* channel() const { return channel_; }
   // What the next message writes to: the tail, and the place of the record.
-  std::pair<const void*, const void*> next_writes() { return {segment_, record()}; }
+  std::pair<const void*, const void*> next_writes() const { return {segment_, cursor_.record()}; }
 
  private:
-  Message* record() { return reinterpret_cast<Message*>(segment_->data + tail_ % segment_->capacity); }
+  void advance(uint64_t size) {
+    tail_ += size;
+    cursor_.advance(size);
+    segment_->tail.store(tail_, memory_order_release);
+  }
   void put_skip(uint64_t size) {
-    Message* m = record();
+    Message* m = cursor_.record();
     m->size = uint32_t(size);
     m->kind = MessageKind::Skip;
-    tail_ += size;
-    segment_->tail.store(tail_, memory_order_release);
+    advance(size);
   }
   Message* grow(uint64_t size) {
     uint64_t cap = segment_->capacity * 4;
@@ -129,7 +154,8 @@ class Sender {
     segment_ = heap_->at<Segment>(off);
     channel_->write = off;
     tail_ = head_ = 0;
-    return record();
+    cursor_ = Cursor(segment_, 0);
+    return cursor_.record();
   }
   Heap* heap_;
   Allocator* alloc_;
@@ -138,6 +164,7 @@ class Sender {
   Segment* old_ = nullptr;
   uint64_t tail_;
   uint64_t head_;
+  Cursor cursor_;  // of tail_
 };
 
 // Consumer's end. Thread safety: one thread at a time.
@@ -146,6 +173,7 @@ class Receiver {
   Receiver(Heap* h, Allocator* a, Channel* c) : heap_(h), alloc_(a), channel_(c), segment_(h->at<Segment>(c->read)) {
     head_ = segment_->head.load(memory_order_relaxed);
     tail_ = head_;
+    cursor_ = Cursor(segment_, head_);
   }
   // The oldest record, or null. It stays valid until pop().
   Message* peek() {
@@ -155,7 +183,7 @@ class Receiver {
         if (head_ == tail_ && !advance()) return nullptr;
         continue;
       }
-      auto* m = reinterpret_cast<Message*>(segment_->data + head_ % segment_->capacity);
+      Message* m = cursor_.record();
       if (m->kind != MessageKind::Skip) return m;
       step(m->size);
     }
@@ -166,16 +194,12 @@ class Receiver {
   bool closed() const { return channel_->closed.load(memory_order_acquire) == ProducerState::Closed; }
   Channel* channel() const { return channel_; }
   // The next record, or null, without a step: for who looks ahead. It may be a Skip record.
-  const Message* ahead() const {
-    return head_ != segment_->tail.load(memory_order_acquire)
-               ? reinterpret_cast<const Message*>(segment_->data + head_ % segment_->capacity)
-               : nullptr;
-  }
+  const Message* ahead() const { return head_ != segment_->tail.load(memory_order_acquire) ? cursor_.record() : nullptr; }
   // Has what peek() and the reading of a small message need brought into the cache.
   void prefetch() const {
     __builtin_prefetch(channel_);
     __builtin_prefetch(segment_);
-    const uint8_t* record = segment_->data + head_ % segment_->capacity;
+    const auto* record = reinterpret_cast<const uint8_t*>(cursor_.record());
     __builtin_prefetch(record);
     __builtin_prefetch(record + 64);
   }
@@ -183,6 +207,7 @@ class Receiver {
  private:
   void step(uint64_t size) {
     head_ += size;
+    cursor_.advance(size);
     segment_->head.store(head_, memory_order_release);
   }
   bool advance() {
@@ -195,6 +220,7 @@ class Receiver {
     channel_->read = next;
     std::atomic_signal_fence(memory_order_seq_cst);  // killed from here on: who drains the channel must not read the old one
     head_ = segment_->head.load(memory_order_relaxed);
+    cursor_ = Cursor(segment_, head_);
     tail_ = segment_->tail.load(memory_order_acquire);
     alloc_->free(old);
     return head_ != tail_;
@@ -205,6 +231,7 @@ class Receiver {
   Segment* segment_;
   uint64_t head_;
   uint64_t tail_;
+  Cursor cursor_;  // of head_
 };
 
 // Calls `f` with each record of a channel that has no consumer at the moment, oldest first, and takes none out. What the
@@ -216,7 +243,7 @@ template <class F> void each_record(Heap* h, Channel* c, F f) {
     off = s->next.load(memory_order_acquire);  // before tail: with the next segment seen, this one's tail is final
     uint64_t tail = s->tail.load(memory_order_acquire);
     for (uint64_t at = s->head.load(memory_order_relaxed); at != tail;) {
-      auto* m = reinterpret_cast<Message*>(s->data + at % s->capacity);
+      Message* m = s->record(at);
       at += m->size;
       if (m->kind != MessageKind::Skip) f(m);
     }

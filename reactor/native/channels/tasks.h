@@ -19,10 +19,13 @@ namespace reactor {
 struct TaskRing {
   alignas(64) atomic<uint64_t> tail;
   atomic<Off> next;
-  uint64_t capacity;
+  uint64_t capacity;  // a power of two
   alignas(64) atomic<uint64_t> head;
   atomic<uint64_t> looked;  // up to which all tasks are of one class, and that one (lent_cpus.h)
   alignas(64) atomic<Off> slot[];
+
+  // The slot at a head or tail.
+  atomic<Off>& at(uint64_t i) { return slot[i & (capacity - 1)]; }
 };
 
 struct alignas(64) TaskQueue {
@@ -63,7 +66,7 @@ inline TaskQueue* new_queue(Local& l, uint32_t demand) {
   q->held_class.store(0, memory_order_relaxed);
   q->held_until.store(0, memory_order_relaxed);
   q->let_in.store(0, memory_order_relaxed);
-  q->write = new_ring(l, 504);
+  q->write = new_ring(l, 512);
   q->current.store(q->write, memory_order_relaxed);
   atomic<Off>& list = l.heap->header->queues;
   Off head = list.load(memory_order_relaxed);
@@ -84,7 +87,7 @@ inline void enqueue(Local& l, TaskQueue* q, Off task) {
   l.proc->walk.ring.store(l.heap->off(r), memory_order_release);
   REACTOR_KILL_POINT();
   if (tail - r->head.load(memory_order_acquire) == r->capacity) {
-    Off next = new_ring(l, r->capacity * 2 + 8);
+    Off next = new_ring(l, r->capacity * 2);
     auto* n = l.heap->at<TaskRing>(next);
     n->slot[0].store(task, memory_order_relaxed);
     n->tail.store(1, memory_order_relaxed);
@@ -94,7 +97,7 @@ inline void enqueue(Local& l, TaskQueue* q, Off task) {
     q->write = next;
     return;
   }
-  r->slot[tail % r->capacity].store(task, memory_order_release);
+  r->at(tail).store(task, memory_order_release);
   REACTOR_KILL_POINT();
   r->tail.store(tail + 1, memory_order_release);
 }
@@ -150,7 +153,7 @@ inline TaskAt oldest(Heap* h, TaskQueue* q) {
     TaskRing* r = live_ring(h, q);
     uint64_t head = r->head.load(memory_order_acquire);
     if (head >= r->tail.load(memory_order_acquire)) return {};
-    const Off task = r->slot[head % r->capacity].load(memory_order_acquire);
+    const Off task = r->at(head).load(memory_order_acquire);
     if ((task & 1) == 0) return {r, head, task};
     // Claimed by another: help the head on. The head may have moved since it was read; then the CAS fails, rightly.
     r->head.compare_exchange_strong(head, head + 1, memory_order_acq_rel);
@@ -164,7 +167,7 @@ template <class Note, class Strike>
 Off claim(uint32_t me, const TaskAt& found, Note note, Strike strike) {
   Off task = found.task;
   note(task);
-  if (!found.ring->slot[found.at % found.ring->capacity].compare_exchange_strong(task, claimed(me, task), memory_order_acq_rel)) {
+  if (!found.ring->at(found.at).compare_exchange_strong(task, claimed(me, task), memory_order_acq_rel)) {
     strike();
     return 0;
   }

@@ -120,7 +120,7 @@ bool in_turn(Incoming& c) {
     Off next = s->next.load(memory_order_acquire);  // before tail: with the next segment seen, this one's tail is final
     uint64_t head = s->head.load(memory_order_relaxed), tail = s->tail.load(memory_order_acquire);
     for (c.seen_at = std::max(c.seen_at, head); c.seen_at != tail;) {
-      auto* m = reinterpret_cast<Message*>(s->data + c.seen_at % s->capacity);
+      Message* m = s->record(c.seen_at);
       c.seen_at += m->size;
       if (m->kind == MessageKind::Skip) continue;
       if (compare(tag_of(m), c.last_seen) < 0) return false;

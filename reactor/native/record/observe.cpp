@@ -316,7 +316,7 @@ nb::list queued_tasks() {
     for (auto* r = h->at<TaskRing>(q->current.load(memory_order_acquire)); r;) {
       const uint64_t tail = r->tail.load(memory_order_acquire);
       for (uint64_t at = r->head.load(memory_order_acquire); at < tail; ++at) {
-        atomic<Off>& slot = r->slot[at % r->capacity];
+        atomic<Off>& slot = r->at(at);
         const Off task = slot.load(memory_order_acquire);
         if (!task || task & 1) continue;
         auto* m = h->at<Message>(task);

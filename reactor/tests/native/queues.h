@@ -17,7 +17,7 @@ inline Off take_behind(Heap* h, uint32_t me, TaskQueue* q, uint64_t& notes, Rand
   const TaskAt first = oldest(h, q);
   if (!first.task) return 0;
   const uint64_t at = first.at + r.below(first.ring->tail.load() - first.at);
-  const Off task = first.ring->slot[at % first.ring->capacity].load();
+  const Off task = first.ring->at(at).load();
   return task & 1 ? 0 : claim(me, {first.ring, at, task}, [&](Off) { ++notes; }, [] {});
 }
 
