@@ -185,6 +185,7 @@ class ActorClass(Generic[T]):
         concurrency.check(self.__name__, how, self._info.is_async)
         resources = requested.actor_resources(options)
         request = demands.resolve(options, resources, self.__qualname__, requested.actor_placement_resources(options))
+        env, request = environments.of_call(s, options.get("runtime_env"), self.__name__, request)
         cls_ref = s.export(self._cls, lambda: with_added_methods(self._cls))
         info_ref = s.export(
             self._cls, lambda: info, ("info", info.max_task_retries, info.max_pending_calls, info.tensor_transport)
@@ -211,9 +212,6 @@ class ActorClass(Generic[T]):
         }
         if request.demand:
             facts["created_as"] = f"the actor {self.__qualname__} (created at {calling()})"
-        env = s.runtime_env
-        if options.get("runtime_env"):
-            env = environments.merged(env, environments.checked(options["runtime_env"], self.__name__))
         if env != s.settings["runtime_env"] or s.placement.env_of_call(env):
             facts["env"] = frozen(env)
         if used_modules.come_early(env):

@@ -122,9 +122,7 @@ class RemoteFunction(Generic[P, R]):
         opts.check_at_call(o)
         resources = requested.task_resources(o)
         request = demands.resolve(o, resources, self.__qualname__)
-        env = s.runtime_env
-        if o.get("runtime_env"):
-            env = environments.merged(env, environments.checked(o["runtime_env"], self.__name__))
+        env, request = environments.of_call(s, o.get("runtime_env"), self.__name__, request)
         threads = num_threads.chosen(resources, env)
         flags = _flags(o, resources, request, s.placement.env_of_call(env), threads, self._calls_of_a_process())
         function = self._function

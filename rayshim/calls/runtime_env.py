@@ -6,8 +6,10 @@ import os
 
 from rayshim.calls import archives
 from rayshim.calls import runtime_env_rules as rules
+from rayshim.errors.death_texts import NO_ENVIRONMENT
 from rayshim.errors.exceptions import RuntimeEnvSetupError
 from rayshim.errors.user_code import calling
+from rayshim.placement import demands
 
 _HONOURED = ("env_vars", "working_dir", "py_modules", "worker_process_setup_hook")
 _PROFILERS = ("nsight", "_nsight", "rocprof_sys", "_rocprof_sys")  # they would change no result
@@ -103,6 +105,17 @@ def merged(outer, inner):
     if outer.get("env_vars"):
         both["env_vars"] = {**outer["env_vars"], **(inner.get("env_vars") or {})}
     return both
+
+
+def of_call(s, given, where, request):
+    """(environment, request) of a task or an actor with the option `runtime_env=given`; `request`: what it asks for otherwise. One that cannot be
+    set up is no error of the call: `get` of the results raises it, as on Ray."""
+    if not given:
+        return s.runtime_env, request
+    try:
+        return merged(s.runtime_env, checked(given, where)), request
+    except RuntimeEnvSetupError as error:
+        return s.runtime_env, demands.refused(f"{NO_ENVIRONMENT}{error.error_message}")
 
 
 def _working_directory(path, where):

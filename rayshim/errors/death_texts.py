@@ -12,6 +12,7 @@ from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.memory import out_of_memory
 
 NOWHERE = "a node that is not there"  # the key of a reservation that was never made
+NO_ENVIRONMENT = "no runtime environment: "  # a key that begins so goes on with the reason
 _Reason = _core.ExitReason
 
 
@@ -145,7 +146,9 @@ def _how(status):
 
 
 def refusal(key, of_actor):
-    """The exception for a task or actor whose placement group was removed, or whose node does not exist."""
+    """The exception for a task or actor whose placement group was removed, whose node does not exist, or whose environment cannot be set up."""
+    if key.startswith(NO_ENVIRONMENT):
+        return exceptions.RuntimeEnvSetupError(key.removeprefix(NO_ENVIRONMENT))
     if key == NOWHERE:
         kind = exceptions.ActorUnschedulableError if of_actor else exceptions.TaskUnschedulableError
         return kind(

@@ -116,16 +116,26 @@ def _fits(resources, bundles):
     return any(all(bundle.get(kind, 0) >= amount for kind, amount in resources.items()) for bundle in bundles)
 
 
+def refused(why):
+    """The Request of a task or an actor that never starts: `get` of its results raises the error that `refusal` in errors/death_texts.py makes of `why`."""
+    return Request({}, _removed(session.current, why))
+
+
 def _nowhere(s):
     """NOWHERE, reserved: what asks for a node that is not there is refused as what is in it."""
     from rayshim.errors.death_texts import NOWHERE
 
+    return _removed(s, NOWHERE)
+
+
+def _removed(s, key):
+    """`key`, reserved and released: as in a placement group that was removed, nothing starts there."""
     facts = {"kind": "placement group", "possible": False, "bundles": None}
-    if NOWHERE not in s.reserved:
-        s.reserved.add(NOWHERE)
-        s.placement.reserve(NOWHERE, facts, {}, {})
-        s.placement.release(NOWHERE)
-    return NOWHERE
+    if key not in s.reserved:
+        s.reserved.add(key)
+        s.placement.reserve(key, facts, {}, {})
+        s.placement.release(key)
+    return key
 
 
 def _labels_wanted(options, anywhere):

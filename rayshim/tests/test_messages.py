@@ -311,7 +311,7 @@ AROUND = {
         "the current directory is",
     ),
     "environment, packages": (
-        lambda ray: render.options(runtime_env={"conda": "other"}).remote(1),
+        lambda ray: ray.get(render.options(runtime_env={"conda": "other"}).remote(1)),
         rayshim.exceptions.RuntimeEnvSetupError,
         "needs an installation or another service",
         "Install it yourself and remove this field",
