@@ -124,7 +124,9 @@ class _OptionedMethod:
             for name in _AROUND
             if (value := options.get(name)) not in (None, "")
         )
-        ref = session.ensure().export_options(around) if around else None
+        running = session.current
+        # without a session, the call refuses the handle
+        ref = running.export_options(around) if around and running else None
         retries = options.get("max_task_retries")
         self.remote: Callable[..., Any] = method.vary(
             results, *window(options), method.retries if retries is None else opts.retries(retries), ref

@@ -91,7 +91,10 @@ def _new_main(**attributes):
 
 
 def _run(main, get_code):
+    from reactor.runtime import beneath
+
     _start_zygote()
+    beneath.answer_at_once(_OUR_MAIN)
     try:
         exec(get_code(), main.__dict__)
     except SystemExit:
@@ -111,6 +114,9 @@ def _start_zygote():
 
     early_zygote.start("rayshim.worker.hooks", num_threads.VARIABLES)
 
+
+#: The file of the module that was `__main__` before the program.
+_OUR_MAIN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "__main__.py")
 
 #: Variables with which `init` attaches the program to a session that runs already, or keeps a journal.
 _NO_ZYGOTE = ("RAY_ADDRESS", "RAYSHIM_RECORD", "RAYSHIM_REPLAY")

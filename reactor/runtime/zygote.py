@@ -46,8 +46,10 @@ def main(early=False):
     codec.pickler_class()
     plugin = importlib.import_module(config["plugin"])
     plugin.install(config["settings"], "zygote")
+    from reactor.runtime import beneath
     from reactor.runtime.preloading import preload
 
+    beneath.answer_at_once()
     preload(config["preload"])
 
     from reactor.runtime.supervisor import Supervisor
