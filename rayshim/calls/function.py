@@ -206,10 +206,10 @@ def _flags(o, resources, request, env, threads, most):
         flags["name"] = o["name"]
     if request.group:
         flags["group"] = (request.group, request.capture)
-    if resources.get("GPU"):
-        flags["gpus"] = resources["GPU"]
-    if asked := accelerators.asked(resources):
-        flags["accelerators"] = tuple(sorted(asked.items()))
+    if devices := accelerators.devices(resources):
+        flags["devices"] = tuple(sorted(devices.items()))
+        if request.part:
+            flags["part"] = request.part
     if o.get("retry_exceptions"):
         which = o["retry_exceptions"]
         flags["retry_exceptions"] = tuple(which) if isinstance(which, (list, tuple)) else True

@@ -10,12 +10,12 @@ from rayshim.session.ids import PlacementGroupID
 
 class Request:
     """The request of a task or actor. `demand`: {resource: amount}; `group`: hex id of its placement group, or None; `capture`: whether tasks and
-    actors that it starts are in this group, too."""
+    actors that it starts are in this group, too; `part`: (hex id of the group, index of the bundle, or -1 for any), or None."""
 
-    __slots__ = ("capture", "demand", "group")
+    __slots__ = ("capture", "demand", "group", "part")
 
-    def __init__(self, demand, group=None, capture=False):
-        self.demand, self.group, self.capture = demand, group, capture
+    def __init__(self, demand, group=None, capture=False, part=None):
+        self.demand, self.group, self.capture, self.part = demand, group, capture, part
 
 
 def resolve(options, resources, whose, at_creation=None):
@@ -47,7 +47,7 @@ def resolve(options, resources, whose, at_creation=None):
         return Request(resources)
     _check_bundles(group, index, resources, whose, at_creation or resources)
     key = group.id.hex()
-    return Request(within(key, int(index), resources), key, capture)
+    return Request(within(key, int(index), resources), key, capture, (key, int(index)))
 
 
 def _can_ever_have(demand):

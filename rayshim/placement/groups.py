@@ -12,7 +12,7 @@ from rayshim.errors.user_code import at, calling
 from rayshim.placement.bundles import current, offered
 from rayshim.placement.group_checks import VALID_PLACEMENT_GROUP_STRATEGIES as VALID_PLACEMENT_GROUP_STRATEGIES  # noqa: PLC0414
 from rayshim.placement.group_checks import validate_placement_group
-from rayshim.session import session
+from rayshim.session import accelerators, session
 from rayshim.session.amounts import units
 from rayshim.session.ids import PlacementGroupID, job_id
 
@@ -143,6 +143,7 @@ def placement_group(
         "possible": not apart and _placed_by_labels(bundle_label_selector),
         "scope": s.settings.get("scope"),
         "detached": lifetime == "detached",
+        "devices": [accelerators.devices(bundle) for bundle in bundles],
     }
     wanted = {kind: amount for kind, amount in total.items() if amount}
     s.placement.reserve(key, facts, wanted, offered(key, bundles))

@@ -12,7 +12,7 @@ import weakref
 from reactor import _core
 from reactor.runtime import worker
 from reactor.runtime.actor_states import ActorStates
-from reactor.runtime.gpus import GpuShares
+from reactor.runtime.devices import Devices
 from reactor.runtime.key_values import KeyValues
 from reactor.runtime.reservations import RELEASED, Reservations
 
@@ -56,9 +56,8 @@ class Inline(Placement):
         self._actors = {}  # number -> _Actor
         self._under_construction = {}  # (namespace, name) -> (thread, an event), of actors whose constructor has not ended
         self._named = {}  # (namespace, name) -> function that gives (link, ref of the ClassInfo), or None when the actor is gone
-        self._gpus = GpuShares(int(settings["resources"].get("GPU", 0)))
-        self._shares = {}  # resource -> GpuShares, of other accelerators
-        self._reservations = Reservations(lambda amounts, whose: _demand(amounts), _core.reply)
+        self._devices = Devices(lambda kind: int(settings["resources"].get(kind, 0)))
+        self._reservations = Reservations(lambda amounts, whose: _demand(amounts), _core.reply, self._devices)
         self._key_values = KeyValues()
         self._posted = {}
         self._ended = threading.Event()
@@ -79,8 +78,7 @@ class Inline(Placement):
             if inner == _core.FORGET:
                 gone = self._actors.pop(outer, None)
                 if gone is not None:
-                    self._gpus.give(gone.gpus)
-                    self.give_shares(gone.facts["taken"])
+                    self._devices.give(("actor", outer))
 
         _core.set_hook("switched", switched)
         states.keep_threads()
@@ -139,11 +137,10 @@ class Inline(Placement):
             info_ref = actor.info_ref
             living = (lambda: link) if facts["detached"] else weakref.ref(link)
             self._named[facts["namespace"], facts["name"]] = lambda: (living(), info_ref)
-        facts["taken"] = self.take_shares(facts["accelerators"])
-        self._actors[link.actor] = _Actor(
-            facts, self._gpus.take(facts["gpus"]), actor.creation if facts["max_restarts"] else None
-        )
         key = facts["within"]
+        taken = self._devices.take(("actor", link.actor), facts["devices"], key and (key, facts["part"])) or {}
+        own_gpus, facts["taken"] = taken.pop("GPU", []), taken
+        self._actors[link.actor] = _Actor(facts, own_gpus, actor.creation if facts["max_restarts"] else None)
         if key and self._removed(key):
             self._end(facts, "its placement group was removed before it could start.", released=key, began=False)
         return True
@@ -252,6 +249,7 @@ class Inline(Placement):
             "released": released,
         }
         _core.kill_inbox(facts["offset"], _core.put(reason))
+        self._devices.give(("actor", facts["number"]))
 
     # Calls
 
@@ -288,20 +286,13 @@ class Inline(Placement):
         actor = self._actors.get(_core.running_actor())
         return actor.gpus if actor else session.current.gpus
 
-    def take_gpus(self, amount):
-        return self._gpus.take(amount)
-
-    def give_gpus(self, taken):
-        self._gpus.give(taken)
-
-    def take_shares(self, amounts):
-        for name in amounts:
-            self._shares.setdefault(name, GpuShares(int(self.settings["resources"].get(name, 0))))
-        return {name: self._shares[name].take(amount) for name, amount in amounts.items()}
-
-    def give_shares(self, taken):
-        for name, shares in taken.items():
-            self._shares[name].give(shares)
+    @contextlib.contextmanager
+    def devices(self, amounts, within):
+        holder = object()  # nobody else runs, so what is not free will not be
+        try:
+            yield self._devices.take(holder, amounts, within) or {kind: [] for kind in amounts}
+        finally:
+            self._devices.give(holder)
 
     def reserve(self, key, facts, wanted, offered):
         self._reservations.add(key, facts, wanted, offered)

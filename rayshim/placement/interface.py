@@ -1,7 +1,9 @@
 """Placement: in which process each actor and task runs. All code that depends on it calls this interface."""
 
 import contextlib
+import os
 import signal
+import time
 from typing import Any
 
 from reactor import _core
@@ -11,6 +13,7 @@ from rayshim.session import session
 from rayshim.session.environment import frozen
 
 _NOTHING = contextlib.nullcontext()
+_DEVICES_SECONDS = 0.02  # between two requests for devices that are not free
 
 
 class Placement:
@@ -180,21 +183,18 @@ class Placement:
         """[(number, share)] of the GPUs that the caller may use."""
         return session.current.gpus
 
-    def take_gpus(self, amount):
-        """Takes GPUs for a task: [(number, share)]."""
-        return self.control.ask("gpus", amount)
-
-    def give_gpus(self, taken):
-        """Gives them back."""
-        self.control.tell("gpus_back", taken)
-
-    def take_shares(self, amounts):
-        """Takes shares of other accelerators {resource: amount}: {resource: [(number, share)]}."""
-        return self.control.ask("shares", amounts) if amounts else {}
-
-    def give_shares(self, taken):
-        """Gives these back."""
-        self.control.tell("shares_back", taken)
+    @contextlib.contextmanager
+    def devices(self, amounts, within):
+        """Assigns GPUs and other accelerators {resource: amount} to the task that runs here, until the end of the block: {resource: [(number, share)]}.
+        Waits until there are enough. within: None, or the placement group and the index of its bundle (-1: any)."""
+        try:
+            while (taken := self.control.ask("devices", os.getpid(), amounts, within)) is None:
+                time.sleep(
+                    _DEVICES_SECONDS
+                )  # the free devices are shares of several ones, or somebody is about to give one back
+            yield taken
+        finally:
+            self.control.tell("devices_back", os.getpid())
 
     def reserve(self, key, facts, wanted, offered):
         """Reserves resources for a placement group, as soon as they are free; see reactor.runtime.reservations."""

@@ -80,8 +80,7 @@ def own_process(actor):
     if actor.at_once:
         return "runs several calls at the same time"
     for key, reason in (
-        ("gpus", "uses GPUs"),
-        ("accelerators", "uses accelerators"),
+        ("devices", "uses GPUs" if "GPU" in facts["devices"] else "uses accelerators"),
         ("max_restarts", "may be restarted"),
         ("within", "is in a placement group"),
         ("env", "has a runtime environment of its own"),

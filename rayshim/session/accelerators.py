@@ -25,6 +25,11 @@ def asked(resources):
     return {name: amount for name, amount in resources.items() if name in VARIABLES and amount}
 
 
+def devices(resources):
+    """{resource: amount} of the GPUs and other accelerators among these."""
+    return {name: amount for name, amount in resources.items() if (name == "GPU" or name in VARIABLES) and amount}
+
+
 def wrong(name, amount):
     """The error of a request for that many, as text, or None."""
     if name == "TPU" and amount not in _CHIPS:
@@ -81,7 +86,7 @@ def nvidia_type_of(name):
 
 
 def names(taken, told):
-    """{resource: ids, strings} of what GpuShares gave, {resource: [(number, share)]}; `told` is what `visible` was."""
+    """{resource: ids, strings} of what Devices gave, {resource: [(number, share)]}; `told` is what `visible` was."""
     return {name: [_id(number, told.get(name)) for number, _ in shares] for name, shares in (taken or {}).items()}
 
 

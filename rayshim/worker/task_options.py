@@ -30,10 +30,8 @@ def wrap(function, flags):
         function = within(function, lambda: environment.Surroundings(thawed(flags["env"])))
     if flags.get("threads"):
         function = within(function, functools.partial(num_threads.task, flags["threads"]))
-    if flags.get("gpus"):
-        function = within(function, functools.partial(_gpus, flags["gpus"]))
-    if flags.get("accelerators"):
-        function = within(function, functools.partial(_accelerators, dict(flags["accelerators"])))
+    if flags.get("devices"):
+        function = within(function, functools.partial(_devices, dict(flags["devices"]), flags.get("part")))
     if flags.get("group"):
         function = within(function, functools.partial(_group, flags["group"]))
     if flags.get("max_calls"):
@@ -97,28 +95,18 @@ def _retrying_generator(function, kinds):
 
 
 @contextmanager
-def _gpus(amount):
+def _devices(amounts, within):
     s = session.current
-    before = s.gpus
-    s.gpus = s.placement.take_gpus(amount)
-    try:
-        with gpus.shown(gpus.names(s.gpus, s.gpus_told)):
-            yield
-    finally:
-        s.placement.give_gpus(s.gpus)
-        s.gpus = before
-
-
-@contextmanager
-def _accelerators(amounts):
-    s = session.current
-    before, s.shares = s.shares, s.placement.take_shares(amounts)
-    try:
-        with accelerators.shown(s.shares, s.accelerators_told):
-            yield
-    finally:
-        s.placement.give_shares(s.shares)
-        s.shares = before
+    before = s.gpus, s.shares
+    with s.placement.devices(amounts, within) as taken:
+        own_gpus = taken.pop("GPU", None)
+        s.gpus, s.shares = s.gpus if own_gpus is None else own_gpus, taken
+        shown = nullcontext() if own_gpus is None else gpus.shown(gpus.names(own_gpus, s.gpus_told))
+        try:
+            with shown, accelerators.shown(taken, s.accelerators_told):
+                yield
+        finally:
+            s.gpus, s.shares = before
 
 
 @contextmanager

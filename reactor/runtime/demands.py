@@ -5,15 +5,15 @@ from reactor.runtime.reservations import Reservations
 
 
 class Demands:
-    """Arguments: tell, called with a text for the user if a demand can never be met; more, how the user gets more resources."""
+    """Arguments: tell, called with a text for the user if a demand can never be met; more, how the user gets more resources; devices, the machine's."""
 
-    def __init__(self, tell, more):
+    def __init__(self, tell, more, devices):
         self._tell, self._more = tell, more
         self._numbers = {(frozenset({("CPU", _core.UNIT)}), None): _core.ONE_CPU, (frozenset(), None): _core.NOTHING}
         self._index = {name: i for i, name in enumerate(_core.resources())}
         self.settings = [None]  # what task workers are born with, by number; the demands of tasks name one
         self.unused = set()  # settings of drivers that have ended
-        self.reservations = Reservations(self.number, _core.reply)
+        self.reservations = Reservations(self.number, _core.reply, devices)
 
     def number(self, resources, whose, within=None, setting=None):
         """Number of the demand {name: amount in 1/10000}, `within` the reservation of that key. Tells the driver once if it can

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reactor.runtime.births import Births
-    from reactor.runtime.gpus import GpuShares
+    from reactor.runtime.devices import Devices
     from reactor.runtime.processes import Actor, Worker
     from reactor.runtime.relay import Relay
 
@@ -33,7 +33,7 @@ class Reaping:
     waiting: list[Actor]
     reservations: Any
     births: Births
-    gpus: GpuShares
+    devices: Devices
     hosting: Any
     drivers: Any
     retry_spawn: bool
@@ -42,7 +42,6 @@ class Reaping:
     _start_waiting: Callable[[], None]
     _end_actor: Callable[[Actor], None]
     _death: Callable[..., dict[str, Any]]
-    _give_shares: Callable[[dict], None]
     _told: Callable[[Actor], dict[str, Any]]
 
     def _settle_death(self, w, status):
@@ -83,11 +82,12 @@ class Reaping:
         if info["exit_reason"] not in (worker.IDLE, worker.DRAINED):
             self._kill_created_by(w.pid)
         if w.runs_tasks:
+            self.devices.give(("task", w.pid))
             self._task_worker_died(w, info, facts)
         elif not w.is_packed:
             w.actor.worker = None
-            self.gpus.give(w.actor.gpus)
-            self._give_shares(w.actor.facts.pop("taken", {}))
+            self.devices.give(("actor", w.actor.offset))
+            w.actor.facts.pop("taken", None)
             if restarts:
                 self._restart(w.actor)
             else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 from reactor.runtime import output
-from reactor.runtime.gpus import GpuShares
+from reactor.runtime.devices import Devices
 
 if TYPE_CHECKING:
     from collections import deque
@@ -38,8 +38,7 @@ class Requests:
     reservations: Any
     key_values: KeyValues
     posted: dict[tuple, Any]
-    gpus: GpuShares
-    accelerators: dict[str, GpuShares]
+    devices: Devices
     _start_waiting: Callable[[], None]
     _release: Callable[[Any], None]
     _may_restart: Callable[[Actor], bool]
@@ -161,28 +160,14 @@ class Requests:
         workers = [{"pid": w.pid, "slot": w.slot, "actor": not w.runs_tasks} for w in self.workers.values()]
         _core.reply(reply, (True, {"actors": actors, "workers": workers, "supervisor": os.getpid()}))
 
-    def on_gpus(self, amount, reply):
-        _core.reply(reply, (True, self.gpus.take(amount)))
+    def on_devices(self, pid, amounts, within, reply):
+        """Replies with devices for the task that runs in the process `pid`, or None, see `Devices.take`."""
+        _core.reply(reply, (True, self.devices.take(("task", pid), amounts, within)))
 
-    def on_gpus_back(self, amounts):
-        self.gpus.give(amounts)
-
-    def on_shares(self, amounts, reply):
-        _core.reply(reply, (True, self._take_shares(amounts)))
-
-    def on_shares_back(self, taken):
-        self._give_shares(taken)
-
-    def _take_shares(self, amounts):
-        """{resource: [(number, share)]} for {resource: amount}."""
-        for name in amounts:
-            if name not in self.accelerators:
-                self.accelerators[name] = GpuShares(_core.resource(name).total // _core.UNIT)
-        return {name: self.accelerators[name].take(amount) for name, amount in amounts.items()}
-
-    def _give_shares(self, taken):
-        for name, shares in taken.items():
-            self.accelerators[name].give(shares)
+    def on_devices_back(self, pid):
+        self.devices.give(("task", pid))
+        if self.waiting or self.reservations.open():
+            self._start_waiting()
 
     def _told(self, a):
         return {

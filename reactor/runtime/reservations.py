@@ -14,7 +14,8 @@ PENDING, MADE, RELEASED = "PENDING", "MADE", "RELEASED"
 class Reservation:
     """`wanted` and `offered`: {resource: amount in 1/10000}; `facts`: the creator's dict, which `table` returns.
 
-    The facts include "possible", False if this machine can never fulfil it, and "kind", what messages call it.
+    The facts include "possible", False if this machine can never fulfil it, and "kind", what messages call it. They may include "devices": what each
+    part of the reservation takes of numbered devices, {kind: amount}.
     """
 
     def __init__(self, key, facts, wanted, offered):
@@ -34,10 +35,11 @@ class Reservation:
 
 
 class Reservations:
-    """Arguments: demand, function from {name: amount} and the asker's name to the number of the demand; reply, function (where, value, is_error)."""
+    """Arguments: demand, function from {name: amount} and the asker's name to the number of the demand; reply, function (where, value, is_error);
+    devices, the machine's reactor.runtime.devices.Devices."""
 
-    def __init__(self, demand, reply):
-        self._demand, self._reply = demand, reply
+    def __init__(self, demand, reply, devices):
+        self._demand, self._reply, self._devices = demand, reply, devices
         self.all = {}  # key -> Reservation, released ones included
 
     def add(self, key, facts, wanted, offered):
@@ -91,6 +93,9 @@ class Reservations:
         r.attempts += 1
         if not _core.take_resources(r.demand):
             return
+        if not self._devices.reserve(r.key, r.facts.get("devices", ())):
+            _core.give_resources(r.demand)
+            return
         r.state = MADE
         for name, amount in r.offered.items():
             _core.add_resource(r.index[name], amount)
@@ -129,6 +134,7 @@ class Reservations:
 
     def _forget(self, r):
         r.settled = True
+        self._devices.release(r.key)
         for index in r.index.values():
             _core.forget_resource(index)
         r.index = {}

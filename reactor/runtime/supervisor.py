@@ -14,8 +14,8 @@ from reactor import _core
 from reactor.runtime import control, descendants, descriptors, worker
 from reactor.runtime.births import Births
 from reactor.runtime.demands import Demands
+from reactor.runtime.devices import Devices
 from reactor.runtime.drivers import Drivers, Setting, scope_of
-from reactor.runtime.gpus import GpuShares
 from reactor.runtime.key_values import KeyValues
 from reactor.runtime.memory import MemoryMonitor
 from reactor.runtime.preloading import preload
@@ -46,12 +46,11 @@ class Supervisor(Requests, Reaping):
         self.said = {}  # see on_say_once
         self.dead_actors = deque(maxlen=REMEMBERED)  # dicts, as `on_state` returns them
         self.waiting = []  # actors without resources
-        self.demands = Demands(self.relay.tell, self.plugin.MORE_RESOURCES)
+        self.devices = Devices(lambda kind: _core.resource(kind).total // _core.UNIT)
+        self.demands = Demands(self.relay.tell, self.plugin.MORE_RESOURCES, self.devices)
         self.reservations = self.demands.reservations
         self.key_values = KeyValues()
         self.posted = {}  # values that processes publish for all others: tuple -> value
-        self.gpus = GpuShares(_core.resource("GPU").total // _core.UNIT)
-        self.accelerators = {}  # resource -> GpuShares, for resources whose units have numbers
         self.tasks_started = 0
         self.stopping = False
         self.retry_spawn = False
@@ -287,14 +286,28 @@ class Supervisor(Requests, Reaping):
         still = []
         for actor in self.waiting:
             # Resources go in the order of the requests: a task that asked before may be waiting for its worker to start.
-            if not (actor.facts["demand"] and _core.task_before(actor.facts["number"])) and _core.take_resources(
-                actor.demand
-            ):
+            others_first = actor.facts["demand"] and _core.task_before(actor.facts["number"])
+            if not others_first and self._take(actor):
                 self._start_actor(actor)
             else:
                 still.append(actor)
         self.waiting = still
         _core.set_actors_waiting(len(still) + self.reservations.open())
+
+    def _take(self, actor):
+        """Takes the resources and the devices that an actor asks for, or nothing."""
+        if not _core.take_resources(actor.demand):
+            return False
+        facts = actor.facts
+        within = facts.get("within") and (facts["within"], facts["part"])
+        taken = self.devices.take(("actor", actor.offset), facts.get("devices", {}), within)
+        if taken is None:
+            _core.give_resources(actor.demand)
+            return False
+        actor.gpus = taken.pop("GPU", [])
+        if taken:
+            facts["taken"] = taken
+        return True
 
     def _start_actor(self, actor):
         if self.hosting and self.hosting.shares(actor):
@@ -305,13 +318,11 @@ class Supervisor(Requests, Reaping):
         slot = _core.new_proc(ACTOR, _core.inbox_at(actor.offset))
         if slot >= 0:
             _core.set_proc_demand(slot, actor.demand)
-            actor.gpus = self.gpus.take(actor.facts.get("gpus", 0))
-            if actor.facts.get("accelerators"):
-                actor.facts["taken"] = self._take_shares(actor.facts["accelerators"])
             actor.worker = self._fork(slot, actor, actor.facts["class_name"])
             actor.pid = actor.worker.pid if actor.worker else 0
         if actor.worker is None:
             _core.give_resources(actor.demand)
+            self.devices.give(("actor", actor.offset))
             self._kill_unstarted(actor, f"no process could be started for it: {self.fork_error}")
 
     def _start_task_worker(self, setting):

@@ -2,6 +2,7 @@
 
 import pytest
 from reactor import _core
+from reactor.runtime.devices import Devices
 from reactor.runtime.driver import Driver
 from reactor.runtime.reservations import Reservations
 
@@ -20,7 +21,7 @@ def reservations_and_replies():
     def demand(wanted, whose):
         return _core.demand([(_core.register_resource(name, 0), amount) for name, amount in wanted.items()])
 
-    yield Reservations(demand, lambda *reply: replies.append(reply)), replies
+    yield Reservations(demand, lambda *reply: replies.append(reply), Devices(lambda kind: 0)), replies
     driver.stop()
 
 
