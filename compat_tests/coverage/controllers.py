@@ -33,9 +33,10 @@ def outcomes(directory, framework, backend, paths):
     packages = [ROOT, directory, *(directory / name for name in PACKAGES.get(framework, ()))]
     # Sessions with many CPUs: Ray would start a worker for each at once.
     environment = {**os.environ, "RAY_prestart_worker_first_driver": "0", "PYTHONPATH": os.pathsep.join(map(str, packages)), "RAY_AUTH_MODE": "disabled", "HF_HUB_OFFLINE": "1"}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        environment["RAY_TMPDIR"] = folder  # tests that attach to a running session find none but their own
         report = Path(folder) / "report.xml"
-        options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", f"--timeout={LIMIT_S}", f"--junitxml={report}", "-o", "junit_family=xunit1", "--continue-on-collection-errors"]
+        options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", f"--timeout={LIMIT_S}", f"--junitxml={report}", "-o", "junit_family=xunit1", "-o", "addopts=", "--continue-on-collection-errors"]
         command = [sys.executable, *BACKENDS[backend], "-m", "pytest", *options, *paths]
         made = subprocess.run(command, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if not report.exists():
