@@ -1,6 +1,7 @@
 """The session's folder, for libraries that write logs and results of their own. It is created at its first use, and removed with the session."""
 
 import os
+import re
 
 from rayshim.session import session
 
@@ -35,14 +36,23 @@ def _parent():
     return os.path.join(os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp", f"rayshim-{os.getuid()}")
 
 
+_INITIAL = 0xEFFFFFFC  # the number of the machine's own namespace of process ids, in Linux
+
+
+def _namespace():
+    """What tells folders of containers apart, which may share this directory but not the numbers of processes."""
+    number = os.stat("/proc/self/ns/pid").st_ino
+    return "" if number == _INITIAL else f"_{number}"
+
+
 def _name(pid):
-    return os.path.join(_parent(), f"session_{pid}")
+    return os.path.join(_parent(), f"session_{pid}{_namespace()}")
 
 
 def _remove_stale():
     """Removes folders of sessions of which all processes were killed at once."""
     os.makedirs(_parent(), mode=0o700, exist_ok=True)
     for name in os.listdir(_parent()):
-        pid = name.removeprefix("session_")
-        if pid.isdigit() and not os.path.exists(f"/proc/{pid}"):
-            remove(pid)
+        found = re.fullmatch(rf"session_(\d+){_namespace()}", name)
+        if found and not os.path.exists(f"/proc/{found[1]}"):
+            remove(found[1])
