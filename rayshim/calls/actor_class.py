@@ -199,7 +199,7 @@ class ActorClass(Generic[T]):
             "demand": {k: units(v) for k, v in request.demand.items()},
             "devices": accelerators.devices(resources),
             "within": request.group,
-            "part": request.part and request.part[1],
+            "part": request.part,
             "group": request.group and (request.group, request.capture),
             "ordinal": s.next_ordinal(),
             "creator": os.getpid(),

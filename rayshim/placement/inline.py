@@ -137,10 +137,10 @@ class Inline(Placement):
             info_ref = actor.info_ref
             living = (lambda: link) if facts["detached"] else weakref.ref(link)
             self._named[facts["namespace"], facts["name"]] = lambda: (living(), info_ref)
-        key = facts["within"]
-        taken = self._devices.take(("actor", link.actor), facts["devices"], key and (key, facts["part"])) or {}
+        taken = self._devices.take(("actor", link.actor), facts["devices"], facts["part"]) or {}
         own_gpus, facts["taken"] = taken.pop("GPU", []), taken
         self._actors[link.actor] = _Actor(facts, own_gpus, actor.creation if facts["max_restarts"] else None)
+        key = facts["within"]
         if key and self._removed(key):
             self._end(facts, "its placement group was removed before it could start.", released=key, began=False)
         return True

@@ -27,7 +27,8 @@ def asked(resources):
 
 def devices(resources):
     """{resource: amount} of the GPUs and other accelerators among these."""
-    return {name: amount for name, amount in resources.items() if (name == "GPU" or name in VARIABLES) and amount}
+    found = {"GPU": resources.get("GPU"), **asked(resources)}
+    return {name: amount for name, amount in found.items() if amount}
 
 
 def wrong(name, amount):

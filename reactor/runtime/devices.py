@@ -1,6 +1,6 @@
 """Assignment of numbered devices, such as GPUs, to tasks and actors."""
 
-UNIT = 10_000  # shares are counted in parts of it
+from reactor import _core
 
 
 class Devices:
@@ -24,7 +24,9 @@ class Devices:
         """
         taken, shown = [], {}
         for kind, amount in amounts.items():
-            fits = [fit for fit in (_fit(free, round(amount * UNIT)) for free in self._choice(kind, within)) if fit]
+            fits = [
+                fit for fit in (_fit(free, round(amount * _core.UNIT)) for free in self._choice(kind, within)) if fit
+            ]
             if not fits:
                 _give(taken)
                 return None
@@ -32,7 +34,7 @@ class Devices:
             for free, number, units in shares:
                 free[number] -= units
             taken += shares
-            shown[kind] = [(number, units / UNIT) for _, number, units in shares]
+            shown[kind] = [(number, units / _core.UNIT) for _, number, units in shares]
         self._held.setdefault(holder, []).extend(taken)
         return shown
 
@@ -48,7 +50,9 @@ class Devices:
             if taken is None:
                 self.give(("reserved", key))
                 return False
-            reserved.append({kind: {n: round(share * UNIT) for n, share in shares} for kind, shares in taken.items()})
+            reserved.append(
+                {kind: {n: round(share * _core.UNIT) for n, share in shares} for kind, shares in taken.items()}
+            )
         self._parts[key] = reserved
         return True
 
@@ -61,7 +65,7 @@ class Devices:
         """The free devices of a kind, of each place that they may be taken from."""
         if within is None:
             if kind not in self._free:
-                self._free[kind] = dict.fromkeys(range(self._count(kind)), UNIT)
+                self._free[kind] = dict.fromkeys(range(self._count(kind)), _core.UNIT)
             return [self._free[kind]]
         key, part = within
         parts = self._parts.get(key, ())
@@ -71,11 +75,11 @@ class Devices:
 def _fit(free, units):
     """(units that stay free of the device that is taken in part, [(free, number, units)]): the first devices that are whole, and for the rest of
     `units` the device of which least stays free. None if there are not enough."""
-    whole = [number for number, left in free.items() if left == UNIT][: units // UNIT]
-    rest = units % UNIT
-    if len(whole) < units // UNIT:
+    whole = [number for number, left in free.items() if left == _core.UNIT][: units // _core.UNIT]
+    rest = units % _core.UNIT
+    if len(whole) < units // _core.UNIT:
         return None
-    shares = [(free, number, UNIT) for number in whole]
+    shares = [(free, number, _core.UNIT) for number in whole]
     if not rest:
         return 0, shares
     enough = [(left, number) for number, left in free.items() if number not in whole and left >= rest]

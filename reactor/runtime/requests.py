@@ -39,6 +39,7 @@ class Requests:
     key_values: KeyValues
     posted: dict[tuple, Any]
     devices: Devices
+    start_waiting: Callable[[], None]
     _start_waiting: Callable[[], None]
     _release: Callable[[Any], None]
     _may_restart: Callable[[Actor], bool]
@@ -166,8 +167,7 @@ class Requests:
 
     def on_devices_back(self, pid):
         self.devices.give(("task", pid))
-        if self.waiting or self.reservations.open():
-            self._start_waiting()
+        self.start_waiting()
 
     def _told(self, a):
         return {

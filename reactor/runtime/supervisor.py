@@ -299,8 +299,7 @@ class Supervisor(Requests, Reaping):
         if not _core.take_resources(actor.demand):
             return False
         facts = actor.facts
-        within = facts.get("within") and (facts["within"], facts["part"])
-        taken = self.devices.take(("actor", actor.offset), facts.get("devices", {}), within)
+        taken = self.devices.take(("actor", actor.offset), facts.get("devices", {}), facts.get("part"))
         if taken is None:
             _core.give_resources(actor.demand)
             return False
