@@ -188,10 +188,9 @@ class Placement:
         """Assigns GPUs and other accelerators {resource: amount} to the task that runs here, until the end of the block: {resource: [(number, share)]}.
         Waits until there are enough. within: None, or the placement group and the index of its bundle (-1: any)."""
         try:
+            # None: the free devices are shares of several ones, or somebody is about to give one back.
             while (taken := self.control.ask("devices", os.getpid(), amounts, within)) is None:
-                time.sleep(
-                    _DEVICES_SECONDS
-                )  # the free devices are shares of several ones, or somebody is about to give one back
+                time.sleep(_DEVICES_SECONDS)
             yield taken
         finally:
             self.control.tell("devices_back", os.getpid())
