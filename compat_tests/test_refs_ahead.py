@@ -56,6 +56,7 @@ def test_a_ref_given_before_its_value(ray, gated):
     assert ray.wait(refs[1:], num_returns=2, timeout=0.1) == ([], refs[1:])
     with pytest.raises(ValueError):
         generator._consume_next_ref_n(3)
+    assert generator._get_next_ref_n(3) == refs  # none was taken
     gate.open()
     assert ray.get(refs) == [0, 1, 2]
     generator._consume_next_ref_n(3)

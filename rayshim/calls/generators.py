@@ -117,14 +117,13 @@ class ObjectRefGenerator(Generic[T_co]):
         return self._ahead.first(num_refs)
 
     def _consume_next_ref_n(self, num_refs):
-        """Takes the next `num_refs` values, or those up to the end. Raises ValueError if they are not all there."""
-        if num_refs <= 0:
-            raise ValueError("num_refs must be positive")
-        for taken in range(num_refs):
-            if self._missing():
-                raise ValueError(
-                    f"the generator has {taken} of {num_refs} values: wait for the ref of the last one first"
-                )
+        """Takes the next `num_refs` values, or those up to the end. Raises ValueError, and takes none, if they are not all there."""
+        refs = self._get_next_ref_n(num_refs)
+        if not refs[-1].done():
+            raise ValueError(
+                f"the generator has {sum(ref.done() for ref in refs)} of {num_refs} values: wait for the ref of the last one first"
+            )
+        for _ in range(num_refs):
             if next(self, None) is None:
                 return
 

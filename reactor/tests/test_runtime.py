@@ -106,7 +106,9 @@ def test_questions_without_time_to_wait_sleep_only_while_the_cores_are_taken(run
         return _core.stats()["sleeps"] - before
 
     running = [first.sleep(600)]
-    wait_until(lambda: _core.stats()["awake"] == 2)
+    wait_until(
+        lambda: _core.stats()["awake"] == 2 and cores_in_use() == (2, 0)
+    )  # the others do not look for calls any more
     assert sleeps(running[0]) == 0
     running += [actor.compute(600) for actor in others]
     wait_until(lambda: sleeps(running[0]) > 0)
