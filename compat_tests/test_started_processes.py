@@ -142,7 +142,7 @@ def test_the_group_of_a_worker_killed_from_outside_is_told_to_terminate_first(ra
     @ray.remote
     class Starter:
         def start(self):
-            subprocess.Popen(["sh", "-c", f"trap 'touch {told}' TERM; touch {ready}; while :; do sleep 0.02; done"])
+            subprocess.Popen(["sh", "-c", f"trap ': > {told}' TERM; touch {ready}; while :; do sleep 0.02; done"])
             return os.getpid()
 
     actor = Starter.remote()

@@ -16,6 +16,7 @@
 #include "execute/placement.h"
 #include "record/recorder.h"
 #include "execute/title.h"
+#include "memory/by_number.h"
 
 namespace reactor {
 
@@ -146,7 +147,7 @@ struct Context {
   Object* last_arguments = nullptr;
   uint32_t last_arguments_note = kNoEntry;  // entry in the hold list
   bool arguments_repeat = false;            // they were those of the call before: the next ones may be shared from the start
-  std::unordered_map<uint32_t, ActorEntry> actors;
+  ByNumber<ActorEntry> actors;
   // Values of all this process's streams that may be unread at once, 0: any number; tickets of those that perhaps are, and
   // streams that have been let on to make one more (stream.h).
   uint32_t streams_window = 0;

@@ -169,9 +169,9 @@ void set_handed_on(nb::handle variable) {
 }
 
 nb::object method_name(uint32_t actor, uint32_t index) {
-  auto it = ctx->actors.find(actor);
-  if (it == ctx->actors.end() || Py_ssize_t(index) >= PyList_GET_SIZE(it->second.methods.get())) return nb::none();
-  return nb::handle(PyList_GET_ITEM(it->second.methods.get(), index)).attr("__name__");
+  const ActorEntry* entry = ctx->actors.find(actor);
+  if (!entry || Py_ssize_t(index) >= PyList_GET_SIZE(entry->methods.get())) return nb::none();
+  return nb::handle(PyList_GET_ITEM(entry->methods.get(), index)).attr("__name__");
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ void note_result(PyRef* r) {
   Reading reading(r->object);
   auto* v = reinterpret_cast<ValueHeader*>(reading.value());
   if (!v) return PyErr_Clear();
-  note->result = layout_of(value_stream(v), value_stream(v) + v->stream, 1);
+  note->result = layout_of(value_stream(v), value_stream(v) + v->stream(), 1);
   note->result_bytes = full_size(ctx->heap, r->object);
 }
 

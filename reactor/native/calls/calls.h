@@ -20,7 +20,7 @@ inline void release_message(Local& l, Message* m) {
     drop(m->args_object, kLetGo);
   } else {
     auto* v = reinterpret_cast<ValueHeader*>(m->value());
-    for (uint32_t i = 0; i < v->deps + v->refs; ++i) drop(value_refs(v)[i], 0);
+    for (uint32_t i = 0; i < v->all_refs(); ++i) drop(value_refs(v)[i], 0);
   }
   drop(m->function, 0);
 }

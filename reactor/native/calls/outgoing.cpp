@@ -74,7 +74,7 @@ bool Outgoing::leads_on(Object* o) {
   if (!is_done(o)) return true;
   if (o->state.load(memory_order_acquire) != State::Value) return false;
   auto* v = reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o));
-  for (uint32_t i = 0; i < v->deps + v->refs; ++i) {
+  for (uint32_t i = 0; i < v->all_refs(); ++i) {
     auto* r = ctx->heap->at<Object>(value_refs(v)[i]);
     if ((kind_of(r) != kCode && kind_of(r) != kArguments) || leads_on(r)) return true;
   }
@@ -94,7 +94,7 @@ void Outgoing::put_on_board(uint32_t callee, uint64_t target, OpenCall& open) {
 
 bool Outgoing::encode(PyObject* const* a, PyObject* kwnames) {
   if (!append(a, kwnames)) return false;
-  value_size = encoding->size();
+  value_size = has_arguments() ? encoding->size() : 0;
   ctx->proc->count_bytes(value_size, encoding->pickled_bytes());
   if (replayed) recorded.set_room(*encoding.encoder);
   if (value_size > kInlineArgs) {

@@ -113,8 +113,10 @@ struct Outgoing {
       if (!encoding->name(PyTuple_GET_ITEM(kwnames, i)) || !encoding->argument(a[args + i])) return false;
     return true;
   }
+  bool has_arguments() const { return args || kwargs; }
   // Encodes the arguments directly into their record, which has `room` for them.
   bool encode_in_place(Message* m, PyObject* const* a, PyObject* kwnames) {
+    if (!has_arguments()) return in_place = true;
     encoding->begin_in_place(reinterpret_cast<uint8_t*>(m) + head_size(), room, deps);
     append(a, kwnames);
     value_size = encoding->end_in_place();
@@ -151,7 +153,7 @@ struct Outgoing {
   uint64_t head_size() const { return sizeof(Message) + 8 * (results.size() - 1); }
   uint64_t tail_size() const { return align_up(uint64_t(4) * depth_of_tag, 8) + (timestamped ? 8 : 0); }
   uint64_t record_size() const { return align_up(head_size() + value_size, 8) + tail_size(); }
-  uint64_t room_size() const { return align_up(head_size() + room, 8) + tail_size(); }
+  uint64_t room_size() const { return align_up(head_size() + (has_arguments() ? room : 0), 8) + tail_size(); }
   void fill(Message* m, MessageKind kind) {
     m->size = uint32_t(record_size());
     m->kind = kind;

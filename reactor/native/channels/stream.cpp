@@ -14,9 +14,9 @@ static_assert(sizeof(ValueHeader) + 3 * sizeof(Off) <= kLinkBodyAt);
 // Completed by whoever destroys the link; its value, None, is there from the beginning.
 Object* new_ticket() {
   Object* o = new_object(ctx->local, 1);
-  *link_value(o) = {1, 0, 0, 0};
+  link_value(o)->set(1, 0, 0, 0);
   value_stream(link_value(o))[0] = None;
-  o->size = sizeof(ValueHeader) + 1;
+  o->size = ValueHeader::size_for(0, 0, 0) + 1;
   return o;
 }
 
@@ -48,7 +48,7 @@ StreamState stream_state(Object* link, Object* completion) {
   if (!cancelled) {
     if (is_done(link)) {
       bool value = link->state.load(memory_order_acquire) == State::Value;
-      if (value && link_value(link)->refs) return StreamState::Item;
+      if (value && link_value(link)->refs()) return StreamState::Item;
       if (!over) return StreamState::Closing;
     } else if (!over) {
       return StreamState::Pending;
@@ -66,7 +66,7 @@ PyObject* next_item(PyRef* link, PyRef* completion, uint64_t deadline, PyObject*
         Owned value(new_ref(object_at(refs[0]), true));
         Owned next(value ? new_ref(object_at(refs[1]), true) : nullptr);
         PyObject* both = next ? PyTuple_Pack(2, value.get(), next.get()) : nullptr;
-        if (both && link_value(link->object)->refs == 3) complete(ctx->local, object_at(refs[2]), State::Value);
+        if (both && link_value(link->object)->refs() == 3) complete(ctx->local, object_at(refs[2]), State::Value);
         return both;
       }
       case StreamState::End:
@@ -147,13 +147,13 @@ bool Stream::publish(PyObject* value) {
 
   Object* link = object_at(results_[1]);
   ValueHeader* header = link_value(link);
-  *header = {0, 0, ticket ? 3u : 2u, 0};
+  header->set(0, 0, ticket ? 3 : 2, 0);
   Off* refs = value_refs(header);
   refs[0] = v_off;
   refs[1] = next_off;
   if (ticket) refs[2] = ctx->heap->off(ticket);
-  for (uint32_t i = 0; i < header->refs; ++i) take_hold(object_at(refs[i]));
-  link->size = sizeof(ValueHeader) + header->refs * sizeof(Off);
+  for (uint32_t i = 0; i < header->refs(); ++i) take_hold(object_at(refs[i]));
+  link->size = ValueHeader::size_for(0, header->refs(), 0);
   complete(ctx->local, link, State::Value);
   if (block_) std::atomic_ref(block_->more_results()[0]).store(next_off, memory_order_release);
   ctx->local.hold_list.clear(notes_[1]);
@@ -296,8 +296,8 @@ bool Stream::drain(PyObject* generator) {
 // Ends the chain. Before the completion is completed: who sees the one done sees the other.
 void Stream::close() {
   Object* link = object_at(results_[1]);
-  *link_value(link) = {0, 0, 0, 0};
-  link->size = sizeof(ValueHeader);
+  link_value(link)->set(0, 0, 0, 0);
+  link->size = ValueHeader::size_for(0, 0, 0);
   complete(ctx->local, link, State::Value);
 }
 
@@ -328,7 +328,7 @@ bool Stream::fail() {
 void find_pending_link(Message* m, std::vector<Off>& settled) {
   Off& second = m->more_results()[0];
   Object* link = object_at(second);
-  if (!is_done(link) || link->state.load(memory_order_acquire) != State::Value || !link_value(link)->refs) return;
+  if (!is_done(link) || link->state.load(memory_order_acquire) != State::Value || !link_value(link)->refs()) return;
   settled.push_back(second);
   second = value_refs(link_value(link))[1];
 }

@@ -23,18 +23,18 @@ Decoder* Decoder::current() { return decoders.empty() ? nullptr : decoders.back(
 
 Object* Decoder::dep(uint32_t i) { return ctx->heap->at<Object>(value_refs(header_)[i]); }
 PyObject* Decoder::ref(uint32_t i) {
-  if (i >= header_->refs) {
+  if (i >= header_->refs()) {
     PyErr_SetString(PyExc_RuntimeError, "reactor: a pickled value names an object ref that did not travel with it");
     return nullptr;
   }
-  auto* o = ctx->heap->at<Object>(value_refs(header_)[header_->deps + i]);
+  auto* o = ctx->heap->at<Object>(value_refs(header_)[header_->deps() + i]);
   if (ctx->logical && ctx->receiving_actor && kind_of(o) != kCode) was_given();
   return new_ref(o, true);
 }
 
 PyObject* Decoder::whole() {
   whole_ = *p_ == Array;
-  if (header_->stream < kManyParts) return item();
+  if (header_->stream() < kManyParts) return item();
   const int collected = PyGC_Disable();  // all that is made here is kept
   PyObject* value = item();
   if (collected) PyGC_Enable();

@@ -46,9 +46,10 @@ inline uint64_t hash_buffer(const uint8_t* p, uint64_t n, uint64_t seed, bool wh
 // lies in arguments counts as one of the value's own.
 inline uint64_t hash_value(Heap* h, uint8_t* value, uint64_t seed, bool whole) {
   auto* v = reinterpret_cast<ValueHeader*>(value);
+  if (v->bare()) return hash_bytes(value_stream(v), v->stream(), mix(seed, 0));
   Object* shown = shown_arguments(h, v);
-  seed = hash_bytes(value_stream(v), v->stream, mix(seed, v->deps << 16 | (v->refs - (shown != nullptr))));
-  for (uint32_t i = 0; i < v->buffers; ++i) {
+  seed = hash_bytes(value_stream(v), v->stream(), mix(seed, v->deps() << 16 | (v->refs() - (shown != nullptr))));
+  for (uint32_t i = 0; i < v->buffers(); ++i) {
     const BufferEntry& b = value_buffers(v)[i];
     seed = hash_buffer((b.shown() ? value_of(h, shown) : value) + b.offset(), b.size, seed, whole);
   }

@@ -14,8 +14,7 @@ uint64_t alignment(const Py_buffer& b) { return uint64_t(b.len) >= kOwnPages ? m
 std::string Encoder::layout(uint32_t items) const { return layout_of(begin_, p_, items); }
 
 uint64_t Encoder::size() const {
-  uint64_t n =
-      sizeof(ValueHeader) + 8 * (deps_.size() + refs_.size() + (shown_in_ != nullptr)) + sizeof(BufferEntry) * buffers_.size() + stream();
+  uint64_t n = ValueHeader::size_for(deps_.size(), refs_.size() + (shown_in_ != nullptr), buffers_.size()) + stream();
   for (size_t i = 0; i < buffers_.size(); ++i) {
     if (is_shown(i)) continue;
     uint64_t a = alignment(buffers_[i]);
@@ -27,10 +26,7 @@ uint64_t Encoder::size() const {
 void Encoder::write_head(uint8_t* to) {
   ctx->values_written += items_;
   auto* h = reinterpret_cast<ValueHeader*>(to);
-  h->stream = uint32_t(stream());
-  h->deps = uint32_t(deps_.size());
-  h->refs = uint32_t(refs_.size()) + (shown_in_ != nullptr);
-  h->buffers = uint32_t(buffers_.size());
+  h->set(uint32_t(stream()), uint32_t(deps_.size()), uint32_t(refs_.size()) + (shown_in_ != nullptr), uint32_t(buffers_.size()));
   Off* refs = value_refs(h);
   for (Off off : deps_) *refs++ = off;
   for (Off off : refs_) *refs++ = off;
@@ -45,7 +41,8 @@ void Encoder::take_holds() {
 }
 
 bool Encoder::is(ValueHeader* v) const {
-  if (v->stream != stream() || v->deps || v->refs || !deps_.empty() || !refs_.empty() || v->buffers != buffers_.size()) return false;
+  if (v->stream() != stream() || v->deps() || v->refs() || !deps_.empty() || !refs_.empty() || v->buffers() != buffers_.size())
+    return false;
   if (memcmp(value_stream(v), begin_, stream()) != 0) return false;
   const BufferEntry* entry = value_buffers(v);
   for (auto& b : buffers_)

@@ -155,7 +155,7 @@ bool Encoder::grow(size_t n) {
 }
 
 void Encoder::begin_in_place(uint8_t* to, uint64_t room, uint32_t deps) {
-  uint64_t head = sizeof(ValueHeader) + 8 * uint64_t(deps);
+  const uint64_t head = ValueHeader::size_for(deps, 0, 0);
   target_ = to;
   target_deps_ = deps;
   unfit_ = room < head;
@@ -169,7 +169,7 @@ uint64_t Encoder::end_in_place() {
     return 0;
   }
   auto* h = reinterpret_cast<ValueHeader*>(target_);
-  *h = {uint32_t(stream()), target_deps_, 0, 0};
+  h->set(uint32_t(stream()), target_deps_, 0, 0);
   Off* refs = value_refs(h);
   for (Off off : deps_) {
     *refs++ = off;

@@ -117,9 +117,9 @@ void ActorStates::exchange_thread_numbers(uint32_t actor) {
   Numbers& mine = numbers;
   if (mine.states != serial_) mine = {serial_, kDriver, {}};
   if (mine.state == actor) return;
-  auto left = saved_.find(mine.state);  // an actor that is forgotten is not there
+  Saved* left = saved_.find(mine.state);  // an actor that is forgotten is not there
   if (mine.state == kDriver) read(thread_libraries_, mine.of_driver);
-  else if (left != saved_.end()) read(thread_libraries_, left->second.thread_numbers);
+  else if (left) read(thread_libraries_, left->thread_numbers);
   mine.state = actor;
   const Saved& own = saved_[actor];
   if (actor != kDriver && !own.entered) return;  // its number is about to be set for the first time

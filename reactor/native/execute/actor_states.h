@@ -14,9 +14,9 @@
 // In inline placement threads of the driver may call actors side by side. Each enters the state of its own call when it uses the runtime;
 // between two such uses it has the state of whoever did so last.
 #pragma once
-#include <unordered_map>
 #include <vector>
 #include "context.h"
+#include "memory/by_number.h"
 
 namespace reactor {
 
@@ -83,7 +83,7 @@ class ActorStates {
   static void set(const std::vector<Library>& libraries, const std::vector<int>& numbers, PyObject* variable);
   std::vector<Place> places_;  // only ever more
   std::vector<Variable> variables_;
-  std::unordered_map<uint32_t, Saved> saved_;
+  ByNumber<Saved> saved_;
   std::vector<Library> thread_libraries_, process_libraries_;  // only ever more
   Owned environ_, name_;
   const uint64_t serial_ = ++made_;

@@ -34,11 +34,8 @@ Off note_death(uint32_t actor, Off result, ExitReason why) {
 }
 
 void forget_instance(uint32_t actor) {
-  auto it = ctx->actors.find(actor);
-  if (it == ctx->actors.end()) return;
-  Owned methods = std::move(it->second.methods);  // the instance ends when the list of actors does not have it any more
-  ctx->method_notes[it->second.noted].gone = true;
-  ctx->actors.erase(it);
+  const auto entry = ctx->actors.extract(actor);  // the instance ends when the list of actors does not have it any more
+  if (entry) ctx->method_notes[entry.mapped().noted].gone = true;
 }
 
 bool restarted(uint32_t actor, ExitReason why, Off& reason) {

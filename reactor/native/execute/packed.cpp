@@ -38,7 +38,6 @@ void bring_near(const std::vector<std::unique_ptr<PackedActor>>& actors, size_t 
   if (!m || m->kind == MessageKind::Skip) return;
   const auto* result = ctx->heap->at<uint8_t>(m->result);
   __builtin_prefetch(result, 1);
-  __builtin_prefetch(result + kLine, 1);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ bool arguments_ready(ArgumentWait& w, Message* m) {
   }
   auto* v = message_value(ctx->heap, m);
   Off* deps = value_refs(v);
-  for (uint32_t i = 0; i < v->deps; ++i) {
+  for (uint32_t i = 0; i < v->deps(); ++i) {
     auto* o = ctx->heap->at<Object>(deps[i]);
     if (is_done(o)) continue;
     WaitNode* n = watch(ctx->local, o, NodeKind::Bell, ctx->heap->off(&ctx->proc->bell));

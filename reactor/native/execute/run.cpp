@@ -24,7 +24,7 @@ Object* failed_argument(Message* m) {
   auto* v = message_value(ctx->heap, m);
   Off* deps = value_refs(v);
   Object* first = nullptr;
-  for (uint32_t i = 0; i < v->deps; ++i) {
+  for (uint32_t i = 0; i < v->deps(); ++i) {
     auto* o = ctx->heap->at<Object>(deps[i]);
     if (o->state.load(memory_order_acquire) == State::Value) continue;
     mark_seen(o);
@@ -245,9 +245,9 @@ void MessageRun::find_callable() {
 }
 
 void MessageRun::find_method() {
-  auto it = ctx->actors.find(actor_);
-  if (it == ctx->actors.end()) return PyErr_SetString(PyExc_RuntimeError, "reactor: the actor has no instance in this process");
-  const ActorEntry& entry = it->second;
+  const ActorEntry* found = ctx->actors.find(actor_);
+  if (!found) return PyErr_SetString(PyExc_RuntimeError, "reactor: the actor has no instance in this process");
+  const ActorEntry& entry = *found;
   callable_ = Owned::share(PyList_GET_ITEM(entry.methods.get(), method_));
   handed_on_ = entry.deferred;
   if (ctx->recorder && !handed_on_) note_ = &entry.notes[method_];
@@ -401,8 +401,8 @@ void MessageRun::digest() {
   for (Off off : results_)
     if (!(flags_ & kStreaming)) digest_ = hash_result(ctx->heap, ctx->heap->at<Object>(off), digest_, ctx->whole);
   if (ctx->keeping && hooks.executed && !call_.discarded) tell_executed();
-  auto it = kind_ == MessageKind::Call ? ctx->actors.find(actor_) : ctx->actors.end();
-  if (it != ctx->actors.end()) digest_ = it->second.digest = mix(it->second.digest, digest_);
+  ActorEntry* entry = kind_ == MessageKind::Call ? ctx->actors.find(actor_) : nullptr;
+  if (entry) digest_ = entry->digest = mix(entry->digest, digest_);
   ctx->proc->digest.store(ctx->proc->digest.load(memory_order_relaxed) + digest_, memory_order_relaxed);
 }
 

@@ -10,11 +10,6 @@ namespace {
 
 std::unique_ptr<InboxServer> inbox_server;  // the inbox of this process's actor; none in a task worker
 
-const ActorEntry* instance(const InboxServer& s) {
-  auto it = ctx->actors.find(s.actor);
-  return it == ctx->actors.end() ? nullptr : &it->second;
-}
-
 }  // namespace
 
 // Callers push new channels at the head of the inbox's list; only this process takes any out.
@@ -85,7 +80,7 @@ Next next_message(InboxServer& s) {
     drop_closed_channels(s);
     return next_in_order(s);
   }
-  const ActorEntry* actor = instance(s);
+  const ActorEntry* actor = ctx->actors.find(s.actor);
   const bool out_of_order = actor && !actor->lanes.empty();
   if (actor && s.pending_arguments.empty()) take_closed(s);  // else a call with pending arguments may be of the same caller and come before
   Next best;

@@ -70,8 +70,8 @@ inline void take_apart(Local& l, Object* o) {
   if (s == State::Value || s == State::Error) {
     auto* v = reinterpret_cast<ValueHeader*>(value_of(l.heap, o));
     Off* refs = value_refs(v);
-    if (kind_of(o) == kStreamLink && v->refs == 3 && refs[2]) complete(l, l.heap->at<Object>(refs[2]), State::Value);  // see stream.h
-    for (uint32_t i = 0; i < v->deps + v->refs; ++i) drop(refs[i]);
+    if (kind_of(o) == kStreamLink && v->refs() == 3 && refs[2]) complete(l, l.heap->at<Object>(refs[2]), State::Value);  // see stream.h
+    for (uint32_t i = 0; i < v->all_refs(); ++i) drop(refs[i]);
   } else if (s == State::Died) {
     drop(*reinterpret_cast<Off*>(o->body));
   }
@@ -122,7 +122,7 @@ inline void drop_code(Local& l, Object* o, uint32_t note = kNoEntry) {
 }
 inline void drop_value_refs(Local& l, ValueHeader* v) {
   Off* refs = value_refs(v);
-  for (uint32_t i = 0; i < v->deps + v->refs; ++i) drop_hold(l, l.heap->at<Object>(refs[i]));
+  for (uint32_t i = 0; i < v->all_refs(); ++i) drop_hold(l, l.heap->at<Object>(refs[i]));
 }
 
 // The object that fell by the dead process `p` while its note may still stand, or 0.

@@ -175,6 +175,7 @@ struct Demand {
 struct alignas(64) Core {
   atomic<int32_t> work;        // processes that have something to do and ran there last
   atomic<uint32_t> poller;     // proc slot + 1 of the one that waits there without sleeping
+  atomic<uint32_t> displaced;  // proc slot + 1 of one that sleeps there until results come, because others had work there
 };
 
 struct Header {
@@ -333,12 +334,29 @@ struct ActorBody {
 
 // An encoded value (codec.h): header, then refs[deps + refs], buffers[], the stream, then the buffers, each 64-byte aligned. The first `deps`
 // refs are arguments, which are replaced by their values. If a buffer of the value is part of a call's arguments, the last ref refers to these
-// arguments (array_memory.h).
+// arguments (array_memory.h). A value without refs and buffers has only the first word of the header, so that a number in the body of its object
+// lies in the object's first cache line.
 struct ValueHeader {
-  uint32_t stream;
-  uint32_t deps;
-  uint32_t refs;
-  uint32_t buffers;
+  static constexpr uint32_t kBare = uint32_t(1) << 31;
+  static constexpr uint64_t kBareSize = sizeof(uint32_t);
+  uint32_t word;
+  uint32_t counts[3];  // not there if the value is bare
+  bool bare() const { return word & kBare; }
+  uint32_t stream() const { return word & ~kBare; }  // bytes
+  uint32_t deps() const { return bare() ? 0 : counts[0]; }
+  uint32_t refs() const { return bare() ? 0 : counts[1]; }
+  uint32_t buffers() const { return bare() ? 0 : counts[2]; }
+  uint32_t all_refs() const { return bare() ? 0 : counts[0] + counts[1]; }
+  static uint64_t size_for(size_t deps, size_t refs, size_t buffers) {
+    return deps || refs || buffers ? sizeof(ValueHeader) + 8 * (deps + refs) + 16 * buffers : kBareSize;
+  }
+  void set(uint32_t stream, uint32_t deps, uint32_t refs, uint32_t buffers) {
+    if (!deps && !refs && !buffers) {
+      word = stream | kBare;
+      return;
+    }
+    *this = {stream, {deps, refs, buffers}};
+  }
 };
 struct BufferEntry {
   uint64_t at;  // from the start of the value; with kShownBuffer, of the arguments' value
@@ -347,6 +365,8 @@ struct BufferEntry {
   uint64_t offset() const { return at & ~kShownBuffer; }
   static constexpr uint64_t kShownBuffer = uint64_t(1) << 63;
 };
+static_assert(sizeof(BufferEntry) == 16);
+inline constinit ValueHeader no_value{ValueHeader::kBare, {}};  // of a call without arguments
 
 enum class MessageKind : uint8_t { Call = 1, Create, Task, Skip };
 
@@ -366,7 +386,7 @@ struct CancelNote {
   uint32_t children;  // what it started is to be cancelled too
 };
 
-// A call that has been sent. It is followed by the offsets of its further results, the value of its arguments, the time at which it was sent
+// A call that has been sent. It is followed by the offsets of its further results, the value of its arguments, if there are any, the time at which it was sent
 // (if the actor may have several callers), and the tail of its tag. A call of an actor is in a channel, a task in a separate block.
 constexpr Off kLetGo = 1;
 struct Message {
@@ -399,7 +419,7 @@ struct Message {
   uint32_t* tail() { return reinterpret_cast<uint32_t*>(reinterpret_cast<uint8_t*>(this) + size) - depth; }  // see order.h
   uint64_t* time() { return reinterpret_cast<uint64_t*>(reinterpret_cast<uint8_t*>(this) + size - align_up(uint64_t(4) * depth, 8)) - 1; }
   uint64_t sent() { return flags & kTimestamped ? *time() : 0; }  // timestamp(); 0: before the actor had several callers
-  uint8_t* value() { return reinterpret_cast<uint8_t*>(more_results() + (results - 1)); }
+  uint8_t* value() { return reinterpret_cast<uint8_t*>(args || kwargs ? static_cast<void*>(more_results() + (results - 1)) : &no_value); }
 };
 static_assert(sizeof(Message) == 64);
 

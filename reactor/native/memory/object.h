@@ -121,20 +121,22 @@ inline JoinedResult* new_joined(Local& l, int32_t holds, uint16_t kind, Object* 
 }
 
 inline uint8_t* value_of(Heap* h, Object* o) { return o->block ? h->at<uint8_t>(o->block) : o->body; }
-inline Off* value_refs(ValueHeader* v) { return reinterpret_cast<Off*>(v + 1); }
-inline BufferEntry* value_buffers(ValueHeader* v) { return reinterpret_cast<BufferEntry*>(value_refs(v) + v->deps + v->refs); }
-inline uint8_t* value_stream(ValueHeader* v) { return reinterpret_cast<uint8_t*>(value_buffers(v) + v->buffers); }
+inline Off* value_refs(ValueHeader* v) { return reinterpret_cast<Off*>(v + 1); }  // not of a bare value
+inline BufferEntry* value_buffers(ValueHeader* v) { return reinterpret_cast<BufferEntry*>(value_refs(v) + v->all_refs()); }
+inline uint8_t* value_stream(ValueHeader* v) {
+  return v->bare() ? reinterpret_cast<uint8_t*>(v) + ValueHeader::kBareSize : reinterpret_cast<uint8_t*>(value_buffers(v) + v->buffers());
+}
 
 // The arguments in which a buffer of the value lies, or null.
 inline Object* shown_arguments(Heap* h, ValueHeader* v) {
-  auto* last = v->refs ? h->at<Object>(value_refs(v)[v->deps + v->refs - 1]) : nullptr;
+  auto* last = v->refs() ? h->at<Object>(value_refs(v)[v->all_refs() - 1]) : nullptr;
   return last && kind_of(last) == kArguments ? last : nullptr;
 }
 // Bytes of the object's value, with those that lie in arguments.
 inline uint64_t full_size(Heap* h, Object* o) {
   auto* v = reinterpret_cast<ValueHeader*>(value_of(h, o));
   uint64_t n = o->size;
-  for (uint32_t i = 0; i < v->buffers; ++i)
+  for (uint32_t i = 0; i < v->buffers(); ++i)
     if (value_buffers(v)[i].shown()) n += value_buffers(v)[i].size;
   return n;
 }

@@ -12,8 +12,8 @@ namespace reactor {
 constexpr int64_t kSlackShare = 64;  // 1/64 of the store is emptied beyond what is asked for: looking costs too
 
 inline uint64_t value_end(ValueHeader* v) {
-  uint64_t end = uint64_t(value_stream(v) - reinterpret_cast<uint8_t*>(v)) + v->stream;
-  for (uint32_t i = 0; i < v->buffers; ++i) {
+  uint64_t end = uint64_t(value_stream(v) - reinterpret_cast<uint8_t*>(v)) + v->stream();
+  for (uint32_t i = 0; i < v->buffers(); ++i) {
     BufferEntry& b = value_buffers(v)[i];
     if (!b.shown()) end = std::max(end, b.at + b.size);
   }

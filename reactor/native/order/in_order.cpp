@@ -26,7 +26,7 @@ template <class Found> void each_parked_front(InboxServer& s, Found found) {
     if (!found(later.back())) return;
 }
 
-bool is_constructed(const InboxServer& s) { return ctx->actors.count(s.actor) != 0; }
+bool is_constructed(const InboxServer& s) { return ctx->actors.find(s.actor) != nullptr; }
 
 // Calls `found` with the head of each channel. With `decides`, the one that runs is chosen among these: the others are passed over, and the
 // process sleeps though they are there. Who only looks must not pass over what has come since.

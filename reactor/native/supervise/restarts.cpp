@@ -85,7 +85,7 @@ void create_again(Again& again, Off creation) {
   at(creation)->result = 0;
   if (m->args_object) return take_hold(ctx->heap->at<Object>(m->args_object));
   auto* v = reinterpret_cast<ValueHeader*>(m->value());
-  for (uint32_t i = 0; i < v->deps + v->refs; ++i) take_hold(ctx->heap->at<Object>(value_refs(v)[i]));
+  for (uint32_t i = 0; i < v->all_refs(); ++i) take_hold(ctx->heap->at<Object>(value_refs(v)[i]));
 }
 
 }  // namespace

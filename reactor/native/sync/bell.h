@@ -90,9 +90,10 @@ class Spin {
   uint64_t stay_until_ = 0;
 };
 
-// Polls and yields for a while without sleeping, by the rules of cores.h. Returns whether `ready()`. For the main thread of a process.
+// Polls and yields for a while without sleeping, by the rules of cores.h. Returns whether `ready()`. For the main thread of a process. `for_results`: it
+// waits for results, not for calls.
 template <class Ready>
-bool look(Heap* heap, Proc* self, Spin& spin, uint64_t deadline, Ready& ready) {
+bool look(Heap* heap, Proc* self, Spin& spin, uint64_t deadline, Ready& ready, bool for_results = false) {
   uint64_t now = now_ns(), until = spin.allowed() ? now + spin.limit_ns : now;
   const bool due = deadline < until;
   if (due) until = deadline;
@@ -108,6 +109,10 @@ bool look(Heap* heap, Proc* self, Spin& spin, uint64_t deadline, Ready& ready) {
       now = now_ns();
       const bool in_the_way = poller.in_the_way();
       if (now > offer || in_the_way) {
+        if (Proc* other = for_results ? nullptr : poller.displaced()) {
+          ring(heap, &other->bell);
+          break;
+        }
         const uint64_t before = now;
         sched_yield();
         now = now_ns();
@@ -186,18 +191,39 @@ template <class Ready>
 bool look_briefly(Heap* heap, Proc* self, Spin& spin, uint64_t deadline, Ready ready) {
   if (ready()) return true;
   has_none(heap->header, self);
-  const bool seen = look(heap, self, spin, deadline, ready);
+  const bool seen = look(heap, self, spin, deadline, ready, true);
   if (seen) has_work(heap->header, self);
   return seen;
 }
 
+// While it is there, others know that a process sleeps on this core until results come (Core::displaced).
+class Displaced {
+ public:
+  Displaced(Heap* h, Proc* p) {
+    if (!p) return;
+    core_ = &h->header->core[this_core()];
+    mine_ = uint32_t(p - h->procs) + 1;
+    core_->displaced.store(mine_, memory_order_relaxed);
+  }
+  // Whether it was woken because the core is free.
+  bool end() {
+    uint32_t mine = mine_;
+    return core_ && !core_->displaced.compare_exchange_strong(mine, 0, memory_order_relaxed);
+  }
+
+ private:
+  Core* core_ = nullptr;
+  uint32_t mine_ = 0;
+};
+
 // Waits until `ready()` or the deadline (CLOCK_MONOTONIC ns). Returns 0, ETIMEDOUT, EINTR or, see last_to_sleep, EDEADLK. Thread safety: one
-// sleeper per bell. `self` may be null (a thread other than the process's main one). `looked`: the caller has done look_briefly.
+// sleeper per bell. `self` may be null (a thread other than the process's main one). `looked`: the caller has done look_briefly. `for_results`: as in
+// look().
 template <class Ready>
-int wait_on(Heap* heap, Bell* bell, Proc* self, Spin& spin, uint64_t deadline, Ready ready, bool looked = false) {
+int wait_on(Heap* heap, Bell* bell, Proc* self, Spin& spin, uint64_t deadline, Ready ready, bool looked = false, bool for_results = false) {
   if (ready()) return 0;
   if (self) has_none(heap->header, self);
-  if (!looked && (self ? look(heap, self, spin, deadline, ready) : poll_beside(spin, deadline, ready))) {
+  if (!looked && (self ? look(heap, self, spin, deadline, ready, for_results) : poll_beside(spin, deadline, ready))) {
     if (self) has_work(heap->header, self);
     return 0;
   }
@@ -224,13 +250,20 @@ int wait_on(Heap* heap, Bell* bell, Proc* self, Spin& spin, uint64_t deadline, R
       break;
     }
     if (self) self->sleeps.fetch_add(1, memory_order_relaxed);
+    Displaced displaced(heap, for_results ? self : nullptr);
     int e = futex_wait(&bell->word, seen, left);
+    const bool core_is_free = displaced.end();
     if (self && !self->awake.exchange(1, memory_order_seq_cst)) heap->header->awake.fetch_add(1, memory_order_relaxed);
     if (e == EINTR) {
       result = EINTR;
       break;
     }
     if (ready()) break;
+    if (core_is_free) {
+      for_results = false;  // once
+      bell->sleeping.store(0, memory_order_relaxed);
+      if (look(heap, self, spin, deadline, ready, true)) break;
+    }
   }
   bell->sleeping.store(0, memory_order_relaxed);
   if (self && !self->awake.exchange(1, memory_order_relaxed)) heap->header->awake.fetch_add(1, memory_order_relaxed);

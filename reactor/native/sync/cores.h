@@ -12,6 +12,11 @@
 //   has not searched just before. Otherwise it yields. If yields return at once although another process has work, it sleeps (by its
 //   fair share the kernel runs this process first; yielding does not change this, sleeping does).
 //
+// A process that sleeps until results come, because others have work on its core, is noted there (Core::displaced). When these have nothing more to do, one of
+// them would poll for its next call. But that comes from the sleeper as a rule, and results still come to it from other cores, whose processes
+// would have to wake it: 10 to 25 µs. So the one that would poll wakes the sleeper instead, which takes 2 µs on the same core, and sleeps itself. (15
+// CartPoles with a process each, 2 cores: 6.9 µs a step instead of 8.5.) It is only a hint: a process that is woken for nothing polls and sleeps again.
+//
 // A process that is rung counts as having work at once, before it has got its core. So does a process that is sent a call while it is awake
 // and waits: it may be waiting for the core of the sender, which would poll there for 50 µs and longer while it waits for that call. The sender's
 // yields do not help, because workers have a higher niceness (15 packed CartPoles on 2 cores: 54 µs a round instead of 60 to 105). But if
@@ -95,6 +100,15 @@ class Poller {
     at_ = c;
     return true;
   }
+  // The process that wants to poll here instead of this one, which is then asked for no more; null: none. This one stops.
+  Proc* displaced() {
+    atomic<uint32_t>& displaced = header_->core[at_].displaced;
+    if (displaced.load(memory_order_relaxed) == 0) return nullptr;
+    const uint32_t its = displaced.exchange(0, memory_order_relaxed);
+    if (its == 0) return nullptr;
+    stop();
+    return me_ - slot_ + (its - 1);
+  }
   // Whether another process has work on this core by now, because it was rung or moved here.
   bool in_the_way() const { return header_->core[at_].work.load(memory_order_relaxed) > 0; }
 
@@ -138,7 +152,10 @@ inline bool move_to_idle(Header* h) {
 inline void forget(Header* h, Proc* p, uint32_t slot) {
   has_none(h, p);
   uint32_t its = slot + 1;
-  h->core[p->core.load(memory_order_relaxed)].poller.compare_exchange_strong(its, 0, memory_order_relaxed);
+  Core& core = h->core[p->core.load(memory_order_relaxed)];
+  core.poller.compare_exchange_strong(its, 0, memory_order_relaxed);
+  its = slot + 1;
+  core.displaced.compare_exchange_strong(its, 0, memory_order_relaxed);
 }
 
 }  // namespace reactor

@@ -284,7 +284,7 @@ bool GroupWait::sleep_once(Spin& spin, int& woken) {
   const uint64_t slice = now_ns() + 250000000;
   woken = wait_on(
       mine_->heap, seat_.bell(), seat_.proc(), spin, slice < deadline_ ? slice : deadline_, [this] { return ready(); },
-      std::exchange(looked_, false));
+      std::exchange(looked_, false), true);
   if (seat_.proc()) seat_.proc()->blocked.store(0, memory_order_relaxed);
   ended_ = !unlocked.lock();
   return !ended_;

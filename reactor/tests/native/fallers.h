@@ -10,7 +10,7 @@ inline Object* holder(Local& l, int32_t holds, const std::vector<Object*>& refs,
   memset(o->body, 0x5a, sizeof o->body);
   o->block = l.alloc.alloc(bytes);
   auto* v = l.heap->at<ValueHeader>(o->block);
-  *v = {0, 0, uint32_t(refs.size()), 0};
+  v->set(0, 0, uint32_t(refs.size()), 0);
   for (size_t i = 0; i < refs.size(); ++i) value_refs(v)[i] = l.heap->off(refs[i]);
   l.alloc.publish(o->block);
   l.alloc.count_value(o->block, 1);

@@ -146,7 +146,7 @@ inline void long_chain() {
   for (int i = 0; i < 400000; ++i) {
     Object* o = new_object(*l, 1);
     auto* v = reinterpret_cast<ValueHeader*>(o->body);
-    *v = {0, 0, last ? 1u : 0u, 0};
+    v->set(0, 0, last ? 1 : 0, 0);
     if (last) *value_refs(v) = h->off(last);
     complete(*l, o, State::Value);
     last = o;

@@ -21,7 +21,7 @@ inline Off write_value(Heap* h, Local& l, uint64_t seed) {
   Off off = l.alloc.alloc(kValueBytes);
   if (!off) return 0;
   auto* v = h->at<ValueHeader>(off);
-  *v = {0, 0, 0, 1};
+  v->set(0, 0, 0, 1);
   *value_buffers(v) = {4096, kValueBytes - 4096};
   auto* words = h->at<uint64_t>(off);
   for (uint64_t i = 512; i < kValueBytes / 8; i += 31) words[i] = word_at(seed, i);
@@ -33,7 +33,7 @@ inline Off write_value(Heap* h, Local& l, uint64_t seed) {
 // Reads as a process would: pinned in memory, or from the file.
 inline void read_value(Heap* h, int file, Off off, uint64_t seed, Random& r, std::vector<uint64_t>& copy) {
   Residence* where = &h->residence[h->page_of(off)];
-  CHECK(h->at<ValueHeader>(off)->buffers == 1);  // the head is always there
+  CHECK(h->at<ValueHeader>(off)->buffers() == 1);  // the head is always there
   bool here = pin(h, where);
   auto* words = h->at<uint64_t>(off);
   if (!here) {
