@@ -6,8 +6,10 @@ Each process reports its metrics about once per second; the last second of a kil
 from __future__ import annotations
 
 import bisect
+import os
 import re
 import threading
+import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +56,9 @@ class Metric:
             if not isinstance(key, str):
                 raise TypeError(f"Tag keys must be str, got {type(key)}. (metric {name} at {calling()}: {key!r})")
         self._name, self._description, self._tag_keys = name, description, tag_keys or ()
+        self._key = type(self).__name__, name
         self._default_tags: dict[str, str] = {}
+        self._default_place: tuple[tuple[str, str], ...] | None = None  # where values without further tags are recorded
 
     def set_default_tags(self, default_tags: dict[str, str]) -> Self:
         """Sets the tags for values that are recorded without these tags; returns the metric."""
@@ -67,7 +71,7 @@ class Metric:
                 raise TypeError(
                     f"Tag values must be str, got {type(value)}. (metric {self._name}, set_default_tags() at {calling()}: {key}={value!r})"
                 )
-        self._default_tags = default_tags
+        self._default_tags, self._default_place = default_tags, None
         return self
 
     @property
@@ -83,32 +87,37 @@ class Metric:
     def _record(self, value, tags, update, boundaries=()):
         if not isinstance(value, (int, float)):
             raise TypeError(f"value must be int or float, got {type(value)}. (metric {self._name} at {calling()})")
-        for tag in (tags or {}).values():
-            if not isinstance(tag, str):
-                raise TypeError(
-                    f"Tag values must be str, got {type(tag)}. (metric {self._name} at {calling()}: {tag!r})"
-                )
-        tags = {**self._default_tags, **(tags or {})}
-        missing = [key for key in self._tag_keys if key not in tags]
-        if missing:
-            raise ValueError(
-                f"Missing value for tag key(s): {','.join(missing)}. (metric {self._name} at {calling()}: give them in tags=, or once by set_default_tags())"
-            )
+        place = self._place(tags) if tags else self._default_place
+        if place is None:
+            place = self._default_place = self._place({})
         if self._discard_metric:
             return
-        key = (type(self).__name__, self._name)
-        place = tuple(sorted(tags.items()))
         with _lock:
-            series = _series.get(key)
+            series = _series.get(self._key)
             if series is None:
-                series = _series[key] = {
+                series = _series[self._key] = {
                     "description": self._description,
                     "boundaries": tuple(boundaries),
                     "values": {},
                 }
             series["values"][place] = update(series["values"].get(place))
-            _changed.add(key)
+            _changed.add(self._key)
         _ensure_reporter()
+
+    def _place(self, tags):
+        """The tags of a value, given and default ones, as a sorted tuple of items."""
+        for tag in tags.values():
+            if not isinstance(tag, str):
+                raise TypeError(
+                    f"Tag values must be str, got {type(tag)}. (metric {self._name} at {calling()}: {tag!r})"
+                )
+        tags = {**self._default_tags, **tags}
+        missing = [key for key in self._tag_keys if key not in tags]
+        if missing:
+            raise ValueError(
+                f"Missing value for tag key(s): {','.join(missing)}. (metric {self._name} at {calling()}: give them in tags=, or once by set_default_tags())"
+            )
+        return tuple(sorted(tags.items()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._name, self._description, self._tag_keys)
@@ -162,9 +171,10 @@ class Histogram(Metric):
         """Counts `value`."""
 
         def update(old):
-            total, *counts = old or [0.0] * (len(self.boundaries) + 2)
-            counts[bisect.bisect_left(self.boundaries, value)] += 1
-            return [total + value, *counts]
+            found = old or [0.0] * (len(self.boundaries) + 2)
+            found[0] += value
+            found[1 + bisect.bisect_left(self.boundaries, value)] += 1
+            return found
 
         self._record(value, tags, update, self.boundaries)
 
@@ -177,8 +187,6 @@ class Histogram(Metric):
 
 
 def _ensure_reporter():
-    import os
-
     global _reporter, _reporter_pid
     if _reporter_pid == os.getpid():
         return
@@ -188,8 +196,6 @@ def _ensure_reporter():
 
 
 def _report_for_ever():
-    import time
-
     while True:
         time.sleep(_PERIOD)
         report()
@@ -197,8 +203,6 @@ def _report_for_ever():
 
 def report() -> None:
     """Sends the changed metrics of this process to the supervisor."""
-    import os
-
     s = session.current
     if s is None:
         return
@@ -213,7 +217,8 @@ def report() -> None:
 
 
 def _copy(series):
-    return {**series, "values": dict(series["values"])}
+    values = {place: list(value) if isinstance(value, list) else value for place, value in series["values"].items()}
+    return {**series, "values": values}
 
 
 def prometheus_text() -> str:
@@ -221,10 +226,9 @@ def prometheus_text() -> str:
 
     Counters and histograms are summed over the processes; a gauge has one line per process, with its `pid` as a tag.
     """
-    import os
-
     s = session.current
-    mine = {("metrics", os.getpid(), *key): _copy(series) for key, series in _series.items()}
+    with _lock:
+        mine = {("metrics", os.getpid(), *key): _copy(series) for key, series in _series.items()}
     posted = s.placement.posted("metrics") if s is not None else {}
     by_metric = {}
     for (_, pid, kind, name), series in sorted({**posted, **mine}.items(), key=lambda item: item[0][1:]):
