@@ -134,26 +134,35 @@ def _name_of(what, error):
     if instance is None:
         who = _unfinished_instance(error, facts)
     else:
-        who = _plain_repr(instance, facts) if type(instance).__repr__ is object.__repr__ else repr(instance)
+        who = _repr(instance, facts)
     return f"{facts['class_name']}.{method}", who, actor_id(number).hex()
 
 
+def _repr(instance, facts):
+    """As repr, but in that of object, a class of the main script has the name of its file as its module, as on Ray."""
+    if type(instance).__repr__ is not object.__repr__:
+        return repr(instance)
+    return _plain_repr(instance, facts)
+
+
 def _plain_repr(instance, facts):
-    """As object.__repr__, but a class of the main script has the name of its file as its module, as on Ray."""
     text = object.__repr__(instance)
     main = "<__main__."
     return f"<{info_of(facts).file_module}.{text.removeprefix(main)}" if text.startswith(main) else text
 
 
 def _unfinished_instance(error, facts):
-    """The plain repr of the instance whose constructor raised, found in the traceback; None if the constructor had not begun."""
+    """The repr of the instance whose constructor raised, found in the traceback; None if the constructor had not begun."""
     step = error.__traceback__
     while step is not None:
         code = step.tb_frame.f_code
         if code.co_name == "__init__" and code.co_argcount:
             instance = step.tb_frame.f_locals.get(code.co_varnames[0])
             if type(instance).__name__ == facts["class_name"]:
-                return _plain_repr(instance, facts)
+                try:
+                    return _repr(instance, facts)
+                except Exception:  # it reads what the constructor has not set
+                    return _plain_repr(instance, facts)
         step = step.tb_next
     return None
 

@@ -47,9 +47,7 @@ inline bool in_memory(uint64_t word) { return place_of(word) <= Place::Leaving; 
 inline bool in_transit(uint64_t word) { return place_of(word) == Place::Leaving || place_of(word) == Place::Dropping; }
 
 // The part of a value that stays in memory. (Where pages are larger than this, the rest of the first one stays, too.)
-inline uint64_t head_bytes(const ValueHeader* v) {
-  return align_up(ValueHeader::size_for(v->deps(), v->refs(), v->buffers()), 4096);
-}
+inline uint64_t head_bytes(const ValueHeader* v) { return align_up(ValueHeader::size_for(v->deps(), v->refs(), v->buffers()), 4096); }
 // The bytes that a run of `pages` gives back when its value leaves memory.
 inline int64_t gain_of(const ValueHeader* v, uint32_t pages) { return int64_t(uint64_t(pages) * kPage) - int64_t(head_bytes(v)); }
 
