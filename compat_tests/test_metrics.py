@@ -93,3 +93,15 @@ def test_they_are_shown_for_prometheus(ray, metrics, backend):
         assert f"ray_{sizes}_{line}\n" in text
     metrics.Gauge("level6").set(1.5)
     assert "ray_level6{pid=" in metrics.prometheus_text()
+
+
+@pytest.mark.rayshim_only
+def test_default_tags_that_the_program_changes_count_from_then_on(metrics, backend):
+    name, tags = f"moved_{backend.name}", {"place": "here"}
+    counter = metrics.Counter(name, tag_keys=("place",)).set_default_tags(tags)
+    counter.inc()
+    tags["place"] = "there"
+    counter.inc(2)
+    text = metrics.prometheus_text()
+    assert f'ray_{name}_total{{place="here"}} 1\n' in text
+    assert f'ray_{name}_total{{place="there"}} 2\n' in text

@@ -58,7 +58,8 @@ class Metric:
         self._name, self._description, self._tag_keys = name, description, tag_keys or ()
         self._key = type(self).__name__, name
         self._default_tags: dict[str, str] = {}
-        self._default_place: tuple[tuple[str, str], ...] | None = None  # where values without further tags are recorded
+        # The default tags that were checked last, and where values with them alone are recorded: a program may change its dict.
+        self._checked: tuple[dict[str, str], tuple[tuple[str, str], ...]] | None = None
 
     def set_default_tags(self, default_tags: dict[str, str]) -> Self:
         """Sets the tags for values that are recorded without these tags; returns the metric."""
@@ -71,7 +72,7 @@ class Metric:
                 raise TypeError(
                     f"Tag values must be str, got {type(value)}. (metric {self._name}, set_default_tags() at {calling()}: {key}={value!r})"
                 )
-        self._default_tags, self._default_place = default_tags, None
+        self._default_tags = default_tags
         return self
 
     @property
@@ -87,9 +88,13 @@ class Metric:
     def _record(self, value, tags, update, boundaries=()):
         if not isinstance(value, (int, float)):
             raise TypeError(f"value must be int or float, got {type(value)}. (metric {self._name} at {calling()})")
-        place = self._place(tags) if tags else self._default_place
-        if place is None:
-            place = self._default_place = self._place({})
+        if tags:
+            place = self._place(tags)
+        elif self._checked is not None and self._checked[0] == self._default_tags:
+            place = self._checked[1]
+        else:
+            place = self._place({})
+            self._checked = dict(self._default_tags), place
         if self._discard_metric:
             return
         with _lock:
@@ -172,8 +177,8 @@ class Histogram(Metric):
 
         def update(old):
             found = old or [0.0] * (len(self.boundaries) + 2)
-            found[0] += value
             found[1 + bisect.bisect_left(self.boundaries, value)] += 1
+            found[0] += value
             return found
 
         self._record(value, tags, update, self.boundaries)

@@ -16,7 +16,7 @@ Object* new_ticket() {
   Object* o = new_object(ctx->local, 1);
   link_value(o)->set(1, 0, 0, 0);
   value_stream(link_value(o))[0] = None;
-  o->size = ValueHeader::size_for(0, 0, 0) + 1;
+  o->size = ValueHeader::kBareSize + 1;
   return o;
 }
 
@@ -297,7 +297,7 @@ bool Stream::drain(PyObject* generator) {
 void Stream::close() {
   Object* link = object_at(results_[1]);
   link_value(link)->set(0, 0, 0, 0);
-  link->size = ValueHeader::size_for(0, 0, 0);
+  link->size = ValueHeader::kBareSize;
   complete(ctx->local, link, State::Value);
 }
 

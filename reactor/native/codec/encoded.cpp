@@ -41,8 +41,7 @@ void Encoder::take_holds() {
 }
 
 bool Encoder::is(ValueHeader* v) const {
-  if (v->stream() != stream() || v->deps() || v->refs() || !deps_.empty() || !refs_.empty() || v->buffers() != buffers_.size())
-    return false;
+  if (v->stream() != stream() || v->all_refs() || !deps_.empty() || !refs_.empty() || v->buffers() != buffers_.size()) return false;
   if (memcmp(value_stream(v), begin_, stream()) != 0) return false;
   const BufferEntry* entry = value_buffers(v);
   for (auto& b : buffers_)

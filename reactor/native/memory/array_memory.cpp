@@ -190,7 +190,7 @@ Object* arguments_under(PyArrayObject* a, uint64_t& at) {
   Object* o = view->object;
   auto* value = reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o));
   ArgumentsUse use = ArgumentsUse::ReadAsTheyLie;
-  if (bytes < o->size / 2 || value->deps() || value->refs() || has_forked.load(memory_order_relaxed)) return nullptr;
+  if (bytes < o->size / 2 || value->all_refs() || has_forked.load(memory_order_relaxed)) return nullptr;
   if (!o->use.compare_exchange_strong(use, ArgumentsUse::Shown)) return nullptr;
   at = uint64_t(data - reinterpret_cast<uint8_t*>(value));
   return o;

@@ -201,7 +201,9 @@ class Displaced {
  public:
   Displaced(Heap* h, Proc* p) {
     if (!p) return;
-    core_ = &h->header->core[this_core()];
+    const uint32_t c = this_core();
+    p->core.store(c, memory_order_relaxed);  // first: it says whose note to clear when this process is killed
+    core_ = &h->header->core[c];
     mine_ = uint32_t(p - h->procs) + 1;
     core_->displaced.store(mine_, memory_order_relaxed);
   }

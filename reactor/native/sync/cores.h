@@ -14,8 +14,8 @@
 //
 // A process that sleeps until results come, because others have work on its core, is noted there (Core::displaced). When these have nothing more to do, one of
 // them would poll for its next call. But that comes from the sleeper as a rule, and results still come to it from other cores, whose processes
-// would have to wake it: 10 to 25 µs. So the one that would poll wakes the sleeper instead, which takes 2 µs on the same core, and sleeps itself. (15
-// CartPoles with a process each, 2 cores: 6.9 µs a step instead of 8.5.) It is only a hint: a process that is woken for nothing polls and sleeps again.
+// would have to wake it: 10 to 25 µs. So the one that would poll wakes the sleeper instead, which takes 2 µs on the same core, and sleeps itself (15
+// CartPoles with a process each on 2 cores: 114 µs a round instead of 134). It is only a hint: a process that is woken for nothing polls and sleeps again.
 //
 // A process that is rung counts as having work at once, before it has got its core. So does a process that is sent a call while it is awake
 // and waits: it may be waiting for the core of the sender, which would poll there for 50 µs and longer while it waits for that call. The sender's
