@@ -34,7 +34,8 @@ class Experiment:
 
     `line` is what both print once in a round. With a group, that is the round's cost in seconds; else the cost is the time from the first
     round to the last by their number, because what a worker prints comes in bursts. `rounds` is how many are measured, `paper` what the paper
-    printed. `workers` is how many processes the Lingua Franca program gets: one per member of its banks.
+    printed. `workers` is how many processes the Lingua Franca program gets: one per member of its banks. `files` are those that both read
+    from the directory where they are started. `environment` takes the place of the one that the Lingua Franca program names.
     """
 
     title: str
@@ -44,6 +45,8 @@ class Experiment:
     paper: str
     workers: int
     rounds: int
+    files: str = ""
+    environment: str = ""
 
 
 _OVERHEAD = r"Overhead: ([-\d.]+) seconds"
@@ -78,6 +81,23 @@ EXPERIMENTS = {
         15,
         1500,
     ),
+    **{
+        f"atari-{name}": Experiment(
+            f"15 {environment}, a step of each",
+            f"4.Atari_Environments/{script}_ray.py",
+            "4.Atari_Environments/lf_src_file/sample_efficiency.lf",
+            r"Step: \d+",
+            "11.62",
+            15,
+            300,
+            environment=environment,
+        )
+        for name, script, environment in (
+            ("pong", "pong", "Pong-v4"),
+            ("pacman", "pacman", "MsPacman-v4"),
+            ("invaders", "spaceinvader", "SpaceInvaders-v4"),
+        )
+    },
     "q-learning": Experiment(
         "Q-learning, 16 x 100 steps, minibatch 250",
         "5.Parallel_Q_learning/sample_250/blackjack_dqn_train_deterministic.py",
@@ -87,6 +107,19 @@ EXPERIMENTS = {
         17,
         60,
     ),
+    **{
+        f"inference-{n}": Experiment(
+            f"multi-agent inference, {n} agents",
+            f"6.Multi_Agent_Inference/marl_{n}_agents/ray/traffic_infer.py",
+            f"6.Multi_Agent_Inference/lf_src_file/trafficv{n}.lf",
+            r"Episode: \d+",
+            "5.12",
+            n + 1,
+            1000,
+            files=f"6.Multi_Agent_Inference/marl_{n}_agents/ray/*.pth",
+        )
+        for n in (4, 10)
+    },
 }
 _SIDES = ("Ray", "rayshim", "reactor")
 _DISCARDED = 3  # rounds at the start
@@ -103,8 +136,7 @@ def main(argv):
         for number in range(arguments.repeat):
             for side in _SIDES[:: 1 if number % 2 == 0 else -1]:
                 if not any(run["reason"] for run in runs[side]):
-                    command = _command(side, experiment, arguments.repository.resolve(), arguments.placement)
-                    runs[side].append(_run(command, side, experiment.line, rounds, arguments.patience))
+                    runs[side].append(_run(side, experiment, rounds, arguments))
         found["experiments"][name] = {"title": experiment.title, "paper": experiment.paper, "runs": runs}
         print(f"{name}: {', '.join(f'{side} {_shown(runs[side])}' for side in _SIDES)}", flush=True)
     _show(found)
@@ -139,21 +171,37 @@ def _parser():
     return parser
 
 
-def _command(side, experiment, repository, placement):
+def _command(side, experiment, directory, arguments):
+    """The command that runs a side in `directory`, with the files that it needs there."""
+    repository = arguments.repository.resolve()
+    for file in repository.glob(experiment.files) if experiment.files else ():
+        (directory / file.name).symlink_to(file)
     if side != "reactor":
         return [*(("-m", "rayshim") if side == "rayshim" else ()), str(repository / experiment.script)]
-    where = ["--placement", placement, *(["--workers", str(experiment.workers)] if placement == "packed" else [])]
-    return ["-m", "reactor", str(repository / experiment.program), *where]
+    program = repository / experiment.program
+    if experiment.environment:
+        text, count = re.subn(r'(?<=gym\.make\(")[^"]+', experiment.environment, program.read_text())
+        if count != 1:
+            raise SystemExit(f"{program} names {count} environments, not one")
+        program = directory / program.name
+        program.write_text(text)
+    where = [
+        "--placement",
+        arguments.placement,
+        *(["--workers", str(experiment.workers)] if arguments.placement == "packed" else []),
+    ]
+    return ["-m", "reactor", str(program), *where]
 
 
 class _Enough(Exception):
     """The run has printed its rounds, or prints none; ends its processes."""
 
 
-def _run(command, side, line, rounds, patience):
+def _run(side, experiment, rounds, arguments):
     """{"costs": seconds of each round, "reason": why there are none, or None}"""
-    wanted = re.compile(line)
+    wanted = re.compile(experiment.line)
     with tempfile.TemporaryDirectory(prefix="published-") as directory:
+        command = _command(side, experiment, Path(directory), arguments)
         pipe, out = Path(directory, "stdout"), Path(directory, "events")
         os.mkfifo(pipe)
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -167,7 +215,7 @@ def _run(command, side, line, rounds, patience):
         found = []  # (when it was read, the round's own figure or None)
         try:
             with Child(command, environment, out, cwd=directory, stdout=pipe) as child:
-                for text in _lines(reader, child, patience):
+                for text in _lines(reader, child, arguments.patience):
                     if match := wanted.search(text):
                         found.append((time.perf_counter(), float(match[1]) if match.groups() else None))
                         if len(found) > rounds + _DISCARDED:

@@ -56,6 +56,11 @@ _COLLECTIONS = {
 _UNCHANGING = (int, float, complex, str, bytes, tuple, frozenset, type, FunctionType, ModuleType, type(None))
 
 
+def _underlying(name):
+    """The attribute that `lfc` keeps a parameter in, `self._NAME`: `self.NAME` only reads it."""
+    return property(lambda self: vars(self)[name], lambda self, value: vars(self).update({name: value}))
+
+
 class _Class:
     """A reactor class with what it inherits: its members in order and its Python class."""
 
@@ -74,6 +79,10 @@ class _Class:
             elif isinstance(member, s.Method):
                 arguments = ["self", *member.arguments]
                 attributes[member.name] = code.function(member, member.code, member.name, arguments, scope, read_only)
+        named = {getattr(member, "name", None) for _, member in self.members}
+        for name in {*read_only, "bank_index"}:
+            if f"_{name}" not in named | attributes.keys():
+                attributes[f"_{name}"] = _underlying(name)
         attributes.update(__lf__=builder.lf, __parameters__=read_only)
         self.python = type(declared.name or "main", (LFReactor,), attributes)
 
@@ -206,7 +215,7 @@ class _Builder:
                 cls = type(instance.object)
                 if cls not in changed:
                     changed[cls] = changed_attributes(instance)
-                if name in changed[cls]:
+                if {name, f"_{name}"} & changed[cls]:
                     shared.add(value)
         for instance in top.walk() if shared else ():
             instance.shares = any(id(value) in shared for value in vars(instance.object).values())

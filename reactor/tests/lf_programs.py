@@ -391,6 +391,15 @@ define(
        (0, 0) d[1].reaction_1 out=(1, 6, 2)""",
 )
 define(
+    "underlying_attributes",
+    "the attribute of a parameter with _ before its name can be assigned, too, unless the reactor has such a name of its own",
+    """reactor A(x=1, y=2) { output out state _y = 7
+         reaction(startup) -> out {= self._x += self._bank_index; self._y += 1; out.set((self.x, self._x, self.y, self._y)) =} }
+       main reactor { a = new[2] A(x=5) }""",
+    """(0, 0) a[0].reaction_1 out=(5, 5, 2, 8)
+       (0, 0) a[1].reaction_1 out=(6, 6, 2, 8)""",
+)
+define(
     "no_triggers",
     "a reaction that names no trigger reacts to each input",
     """reactor R { input a input b reaction() {= =} }

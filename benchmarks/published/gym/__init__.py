@@ -1,6 +1,20 @@
-"""gym 0.21's `make`, over gymnasium: `reset` gives the observation, `step` four values, and `seed` sets what the next reset starts from."""
+"""What the paper's programs and `ma_gym` use of gym 0.20, over gymnasium: `reset` gives the observation, `step` four values, and `seed` sets
+what the next reset starts from."""
+
+import contextlib
 
 import gymnasium
+from gym.envs.registration import registry
+from gymnasium import spaces
+
+with contextlib.suppress(ImportError):
+    import ale_py  # noqa: F401  (registers the Atari games)
+
+__all__ = ["Env", "make", "spaces"]
+
+
+class Env:
+    """The base class of environments that are written for gym itself."""
 
 
 class _Environment:
@@ -25,4 +39,7 @@ class _Environment:
 
 
 def make(name, **options):
-    return _Environment(gymnasium.make(name, **options))
+    module, _, name = name.rpartition(":")
+    if not module:
+        return _Environment(gymnasium.make(name, **options))
+    return registry.make(module, name, **options)

@@ -1,0 +1,3 @@
+from gym.envs.registration import registry
+
+__all__ = ["registry"]
