@@ -34,7 +34,8 @@ class Experiment:
 
     `line` is what both print once in a round. With a group, that is the round's cost in seconds; else the cost is the time from the first
     round to the last by their number, because what a worker prints comes in bursts. `rounds` is how many are measured, `paper` what the paper
-    printed. `workers` is how many processes the Lingua Franca program gets: one per member of its banks. `files` are those that both read
+    printed. `workers` is how many processes the Lingua Franca program gets: one per member of its bank, which sleep
+    side by side; with 0 it is inline. `files` are those that both read
     from the directory where they are started. `environment` takes the place of the one that the Lingua Franca program names.
     """
 
@@ -78,7 +79,7 @@ EXPERIMENTS = {
         "3.Gym_Environments/lf_src_file/sample_efficiency.lf",
         r"Step: \d+",
         "1.21",
-        15,
+        0,
         1500,
     ),
     **{
@@ -88,7 +89,7 @@ EXPERIMENTS = {
             "4.Atari_Environments/lf_src_file/sample_efficiency.lf",
             r"Step: \d+",
             "11.62",
-            15,
+            0,
             300,
             environment=environment,
         )
@@ -104,7 +105,7 @@ EXPERIMENTS = {
         "5.Parallel_Q_learning/lf_src_file/DQN_deterministic.lf",
         r"Round \d+, Training Time",
         "1.45 (31.2% less time, at 500)",
-        17,
+        0,
         60,
     ),
     **{
@@ -114,7 +115,7 @@ EXPERIMENTS = {
             f"6.Multi_Agent_Inference/lf_src_file/trafficv{n}.lf",
             r"Episode: \d+",
             "5.12",
-            n + 1,
+            0,
             1000,
             files=f"6.Multi_Agent_Inference/marl_{n}_agents/ray/*.pth",
         )
@@ -158,8 +159,7 @@ def _parser():
     parser.add_argument(
         "--placement",
         choices=("inline", "packed", "isolated"),
-        default="packed",
-        help="placement of the Lingua Franca programs",
+        help="placement of all Lingua Franca programs (default: of each the faster one)",
     )
     parser.add_argument(
         "--patience",
@@ -185,11 +185,10 @@ def _command(side, experiment, directory, arguments):
             raise SystemExit(f"{program} names {count} environments, not one")
         program = directory / program.name
         program.write_text(text)
-    where = [
-        "--placement",
-        arguments.placement,
-        *(["--workers", str(experiment.workers)] if arguments.placement == "packed" else []),
-    ]
+    placement = arguments.placement or ("packed" if experiment.workers else "inline")
+    where = ["--placement", placement]
+    if placement == "packed" and experiment.workers:
+        where += ["--workers", str(experiment.workers)]
     return ["-m", "reactor", str(program), *where]
 
 
