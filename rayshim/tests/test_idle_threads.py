@@ -24,7 +24,7 @@ print(look() == ray.get(ray.remote(look).remote()), *look())
 @pytest.mark.parametrize(
     "chosen, expected",
     [
-        ({}, "True [b'10000', b'4'] [None, None]\n"),
+        ({}, "True [b'10000', b'14'] [None, None]\n"),
         ({"GOMP_SPINCOUNT": "7"}, "True [b'7', None] ['7', None]\n"),
         ({"OMP_WAIT_POLICY": "active"}, "True [None, None] [None, None]\n"),
     ],
