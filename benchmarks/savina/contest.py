@@ -9,19 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.machine import REPOSITORY
+from benchmarks.savina.rows import ROWS
 from rayshim.cli.compare.child import Child
 from rayshim.cli.compare.compare import RAY_ENVIRONMENT, SAME_HASHES
 
 
 @dataclass(frozen=True)
 class Side:
-    """A library with its settings. `plan` is what `measure` opens; a side that is `only_parallel` runs only the parallel rows."""
+    """A library with its settings. `plan` is what `measure` opens; a side with `only` runs only these rows."""
 
     name: str
     title: str
     module: str
     plan: str
-    only_parallel: bool = False
+    only: tuple = ()
     environment: dict = field(default_factory=dict)
 
     def missing(self):
@@ -31,11 +32,15 @@ class Side:
         return None
 
 
+_PARALLEL = tuple(row.name for row in ROWS.values() if row.parallel)
+_WITHOUT_MULTIPORTS = ("ping-pong", "counting", "fork-join", "creation", "thread-ring", "logistic-map", "radix-sort")
+
 SIDES = {
     side.name: side
     for side in (
         Side("reactor", "reactor", "reactor", "reactor:inline"),
-        Side("reactor-packed", "reactor, packed", "reactor", "reactor:packed", only_parallel=True),
+        Side("reactor-packed", "reactor, packed", "reactor", "reactor:packed", _PARALLEL),
+        Side("xronos", "xronos", "xronos", "xronos", _WITHOUT_MULTIPORTS),
         Side("rayshim", "rayshim", "rayshim", "rayshim"),
         Side("rayshim-arrival", "rayshim, by arrival", "rayshim", "rayshim:ordering=arrival"),
         Side("ray", "Ray", "ray", "ray", environment=RAY_ENVIRONMENT),
@@ -45,7 +50,7 @@ SIDES = {
     )
 }
 OURS = ("reactor", "reactor-packed")  # of a row, the faster one counts
-IN_ONE_PROCESS = ("reactor", "reactor-packed", "pykka", "thespian", "xoscar")
+IN_ONE_PROCESS = ("reactor", "reactor-packed", "xronos", "pykka", "thespian", "xoscar")
 
 
 def run(rows, sides, small, repeat, times, patience, doing=lambda side, row: None):
@@ -54,7 +59,7 @@ def run(rows, sides, small, repeat, times, patience, doing=lambda side, row: Non
     with tempfile.TemporaryDirectory(prefix="savina-") as directory:
         for number in range(repeat):
             for side in sides[:: 1 if number % 2 == 0 else -1]:
-                wanted = [row for row in rows if row.parallel or not side.only_parallel]
+                wanted = [row for row in rows if row.name in side.only or not side.only]
                 entries = {
                     row.name: found[row.name].setdefault(side.name, {"runs": [], "checksum": None, "reason": None})
                     for row in wanted

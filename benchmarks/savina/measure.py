@@ -53,6 +53,8 @@ def opened(side):
     library, *options = side.split(":")
     if library == "reactor":
         return _on_reactor(*options), lambda: None
+    if library == "xronos":
+        return _on_xronos(), lambda: None
     system = _system(library, *options)
 
     def run(row):
@@ -73,6 +75,20 @@ def _on_reactor(placement="inline"):
         make = getattr(importlib.import_module(f"benchmarks.savina.reactors.{row['module']}"), row["function"])
         top, checksum = make(**row["parameters"])
         Program(top, fast=True, keepalive=False, placement=placement).run()
+        return checksum(), lambda: None
+
+    return run
+
+
+def _on_xronos():
+    import xronos
+
+    from benchmarks.savina.systems import on_xronos
+
+    def run(row):
+        environment = xronos.Environment(fast=True)
+        checksum = getattr(on_xronos, row["function"])(environment, **row["parameters"])
+        environment.execute()
         return checksum(), lambda: None
 
     return run

@@ -69,6 +69,20 @@ def test_threads_of_actors_give_the_same(name):
     assert found == by_actors(ROWS[name], OneAfterTheOther())
 
 
+@pytest.mark.skipif(find_spec("xronos") is None, reason="needs xronos")
+@pytest.mark.parametrize("name", contest.SIDES["xronos"].only)
+def test_reactors_of_xronos_give_the_same(name):
+    run, _ = opened("xronos")
+    assert run(entry(ROWS[name]))[0] == opened("reactor")[0](entry(ROWS[name]))[0]
+
+
+def test_a_side_runs_only_its_rows():
+    side = contest.Side("other", "other", "no_such_library", "other", ("counting",))
+    found = contest.run([ROWS["counting"], ROWS["big"]], [side], True, 1, 1, 10.0)
+    assert list(found["counting"]) == ["other"] and not found["big"]
+    assert all(name in ROWS for side in contest.SIDES.values() for name in side.only)
+
+
 def test_small_parameters_are_those_of_the_published_program():
     assert len(ROWS) > 20
     for row in ROWS.values():
