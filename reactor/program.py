@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reactor import codec
 from reactor.execution import sending
+from reactor.execution.loading import uncollected
 from reactor.execution.loop import Loop
 from reactor.execution.part import bind
 from reactor.execution.tracing import Trace
@@ -80,15 +81,14 @@ class Program:
     ) -> None:
         if isinstance(top, type):
             top = top()
-        self.top: Instance = declaring.elaborate(top) if isinstance(top, declaring.Reactor) else top
-        top = self.top
-        self._placement, self._recipe = placement, None
-        if placement != "inline":
-            with sending.refusing():
-                self._recipe = source or codec.pickled(top)
-        workers = workers or os.cpu_count() or 1
-        self.schedule: Schedule
-        self.schedule, self._wiring = compile_schedule(self.top, placement, workers)
+        with uncollected():
+            self.top: Instance = declaring.elaborate(top) if isinstance(top, declaring.Reactor) else top
+            self._placement, self._recipe = placement, None
+            if placement != "inline":
+                with sending.refusing():
+                    self._recipe = source or codec.pickled(self.top)
+            self.schedule: Schedule
+            self.schedule, self._wiring = compile_schedule(self.top, placement, workers or os.cpu_count() or 1)
         self.trace: Trace | None = Trace() if trace else None
         self._during = during or nullcontext
         self._settings = {"timeout": timeout, "fast": fast, "keepalive": keepalive, "before_reaction": before_reaction}

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+from contextlib import contextmanager
 from functools import partial
 from heapq import heappush
 from operator import index
@@ -11,15 +12,22 @@ from reactor.execution import federates
 from reactor.model.elements import Contained, Multiport, Port, Transition, channels
 
 
-def load(loop):
-    """The callables of the reactions, by index."""
+@contextmanager
+def uncollected():
+    """No garbage is collected while the graph of a program is made: nothing of it can be freed, and a large program makes much."""
     collecting = gc.isenabled()
-    gc.disable()  # nothing that is made here can be freed, and a large program makes much
+    gc.disable()
     try:
-        return _load(loop)
+        yield
     finally:
         if collecting:
             gc.enable()
+
+
+def load(loop):
+    """The callables of the reactions, by index."""
+    with uncollected():
+        return _load(loop)
 
 
 def _load(loop):
