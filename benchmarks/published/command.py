@@ -34,9 +34,9 @@ class Experiment:
 
     `line` is what both print once in a round. With a group, that is the round's cost in seconds; else the cost is the time from the first
     round to the last by their number, because what a worker prints comes in bursts. `rounds` is how many are measured, `paper` what the paper
-    printed. `workers` is how many processes the Lingua Franca program gets: one per member of its bank, which sleep
-    side by side; with 0 it is inline. `files` are those that both read
-    from the directory where they are started. `environment` takes the place of the one that the Lingua Franca program names.
+    printed. `workers` is how many processes the Lingua Franca program gets: one per member of its bank, which sleep side by side; with 0 it
+    is inline. `files` are those that both read from the directory where they are started. `environment` takes the place of the one that the
+    Lingua Franca program names.
     """
 
     title: str

@@ -24,13 +24,9 @@ def uncollected():
             gc.enable()
 
 
+@uncollected()
 def load(loop):
     """The callables of the reactions, by index."""
-    with uncollected():
-        return _load(loop)
-
-
-def _load(loop):
     wiring = loop.wiring
     ports = [port for instance in loop.top.walk() for port in instance.channels()]
     noted = {}  # root: [(channels that are present of a multiport which has it, its channel there)]
