@@ -231,6 +231,11 @@ def _start(given):
     kind = kinds.kind(placement)
     of_kind = kind.for_runtime(placement)
     env = arguments.environment(given.runtime_env, given.job_config, given.accepted.get("_skip_env_hook"))
+    variables = {}
+    if env.get("env_vars") and kind.name != "inline":
+        from rayshim.worker import environment
+
+        variables = environment.variables(env)
     logging_config = arguments.logging(given.logging_config, given.job_config)
     amounts, store = arguments.amounts(
         given.num_cpus, given.num_gpus, given.resources, given.object_store_memory, given.accepted.get("_memory")
@@ -243,6 +248,7 @@ def _start(given):
         "ordering": order,
         "journal": journal,
         "runtime_env": env,
+        "variables_before": {name: os.environ.get(name) for name in variables},
         "logging": logging_config,
         "resources": amounts,
     }
@@ -253,6 +259,7 @@ def _start(given):
         listener, about = _offer(settings, given.accepted.get("_temp_dir"))
     driver = Driver(
         variables=num_threads.VARIABLES,
+        environment=variables,
         listening=listener,
         about=about,
         cpus=amounts["CPU"],

@@ -6,13 +6,14 @@ A directory with the command `ray` comes first on PATH, one with a module `ray` 
 import os
 import sys
 
+MARK = "RAYSHIM_PYTHON"  # set where the variables are
 _ROOT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "as_ray")
 
 
 def variables(environment):
     """{name: value} of the variables that have to be set for that, with what `environment` has for them."""
     return {
-        "RAYSHIM_PYTHON": sys.executable,
+        MARK: sys.executable,
         "PATH": _before(os.path.join(_ROOT, "bin"), environment.get("PATH", os.defpath)),
         "PYTHONPATH": _before(os.path.join(_ROOT, "path"), environment.get("PYTHONPATH", "")),
     }

@@ -2,33 +2,49 @@
 
 import os
 import sys
+import time
 
 from reactor.runtime import threads
 from reactor.runtime.spawning import current_directory
 
 from rayshim.calls.runtime_env import imported
 from rayshim.errors.exceptions import RuntimeEnvSetupError
-from rayshim.session import session
+from rayshim.session import commands, session
+
+started_with: dict[str, str] | None = (
+    None  # the environment variables of this worker, if its interpreter was started with them
+)
 
 
-def expanded(variables):
-    """`variables` with `$NAME` and `${NAME}` in their values replaced by the process's environment variables, one variable after the other."""
+def expanded(variables, before=None):
+    """`variables` with `$NAME` and `${NAME}` in their values replaced by the process's environment variables, one variable after the other. `before`: values
+    that some of those had before the session's variables were set, or None."""
+    known = {**os.environ, **(before or {})}
     result = {}
     for name, value in variables.items():
-        result[name] = _expand(value, {**os.environ, **result})
+        result[name] = _expand(value, {name: value for name, value in {**known, **result}.items() if value is not None})
     return result
 
 
-def enter(env, of_session):
-    """Applies the environment to this process, a new worker of a session with the environment `of_session`. The setup hook runs last and may raise
-    anything."""
-    os.environ.update(expanded(env.get("env_vars") or {}))
-    if not of_session.get("working_dir"):
+def enter(env, settings):
+    """Applies the environment to this process, a new worker of a session with these settings. The setup hook runs last and may raise anything."""
+    os.environ.update(variables(env, settings.get("variables_before")) if started_with is None else started_with)
+    if "TZ" in (env.get("env_vars") or {}):
+        time.tzset()
+    if not settings["runtime_env"].get("working_dir"):
         _find_modules_in_current_directory()
     add_paths(env)
     if env.get("working_dir"):
         os.chdir(env["working_dir"])
     run_hook(env)
+
+
+def variables(env, before=None):
+    """The environment variables that a worker with the environment `env` gets, {name: value}. `before`: see `expanded`."""
+    result = expanded(env.get("env_vars") or {}, before)
+    if "PYTHONPATH" in result and commands.MARK in os.environ:
+        result["PYTHONPATH"] = commands.variables(result)["PYTHONPATH"]
+    return result
 
 
 def _find_modules_in_current_directory():

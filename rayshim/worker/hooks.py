@@ -123,6 +123,25 @@ def observe(placement):
         journal.begin(settings, placement.others_run)
 
 
+def _environment(settings, record, setting):
+    """The runtime environment of a new worker."""
+    own = (record or {}).get("env") if record else setting and setting[0]
+    return settings["runtime_env"] if own is None else thawed(own)
+
+
+def variables(settings, record, setting):
+    """The environment variables that a new worker gets, {name: value}."""
+    from rayshim.worker import environment
+
+    return environment.variables(_environment(settings, record, setting), settings.get("variables_before"))
+
+
+def started_with(variables):
+    from rayshim.worker import environment
+
+    environment.started_with = variables
+
+
 def begin(settings, record, own_gpus, setting):
     """In a new worker: starts the session, applies the environment, and sets the handler of interrupts."""
     import socket
@@ -132,8 +151,7 @@ def begin(settings, record, own_gpus, setting):
 
     from rayshim.worker import environment
 
-    own = (record or {}).get("env") if record else setting and setting[0]
-    env = settings["runtime_env"] if own is None else thawed(own)
+    env = _environment(settings, record, setting)
     placement = kinds.in_worker(Sender(socket.socket(fileno=SEND_FD), settings.get("scope")), settings, record)
     placement.begin()
     s = session.begin(session.Session(placement, None, own_gpus or (), env))
@@ -152,9 +170,7 @@ def begin(settings, record, own_gpus, setting):
     if settings["logging"] is not None:
         settings["logging"].apply()
     try:
-        num_threads.begin_worker(
-            settings, creation.cpus(record), lambda: environment.enter(env, settings["runtime_env"])
-        )
+        num_threads.begin_worker(settings, creation.cpus(record), lambda: environment.enter(env, settings))
     except Exception as error:
         s.broken = error
     limit_generators()

@@ -29,6 +29,7 @@ class Driver:
         settings: dict for the plugin, sent to every worker; picklable.
         preload: modules that the zygote imports before the first fork, as reactor.runtime.preloading takes them.
         variables: {name: value} of environment variables for workers, unless the program has set them.
+        environment: {name: value} of environment variables for workers, whether or not the program has set them.
         show: called with (stream, label, pid, line) for each line that a worker prints; stream is 1 or 2. None: the output is not shown. It may
             be set as an attribute until the first actor or task is made. So may `lost`, which is called with a text (from the plugin's
             `lost_text`) for each failed call whose last ref is gone and whose result nobody asked for.
@@ -62,6 +63,7 @@ class Driver:
         settings,
         preload=(),
         variables=None,
+        environment=None,
         show=None,
         inline=False,
         spilling=None,
@@ -83,6 +85,7 @@ class Driver:
         self.settings = settings
         self.preload = list(preload)
         self.variables = variables or {}
+        self.environment = environment or {}
         self.show = show
         self.lost = None
         self.inline = inline
@@ -154,7 +157,7 @@ class Driver:
 
     def _config(self):
         return {
-            "path": list(sys.path),
+            "path": spawning.path_with(sys.path, self.environment),
             "own_path": spawning.path_without_the_programs(),
             "cwd": spawning.current_directory(),
             "plugin": self.plugin,
@@ -174,9 +177,11 @@ class Driver:
         descriptors = [(heap, HEAP_FD), (control, CONTROL_FD), (send, SEND_FD), (line, LINE_FD)]
         descriptors += [(spill, SPILL_FD)] if spill >= 0 else []
         descriptors += [(self.listening.fileno(), LISTEN_FD)] if self.listening is not None else []
-        self.zygote = early_zygote.take(descriptors, self.variables)
+        self.zygote = early_zygote.take(descriptors, self.variables, self.environment)
         if self.zygote is None:
-            self.zygote = spawning.spawn(spawning.command(), descriptors, self.variables)
+            self.zygote = spawning.spawn(
+                spawning.command(), descriptors, spawning.environment(self.variables, self.environment)
+            )
 
     def _read_line(self):
         reader = output.FrameReader(self._line)

@@ -16,7 +16,7 @@ import pickle
 import signal
 import socket
 
-from reactor.runtime import spawning
+from reactor.runtime import imported_with, spawning
 from reactor.runtime.descriptors import FIRST_FREE_FD, LINE_FD
 
 _started = None  # the one that waits for this process's run
@@ -29,7 +29,9 @@ class _EarlyZygote:
         self.inherited, self.owner = _inherited(), os.getpid()
         self.connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self.pid = spawning.spawn(spawning.command(early=True), [(theirs.fileno(), LINE_FD)], variables)
+            self.pid = spawning.spawn(
+                spawning.command(early=True), [(theirs.fileno(), LINE_FD)], spawning.environment(variables)
+            )
         self.inode = os.fstat(self.connection.fileno()).st_ino
         self.connection.send(pickle.dumps((plugin, spawning.path_without_the_programs())))
 
@@ -69,8 +71,9 @@ def let_import(module):
             early.connection.send(pickle.dumps(module), socket.MSG_DONTWAIT)
 
 
-def take(descriptors, variables):
-    """Gives it the run's descriptors: pairs as `spawning.spawn` takes them. Returns its pid, or None: there is none that can be this run's."""
+def take(descriptors, variables, given):
+    """Gives it the run's descriptors: pairs as `spawning.spawn` takes them, and environment variables as `spawning.environment` does. Returns its pid, or
+    None: there is none that can be this run's."""
     global _started
     early = _started
     if early is None:
@@ -83,6 +86,7 @@ def take(descriptors, variables):
             "descriptors": [to for _, to in descriptors] + [0, 1, 2],
             "path": spawning.path_without_the_programs(),
             "environment": spawning.environment(variables),
+            "variables": given,
             "command": spawning.command(),
         }
     )
@@ -145,8 +149,11 @@ def wait():
         os._exit(0)  # the driver has died
     plugin, path = pickle.loads(first)
     given = _import_until_taken(connection, plugin, path)
-    if given["path"][: len(path) - 1] != path[:-1] or given["environment"] != dict(os.environ):
-        os.execve(given["command"][0], given["command"], given["environment"])
+    variables = given["variables"]
+    same = given["path"][: len(path) - 1] == path[:-1] and given["environment"] == dict(os.environ)
+    if not same or imported_with.others(variables):
+        os.execve(given["command"][0], given["command"], {**given["environment"], **variables})
+    os.environ.update(variables)
 
 
 def _import_until_taken(connection, plugin, path):

@@ -2,6 +2,8 @@
 
     install(settings, role)       set the core's hooks (hooks.h) in this process; role: driver, zygote, actor, packed, task
     prepare()                     in a zygote that is started before its run: what of `install` needs no settings
+    variables(settings, facts, setting)  in a worker, after the fork: {name: value} of the environment that it is to have, beside the zygote's
+    started_with(variables)       in a worker with an interpreter of its own: it was started with these
     begin(settings, facts, gpus, setting)  in a worker, after the fork; facts: the actor's facts from its creator, None: task
                                   worker; setting: given when the demand of its tasks was registered, None: nothing
     ended()                       in the zygote: the session's other processes have ended
@@ -58,6 +60,14 @@ def prepare():
 
 def _reduce_ref(ref):
     return codec.import_ref, (_core.export_ref(ref),)
+
+
+def variables(settings, facts, setting):
+    return {}
+
+
+def started_with(variables):
+    pass
 
 
 def begin(settings, facts, gpus, setting):

@@ -3,6 +3,8 @@
 import gc
 import sys
 
+from reactor.runtime import imported_with
+
 SLOW_LIBRARIES = ("numpy", "torch", "gymnasium")  # the zygote imports them once for all workers, if the program has
 
 
@@ -24,17 +26,10 @@ def preload(modules):
     What they bring is frozen: in a worker, the garbage collector would otherwise look at all of it, and so copy the pages that are shared with the zygote.
     After an import of torch._dynamo each collection in a worker took 0.07 s, and 38 MB of its memory were copies.
     """
-    import importlib.util
-
     before = len(sys.modules)
-    for module in modules:
-        name, file = module if isinstance(module, tuple) else (module, None)
-        if name not in sys.modules:
-            try:
-                if file is None or getattr(importlib.util.find_spec(name), "origin", None) == file:
-                    importlib.import_module(name)
-            except Exception:  # noqa: S110
-                pass
+    with imported_with.watched():
+        for module in modules:
+            _import(*module if isinstance(module, tuple) else (module,))
     import random  # noqa: F401  every worker seeds it, and numpy's, see seeding.py; numpy loads its own when it is first used
 
     if "numpy" in sys.modules:
@@ -42,3 +37,14 @@ def preload(modules):
     if len(sys.modules) > before:
         gc.collect()
         gc.freeze()
+
+
+def _import(name, file=None):
+    import importlib.util
+
+    if name not in sys.modules:
+        try:
+            if file is None or getattr(importlib.util.find_spec(name), "origin", None) == file:
+                importlib.import_module(name)
+        except Exception:  # noqa: S110
+            pass

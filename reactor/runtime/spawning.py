@@ -1,38 +1,45 @@
-"""The start of the zygote: a new interpreter with the run's descriptors at their fixed numbers (reactor.runtime.descriptors)."""
+"""The start of the zygote, a new interpreter with the run's descriptors at their fixed numbers (reactor.runtime.descriptors), and of a worker with an
+interpreter of its own."""
 
 import fcntl
 import os
+import pickle
 import sys
 
-from reactor.runtime.descriptors import FIRST_FREE_FD
+from reactor.runtime.descriptors import FIRST_FREE_FD, HEAP_FD, SEND_FD, SPILL_FD
 
 # The interpreter puts the current directory first on the path of such a program: nothing may be imported from there. This package's
 # own root comes after the standard library. The blanks are room for what `ps` shows of a worker (title.h).
 _PROGRAM = (
     "import sys; sys.path[:1] == [''] and sys.path.pop(0); import os; lib = os.path.dirname(os.__file__); "
     "sys.path.insert(max((i for i, p in enumerate(sys.path, 1) if p in (lib, lib + '/lib-dynload')), default=0), {root!r}); "
-    "from reactor.runtime.zygote import main; main({early})" + " " * 160
+    "{main}" + " " * 160
 )
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def command(early=False):
     """The command line of a zygote, a list of str. `early`: see reactor.runtime.early_zygote."""
+    return program(f"from reactor.runtime.zygote import main; main({'early=True' if early else ''})")
+
+
+def program(main):
+    """The command line of an interpreter that runs the statements `main` of this package, a list of str."""
     # The driver's own flags (-O, -W, -X) stay the driver's, but for -s and -S; PYTHONOPTIMIZE and the like hold for the workers too.
     flags = ["-S"] * sys.flags.no_site + ["-s"] * sys.flags.no_user_site
-    return [sys.executable, *flags, "-c", _PROGRAM.format(root=_ROOT, early="early=True" if early else "")]
+    return [sys.executable, *flags, "-c", _PROGRAM.format(root=_ROOT, main=main)]
 
 
-def spawn(argv, descriptors, variables):
-    """Starts a zygote in a session of its own, and returns its pid. descriptors: pairs of a descriptor of this process and its number there; variables:
-    {name: value} of environment variables, where the program has not set them.
+def spawn(argv, descriptors, environment):
+    """Starts a zygote in a session of its own, and returns its pid. descriptors: pairs of a descriptor of this process and its number there; environment:
+    its environment variables, {name: value}.
 
     Raises OSError with the reason.
     """
     copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD) for fd, _ in descriptors]
     try:
         actions = [(os.POSIX_SPAWN_DUP2, fd, to) for fd, (_, to) in zip(copies, descriptors)]
-        return os.posix_spawn(argv[0], argv, environment(variables), file_actions=actions, setsid=True)
+        return os.posix_spawn(argv[0], argv, environment, file_actions=actions, setsid=True)
     except OSError as error:
         raise type(error)(
             error.errno, f"init: the process that starts the workers could not be started: {error.strerror}", argv[0]
@@ -42,9 +49,37 @@ def spawn(argv, descriptors, variables):
             os.close(fd)
 
 
-def environment(variables):
-    """The environment of a zygote: the program's, and `variables` where it has not set them."""
-    return {**variables, **os.environ}
+def restart(variables, config, plugin, arguments):
+    """Starts the interpreter again in this process, a forked worker that has no other descriptors than its own; does not return.
+
+    variables: {name: value} of the environment that it is to have, beside this process's; config, plugin: those of the zygote; arguments: for
+    `worker.go_on`, beside these two.
+    """
+    given = os.memfd_create("worker", 0)  # inherited
+    with open(given, "wb", closefd=False) as file:
+        pickle.dump((variables, config, plugin.__name__, arguments), file)
+    os.lseek(given, 0, os.SEEK_SET)
+    inherit(True, config)
+    os.environ.update(variables)
+    command = program(f"from reactor.runtime.own_interpreter import main; main({given})")
+    os.execv(command[0], command)
+
+
+def inherit(whether, config):
+    """Whether the program that this worker starts has the worker's descriptors."""
+    for fd in (SEND_FD, HEAP_FD, *([SPILL_FD] if config["spilling"] else [])):
+        os.set_inheritable(fd, whether)
+
+
+def environment(variables, given=()):
+    """The environment of a zygote: the program's, `variables` where it has not set them, and `given` in any case."""
+    return {**variables, **os.environ, **dict(given)}
+
+
+def path_with(path, variables):
+    """`path`, that of the program, with the directories of the PYTHONPATH among `variables`: as Python places them, they come after that of the script."""
+    named = [os.path.abspath(directory) for directory in variables.get("PYTHONPATH", "").split(os.pathsep) if directory]
+    return [*path[:1], *named, *(directory for directory in path[1:] if directory not in named)]
 
 
 def current_directory():

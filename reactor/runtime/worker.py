@@ -11,7 +11,7 @@ import sys
 import time
 
 from reactor import _core
-from reactor.runtime import control, descendants, forks, output, stacks
+from reactor.runtime import control, descendants, forks, imported_with, output, spawning, stacks
 from reactor.runtime.descriptors import FIRST_OTHER_FD, SEND_FD
 from reactor.runtime.seeding import reseed
 
@@ -126,8 +126,6 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
         pipes: descriptors for stdout and stderr.
         config, plugin: those of the zygote.
     """
-    global has_one_actor
-    status = 1
     try:
         # Processes that it starts belong to its group, and end with it. A signal that the program sends to its process group does not reach other workers.
         os.setpgid(0, 0)
@@ -140,6 +138,30 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
+        arguments = slot, facts, gpus, setting, birth
+        variables = plugin.variables(config["settings"], facts, setting)
+        if imported_with.others(variables):
+            spawning.restart(variables, config, plugin, arguments)
+        go_on(*arguments, config, plugin, lambda slot: _core.attach_worker(slot, SEND_FD))
+    except BaseException:
+        _show_error()
+    finally:
+        os._exit(1)
+
+
+def _show_error():
+    import traceback
+
+    traceback.print_exc()
+    sys.stderr.flush()
+
+
+def go_on(slot, facts, gpus, setting, birth, config, plugin, attach):
+    """Runs the worker in this process, which has its place among the processes and its standard streams; never returns. `attach(slot)`: takes part in the
+    run. The other arguments: see `main`."""
+    global has_one_actor
+    status = 1
+    try:
         role = "task" if facts is None else "actor" if facts else "packed"
         for number, name in ((1, "stdout"), (2, "stderr")):
             raw = _Stream(number, "w", closefd=False)
@@ -152,7 +174,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
             follow(_core.running_name)
         if role != "actor":
             _core.before_children(_label_children)
-        _core.attach_worker(slot, SEND_FD)
+        attach(slot)
         forks.stays_with_parent()
         if role == "packed":
             _core.begin_packed()
@@ -181,10 +203,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
                 break
         leave(drained_as if reason == DRAINED else reason)
     except BaseException:
-        import traceback
-
-        traceback.print_exc()
-        sys.stderr.flush()
+        _show_error()
     finally:
         os._exit(status)
 

@@ -45,6 +45,10 @@ def install(settings, role):
         _core.set_hook(name, hook)
 
 
+def variables(settings, facts, setting):
+    return {}
+
+
 def begin(settings, facts, gpus, setting):
     pass
 

@@ -149,10 +149,7 @@ void attach_driver(int fd, uint32_t slot, int control, int spill, uint64_t numbe
   ctx->roots = number << kDriverBits;
 }
 
-// In a freshly forked worker: the heap is mapped already.
-void attach_worker(uint32_t slot, int control) {
-  Heap* h = ctx->heap;
-  detach();
+void begin_worker(Heap* h, uint32_t slot, int control) {
   open_context(h, slot, true, control);
   Proc* p = ctx->proc;
   if (Off in = p->inbox.load()) h->at<Inbox>(in)->proc.store(slot, memory_order_seq_cst);
@@ -167,6 +164,20 @@ void attach_worker(uint32_t slot, int control) {
     }
     if (!p->setting) ctx->header->spawn_asked.store(0, memory_order_release);  // else when it is ready, in serve(): one of its kind will do
   }
+}
+
+// In a freshly forked worker: the heap is mapped already.
+void attach_worker(uint32_t slot, int control) {
+  Heap* h = ctx->heap;
+  detach();
+  begin_worker(h, slot, control);
+}
+
+// In a worker whose interpreter is not the zygote's.
+void attach_new_worker(int fd, uint32_t slot, int control, int spill) {
+  Heap* h = Heap::attach(fd);
+  h->take_spill_file(spill);
+  begin_worker(h, slot, control);
 }
 
 void set_hook(const char* name, nb::object f) {
@@ -211,6 +222,7 @@ void bind_run(nb::module_& m) {
   m.def("attach_supervisor", &attach_supervisor, nb::arg("fd"), nb::arg("control"), nb::arg("spill") = -1);
   m.def("attach_driver", &attach_driver, nb::arg("fd"), nb::arg("slot"), nb::arg("control"), nb::arg("spill"), nb::arg("number"));
   m.def("attach_worker", &attach_worker, nb::arg("slot"), nb::arg("control"));
+  m.def("attach_new_worker", &attach_new_worker, nb::arg("fd"), nb::arg("slot"), nb::arg("control"), nb::arg("spill") = -1);
   m.def("set_hook", &set_hook, nb::arg("name"), nb::arg("function").none());
   m.def("abort", &abort_run);
   m.def("aborted", [] { return ctx && ctx->aborted; });

@@ -122,7 +122,11 @@ void Recorder::end_segment(SegmentEnd end) {
     changed_ = true;
   }
   ++segments_[n.segment - 1].count;
-  if (caller_.last) ++successors_[{caller_.last - 1, n.segment - 1}];
+  if (caller_.last) {
+    SegmentNote& before = segments_[caller_.last - 1];
+    if (before.follower != n.segment) before.followed = &successors_[{caller_.last - 1, (before.follower = n.segment) - 1}];
+    ++*before.followed;
+  }
   caller_.last = n.segment;
   caller_.ended = timestamp();
 }

@@ -1,0 +1,159 @@
+"""Variables of a runtime environment that the interpreter, the C library or a library reads when it is loaded."""
+
+import os
+import sys
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.needs_processes
+
+
+def env(**variables):
+    return {"env_vars": variables}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "compat_only_here.py").write_text("X = 1\n")
+    return str(tmp_path)
+
+
+def imported():
+    import compat_only_here  # pyright: ignore[reportMissingImports]
+
+    return compat_only_here.X
+
+
+def test_a_task_finds_modules_by_its_pythonpath(ray, folder):
+    importer = ray.remote(imported)
+    assert ray.get(importer.options(runtime_env=env(PYTHONPATH=folder)).remote()) == 1
+    with pytest.raises(ModuleNotFoundError):
+        ray.get(importer.remote())
+
+
+def test_workers_find_modules_by_the_sessions_pythonpath(bare_ray, backend, folder):
+    importer = bare_ray.remote(imported)
+    backend.init(num_cpus=1, runtime_env=env(PYTHONPATH=folder))
+    assert bare_ray.get(importer.remote()) == 1
+    assert bare_ray.get(importer.options(runtime_env=env(COMPAT_A="1")).remote()) == 1
+    assert folder not in sys.path
+
+
+def test_a_worker_hashes_with_the_seed_of_its_environment(ray):
+    @ray.remote
+    class Hashes:
+        def of(self, text):
+            return hash(text), sys.flags.hash_randomization
+
+    a, b = (Hashes.options(runtime_env=env(PYTHONHASHSEED="0", COMPAT_A=a)).remote() for a in "12")
+    first = ray.get(a.of.remote("some text"))
+    assert first == ray.get(b.of.remote("some text")) and first[1] == 0
+
+
+def test_interpreters_have_the_mode_of_their_environment(ray):
+    @ray.remote
+    def flags():
+        return sys.flags.dev_mode, sys.flags.optimize, sys.flags.utf8_mode
+
+    given = env(PYTHONDEVMODE="1", PYTHONOPTIMIZE="1", PYTHONUTF8="1")
+    assert ray.get(flags.options(runtime_env=given).remote()) == (True, 1, 1)
+
+
+def test_a_worker_has_the_time_zone_of_its_environment(ray):
+    @ray.remote
+    def zone():
+        import time
+
+        return time.tzname[0], time.localtime(0).tm_hour
+
+    assert ray.get(zone.options(runtime_env=env(TZ="Asia/Tokyo")).remote()) == ("JST", 9)
+
+
+def test_a_library_of_the_program_is_loaded_with_the_workers_variables(ray):
+    import torch
+
+    @ray.remote
+    def precision():
+        import torch
+
+        return torch.get_float32_matmul_precision()
+
+    other = precision.options(runtime_env=env(TORCH_ALLOW_TF32_CUBLAS_OVERRIDE="1"))
+    assert ray.get([precision.remote(), other.remote()]) == [torch.get_float32_matmul_precision(), "high"]
+
+
+def test_the_sessions_variables_are_extended_once(bare_ray, backend):
+    backend.init(num_cpus=1, runtime_env=env(PATH="/compat/a:${PATH}", LANG="C.UTF-8"))
+
+    @bare_ray.remote
+    def path():
+        return os.environ["PATH"]
+
+    before = os.environ["PATH"]
+    inner, own = path, path.options(runtime_env=env(PATH="/compat/b:${PATH}", PYTHONHASHSEED="1"))
+    assert bare_ray.get([inner.remote(), own.remote()]) == [f"/compat/a:{before}", f"/compat/b:{before}"]
+    assert os.environ["PATH"] == before
+
+
+def test_such_an_actor_is_as_any_other(ray):
+    @ray.remote
+    class Worker:
+        def __init__(self):
+            self.calls = 0
+
+        def add(self, array):
+            self.calls += 1
+            return array + self.calls
+
+        def fail(self):
+            raise KeyError("told")
+
+        def numbers(self, n):
+            for k in range(n):
+                yield k
+
+        def ask(self, other):
+            return ray.get(other.add.remote(np.ones(1)))[0], os.environ["PYTHONHASHSEED"]
+
+        def child(self):
+            @ray.remote
+            def variable():
+                return os.environ.get("PYTHONHASHSEED"), sys.flags.hash_randomization
+
+            return ray.get(variable.remote())
+
+        def leave(self):
+            os._exit(3)
+
+    plain = Worker.remote()
+    worker = Worker.options(runtime_env=env(PYTHONHASHSEED="0"), max_restarts=1, name="compat_seeded").remote()
+    big = np.arange(1 << 18, dtype=float)
+    assert np.array_equal(ray.get(worker.add.remote(ray.put(big))), big + 1)
+    with pytest.raises(KeyError, match="told"):
+        ray.get(worker.fail.remote())
+    stream = worker.numbers.options(num_returns="streaming").remote(3)
+    assert [ray.get(ref) for ref in stream] == [0, 1, 2]
+    assert ray.get(worker.ask.remote(plain)) == (2.0, "0")
+    assert ray.get(worker.child.remote()) == ("0", 0)
+    with pytest.raises(ray.exceptions.RayActorError):
+        ray.get(worker.leave.remote())
+    assert ray.get(ray.get_actor("compat_seeded").add.options(max_task_retries=-1).remote(np.zeros(1)))[0] == 1
+    ray.kill(worker)
+    with pytest.raises(ray.exceptions.RayActorError):
+        ray.get(worker.add.remote(big))
+
+
+def test_async_and_threaded_actors_may_have_such_variables(ray):
+    @ray.remote
+    class Async:
+        async def seed(self):
+            return os.environ["PYTHONHASHSEED"], sys.flags.hash_randomization
+
+    @ray.remote(max_concurrency=2)
+    class Threaded:
+        def seed(self):
+            return os.environ["PYTHONHASHSEED"], sys.flags.hash_randomization
+
+    actors = [kind.options(runtime_env=env(PYTHONHASHSEED="0")).remote() for kind in (Async, Threaded)]
+    assert ray.get([actor.seed.remote() for actor in actors]) == [("0", 0), ("0", 0)]

@@ -1,0 +1,51 @@
+"""Environment variables on which a zygote's modules depend: they, its interpreter or its libraries have read them. A worker that is to have another
+value of one of them cannot be a copy of the zygote (see reactor.runtime.own_interpreter)."""
+
+import contextlib
+import os
+import sys
+from typing import Any
+
+from reactor.runtime import threads
+
+#: Read by the interpreter, the loader or the C library when a process starts.
+_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_")
+#: Of these, those that change nothing here, or are read later.
+_LATER = frozenset(
+    ("PYTHONUNBUFFERED", "PYTHONFAULTHANDLER", "PYTHONBREAKPOINT", "PYTHONASYNCIODEBUG", "PYTHONDONTWRITEBYTECODE")
+)
+#: Read by the C code of these libraries when it is loaded. Numbers of threads are not among them: `threads` can change these.
+_NATIVE = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "NPY_", "TORCH_", "PYTORCH_", "ATEN_")
+_NATIVE_LIBRARIES = ("numpy", "torch")
+
+_Environment: Any = type(os.environ)
+_read = set()  # names that Python code has read during `watched`
+
+
+@contextlib.contextmanager
+def watched():
+    """A context manager: modules are imported inside the block."""
+    lookup = _Environment.__getitem__
+
+    def noted(self, name):
+        _read.add(os.fsdecode(name) if isinstance(name, bytes) else name)
+        return lookup(self, name)
+
+    _Environment.__getitem__ = noted
+    try:
+        yield
+    finally:
+        _Environment.__getitem__ = lookup
+
+
+def others(variables):
+    """Whether modules that are imported here depend on one of these variables, {name: value}, of which the environment has another value."""
+    return any(os.environ.get(name) != value and _matters(name) for name, value in variables.items())
+
+
+def _matters(name):
+    if name.startswith(_AT_START):
+        return name not in _LATER
+    if name in threads.VARIABLES:
+        return False
+    return name in _read or (name.startswith(_NATIVE) and any(library in sys.modules for library in _NATIVE_LIBRARIES))

@@ -1,0 +1,34 @@
+"""A worker with an interpreter of its own: the forked process has started Python again (spawning.restart), and imports its modules itself.
+
+That takes longer than to go on as a copy of the zygote. It is needed where the zygote's modules were imported with other environment variables than
+the worker is to have (reactor.runtime.imported_with).
+"""
+
+import importlib
+import pickle
+import sys
+
+
+def main(given):
+    """`given`: descriptor of the file with what `spawning.restart` was called with."""
+    with open(given, "rb") as file:
+        variables, config, plugin, arguments = pickle.load(file)
+    sys.path[:] = config["own_path"]
+    from reactor import _core, codec
+    from reactor.runtime import beneath, spawning, worker
+    from reactor.runtime.descriptors import HEAP_FD, SEND_FD, SPILL_FD
+
+    spawning.inherit(False, config)
+    codec.install()
+    codec.pickler_class()
+    plugin = importlib.import_module(plugin)
+    plugin.install(config["settings"], "zygote")
+    plugin.started_with(variables)
+    beneath.answer_at_once()
+    sys.path[:] = spawning.path_with(config["path"], variables)
+
+    def attach(slot):
+        _core.attach_new_worker(HEAP_FD, slot, SEND_FD, SPILL_FD if config["spilling"] else -1)
+
+    slot, facts, gpus, setting, birth = arguments
+    worker.go_on(slot, facts, gpus, setting, birth, config, plugin, attach)
