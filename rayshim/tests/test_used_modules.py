@@ -75,9 +75,10 @@ def test_the_garbage_collector_of_a_worker_does_not_look_at_them():
     assert done.stdout.split() == ["0"], done.stderr
 
 
-def test_the_workers_have_been_forked_with_a_package_that_their_code_names():
+@pytest.mark.parametrize("env", [{}, {"env_vars": {"ANY_VARIABLE": "1"}}])
+def test_the_workers_have_been_forked_with_a_package_that_their_code_names(env):
     pytest.importorskip("matplotlib")
-    program = """if True:
+    program = f"""if True:
         import os
         import matplotlib.colors as colors
         import rayshim as ray
@@ -85,10 +86,10 @@ def test_the_workers_have_been_forked_with_a_package_that_their_code_names():
         @ray.remote
         class Actor:
             def red(self):
-                with open(f"/proc/{os.getppid()}/maps") as zygotes:
+                with open(f"/proc/{{os.getppid()}}/maps") as zygotes:
                     return colors.to_rgb("red"), any("matplotlib" in line for line in zygotes)
 
-        ray.init(num_cpus=1)
+        ray.init(num_cpus=1, runtime_env={env})
         print(ray.get(Actor.remote().red.remote()))
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
