@@ -9,13 +9,14 @@ from typing import Any
 from reactor.runtime import threads
 
 #: Read by the interpreter, the loader or the C library when a process starts.
-_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_")
+_AT_START = ("PYTHON", "LD_", "LC_", "MALLOC_", "GLIBC_")
 #: Of these, those that change nothing here, or are read later.
 _LATER = frozenset(
     ("PYTHONUNBUFFERED", "PYTHONFAULTHANDLER", "PYTHONBREAKPOINT", "PYTHONASYNCIODEBUG", "PYTHONDONTWRITEBYTECODE")
 )
 #: Read by the C code of these libraries when it is loaded. Numbers of threads are not among them: `threads` can change these.
 _NATIVE = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "NPY_", "TORCH_", "PYTORCH_", "ATEN_")
+_NATIVE_LATER = ("TORCH_NCCL_",)
 _NATIVE_LIBRARIES = ("numpy", "torch")
 
 _Environment: Any = type(os.environ)
@@ -44,8 +45,10 @@ def others(variables):
 
 
 def _matters(name):
-    if name.startswith(_AT_START):
+    if name == "LANG" or name.startswith(_AT_START):
         return name not in _LATER
     if name in threads.VARIABLES:
         return False
-    return name in _read or (name.startswith(_NATIVE) and any(library in sys.modules for library in _NATIVE_LIBRARIES))
+    if name.startswith(_NATIVE) and not name.startswith(_NATIVE_LATER):
+        return any(library in sys.modules for library in _NATIVE_LIBRARIES)
+    return name in _read
