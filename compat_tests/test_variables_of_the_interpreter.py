@@ -157,3 +157,37 @@ def test_async_and_threaded_actors_may_have_such_variables(ray):
 
     actors = [kind.options(runtime_env=env(PYTHONHASHSEED="0")).remote() for kind in (Async, Threaded)]
     assert ray.get([actor.seed.remote() for actor in actors]) == [("0", 0), ("0", 0)]
+
+
+def test_a_tasks_pythonpath_replaces_the_sessions(bare_ray, backend, folder, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    backend.init(num_cpus=1, runtime_env=env(PYTHONPATH=folder))
+    importer = bare_ray.remote(imported).options(runtime_env=env(PYTHONPATH=str(other)))
+    with pytest.raises(ModuleNotFoundError):
+        bare_ray.get(importer.remote())
+
+
+def test_a_package_of_the_pythonpath_comes_before_an_installed_one(bare_ray, backend, tmp_path):
+    import gymnasium  # noqa: F401  which workers would have been forked with
+
+    (tmp_path / "gymnasium.py").write_text("OWN = True\n")
+    backend.init(num_cpus=1, runtime_env=env(PYTHONPATH=str(tmp_path)))
+
+    @bare_ray.remote
+    def own():
+        import gymnasium
+
+        return hasattr(gymnasium, "OWN")
+
+    assert bare_ray.get(own.remote()) is True
+
+
+def test_variables_refer_to_others_in_the_order_of_their_names(bare_ray, backend):
+    backend.init(num_cpus=1, runtime_env=env(COMPAT_B="1", COMPAT_A="${COMPAT_B}x", COMPAT_C="${COMPAT_B}y"))
+
+    @bare_ray.remote
+    def read():
+        return os.environ["COMPAT_A"], os.environ["COMPAT_C"]
+
+    assert bare_ray.get([read.remote(), read.options(runtime_env=env(COMPAT_D="1")).remote()]) == [("x", "1y")] * 2

@@ -23,7 +23,12 @@ def begin(driver, settings, kind, *, configure_logging, logging_level, logging_f
     placement = kind(driver.control, settings)
     hooks.observe(placement)
     placement.begin()
-    started = session.begin(session.Session(placement, driver))
+    try:
+        started = session.begin(session.Session(placement, driver))
+    except BaseException:
+        session.end()
+        driver.stop()
+        raise
     started.screen = screen
     deadlock.offer_picture()
     termination.begin()

@@ -15,7 +15,7 @@ from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.user_code import at, calling
 from rayshim.ordering import order as orders
 from rayshim.placement import kinds, num_threads
-from rayshim.session import session
+from rayshim.session import folder, session
 
 if TYPE_CHECKING:
     from rayshim.api.job_config import JobConfig, LoggingConfig
@@ -235,7 +235,7 @@ def _start(given):
     if env.get("env_vars") and kind.name != "inline":
         from rayshim.worker import environment
 
-        variables = environment.variables(env)
+        variables = environment.of_zygote(env)
     logging_config = arguments.logging(given.logging_config, given.job_config)
     amounts, store = arguments.amounts(
         given.num_cpus, given.num_gpus, given.resources, given.object_store_memory, given.accepted.get("_memory")
@@ -248,7 +248,7 @@ def _start(given):
         "ordering": order,
         "journal": journal,
         "runtime_env": env,
-        "variables_before": {name: os.environ.get(name) for name in variables},
+        "of_zygote": {"given": env.get("env_vars") or {}, "before": {name: os.environ.get(name) for name in variables}},
         "logging": logging_config,
         "resources": amounts,
     }
@@ -330,7 +330,7 @@ def _identity(given, amounts):
         or (job_config.ray_namespace if job_config is not None else None)
         or arguments.random_namespace(),
         "session_name": arguments.session_name(),
-        "session_pid": os.getpid(),
+        "folder": folder.name(os.getpid()),
         "temp_dir": arguments.temp_dir(given.accepted),
         "lifetime": arguments.lifetime(job_config),
         "digest": bool(given.digest),
@@ -381,6 +381,8 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     ended = session.end()
     ended.driver.stop()
     ended.placement.end()
+    if not ended.settings.get("scope"):  # it is not another program's
+        folder.remove(ended.settings["folder"])  # a zygote that was still importing has been killed, and has not removed it
     if ended.settings["journal"]:
         from rayshim.journal import journal
 

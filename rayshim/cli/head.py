@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 
-from rayshim.session import heads
+from rayshim.session import folder, heads
 
 OPTIONS = "RAYSHIM_HEAD"
 
@@ -83,7 +83,7 @@ def _started(options):
     settings = {
         "namespace": os.urandom(16).hex(),
         "session_name": arguments.session_name(),
-        "session_pid": os.getpid(),
+        "folder": folder.name(os.getpid()),
         "temp_dir": arguments.temp_dir(accepted),
         "lifetime": "non_detached",
         "placement": heads.PLACEMENT,
@@ -95,6 +95,7 @@ def _started(options):
         "labels": arguments.node_labels(options["labels"], node, amounts),
         "alias": False,
         "runtime_env": {},
+        "of_zygote": {"given": {}, "before": {}},
         "threads_said": num_threads.said_by_program(),
         "logging": None,
         "resources": amounts,

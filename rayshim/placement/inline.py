@@ -19,7 +19,7 @@ from reactor.runtime.reservations import RELEASED, Reservations
 from rayshim.errors.user_code import is_users
 from rayshim.placement import num_threads, signals
 from rayshim.placement.interface import Placement
-from rayshim.session import folder, session
+from rayshim.session import session
 from rayshim.session.facts import public
 
 # The longest wait for the constructor of a named actor that runs in another thread: it may itself wait for the thread that asks for the name.
@@ -125,7 +125,6 @@ class Inline(Placement):
 
     def end(self):
         self._ended.set()
-        folder.remove(self.settings["session_pid"])
 
     # Actors
 

@@ -8,28 +8,32 @@ from rayshim.session import session
 
 def path():
     """The folder of the running session, the same in each of its processes."""
-    return _create_folder(session.current.settings["session_pid"])
+    return _create(session.current.settings["folder"])
 
 
 def of_this_process():
     """The folder of the running session; before `init`, of the one that this process is about to start."""
-    return path() if session.current is not None else _create_folder(os.getpid())
+    return path() if session.current is not None else _create(name(os.getpid()))
 
 
-def _create_folder(pid):
-    directory = _name(pid)
+def name(pid):
+    """The name of the folder of a session that this process starts under the number `pid`; its other processes may have another TMPDIR."""
+    return os.path.join(_parent(), f"session_{pid}{_namespace()}")
+
+
+def _create(directory):
     if not os.path.isdir(directory):
-        _remove_stale()
+        _remove_stale(os.path.dirname(directory))
         os.makedirs(os.path.join(directory, "logs"), mode=0o700, exist_ok=True)
     return directory
 
 
-def remove(pid):
-    """At the end of the session that the process with this number started."""
-    if os.path.isdir(_name(pid)):
+def remove(directory):
+    """At the end of the session that has this folder."""
+    if os.path.isdir(directory):
         import shutil
 
-        shutil.rmtree(_name(pid), ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _parent():
@@ -45,14 +49,10 @@ def _namespace():
     return "" if number == _INITIAL else f"_{number}"
 
 
-def _name(pid):
-    return os.path.join(_parent(), f"session_{pid}{_namespace()}")
-
-
-def _remove_stale():
+def _remove_stale(parent):
     """Removes folders of sessions of which all processes were killed at once."""
-    os.makedirs(_parent(), mode=0o700, exist_ok=True)
-    for name in os.listdir(_parent()):
-        found = re.fullmatch(rf"session_(\d+){_namespace()}", name)
+    os.makedirs(parent, mode=0o700, exist_ok=True)
+    for one in os.listdir(parent):
+        found = re.fullmatch(rf"session_(\d+){_namespace()}", one)
         if found and not os.path.exists(f"/proc/{found[1]}"):
-            remove(found[1])
+            remove(os.path.join(parent, one))

@@ -19,5 +19,5 @@ def test_a_session_removes_stale_folders_of_its_own_container_alone(tmp_path, mo
     folder.of_this_process()
     left = {path.name for path in parent.iterdir()}
     assert left == {f"session_{GONE}{other}" for other in {"", "_77", "_78"} - {own}} | {
-        folder._name(os.getpid()).rpartition("/")[2]
+        folder.name(os.getpid()).rpartition("/")[2]
     }

@@ -5,46 +5,64 @@ import sys
 import time
 
 from reactor.runtime import threads
-from reactor.runtime.spawning import current_directory
+from reactor.runtime.spawning import current_directory, set_variables
 
 from rayshim.calls.runtime_env import imported
 from rayshim.errors.exceptions import RuntimeEnvSetupError
 from rayshim.session import commands, session
 
-started_with: dict[str, str] | None = (
-    None  # the environment variables of this worker, if its interpreter was started with them
+started_with: dict[str, str | None] | None = (
+    None  # the variables of this worker, if its interpreter was started with them
 )
 
 
 def expanded(variables, before=None):
-    """`variables` with `$NAME` and `${NAME}` in their values replaced by the process's environment variables, one variable after the other. `before`: values
-    that some of those had before the session's variables were set, or None."""
-    known = {**os.environ, **(before or {})}
+    """`variables` with `$NAME` and `${NAME}` in their values replaced by environment variables, one after the other, in the order of their names, as Ray
+    does. `before`: what this process's environment had before the session's variables, {name: value or None}."""
+    known = {name: value for name, value in {**os.environ, **(before or {})}.items() if value is not None}
     result = {}
-    for name, value in variables.items():
-        result[name] = _expand(value, {name: value for name, value in {**known, **result}.items() if value is not None})
+    for name, value in sorted(variables.items()):
+        known[name] = result[name] = _expand(value, known)
     return result
+
+
+def variables(env, before):
+    """The environment variables of a worker with the environment `env`, {name: value, None for none}. `before`: those that the zygote has of the session, as
+    they were before, see `expanded`; not every worker is the session's own driver's."""
+    given = {name: value for name, value in (env.get("env_vars") or {}).items() if _can_be_set(name, value)}
+    result = {**before, **expanded(given, before)}
+    if result.get("PYTHONPATH") is not None and commands.MARK in os.environ:
+        result["PYTHONPATH"] = commands.variables(result)["PYTHONPATH"]
+    return result
+
+
+def of_zygote(env):
+    """The environment variables that the zygote of a session with the environment `env` gets, {name: value}."""
+    return variables(env, {})
+
+
+def _can_be_set(name, value):
+    """Others are an error in the worker, in `enter`."""
+    return bool(name) and "=" not in name and "\0" not in name + value
 
 
 def enter(env, settings):
     """Applies the environment to this process, a new worker of a session with these settings. The setup hook runs last and may raise anything."""
-    os.environ.update(variables(env, settings.get("variables_before")) if started_with is None else started_with)
-    if "TZ" in (env.get("env_vars") or {}):
+    given = env.get("env_vars") or {}
+    set_variables(
+        {name: value for name, value in given.items() if not _can_be_set(name, value)}
+        | (variables(env, settings["of_zygote"]["before"]) if started_with is None else started_with)
+    )
+    if "TZ" in given or "TZ" in settings["of_zygote"]["before"]:
         time.tzset()
+    if "PYTHONDONTWRITEBYTECODE" in given:
+        sys.dont_write_bytecode = bool(given["PYTHONDONTWRITEBYTECODE"])
     if not settings["runtime_env"].get("working_dir"):
         _find_modules_in_current_directory()
     add_paths(env)
     if env.get("working_dir"):
         os.chdir(env["working_dir"])
     run_hook(env)
-
-
-def variables(env, before=None):
-    """The environment variables that a worker with the environment `env` gets, {name: value}. `before`: see `expanded`."""
-    result = expanded(env.get("env_vars") or {}, before)
-    if "PYTHONPATH" in result and commands.MARK in os.environ:
-        result["PYTHONPATH"] = commands.variables(result)["PYTHONPATH"]
-    return result
 
 
 def _find_modules_in_current_directory():
@@ -94,6 +112,8 @@ class Surroundings:
         self.stack.append(before)
         s.runtime_env = self.env  # calls made by this call inherit it
         os.environ.update(variables)
+        if "TZ" in variables:
+            time.tzset()
         if not threads.VARIABLES.isdisjoint(variables):
             threads.follow()
         if self.env.get("working_dir"):
@@ -103,8 +123,9 @@ class Surroundings:
         variables, directory, outer = self.stack.pop()
         if session.current is not None:
             session.current.runtime_env = outer
-        for name, value in variables.items():
-            os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
+        set_variables(variables)
+        if "TZ" in variables:
+            time.tzset()
         if not threads.VARIABLES.isdisjoint(variables):
             threads.follow()
         if directory:

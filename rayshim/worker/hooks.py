@@ -18,7 +18,7 @@ from rayshim.worker.failures import lost_text  # noqa: F401  of the plugin, too
 
 MORE_RESOURCES = "start with more (init(num_cpus=, num_gpus=, resources=))"
 _journal_path = None  # in the zygote: path of the journal
-_session_pid = 0  # in the zygote: number of the process that started the session
+_folder = ""  # in the zygote: the session's folder
 
 
 def install(settings, role):
@@ -66,8 +66,8 @@ def install(settings, role):
     _core.let_bytearrays_arrive_as_bytes()  # as on Ray
     if role == "zygote":
         _prepare_zygote()
-        global _journal_path, _session_pid
-        _session_pid = settings["session_pid"]
+        global _journal_path, _folder
+        _folder = settings["folder"]
         journal = settings["journal"]
         _journal_path = journal.path if journal and not journal.replayed else None
         kinds.kind(settings["placement"])
@@ -106,7 +106,7 @@ def _reduce_state(state):
 
 def ended():
     """In the zygote: the session's other processes have ended."""
-    folder.remove(_session_pid)
+    folder.remove(_folder)
 
 
 def observe(placement):
@@ -130,10 +130,10 @@ def _environment(settings, record, setting):
 
 
 def variables(settings, record, setting):
-    """The environment variables that a new worker gets, {name: value}."""
+    """The environment variables that a new worker gets, {name: value, None for none}."""
     from rayshim.worker import environment
 
-    return environment.variables(_environment(settings, record, setting), settings.get("variables_before"))
+    return environment.variables(_environment(settings, record, setting), settings["of_zygote"]["before"])
 
 
 def started_with(variables):

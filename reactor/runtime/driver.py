@@ -157,7 +157,8 @@ class Driver:
 
     def _config(self):
         return {
-            "path": spawning.path_with(sys.path, self.environment),
+            "path": list(sys.path),
+            "environment": self.environment,
             "own_path": spawning.path_without_the_programs(),
             "cwd": spawning.current_directory(),
             "plugin": self.plugin,

@@ -14,10 +14,21 @@ _AT_START = ("PYTHON", "LD_", "LC_", "MALLOC_", "GLIBC_")
 _LATER = frozenset(
     ("PYTHONUNBUFFERED", "PYTHONFAULTHANDLER", "PYTHONBREAKPOINT", "PYTHONASYNCIODEBUG", "PYTHONDONTWRITEBYTECODE")
 )
-#: Read by the C code of these libraries when it is loaded. Numbers of threads are not among them: `threads` can change these.
-_NATIVE = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "NPY_", "TORCH_", "PYTORCH_", "ATEN_")
-_NATIVE_LATER = ("TORCH_NCCL_",)
-_NATIVE_LIBRARIES = ("numpy", "torch")
+#: Read by libraries in another way than by their names in Python, when they are loaded. Numbers of threads are not among them: `threads` can change these.
+_BY_LIBRARIES = {
+    **dict.fromkeys(("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_"), ("numpy", "torch")),
+    "NPY_": ("numpy",),
+    **dict.fromkeys(("TORCH_", "PYTORCH_", "ATEN_"), ("torch",)),
+    **dict.fromkeys(("ARROW_", "MIMALLOC_"), ("pyarrow",)),
+    "NUMBA_": ("numba",),
+    "HDF5_": ("h5py",),
+    "OPENCV_": ("cv2",),
+    "GRPC_": ("grpc",),
+    "TF_": ("tensorflow",),
+    "XLA_": ("jax", "tensorflow"),
+    "OPENSSL_": ("_hashlib",),
+}
+_LATER_IN_LIBRARIES = ("TORCH_NCCL_", "TORCH_HOME", "TORCH_EXTENSIONS_DIR")
 
 _Environment: Any = type(os.environ)
 _read = set()  # names that Python code has read during `watched`
@@ -40,7 +51,7 @@ def watched():
 
 
 def others(variables):
-    """Whether modules that are imported here depend on one of these variables, {name: value}, of which the environment has another value."""
+    """Whether modules that are imported here depend on one of these variables, {name: value or None}, of which the environment has another value."""
     return any(os.environ.get(name) != value and _matters(name) for name, value in variables.items())
 
 
@@ -49,6 +60,10 @@ def _matters(name):
         return name not in _LATER
     if name in threads.VARIABLES:
         return False
-    if name.startswith(_NATIVE) and not name.startswith(_NATIVE_LATER):
-        return any(library in sys.modules for library in _NATIVE_LIBRARIES)
-    return name in _read
+    return name in _read or (
+        not name.startswith(_LATER_IN_LIBRARIES)
+        and any(
+            name.startswith(prefix) and not sys.modules.keys().isdisjoint(libraries)
+            for prefix, libraries in _BY_LIBRARIES.items()
+        )
+    )

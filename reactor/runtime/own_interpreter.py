@@ -5,6 +5,7 @@ the worker is to have (reactor.runtime.imported_with).
 """
 
 import importlib
+import os
 import pickle
 import sys
 
@@ -17,15 +18,20 @@ def main(given):
     from reactor import _core, codec
     from reactor.runtime import beneath, spawning, worker
     from reactor.runtime.descriptors import HEAP_FD, SEND_FD, SPILL_FD
+    from reactor.runtime.preloading import SLOW_LIBRARIES, preload
 
     spawning.inherit(False, config)
+    if config["settings"].get("scope") and config["cwd"] is not None:
+        os.chdir(config["cwd"])
     codec.install()
     codec.pickler_class()
     plugin = importlib.import_module(plugin)
     plugin.install(config["settings"], "zygote")
     plugin.started_with(variables)
     beneath.answer_at_once()
-    sys.path[:] = spawning.path_with(config["path"], variables)
+    if config["settings"].get("seed") is not None:  # those that are seeded
+        preload(module for module in config["preload"] if module[0] in SLOW_LIBRARIES)
+    sys.path[:] = config["path"] = spawning.path_with(config["path"], variables)
 
     def attach(slot):
         _core.attach_new_worker(HEAP_FD, slot, SEND_FD, SPILL_FD if config["spilling"] else -1)

@@ -2,7 +2,7 @@
 
     install(settings, role)       set the core's hooks (hooks.h) in this process; role: driver, zygote, actor, packed, task
     prepare()                     in a zygote that is started before its run: what of `install` needs no settings
-    variables(settings, facts, setting)  in a worker, after the fork: {name: value} of the environment that it is to have, beside the zygote's
+    variables(settings, facts, setting)  in a worker, after the fork: {name: value, None for none} of the environment that it is to have, beside the zygote's
     started_with(variables)       in a worker with an interpreter of its own: it was started with these
     begin(settings, facts, gpus, setting)  in a worker, after the fork; facts: the actor's facts from its creator, None: task
                                   worker; setting: given when the demand of its tasks was registered, None: nothing

@@ -52,7 +52,7 @@ def spawn(argv, descriptors, environment):
 def restart(variables, config, plugin, arguments):
     """Starts the interpreter again in this process, a forked worker that has no other descriptors than its own; does not return.
 
-    variables: {name: value} of the environment that it is to have, beside this process's; config, plugin: those of the zygote; arguments: for
+    variables: {name: value, None for none} of the environment that it is to have, beside this process's; config, plugin: those of the zygote; arguments: for
     `worker.go_on`, beside these two.
     """
     given = os.memfd_create("worker", 0)  # inherited
@@ -60,9 +60,18 @@ def restart(variables, config, plugin, arguments):
         pickle.dump((variables, config, plugin.__name__, arguments), file)
     os.lseek(given, 0, os.SEEK_SET)
     inherit(True, config)
-    os.environ.update(variables)
+    set_variables(variables)
     command = program(f"from reactor.runtime.own_interpreter import main; main({given})")
     os.execv(command[0], command)
+
+
+def set_variables(variables):
+    """Sets environment variables of this process; those without a value, None, are removed."""
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def inherit(whether, config):
@@ -78,7 +87,8 @@ def environment(variables, given=()):
 
 def path_with(path, variables):
     """`path`, that of the program, with the directories of the PYTHONPATH among `variables`: as Python places them, they come after that of the script."""
-    named = [os.path.abspath(directory) for directory in variables.get("PYTHONPATH", "").split(os.pathsep) if directory]
+    named = variables.get("PYTHONPATH") or ""
+    named = [os.path.abspath(directory) for directory in named.split(os.pathsep) if directory]
     return [*path[:1], *named, *(directory for directory in path[1:] if directory not in named)]
 
 

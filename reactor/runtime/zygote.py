@@ -46,16 +46,18 @@ def main(early=False):
     codec.pickler_class()
     plugin = importlib.import_module(config["plugin"])
     plugin.install(config["settings"], "zygote")
-    from reactor.runtime import beneath
+    from reactor.runtime import beneath, spawning
     from reactor.runtime.preloading import preload
 
     beneath.answer_at_once()
+    sys.path[:] = spawning.path_with(config["own_path"], config["environment"])
     preload(config["preload"])
+    sys.path[:] = config["own_path"]
 
     from reactor.runtime.supervisor import Supervisor
 
     _raise_descriptor_limit()
-    sys.path[:] = config["path"]  # from here on modules are the program's
+    sys.path[:] = spawning.path_with(config["path"], config["environment"])  # from here on modules are the program's
     gc.collect()
     gc.freeze()  # the collector would otherwise touch, and so copy, every page shared with the workers
     Supervisor(config, plugin, CONTROL_FD, LINE_FD).run()
