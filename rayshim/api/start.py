@@ -382,9 +382,7 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     ended.driver.stop()
     ended.placement.end()
     if not ended.settings.get("scope"):  # it is not another program's
-        folder.remove(
-            ended.settings["folder"]
-        )  # a zygote that was still importing has been killed, and has not removed it
+        folder.end(ended.settings["folder"])
     if ended.settings["journal"]:
         from rayshim.journal import journal
 

@@ -1,5 +1,6 @@
 """The session's folder, for libraries that write logs and results of their own. It is created at its first use, and removed with the session."""
 
+import atexit
 import os
 import re
 
@@ -29,11 +30,28 @@ def _create(directory):
 
 
 def remove(directory):
-    """At the end of the session that has this folder."""
     if os.path.isdir(directory):
         import shutil
 
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def end(directory):
+    """At the end of the session that this process has started: removes its folder. If this process has gone there, as Tune's trainables do, the folder stays
+    until the process ends."""
+    if is_used(directory, os.getpid()):
+        atexit.register(remove, directory)
+    else:
+        remove(directory)
+
+
+def is_used(directory, pid):
+    """Whether the current directory of that process is in `directory`."""
+    try:
+        current = os.readlink(f"/proc/{pid}/cwd")
+    except OSError:
+        return False  # it has ended
+    return os.path.commonpath((current, os.path.realpath(directory))) == os.path.realpath(directory)
 
 
 def _parent():

@@ -86,6 +86,24 @@ def test_the_folder_of_a_session_that_ends_at_once_is_removed(tmp_path):
     assert run(FOLDER, str(tmp_path)).split() == ["True", "True", "False"]
 
 
+INSIDE = """if True:
+    import os
+    import rayshim as ray
+    from rayshim.session import folder
+
+    ray.init(num_cpus=1)
+    os.chdir(folder.path())
+    ray.get(ray.remote(lambda: 1).remote())
+    ray.shutdown()
+    print(os.getcwd())
+"""
+
+
+def test_the_folder_stays_as_long_as_the_program_is_in_it():
+    path = run(INSIDE).strip()
+    assert "session_" in path and not os.path.exists(path)
+
+
 WITHOUT_DIRECTORY = """if True:
     import os, shutil, sys
     import torch

@@ -18,7 +18,7 @@ from rayshim.worker.failures import lost_text  # noqa: F401  of the plugin, too
 
 MORE_RESOURCES = "start with more (init(num_cpus=, num_gpus=, resources=))"
 _journal_path = None  # in the zygote: path of the journal
-_folder = ""  # in the zygote: the session's folder
+_folder = _driver = None  # in the zygote: the session's folder, and the process that started the session
 
 
 def install(settings, role):
@@ -66,8 +66,8 @@ def install(settings, role):
     _core.let_bytearrays_arrive_as_bytes()  # as on Ray
     if role == "zygote":
         _prepare_zygote()
-        global _journal_path, _folder
-        _folder = settings["folder"]
+        global _journal_path, _folder, _driver
+        _folder, _driver = settings["folder"], settings["driver"]
         journal = settings["journal"]
         _journal_path = journal.path if journal and not journal.replayed else None
         kinds.kind(settings["placement"])
@@ -106,7 +106,8 @@ def _reduce_state(state):
 
 def ended():
     """In the zygote: the session's other processes have ended."""
-    folder.remove(_folder)
+    if not folder.is_used(_folder, _driver):  # else that process removes it
+        folder.remove(_folder)
 
 
 def observe(placement):
