@@ -122,11 +122,7 @@ void Recorder::end_segment(SegmentEnd end) {
     changed_ = true;
   }
   ++segments_[n.segment - 1].count;
-  if (caller_.last) {
-    SegmentNote& before = segments_[caller_.last - 1];
-    if (before.follower != n.segment) before.followed = &successors_[{caller_.last - 1, (before.follower = n.segment) - 1}];
-    ++*before.followed;
-  }
+  if (caller_.last) ++successors_[{caller_.last - 1, n.segment - 1}];
   caller_.last = n.segment;
   caller_.ended = timestamp();
 }

@@ -91,8 +91,6 @@ struct SegmentNote {
   uint64_t ticks = 0;  // of timestamp(), all runs, with the wait at the end
   uint64_t waited = 0;  // of these, in that wait
   uint64_t wakes = 0, sleeps = 0;
-  uint32_t follower = 0;  // number + 1 of the segment that came after it the last time, and
-  uint64_t* followed = nullptr;  // how often that one has come
 };
 
 class Recorder {

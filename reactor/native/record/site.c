@@ -26,14 +26,15 @@ void reactor_own_directory(const char* path) {
 }
 
 static int is_own(PyCodeObject* code) {
-  static PyObject* last[2]; /* the last one of the user's, and of the own ones */
-  if ((PyObject*)code == last[0]) return 0;
-  if ((PyObject*)code == last[1]) return 1;
+  static PyObject* last; /* of the own ones */
   PyObject* file = code->co_filename;
-  int own_one = own_size && PyUnicode_IS_ASCII(file) && PyUnicode_GET_LENGTH(file) > own_size &&
-                memcmp(PyUnicode_1BYTE_DATA(file), own, (size_t)own_size) == 0;
-  Py_XSETREF(last[own_one], Py_NewRef((PyObject*)code));
-  return own_one;
+  if ((PyObject*)code == last) return 1;
+  if (!own_size || !PyUnicode_IS_ASCII(file) || PyUnicode_GET_LENGTH(file) <= own_size ||
+      memcmp(PyUnicode_1BYTE_DATA(file), own, (size_t)own_size) != 0)
+    return 0;
+  Py_XDECREF(last);
+  last = Py_NewRef((PyObject*)code);
+  return 1;
 }
 
 #if PY_VERSION_HEX >= 0x030B0000
