@@ -382,7 +382,7 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     ended.driver.stop()
     ended.placement.end()
     if not ended.settings.get("scope"):  # it is not another program's
-        folder.end(ended.settings["folder"])
+        folder.end(ended.settings["folder"], _exiting_interpreter)
     if ended.settings["journal"]:
         from rayshim.journal import journal
 

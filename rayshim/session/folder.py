@@ -36,10 +36,10 @@ def remove(directory):
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def end(directory):
-    """At the end of the session that this process has started: removes its folder. If this process has gone there, as Tune's trainables do, the folder stays
-    until the process ends."""
-    if is_used(directory, os.getpid()):
+def end(directory, exiting):
+    """At the end of the session that this process has started: removes its folder. If this process has gone there, as Tune's trainables do, and is not
+    `exiting`, the folder stays until it does."""
+    if not exiting and is_used(directory, os.getpid()):
         atexit.register(remove, directory)
     else:
         remove(directory)

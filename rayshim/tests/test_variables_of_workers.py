@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 
 def run(program, *arguments, cwd=None, **variables):
     environment = {**os.environ, **variables}
@@ -87,20 +89,22 @@ def test_the_folder_of_a_session_that_ends_at_once_is_removed(tmp_path):
 
 
 INSIDE = """if True:
-    import os
+    import os, sys
     import rayshim as ray
     from rayshim.session import folder
 
     ray.init(num_cpus=1)
     os.chdir(folder.path())
     ray.get(ray.remote(lambda: 1).remote())
-    ray.shutdown()
+    if len(sys.argv) > 1:
+        ray.shutdown()
     print(os.getcwd())
 """
 
 
-def test_the_folder_stays_as_long_as_the_program_is_in_it():
-    path = run(INSIDE).strip()
+@pytest.mark.parametrize("arguments", [(), ("shutdown",)])
+def test_the_folder_stays_as_long_as_the_program_is_in_it(arguments):
+    path = run(INSIDE, *arguments).strip()
     assert "session_" in path and not os.path.exists(path)
 
 
