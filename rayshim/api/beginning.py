@@ -13,17 +13,15 @@ def begin(driver, settings, kind, *, configure_logging, logging_level, logging_f
 
     try:
         logs.configure_or_silence(configure_logging, logging_level, logging_format)
-    except BaseException:
-        driver.stop()
-        raise
-    screen = worker_lines.Screen(plain=logging_config is not None) if arguments.shows_output(log_to_driver) else None
-    driver.show = screen and screen.show
-    driver.lost = unhandled.report
-    hooks.install(settings, "driver")
-    placement = kind(driver.control, settings)
-    hooks.observe(placement)
-    placement.begin()
-    try:
+        screen = (
+            worker_lines.Screen(plain=logging_config is not None) if arguments.shows_output(log_to_driver) else None
+        )
+        driver.show = screen and screen.show
+        driver.lost = unhandled.report
+        hooks.install(settings, "driver")
+        placement = kind(driver.control, settings)
+        hooks.observe(placement)
+        placement.begin()
         started = session.begin(session.Session(placement, driver))
     except BaseException:
         session.end()

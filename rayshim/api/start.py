@@ -235,7 +235,7 @@ def _start(given):
     if env.get("env_vars") and kind.name != "inline":
         from rayshim.worker import environment
 
-        variables = environment.of_zygote(env)
+        variables = environment.variables(env, {})
     logging_config = arguments.logging(given.logging_config, given.job_config)
     amounts, store = arguments.amounts(
         given.num_cpus, given.num_gpus, given.resources, given.object_store_memory, given.accepted.get("_memory")

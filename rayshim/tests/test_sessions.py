@@ -71,6 +71,21 @@ def test_threads_that_come_first_at_once_share_one_session(placement):
         session.after_begin.remove(hook)  # modules that are imported meanwhile have hooks of their own
 
 
+def test_a_session_whose_begin_fails_is_over(placement):
+    def hook():
+        raise OSError("told")
+
+    session.after_begin.append(hook)
+    try:
+        with pytest.raises(OSError, match="told"):
+            ray.init(num_cpus=1)
+        assert not ray.is_initialized()
+    finally:
+        session.after_begin.remove(hook)
+    ray.init(num_cpus=1)
+    assert ray.get(increment.remote(1)) == 2
+
+
 def test_of_two_threads_that_call_init_one_is_refused(placement):
     outcomes = together(*2 * [lambda: ray.init(num_cpus=1)])
     (error,) = [o for o in outcomes if isinstance(o, Exception)]

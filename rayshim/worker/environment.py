@@ -11,14 +11,12 @@ from rayshim.calls.runtime_env import imported
 from rayshim.errors.exceptions import RuntimeEnvSetupError
 from rayshim.session import commands, session
 
-started_with: dict[str, str | None] | None = (
-    None  # the variables of this worker, if its interpreter was started with them
-)
-
 
 def expanded(variables, before=None):
     """`variables` with `$NAME` and `${NAME}` in their values replaced by environment variables, one after the other, in the order of their names, as Ray
     does. `before`: what this process's environment had before the session's variables, {name: value or None}."""
+    if not variables:
+        return {}
     known = {name: value for name, value in {**os.environ, **(before or {})}.items() if value is not None}
     result = {}
     for name, value in sorted(variables.items()):
@@ -36,24 +34,17 @@ def variables(env, before):
     return result
 
 
-def of_zygote(env):
-    """The environment variables that the zygote of a session with the environment `env` gets, {name: value}."""
-    return variables(env, {})
-
-
 def _can_be_set(name, value):
     """Others are an error in the worker, in `enter`."""
     return bool(name) and "=" not in name and "\0" not in name + value
 
 
-def enter(env, settings):
-    """Applies the environment to this process, a new worker of a session with these settings. The setup hook runs last and may raise anything."""
+def enter(env, variables, settings):
+    """Applies the environment, with its `variables` of the function of that name, to this process, a new worker of a session with these settings. The setup
+    hook runs last and may raise anything."""
     given = env.get("env_vars") or {}
-    set_variables(
-        {name: value for name, value in given.items() if not _can_be_set(name, value)}
-        | (variables(env, settings["of_zygote"]["before"]) if started_with is None else started_with)
-    )
-    if "TZ" in given or "TZ" in settings["of_zygote"]["before"]:
+    set_variables({name: value for name, value in given.items() if not _can_be_set(name, value)} | variables)
+    if "TZ" in variables:
         time.tzset()
     if "PYTHONDONTWRITEBYTECODE" in given:
         sys.dont_write_bytecode = bool(given["PYTHONDONTWRITEBYTECODE"])

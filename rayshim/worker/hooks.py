@@ -137,13 +137,7 @@ def variables(settings, record, setting):
     return environment.variables(_environment(settings, record, setting), settings["of_zygote"]["before"])
 
 
-def started_with(variables):
-    from rayshim.worker import environment
-
-    environment.started_with = variables
-
-
-def begin(settings, record, own_gpus, setting):
+def begin(settings, record, own_gpus, setting, variables):
     """In a new worker: starts the session, applies the environment, and sets the handler of interrupts."""
     import socket
 
@@ -171,7 +165,7 @@ def begin(settings, record, own_gpus, setting):
     if settings["logging"] is not None:
         settings["logging"].apply()
     try:
-        num_threads.begin_worker(settings, creation.cpus(record), lambda: environment.enter(env, settings))
+        num_threads.begin_worker(settings, creation.cpus(record), lambda: environment.enter(env, variables, settings))
     except Exception as error:
         s.broken = error
     limit_generators()

@@ -180,9 +180,8 @@ class Driver:
         descriptors += [(self.listening.fileno(), LISTEN_FD)] if self.listening is not None else []
         self.zygote = early_zygote.take(descriptors, self.variables, self.environment)
         if self.zygote is None:
-            self.zygote = spawning.spawn(
-                spawning.command(), descriptors, spawning.environment(self.variables, self.environment)
-            )
+            environment = {**spawning.environment(self.variables), **self.environment}
+            self.zygote = spawning.spawn(spawning.command(), descriptors, environment)
 
     def _read_line(self):
         reader = output.FrameReader(self._line)

@@ -71,9 +71,9 @@ def let_import(module):
             early.connection.send(pickle.dumps(module), socket.MSG_DONTWAIT)
 
 
-def take(descriptors, variables, given):
-    """Gives it the run's descriptors: pairs as `spawning.spawn` takes them, and environment variables as `spawning.environment` does. Returns its pid, or
-    None: there is none that can be this run's."""
+def take(descriptors, variables, environment):
+    """Gives it the run's descriptors: pairs as `spawning.spawn` takes them; variables, environment: those of Driver. Returns its pid, or None: there is none
+    that can be this run's."""
     global _started
     early = _started
     if early is None:
@@ -86,7 +86,7 @@ def take(descriptors, variables, given):
             "descriptors": [to for _, to in descriptors] + [0, 1, 2],
             "path": spawning.path_without_the_programs(),
             "environment": spawning.environment(variables),
-            "variables": given,
+            "variables": environment,
             "command": spawning.command(),
         }
     )

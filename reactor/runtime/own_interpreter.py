@@ -27,7 +27,6 @@ def main(given):
     codec.pickler_class()
     plugin = importlib.import_module(plugin)
     plugin.install(config["settings"], "zygote")
-    plugin.started_with(variables)
     beneath.answer_at_once()
     if config["settings"].get("seed") is not None:  # those that are seeded
         preload(module for module in config["preload"] if module[0] in SLOW_LIBRARIES)
@@ -37,4 +36,4 @@ def main(given):
         _core.attach_new_worker(HEAP_FD, slot, SEND_FD, SPILL_FD if config["spilling"] else -1)
 
     slot, facts, gpus, setting, birth = arguments
-    worker.go_on(slot, facts, gpus, setting, birth, config, plugin, attach)
+    worker.go_on(slot, facts, gpus, setting, birth, variables, config, plugin, attach)

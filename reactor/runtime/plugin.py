@@ -3,8 +3,7 @@
     install(settings, role)       set the core's hooks (hooks.h) in this process; role: driver, zygote, actor, packed, task
     prepare()                     in a zygote that is started before its run: what of `install` needs no settings
     variables(settings, facts, setting)  in a worker, after the fork: {name: value, None for none} of the environment that it is to have, beside the zygote's
-    started_with(variables)       in a worker with an interpreter of its own: it was started with these
-    begin(settings, facts, gpus, setting)  in a worker, after the fork; facts: the actor's facts from its creator, None: task
+    begin(settings, facts, gpus, setting, variables)  in a worker, after that; variables: what `variables` gave, to be set here; facts: the actor's facts from its creator, None: task
                                   worker; setting: given when the demand of its tasks was registered, None: nothing
     ended()                       in the zygote: the session's other processes have ended
     lost_text(state, value)       in the zygote: the report of a failed call whose result nobody asked for, None: no report
@@ -66,11 +65,7 @@ def variables(settings, facts, setting):
     return {}
 
 
-def started_with(variables):
-    pass
-
-
-def begin(settings, facts, gpus, setting):
+def begin(settings, facts, gpus, setting, variables):
     pass
 
 

@@ -53,7 +53,7 @@ def restart(variables, config, plugin, arguments):
     """Starts the interpreter again in this process, a forked worker that has no other descriptors than its own; does not return.
 
     variables: {name: value, None for none} of the environment that it is to have, beside this process's; config, plugin: those of the zygote; arguments: for
-    `worker.go_on`, beside these two.
+    `worker.go_on`, before these three.
     """
     given = os.memfd_create("worker", 0)  # inherited
     with open(given, "wb", closefd=False) as file:
@@ -80,9 +80,9 @@ def inherit(whether, config):
         os.set_inheritable(fd, whether)
 
 
-def environment(variables, given=()):
-    """The environment of a zygote: the program's, `variables` where it has not set them, and `given` in any case."""
-    return {**variables, **os.environ, **dict(given)}
+def environment(variables):
+    """The environment of a zygote: the program's, and `variables` where it has not set them."""
+    return {**variables, **os.environ}
 
 
 def path_with(path, variables):

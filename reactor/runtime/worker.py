@@ -142,7 +142,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
         variables = plugin.variables(config["settings"], facts, setting)
         if imported_with.others(variables):
             spawning.restart(variables, config, plugin, arguments)
-        go_on(*arguments, config, plugin, lambda slot: _core.attach_worker(slot, SEND_FD))
+        go_on(*arguments, variables, config, plugin, lambda slot: _core.attach_worker(slot, SEND_FD))
     except BaseException:
         _show_error()
     finally:
@@ -156,9 +156,9 @@ def _show_error():
     sys.stderr.flush()
 
 
-def go_on(slot, facts, gpus, setting, birth, config, plugin, attach):
-    """Runs the worker in this process, which has its place among the processes and its standard streams; never returns. `attach(slot)`: takes part in the
-    run. The other arguments: see `main`."""
+def go_on(slot, facts, gpus, setting, birth, variables, config, plugin, attach):
+    """Runs the worker in this process, which has its place among the processes and its standard streams; never returns. variables: from the plugin;
+    `attach(slot)`: takes part in the run. The other arguments: see `main`."""
     global has_one_actor
     status = 1
     try:
@@ -193,7 +193,7 @@ def go_on(slot, facts, gpus, setting, birth, config, plugin, attach):
             signal.signal(signal.SIGTERM, _Terminated())
             _core.wake_on_signal(signal.SIGTERM)
         has_one_actor = role == "actor"
-        plugin.begin(config["settings"], facts, gpus, setting)
+        plugin.begin(config["settings"], facts, gpus, setting, variables)
         if role == "packed":
             _host()
         reason = IDLE

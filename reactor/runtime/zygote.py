@@ -48,13 +48,11 @@ def main(early=False):
     plugin.install(config["settings"], "zygote")
     from reactor.runtime import beneath, spawning
     from reactor.runtime.preloading import preload
+    from reactor.runtime.supervisor import Supervisor
 
     beneath.answer_at_once()
     sys.path[:] = spawning.path_with(config["own_path"], config["environment"])
     preload(config["preload"])
-    sys.path[:] = config["own_path"]
-
-    from reactor.runtime.supervisor import Supervisor
 
     _raise_descriptor_limit()
     sys.path[:] = spawning.path_with(config["path"], config["environment"])  # from here on modules are the program's

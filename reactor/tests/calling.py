@@ -49,7 +49,7 @@ def variables(settings, facts, setting):
     return {}
 
 
-def begin(settings, facts, gpus, setting):
+def begin(settings, facts, gpus, setting, variables):
     pass
 
 
