@@ -45,11 +45,11 @@ class Caller:
         self.calls_named += 1
         return f"{self.prefix}{self.calls_named}"
 
-    def task(self, function, arguments=(), retries=3, told=()):
+    def task(self, function, arguments=(), retries=3, told=(), own_interpreter=False):
         """(name, what `.remote()` gave)"""
         name = self.name()
         trace.write("call", name, None, function, retries, list(told))
-        options = {"max_retries": retries, **OPTIONS.get(function, {})}
+        options = {"max_retries": retries, **OPTIONS.get(function, {}), **_environment(own_interpreter)}
         return name, _remote(function).options(**options).remote(name, *arguments)
 
     def method(self, friend, method, arguments=(), retries=None, told=()):
@@ -61,14 +61,22 @@ class Caller:
         bound = getattr(friend.handle, method)
         return name, (bound.options(**options) if options else bound).remote(name, *arguments)
 
-    def create(self, name, kind, max_restarts, max_task_retries, arguments=(), registered=False, told=()):
+    def create(
+        self, name, kind, max_restarts, max_task_retries, arguments=(), registered=False, told=(), own_interpreter=False
+    ):
         trace.write("actor", name, kind, max_restarts, max_task_retries, list(told))
         options = {"max_restarts": max_restarts, "max_task_retries": max_task_retries, "num_cpus": 0}
+        options |= _environment(own_interpreter)
         if registered:
             options["name"] = name
         if kind == "threaded":
             options["max_concurrency"] = 3
         return Friend(name, max_task_retries, _actor_class(kind).options(**options).remote(name, *arguments))
+
+
+def _environment(own_interpreter):
+    """Options of a task or actor; with a variable that Python reads only at its start, the worker starts an interpreter."""
+    return {"runtime_env": {"env_vars": {"PYTHONHASHSEED": "7"}}} if own_interpreter else {}
 
 
 def pattern(call, size):

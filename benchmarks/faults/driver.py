@@ -74,7 +74,14 @@ class Driver:
         if a.friend in self.actors:
             arguments.append(self.actors[a.friend])
         self.actors[a.name] = self.caller.create(
-            a.name, a.kind, a.max_restarts, a.max_task_retries, arguments, a.registered, facts
+            a.name,
+            a.kind,
+            a.max_restarts,
+            a.max_task_retries,
+            arguments,
+            a.registered,
+            facts,
+            a.own_interpreter,
         )
 
     def call(self, step):
@@ -93,7 +100,7 @@ class Driver:
 
     def task(self, step):
         values, facts = self.arguments(step.arguments)
-        name, refs = self.caller.task(step.function, values, step.retries, facts)
+        name, refs = self.caller.task(step.function, values, step.retries, facts, step.own_interpreter)
         self.keep_result(step.slot, name, step.function, refs)
 
     def keep_result(self, slot, name, what, refs):

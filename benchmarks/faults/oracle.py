@@ -27,6 +27,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 HEARD_SECONDS = 2.0  # from a kill to the exception, and for any wait that nothing holds up
+INTERPRETER_SECONDS = (
+    5.0  # more, if workers start an interpreter: each of these that is killed while it starts delays the calls
+)
 # Lines that a run may write to stderr: about spilling, about calls in arrival order, about calls that are run again, about workers that died, and about workers that the campaign killed at their start.
 SAID = tuple(
     re.compile(line)
@@ -176,7 +179,8 @@ class _Judge:
             )
 
     def allowance(self, start, end):
-        return 4 * self.run.lag.between(start, end) if self.run.lag else 0.0
+        starts = INTERPRETER_SECONDS if self.program.own_interpreters else 0.0
+        return starts + (4 * self.run.lag.between(start, end) if self.run.lag else 0.0)
 
     def check_waited(self, t, pid, refs, start, timeout, wanted, ready, whole):
         doing = f"wait for {wanted} of {refs}"

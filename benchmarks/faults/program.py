@@ -11,7 +11,7 @@ MOST_STEPS = 4000
 @dataclass(frozen=True)
 class Actor:
     """`kind`: plain, threaded or async. `friend`: the name of an actor whose handle its constructor gets. `array`: bytes of an array that
-    the constructor gets by ref, or 0. `registered`: it is looked up by its name."""
+    the constructor gets by ref, or 0. `registered`: it is looked up by its name. `own_interpreter`: its environment variables need one."""
 
     name: str
     number: int
@@ -21,6 +21,7 @@ class Actor:
     friend: str | None
     array: int
     registered: bool
+    own_interpreter: bool = False
 
 
 # Arguments of calls.
@@ -75,6 +76,7 @@ class Task:
     function: str
     arguments: tuple = ()
     retries: int = 3
+    own_interpreter: bool = False
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,12 @@ class Program:
     def actors(self):
         return {step.actor.name: step.actor for step in self.steps if isinstance(step, Create)}
 
+    @property
+    def own_interpreters(self):
+        """Whether any actor or task has an interpreter of its own."""
+        tasks = (step for step in self.steps if isinstance(step, Task))
+        return any(one.own_interpreter for one in (*self.actors.values(), *tasks))
+
 
 def length(steps):
     """How many steps a driver makes: those of loops count each time."""
@@ -192,6 +200,9 @@ def program(seed, placement=None, stepping=False):
     placement = placement or drawn
     small = rng.random() < 0.15
     steps = _Writer(rng, small).program()
+    interpreters = random.Random(f"interpreters of {seed}")
+    if interpreters.random() < 0.1:
+        steps = _with_own_interpreters(interpreters, steps)
     return Program(
         seed,
         placement,
@@ -220,6 +231,18 @@ def _strikes(rng, placement, steps):
     if fate == "driver" or (fate == "zygote" and placement != "inline"):
         strikes.append(Strike(rng.randrange(-1, steps), _delay(rng), fate, 0.0))
     return tuple(sorted(strikes, key=lambda strike: (strike.at, strike.delay)))
+
+
+def _with_own_interpreters(rng, steps):
+    """The same steps, but a third of the actors and a tenth of the tasks run in an interpreter of their own."""
+    changed = []
+    for step in steps:
+        if isinstance(step, Create) and rng.random() < 0.33:
+            step = replace(step, actor=replace(step.actor, own_interpreter=True))
+        elif isinstance(step, Task) and rng.random() < 0.1:
+            step = replace(step, own_interpreter=True)
+        changed.append(step)
+    return tuple(changed)
 
 
 def _led(seed, strikes):

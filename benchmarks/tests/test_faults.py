@@ -60,6 +60,14 @@ def test_programs_use_everything():
     assert arguments == {p.Number, p.Result, p.Inside, p.Handle}
 
 
+def test_a_tenth_of_the_programs_have_workers_with_an_interpreter_of_their_own():
+    programs = [program for program in map(p.program, range(300)) if program.own_interpreters]
+    assert 15 < len(programs) < 45
+    steps = [step for program in programs for step in program.steps]
+    assert any(isinstance(step, p.Create) and step.actor.own_interpreter for step in steps)
+    assert any(isinstance(step, p.Task) and step.own_interpreter for step in steps)
+
+
 def test_actors_call_older_actors_alone_so_that_no_program_waits_for_itself():
     handles = 0
     for seed in range(300):
@@ -80,7 +88,7 @@ class Story:
     """A trace that is made up: one actor "a" and one task, with the times that are given."""
 
     def __init__(self, max_restarts=0, retries=0):
-        self.program = SimpleNamespace(placement="isolated")
+        self.program = SimpleNamespace(placement="isolated", own_interpreters=False)
         self.run = attack.Run(status=0, driver=DRIVER)
         self.tell(0.0, "actor", "a", "plain", max_restarts, retries, [])
         self.tell(0.1, "life", "a", "x", [], pid=WORKER)

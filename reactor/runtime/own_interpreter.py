@@ -14,7 +14,6 @@ def main(given):
     """`given`: descriptor of the file with what `spawning.restart` was called with."""
     with open(given, "rb") as file:
         variables, config, plugin, arguments = pickle.load(file)
-    sys.path[:] = config["own_path"]
     from reactor import _core, codec
     from reactor.runtime import beneath, spawning, worker
     from reactor.runtime.descriptors import HEAP_FD, SEND_FD, SPILL_FD

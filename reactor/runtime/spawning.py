@@ -61,7 +61,10 @@ def restart(variables, config, plugin, arguments):
     os.lseek(given, 0, os.SEEK_SET)
     inherit(True, config)
     set_variables(variables)
-    command = program(f"from reactor.runtime.own_interpreter import main; main({given})")
+    # A PYTHONPATH among the variables may have modules of the same names.
+    command = program(
+        f"sys.path[:] = {config['own_path']!r}; from reactor.runtime.own_interpreter import main; main({given})"
+    )
     os.execv(command[0], command)
 
 
