@@ -23,11 +23,9 @@ def plain():
 
 def documented():
     def long():
-        """One.
+        pass
 
-        More.
-        """
-
+    long.__doc__ = "One.\n\n        More.\n        "  # Python 3.13 removes the indentation of a docstring
     return long
 
 

@@ -14,18 +14,21 @@ def main(given):
     """`given`: descriptor of the file with what `spawning.restart` was called with."""
     with open(given, "rb") as file:
         variables, config, plugin, arguments = pickle.load(file)
-    from reactor import _core, codec
-    from reactor.runtime import beneath, spawning, worker
+    from reactor.runtime import spawning
     from reactor.runtime.descriptors import HEAP_FD, SEND_FD, SPILL_FD
-    from reactor.runtime.preloading import SLOW_LIBRARIES, preload
 
     spawning.inherit(False, config)
     if config["settings"].get("scope") and config["cwd"] is not None:
         os.chdir(config["cwd"])
-    codec.install()
-    codec.pickler_class()
-    plugin = importlib.import_module(plugin)
-    plugin.install(config["settings"], "zygote")
+    with spawning.existing_directory():
+        from reactor import _core, codec
+        from reactor.runtime import beneath, worker
+        from reactor.runtime.preloading import SLOW_LIBRARIES, preload
+
+        codec.install()
+        codec.pickler_class()
+        plugin = importlib.import_module(plugin)
+        plugin.install(config["settings"], "zygote")
     beneath.answer_at_once()
     if config["settings"].get("seed") is not None:  # those that are seeded
         preload(module for module in config["preload"] if module[0] in SLOW_LIBRARIES)

@@ -1,8 +1,6 @@
 """Imports modules in the zygote, before workers are forked."""
 
-import contextlib
 import gc
-import os
 import sys
 
 from reactor.runtime import imported_with, spawning
@@ -29,7 +27,7 @@ def preload(modules):
     After an import of torch._dynamo each collection in a worker took 0.07 s, and 38 MB of its memory were copies.
     """
     before = len(sys.modules)
-    with imported_with.watched(), _existing_directory():
+    with imported_with.watched(), spawning.existing_directory():
         for module in modules:
             _import(*module if isinstance(module, tuple) else (module,))
     import random  # noqa: F401  every worker seeds it, and numpy's, see seeding.py; numpy loads its own when it is first used
@@ -39,21 +37,6 @@ def preload(modules):
     if len(sys.modules) > before:
         gc.collect()
         gc.freeze()
-
-
-@contextlib.contextmanager
-def _existing_directory():
-    """A context manager: where the current directory has been removed, imports run in another one. Without one, libraries of torch end the process."""
-    if spawning.current_directory() is not None:
-        yield
-        return
-    here = os.open(os.curdir, os.O_RDONLY | os.O_DIRECTORY)
-    os.chdir("/")
-    try:
-        yield
-    finally:
-        os.fchdir(here)
-        os.close(here)
 
 
 def _import(name, file=None):

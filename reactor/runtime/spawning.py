@@ -1,6 +1,7 @@
 """The start of the zygote, a new interpreter with the run's descriptors at their fixed numbers (reactor.runtime.descriptors), and of a worker with an
 interpreter of its own."""
 
+import contextlib
 import fcntl
 import os
 import pickle
@@ -101,6 +102,22 @@ def current_directory():
         return os.getcwd()
     except OSError:
         return None
+
+
+@contextlib.contextmanager
+def existing_directory():
+    """A context manager: where the current directory has been removed, imports run in another one. Without one, libraries of torch end the process,
+    and Python 3.13.0 cannot import `socket`."""
+    if current_directory() is not None:
+        yield
+        return
+    here = os.open(os.curdir, os.O_RDONLY | os.O_DIRECTORY)
+    os.chdir("/")
+    try:
+        yield
+    finally:
+        os.fchdir(here)
+        os.close(here)
 
 
 def path_without_the_programs():

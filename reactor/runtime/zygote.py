@@ -38,17 +38,20 @@ def main(early=False):
         os.chdir(config["cwd"])
     _core.attach_supervisor(HEAP_FD, SEND_FD, SPILL_FD if config["spilling"] else -1)
 
-    import importlib
+    from reactor.runtime import spawning
 
-    from reactor import codec
+    with spawning.existing_directory():
+        import importlib
 
-    codec.install()
-    codec.pickler_class()
-    plugin = importlib.import_module(config["plugin"])
-    plugin.install(config["settings"], "zygote")
-    from reactor.runtime import beneath, spawning
-    from reactor.runtime.preloading import preload
-    from reactor.runtime.supervisor import Supervisor
+        from reactor import codec
+
+        codec.install()
+        codec.pickler_class()
+        plugin = importlib.import_module(config["plugin"])
+        plugin.install(config["settings"], "zygote")
+        from reactor.runtime import beneath
+        from reactor.runtime.preloading import preload
+        from reactor.runtime.supervisor import Supervisor
 
     beneath.answer_at_once()
     sys.path[:] = spawning.path_with(config["own_path"], config["environment"])
