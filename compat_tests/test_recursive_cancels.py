@@ -226,3 +226,35 @@ def test_messages_to_an_actor_that_is_free_arrive(ray, gate):
         with pytest.raises(ray.exceptions.TaskCancelledError):
             ray.get(call, timeout=15)
     assert ray.get(log.all.remote()) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("caller", ["coroutine", "generator"])
+def test_what_a_call_has_only_just_called_is_cancelled_with_it(ray, gate, caller):
+    @ray.remote(num_cpus=0, max_concurrency=4)
+    class Leaf:
+        async def run(self, number):
+            try:
+                gate.touch(f"begun {number}")
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                gate.touch(f"cancelled {number}")
+                raise
+
+    @ray.remote(num_cpus=0, max_concurrency=4)
+    class Caller:
+        async def coroutine(self, leaf, number):
+            self.started = leaf.run.remote(number)
+            await asyncio.sleep(30)
+
+        async def generator(self, leaf, number):
+            self.started = leaf.run.remote(number)
+            yield 1
+            await asyncio.sleep(30)
+
+    leaf, actor = Leaf.remote(), Caller.remote()
+    options = {"num_returns": "streaming"} if caller == "generator" else {}
+    for number in range(150):  # the call may see that it is cancelled before its process is told
+        call = getattr(actor, caller).options(**options).remote(leaf, number)
+        gate.wait_for(f"begun {number}")
+        ray.cancel(call)
+        gate.wait_for(f"cancelled {number}", 15)

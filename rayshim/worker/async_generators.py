@@ -34,6 +34,7 @@ async def stream(values, completion, physically=None):
             ticket = completion.item(value)
             told = StreamingGeneratorStats(time.perf_counter() - before)
             if await outside(_taken(completion, ticket)):
+                completion.stop_noting()
                 raise asyncio.CancelledError
     finally:
         await values.aclose()

@@ -140,17 +140,18 @@ def _refuse(groups, error):
     for group in groups:
         group.refused = error
     for call in list(_in_work.values()):
-        if call.group in groups:
+        if call.group in groups and not call.done:
             call.error(error)
 
 
 def cancel(uid, children):
     """Hook of the core: interrupts the call with this result, and `children`: cancels the calls that it has made."""
     call = _in_work.get(uid)
-    called = _core.calls_of(uid if call is None else call.completion) if children else []
-    if call is not None:
+    called = _core.calls_of(uid, call and call.completion)
+    if call is not None and not call.done:
         call.group.cancel(call)
-    interrupts.cancel_calls(called)  # not what it calls from now on, for example to clean up
+    if children:
+        interrupts.cancel_calls(called)  # not what it calls from now on, for example to clean up
 
 
 class _Call:
@@ -161,6 +162,7 @@ class _Call:
         self.retry = getattr(function, "retry", ())
         self.method = getattr(function, "method", function)
         self.task = None
+        self.done = False  # its result is being given, or was
         self.leaves = False  # it has called exit_actor
         self.admitted = False  # whether it is one of those that its loop runs at once
         self.begun = False  # whether its method was called
@@ -181,9 +183,14 @@ class _Call:
             return again(self.method, self.args, self.kwargs, self.retry, self.completion.take_retry)
         return self.method(*self.args, **self.kwargs)
 
-    def _done(self):
-        _in_work.pop(self.uid, None)
+    def _finish(self, give, outcome):
+        """Gives the call its result: `give(outcome)`."""
+        self.done = True
         self.args, self.kwargs = (), {}  # its thread keeps the call until the next one, and must not keep these
+        try:
+            give(outcome)
+        finally:
+            _in_work.pop(self.uid, None)  # until here, `cancel` finds what it has called
 
     def value(self, value):
         self._complete(self.completion.value, value)
@@ -194,9 +201,8 @@ class _Call:
     def _complete(self, give, outcome):
         if self.leaves:
             return self.leave()
-        self._done()
         try:
-            give(outcome)
+            self._finish(give, outcome)
         except SystemExit as error:  # of the code that pickles the outcome
             leave(error)
         _leave_when_alone()
@@ -230,8 +236,7 @@ class _Call:
         """The call was cancelled while it ran: its result is TaskCancelledError, whatever the method returned."""
         from rayshim.worker.context import runtime_context
 
-        self._done()
-        self.completion.interrupted(TaskCancelledError(runtime_context._task_id()))
+        self._finish(self.completion.interrupted, TaskCancelledError(runtime_context._task_id()))
         _leave_when_alone()
 
     def dropped(self, task):

@@ -15,8 +15,8 @@ def listen():
     def interrupted(number, frame):
         if methods_run_here:
             _core.pass_on_cancels()
+        _interrupt(_core.cancel_children())  # also if the call has ended meanwhile
         if _core.cancel_wanted():
-            _interrupt(_core.cancel_children())
             if session.current.placement.record is None and _imports(frame):
                 _core.leave_after_task()
             raise KeyboardInterrupt

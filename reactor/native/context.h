@@ -184,6 +184,7 @@ struct Context {
   Owned breaking_off;                     // inline: what a signal has raised in the call whose outcome is being stored, see breaks_off()
   std::vector<std::pair<Object*, uint32_t>> failures;  // to be told, each with the hold list's entry of its hold (failures.h)
   Started children;                       // of the running call
+  Unheard unheard;
   PyObject* handed_on = nullptr;          // the ContextVar of calls that were handed on, see set_handed_on
   uint16_t depth = 0;                     // of the running task in other tasks
   uint32_t mark;                          // what Object::runner says of the running call's results

@@ -76,9 +76,9 @@ Cancelled cancel_object(Object* o, bool children) {
     return Cancelled::Unbegun;
   }
   Cancellation before = pending == State::Running ? Cancellation::None : Cancellation::Yielding;
-  if (!o->cancellation.compare_exchange_strong(before, Cancellation::Running)) {
+  while (!o->cancellation.compare_exchange_strong(before, Cancellation::Running)) {
     if (pending != State::Running || before == Cancellation::StreamOver) return Cancelled::Done;
-    if (before == Cancellation::Yielding) o->cancellation.compare_exchange_strong(before, Cancellation::Running);
+    if (before == Cancellation::Running) break;
   }
   uint32_t runner = slot_of(o->runner.load(memory_order_seq_cst));
   if (runner != kNoProc && kind_of(o) == kMethodResult) {
@@ -139,18 +139,28 @@ nb::list cancel_all(const std::vector<Started::Call>& calls) {
   return slots;
 }
 
-// Cancels the calls that the running, cancelled task has made.
-nb::list cancel_children() { return ctx->proc->cancel_children.load() ? cancel_all(ctx->children.under_way(ctx->heap)) : nb::list(); }
+// The process is told that the call with this result was cancelled: what that has called and is not done. `children`: its list, null if the call has ended.
+std::vector<Started::Call> hear(uint64_t uid, Started* children) {
+  if (!children) return ctx->unheard.take(uid);
+  children->hear();
+  return children->under_way(ctx->heap);
+}
 
-// What a call of an actor has called and is not done, for cancel_calls: of a call that was handed on by its completion, of one that runs here
-// by the uid of its result.
-nb::list calls_of(nb::handle call) {
+// Cancels the calls that the cancelled task has made.
+nb::list cancel_children() {
+  const uint64_t uid = ctx->proc->cancel.load();
+  if (!uid) return nb::list();
+  const std::vector<Started::Call> calls = hear(uid, ctx->call->uid == uid ? &ctx->children : nullptr);
+  return ctx->proc->cancel_children.load() ? cancel_all(calls) : nb::list();
+}
+
+// What a call of an actor has called and is not done, for cancel_calls. `uid`: of its result; `completion`: of a call that was handed on and has not ended.
+nb::list calls_of(uint64_t uid, nb::handle completion) {
   need_ctx();
-  const Started* children = PyObject_TypeCheck(call.ptr(), CompletionType) ? reinterpret_cast<PyCompletion*>(call.ptr())->children
-                                                                           : children_of(nb::cast<uint64_t>(call));
+  auto* c = completion.is_none() ? nullptr : reinterpret_cast<PyCompletion*>(completion.ptr());
   nb::list calls;
-  if (children)
-    for (const Started::Call& one : children->under_way(ctx->heap)) calls.append(nb::make_tuple(one.result, one.uid, one.inbox));
+  for (const Started::Call& one : hear(uid, !c ? children_of(uid) : c->results->empty() ? nullptr : c->children))
+    calls.append(nb::make_tuple(one.result, one.uid, one.inbox));
   return calls;
 }
 
@@ -181,7 +191,7 @@ void bind_running_call(nb::module_& m) {
   m.def("uid_of_call", &uid_of_call, nb::arg("ref"), nb::call_guard<Using>());
   m.def("limit_streams", &limit_streams, nb::arg("most"), nb::arg("by"));
   m.def("cancel_children", &cancel_children, nb::call_guard<Using>());
-  m.def("calls_of", &calls_of, nb::arg("call"), nb::call_guard<Using>());
+  m.def("calls_of", &calls_of, nb::arg("uid"), nb::arg("completion").none(), nb::call_guard<Using>());
   m.def("cancel_calls", &cancel_calls, nb::arg("calls"), nb::call_guard<Using>());
   m.def("pass_on_cancels", &pass_on_cancels);
   m.def("set_handed_on", &set_handed_on, nb::arg("variable"));

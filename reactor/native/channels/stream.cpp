@@ -257,6 +257,8 @@ bool Stream::drain(PyObject* generator) {
   Owned told;  // what the generator's last `yield` is to give
   for (;;) {
     if (was_cancelled()) {
+      const PyCompletion* handed_on = running_completion();
+      (handed_on ? *handed_on->children : ctx->children).stop();
       PyErr_SetNone(PyExc_KeyboardInterrupt);
       return false;
     }

@@ -424,6 +424,7 @@ bool MessageRun::finish() {
     return true;
   }
   if (!handed_on_) {
+    if (!cancelled_) ctx->unheard.keep(ctx->heap, first_, ctx->children);
     finish_results(results_.data(), notes_.data(), n_, task_note_);
     if (kind_ != MessageKind::Create && !cancelled_ && !tell_of_call(hooks.call_finished, actor_)) hooks.call_finished.complain();
   }

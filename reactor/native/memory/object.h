@@ -142,6 +142,9 @@ inline uint64_t full_size(Heap* h, Object* o) {
 }
 
 // The calls that a running call has made: cancelling it may cancel them. Nothing is held: an object whose uid is another is no longer theirs.
+//
+// The process is told of a cancellation a little later than it can see it in the call's result. A call that sees it first, and so ends or begins to clean up,
+// stops the list: what it calls from then on is not cancelled. If it has ended when the process is told, the list is in Unheard.
 class Started {
  public:
   struct Call {
@@ -150,6 +153,7 @@ class Started {
     Off inbox;  // of the actor that is called; 0: it is a task
   };
   void add(Heap* h, Object* result, Off inbox) {
+    if (stopped_) return;
     if (calls_.size() >= most_) {
       std::erase_if(calls_, [h](auto& call) { return !under_way(h, call); });
       most_ = 64 + 2 * calls_.size();
@@ -166,11 +170,40 @@ class Started {
     auto* o = h->at<Object>(call.result);
     return o->uid == call.uid && o->holds.load() > 0 && !is_done(o);
   }
-  void clear() { calls_.clear(); }
+  void stop() { stopped_ = !heard_; }
+  // The process has been told.
+  void hear() {
+    heard_ = true;
+    stopped_ = false;
+  }
+  bool heard() const { return heard_; }
+  void clear() {
+    calls_.clear();
+    heard_ = stopped_ = false;
+  }
 
  private:
   std::vector<Call> calls_;
+  bool heard_ = false, stopped_ = false;
   size_t most_ = 64;  // then those that are done are forgotten
+};
+
+// The lists of calls that were cancelled and have ended before their process was told, by the uid of the result.
+class Unheard {
+ public:
+  // The call with this first result ends.
+  void keep(Heap* h, Object* first, Started& children) {
+    if (first->cancellation.load(memory_order_acquire) != Cancellation::Running || children.heard()) return;
+    std::vector<Started::Call> calls = children.under_way(h);
+    if (!calls.empty()) calls_[first->uid] = std::move(calls);
+  }
+  std::vector<Started::Call> take(uint64_t uid) {
+    auto node = calls_.extract(uid);
+    return node ? std::move(node.mapped()) : std::vector<Started::Call>();
+  }
+
+ private:
+  std::unordered_map<uint64_t, std::vector<Started::Call>> calls_;
 };
 
 inline void take_hold(Object* o) { o->holds.fetch_add(1, memory_order_relaxed); }

@@ -13,6 +13,7 @@ void completion_finish(PyCompletion* c) {
   // Its results may be gone when they are complete.
   ctx->trace(c->started, c->replayed ? Span::Replayed : Span::Ordinary, c->actor, 0, c->name,
              c->results->empty() ? nullptr : ctx->heap->at<Object>(c->results->front()));
+  if (!c->results->empty()) ctx->unheard.keep(ctx->heap, ctx->heap->at<Object>(c->results->front()), *c->children);
   finish_results(c->results->data(), c->notes->data(), uint32_t(c->results->size()), c->note);
   delete c->stream;
   c->stream = nullptr;
@@ -98,6 +99,10 @@ PyObject* completion_cancelled(PyObject* self, void*) {
   if (!completion_open(c)) return nullptr;
   return PyBool_FromLong(ctx->heap->at<Object>((*c->results)[0])->cancellation.load(memory_order_seq_cst) == Cancellation::Running);
 }
+PyObject* completion_stop_noting(PyObject* self, PyObject*) {
+  reinterpret_cast<PyCompletion*>(self)->children->stop();
+  Py_RETURN_NONE;
+}
 PyObject* completion_take_retry(PyObject* self, PyObject*) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   return completion_open(c) ? PyLong_FromUnsignedLong(take_retry(c->message)) : nullptr;
@@ -132,6 +137,7 @@ PyMethodDef completion_methods[] = {
      "whether a stream may give one more value, by the window over all streams: None, or the refs of which one is to be waited for"},
     {"interrupted", completion_interrupted, METH_O, "complete a call that was cancelled while it ran with an exception"},
     {"drain", completion_drain, METH_O, "give all values of a generator, waiting where it must"},
+    {"stop_noting", completion_stop_noting, METH_NOARGS, "the call was cancelled: what it calls from now on is not cancelled with it"},
     {"take_retry", completion_take_retry, METH_NOARGS,
      "use up one of the call's retries; gives how many it had, FOREVER of those without end"},
     {nullptr, nullptr, 0, nullptr}};

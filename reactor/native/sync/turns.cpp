@@ -39,9 +39,9 @@ Hand* make_hand() {  // its thread lives as long as the process
   return hand;
 }
 
-const Started* children_of(uint64_t uid) {
+Started* children_of(uint64_t uid) {
   if (ctx->call->uid == uid) return &ctx->children;
-  for (const Hand* h : hands)
+  for (Hand* h : hands)
     if (h->suspended.running->uid == uid) return &h->suspended.children;
   return nullptr;
 }

@@ -39,7 +39,7 @@ struct Execution {
   uint32_t level = 0, receiving_actor = 0;
 };
 // What the call with this result, which runs in this process, has called; null: no such call runs.
-const Started* children_of(uint64_t uid);
+Started* children_of(uint64_t uid);
 Execution put_away();
 void take_back(Execution&& e);
 
