@@ -285,6 +285,7 @@ class _Loop:
     def _serve(self):
         import asyncio
 
+        threading.current_thread()._daemonic = False  # pyright: ignore[reportAttributeAccessIssue]  threads that the methods start are no daemons, as on Ray
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
         leave(SystemExit("the actor's event loop was stopped"))

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 
 from reactor import _core
@@ -24,6 +25,7 @@ LASTING = (
     OUT_OF_SCOPE,
     FINISHED,
 )  # an actor that ended for one of these reasons is not restarted
+_THREADS_SECONDS = 10.0  # how long a worker's end waits for threads of the program
 _IDLE_SECONDS = 10.0  # an idle task worker ends after this time if there are more task workers than CPUs
 
 
@@ -184,6 +186,8 @@ def go_on(slot, facts, gpus, setting, birth, variables, config, plugin, attach):
             sys.path[:] = config["path"]
             if config["cwd"] is not None:
                 os.chdir(config["cwd"])
+        if hasattr(threading.main_thread(), "_set_native_id"):
+            threading.main_thread()._set_native_id()  # pyright: ignore[reportAttributeAccessIssue]  Python has the zygote's
         reseed(config["settings"].get("seed"), f"{role} {birth}")
         _core.set_hook("exit_kind", exit_kind)
         _core.set_hook("leave", leave)
@@ -320,9 +324,31 @@ def leave(reason):
     """Ends the process after its exit functions and the flush of its output."""
     _core.set_exit_reason(reason)
     if reason in (INTENDED, OUT_OF_SCOPE, SYSTEM_EXIT, FINISHED, DRAINED):
+        _finish_threads()
         _run_exit_functions()
     flush()
     os._exit(status_of(reason))
+
+
+def _finish_threads():
+    """Waits for the program's threads that are no daemons, and for the work of its thread pools, as Python does at its end; but not for ever, because
+    the worker keeps its resources meanwhile."""
+
+    def left():
+        others = (threading.main_thread(), threading.current_thread())
+        return [thread.name for thread in threading.enumerate() if not thread.daemon and thread not in others]
+
+    if not left():
+        return
+    waiter = threading.Thread(target=threading._shutdown, daemon=True)  # pyright: ignore[reportAttributeAccessIssue]
+    waiter.start()
+    waiter.join(_THREADS_SECONDS)
+    if waiter.is_alive():
+        names = ", ".join(left())
+        print(
+            f"this process ends, and with it threads that have run {_THREADS_SECONDS:g} s longer: {names}",
+            file=sys.stderr,
+        )
 
 
 def _write_out_files():

@@ -148,7 +148,7 @@ std::vector<Started::Call> hear(uint64_t uid, Started* children) {
 
 // Cancels the calls that the cancelled task has made.
 nb::list cancel_children() {
-  const uint64_t uid = ctx->proc->cancel.load();
+  const uint64_t uid = ctx ? ctx->proc->cancel.load() : 0;
   if (!uid) return nb::list();
   const std::vector<Started::Call> calls = hear(uid, ctx->call->uid == uid ? &ctx->children : nullptr);
   return ctx->proc->cancel_children.load() ? cancel_all(calls) : nb::list();
@@ -190,10 +190,12 @@ void bind_running_call(nb::module_& m) {
   m.def("cancel", &cancel, nb::arg("ref"), nb::arg("children"), nb::call_guard<Using>());
   m.def("uid_of_call", &uid_of_call, nb::arg("ref"), nb::call_guard<Using>());
   m.def("limit_streams", &limit_streams, nb::arg("most"), nb::arg("by"));
-  m.def("cancel_children", &cancel_children, nb::call_guard<Using>());
+  m.def("cancel_children", &cancel_children);
   m.def("calls_of", &calls_of, nb::arg("uid"), nb::arg("completion").none(), nb::call_guard<Using>());
   m.def("cancel_calls", &cancel_calls, nb::arg("calls"), nb::call_guard<Using>());
-  m.def("pass_on_cancels", &pass_on_cancels);
+  m.def("pass_on_cancels", [] {
+    if (ctx) pass_on_cancels();  // not in a child that the program has forked
+  });
   m.def("set_handed_on", &set_handed_on, nb::arg("variable"));
   m.def("cancel_wanted", [] { return ctx && ctx->call->uid && ctx->proc->cancel.load() == ctx->call->uid; });
   m.def("take_retry", [] { return ctx ? take_retry(ctx->call->message) : 0; });
