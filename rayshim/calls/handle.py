@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import weakref
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, Union
@@ -322,7 +323,8 @@ def _handle_at(offset, info_ref, run, weak=False):
     return _handle_from(link, info_ref)
 
 
-_infos = {}  # uid of the info's object -> ClassInfo; ids are unique within a session
+_infos = weakref.WeakValueDictionary()  # (session, uid of the info's object) -> ClassInfo, as long as there is a handle
+_recent = collections.deque(maxlen=64)  # of them, those that stay anyway
 
 
 def info_of(facts: dict[str, Any]) -> ClassInfo:
@@ -335,6 +337,7 @@ def _info_of(ref):
     info = _infos.get(key)
     if info is None:
         info = _infos[key] = _core.get_one(ref, None)
+        _recent.append(info)
     return info
 
 

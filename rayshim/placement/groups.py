@@ -202,10 +202,7 @@ def placement_group_table(placement_group: PlacementGroup | None = None) -> dict
     session.ensure()
     if placement_group is None:
         return {key: _entry(key, *more) for key, *more in _table()}
-    for key, *more in _table():
-        if key == placement_group.id.hex():
-            return _entry(key, *more)
-    return {}
+    return next((_entry(*facts) for facts in _table(placement_group.id.hex())), {})
 
 
 def _entry(key, facts, state, history):
@@ -238,14 +235,15 @@ def _would_fit(bundles):
     return all(_core.resource(kind).total >= units(amount) for bundle in bundles for kind, amount in bundle.items())
 
 
-def _table():
-    return [(key, facts, *more) for key, facts, *more in session.current.placement.reservations() if facts["bundles"]]
+def _table(key=None):
+    return [
+        (key, facts, *more) for key, facts, *more in session.current.placement.reservations(key) if facts["bundles"]
+    ]
 
 
 def _facts(key):
-    for known, facts, state, _ in _table():
-        if known == key:
-            return facts, state
+    for _, facts, state, _ in _table(key):
+        return facts, state
     raise ValueError(
         f"there is no placement group {key} in this session (asked for at {calling()}): it belongs to an earlier init(), or was made from an id alone. Create it again"
     )

@@ -307,8 +307,8 @@ class Inline(Placement):
     def when_decided(self, key, reserved, released, is_error, where):
         self._reservations.when_decided(key, reserved, released, is_error, where)
 
-    def reservations(self):
-        return self._reservations.table()
+    def reservations(self, key=None):
+        return self._reservations.table(key)
 
     def _removed(self, key):
         return self._reservations.all[key].state == RELEASED

@@ -207,9 +207,9 @@ class Placement:
         """Stores `reserved` or `released` in the object at `where`, when the placement group is ready or removed."""
         self.control.tell("reserved", key, reserved, released, is_error, where)
 
-    def reservations(self):
-        """The facts of all placement groups, see `Reservations.table`."""
-        return self.control.ask("reservations")
+    def reservations(self, key=None):
+        """The facts of all placement groups, or of one, see `Reservations.table`."""
+        return self.control.ask("reservations", key)
 
     # Facts about the session
 

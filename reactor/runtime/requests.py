@@ -59,8 +59,8 @@ class Requests:
     def on_reserved(self, key, reserved, released, is_error, reply):
         self.reservations.when_decided(key, reserved, released, is_error, reply)
 
-    def on_reservations(self, reply):
-        _core.reply(reply, (True, self.reservations.table()))
+    def on_reservations(self, key, reply):
+        _core.reply(reply, (True, self.reservations.table(key)))
 
     def on_post(self, key, value):
         self.posted[key] = value

@@ -29,7 +29,6 @@ class Reservation:
         self.demand = None  # number of the demand `wanted`
         self.index = {}  # offered name -> index of the resource
         self.demands = {}  # ({(offered name, amount)}, setting) -> number of that demand
-        self.settled = False  # after its release: what was taken has been given back
         self.kind = facts.get("kind", "reservation")
         self.waiters = []  # (value when made, value when released, whether the latter is an error, where the answer goes)
 
@@ -41,9 +40,11 @@ class Reservations:
     def __init__(self, demand, reply, devices):
         self._demand, self._reply, self._devices = demand, reply, devices
         self.all = {}  # key -> Reservation, released ones included
+        self._open = {}  # those of them that wait for resources: to be made, or, after their release, to be given back
+        self._retired = {}  # number of a demand -> key of the released reservation to which it belongs
 
     def add(self, key, facts, wanted, offered):
-        r = self.all[key] = Reservation(key, facts, wanted, offered)
+        r = self.all[key] = self._open[key] = Reservation(key, facts, wanted, offered)
         r.demand = self._demand(wanted, f"a {r.kind}")
         for name in offered:
             self._index(r, name)
@@ -57,7 +58,7 @@ class Reservations:
         if number is None:
             if r.state == RELEASED:
                 number = _core.demand([])
-                _core.retire_demand(number)
+                self._retire(number, key)
             else:
                 wants = [(self._index(r, name), amount) for name, amount in sorted(amounts.items())]
                 number = _core.demand(wants, setting)
@@ -73,18 +74,22 @@ class Reservations:
 
     def retired(self, number):
         """The key of the released reservation to which the demand belongs, or None."""
-        return next((r.key for r in self.all.values() if r.state == RELEASED and number in r.demands.values()), None)
+        return self._retired.get(number)
+
+    def _retire(self, number, key):
+        self._retired[number] = key
+        _core.retire_demand(number)
 
     def open(self):
         """The number of reservations that wait for resources: to be made, or, after their release, to be given back."""
-        return sum(r.state == PENDING or r.state == RELEASED and not r.settled for r in self.all.values())
+        return len(self._open)
 
     def advance(self):
         """Makes the reservations that are possible now, and gives back amounts that are not used any more. Called when resources became free."""
-        for r in list(self.all.values()):
-            if r.state == RELEASED and not r.settled:
+        for r in list(self._open.values()):
+            if r.state == RELEASED:
                 self._settle(r)
-        for r in self.all.values():
+        for r in list(self._open.values()):
             if r.state == PENDING and r.facts["possible"]:
                 self._attempt(r)
 
@@ -97,6 +102,7 @@ class Reservations:
             _core.give_resources(r.demand)
             return
         r.state = MADE
+        del self._open[r.key]
         for name, amount in r.offered.items():
             _core.add_resource(r.index[name], amount)
         end = perf_counter()
@@ -119,8 +125,9 @@ class Reservations:
         if r is None or r.state == RELEASED:
             return None
         was, r.state = r.state, RELEASED
+        self._open[key] = r
         for demand in r.demands.values():
-            _core.retire_demand(demand)
+            self._retire(demand, key)
         if was == PENDING:
             self._forget(r)
         self._answer(r)
@@ -133,7 +140,7 @@ class Reservations:
             self._forget(r)
 
     def _forget(self, r):
-        r.settled = True
+        del self._open[r.key]
         self._devices.release(r.key)
         for index in r.index.values():
             _core.forget_resource(index)
@@ -147,6 +154,7 @@ class Reservations:
                 self._reply(where, released, is_error)
         r.waiters = []
 
-    def table(self):
-        """[(key, facts, state, (attempts, seconds until it was made, seconds of the attempt that made it))] of all."""
-        return [(r.key, r.facts, r.state, (r.attempts, r.ready_after, r.attempt_took)) for r in self.all.values()]
+    def table(self, key=None):
+        """[(key, facts, state, (attempts, seconds until it was made, seconds of the attempt that made it))] of all, or of that with this key."""
+        these = self.all.values() if key is None else [self.all[key]] if key in self.all else []
+        return [(r.key, r.facts, r.state, (r.attempts, r.ready_after, r.attempt_took)) for r in these]

@@ -284,6 +284,8 @@ void Packed::call_ends(RunningCall& call, ExitReason why) {
     running->call = nullptr;
     running->unseen.store(true, memory_order_relaxed);
     running->busy.store(false, memory_order_release);
+  } else {
+    ctx->states->forget(call.actor);  // it has gone on, and so had its state again, after the actor had left
   }
   running = nullptr;
   this->call = nullptr;
