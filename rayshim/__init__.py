@@ -3,6 +3,7 @@
 import rayshim.command_path  # noqa: F401, I001  before all others
 import rayshim.errors.deprecation
 import rayshim.session.own_name  # noqa: F401
+import rayshim.session.submodules  # noqa: F401
 from rayshim import exceptions, remote_function, runtime_env, worker  # noqa: F401  cloudpickle takes a class by its name only where the module of that name is loaded
 from rayshim.actor import ActorClass, ActorHandle, method
 from rayshim.api import (

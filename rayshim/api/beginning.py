@@ -1,5 +1,7 @@
 """Starts the session in this process, when the runtime has started."""
 
+import contextlib
+import faulthandler
 import sys
 
 
@@ -30,6 +32,9 @@ def begin(driver, settings, kind, *, configure_logging, logging_level, logging_f
     started.screen = screen
     deadlock.offer_picture()
     termination.begin()
+    with contextlib.suppress(Exception):  # stderr is no file
+        if not faulthandler.is_enabled():
+            faulthandler.enable(all_threads=False)  # a crash in native code shows where it was called, as on Ray
     if logging_config is not None:
         logging_config.apply()
     hooks.begin_driver(started)

@@ -58,16 +58,12 @@ class RemoteFunction(Generic[P, R]):
         self.__module__ = getattr(function, "__module__", None)  # pyright: ignore[reportAttributeAccessIssue]
         self.__doc__ = getattr(function, "__doc__", None)
         self.__wrapped__ = function
+        self._function_name = f"{self.__module__}.{self.__qualname__}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
             f"Remote functions cannot be called directly. Instead of running '{self._function_name}()', try '{self._function_name}.remote()'. (at {calling()})"
         )
-
-    @property
-    def _function_name(self):
-        """Module and name of the function."""
-        return f"{self.__module__}.{self.__qualname__}"
 
     @overload
     def remote(self, /, *args: P.args, **kwargs: P.kwargs) -> ObjectRef[R]: ...

@@ -439,6 +439,12 @@ class Worker:
     def get_serialization_context(self) -> SerializationContext:
         return SerializationContext()
 
+    def get_current_out_offset(self) -> int:
+        """Where the next line goes in the file of this process's output. There is no file."""
+        return 0
+
+    get_current_err_offset = get_current_out_offset
+
     def check_connected(self) -> None:
         """RaySystemError without a session."""
         if session.current is None:
