@@ -268,8 +268,8 @@ def leftover(base, hosts):
     """What the run has more than at its start, or None: bytes of the store, processes that are neither the driver, the zygote, of the pool
     nor packed workers, of which `hosts` may stay for actors to come."""
     now = _core.stats()
-    for key in ("notices", "waited_pairs"):  # of order, kept as long as the session, each in a slot of its own
-        now["slab_slots_used"] -= now[key] - base[key]
+    kept = sum(now[key] - base[key] for key in ("notices", "waited_pairs"))  # of order, as long as the session
+    now["slab_slots_used"] -= kept // 254  # in a slot, see kept.h
     more = {key: now[key] - base[key] for key, room in ROOM.items() if now[key] > base[key] + room}
     others = now["processes"] - 2 - now["pool_idle"] - hosts
     return {**more, **({"processes": others} if others > 0 else {})} or None

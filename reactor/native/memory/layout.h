@@ -221,7 +221,8 @@ struct Header {
   Digest digesting;  // what calls add to Proc::digest
   uint64_t patience_ns;  // what order may cost, see patience.h; kForeverNs: anything
   double patience_share;
-  atomic<Off> waited[kWaitedBuckets];  // lists of Waited, likewise
+  atomic<Off> kept;  // see kept.h
+  atomic<Off> waited[kWaitedBuckets];  // lists of Waited, see patience.h
   atomic<Off> boards, notices;  // see order.h
   atomic<uint32_t> names;  // there are actors that anybody can look up
   atomic<uint32_t> held;  // processes that hold a message back

@@ -8,15 +8,13 @@ namespace reactor {
 
 void Order::note(NoticeKind kind, uint64_t who, uint32_t to) {
   if (!noted_.insert(who * 0x9e3779b97f4a7c15ull ^ uint64_t(to) << 8 ^ uint64_t(kind)).second) return;
-  Off off = local_.alloc.alloc_record(sizeof(Notice));
-  local_.alloc.publish(off, kPlain);
-  auto* n = heap_->at<Notice>(off);
+  auto* n = keep<Notice>(local_);
   n->kind = kind;
   n->who = who;
   n->to = to;
   Off head = header_->notices.load(memory_order_relaxed);
   do n->next = head;
-  while (!header_->notices.compare_exchange_weak(head, off, memory_order_seq_cst, memory_order_relaxed));
+  while (!header_->notices.compare_exchange_weak(head, heap_->off(n), memory_order_seq_cst, memory_order_relaxed));
 }
 
 bool Order::read_notices() {

@@ -15,7 +15,7 @@
 //
 // Somebody waits for a result if it has an armed WaitNode. `since` says since when.
 #pragma once
-#include "memory/object.h"
+#include "memory/kept.h"
 
 namespace reactor {
 
@@ -44,29 +44,23 @@ inline uint64_t budget_left(const Header* h, uint64_t met_ns, uint64_t blocked_n
 
 inline Waited* waited_entry(Local& l, uint64_t pair, uint64_t now) {
   atomic<Off>& bucket = l.heap->header->waited[(pair * 0x9e3779b97f4a7c15ull) >> 56];
-  Off fresh = 0;
+  Waited* fresh = nullptr;
   for (Off seen = 0, head = bucket.load(memory_order_acquire);;) {
     for (Off off = head; off != seen;) {
       auto* w = l.heap->at<Waited>(off);
-      if (w->pair == pair) {
-        if (fresh) l.alloc.free(fresh);
-        return w;
-      }
+      if (w->pair == pair) return w;  // the place of a fresh one is lost
       off = w->next;
     }
     seen = head;
     if (!fresh) {
-      fresh = l.alloc.alloc_record(sizeof(Waited));
-      l.alloc.publish(fresh, kPlain);
-      auto* w = l.heap->at<Waited>(fresh);
-      w->pair = pair;
-      w->met_ns = now;
-      w->blocked_ns.store(0, memory_order_relaxed);
-      w->unwanted_ns.store(0, memory_order_relaxed);
+      fresh = keep<Waited>(l);
+      fresh->pair = pair;
+      fresh->met_ns = now;
+      fresh->blocked_ns.store(0, memory_order_relaxed);
+      fresh->unwanted_ns.store(0, memory_order_relaxed);
     }
-    auto* w = l.heap->at<Waited>(fresh);
-    w->next = head;
-    if (bucket.compare_exchange_strong(head, fresh, memory_order_acq_rel, memory_order_acquire)) return w;
+    fresh->next = head;
+    if (bucket.compare_exchange_strong(head, l.heap->off(fresh), memory_order_acq_rel, memory_order_acquire)) return fresh;
   }
 }
 static_assert(kWaitedBuckets == 256);
