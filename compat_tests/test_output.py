@@ -1,3 +1,4 @@
+import os
 import re
 
 import pytest
@@ -202,6 +203,23 @@ def test_the_process_list_tells_what_workers_run(ray):
 
     assert ray.get(task.remote()) == "ray::task"
     assert ray.get(Named.remote().method.remote()) == ("ray::Named.__init__", "ray::Named.method")
+
+
+@pytest.mark.needs_own_processes
+def test_the_process_has_the_name_of_the_class(ray):
+    @ray.remote
+    class Named:
+        def pid(self):
+            return os.getpid()
+
+    actor = Named.remote()
+    pid = ray.get(actor.pid.remote())
+
+    def name():
+        with open(f"/proc/{pid}/comm") as file:
+            return file.read().strip()
+
+    wait_until(lambda: name() == "ray::Named")
 
 
 @pytest.mark.rayshim_only

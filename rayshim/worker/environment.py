@@ -64,9 +64,14 @@ def _find_modules_in_current_directory():
         sys.path.append(directory)
 
 
+def paths(env):
+    """The directories with modules that the environment gives, a list of str."""
+    return [path for path in [env.get("working_dir"), *(env.get("py_modules") or [])] if path]
+
+
 def add_paths(env):
-    for path in [env.get("working_dir"), *(env.get("py_modules") or [])]:
-        if path and path not in sys.path:
+    for path in paths(env):
+        if path not in sys.path:
             sys.path.insert(0, path)
 
 

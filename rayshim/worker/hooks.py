@@ -137,6 +137,13 @@ def variables(settings, record, setting):
     return environment.variables(_environment(settings, record, setting), settings["of_zygote"]["before"])
 
 
+def directories(settings, record, setting):
+    """The directories with modules of a new worker's runtime environment."""
+    from rayshim.worker import environment
+
+    return environment.paths(_environment(settings, record, setting))
+
+
 def begin(settings, record, own_gpus, setting, variables):
     """In a new worker: starts the session, applies the environment, and sets the handler of interrupts."""
     import socket

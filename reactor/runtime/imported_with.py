@@ -1,5 +1,6 @@
-"""Environment variables on which a zygote's modules depend: they, its interpreter or its libraries have read them. A worker that is to have another
-value of one of them cannot be a copy of the zygote (see reactor.runtime.own_interpreter)."""
+"""On what a zygote's modules depend: on environment variables that they, its interpreter or its libraries have read, and on the places where they were
+found. A worker that is to have another value of such a variable, or another module of that name, cannot be a copy of the zygote (see
+reactor.runtime.own_interpreter)."""
 
 import contextlib
 import os
@@ -29,6 +30,9 @@ _BY_LIBRARIES = {
     "OPENSSL_": ("_hashlib",),
 }
 _LATER_IN_LIBRARIES = ("TORCH_NCCL_", "TORCH_HOME", "TORCH_EXTENSIONS_DIR")
+
+# These are imported in any new interpreter of a worker, too.
+_OF_ALL_WORKERS = {*sys.stdlib_module_names, "cloudpickle", "reactor", "rayshim", "ray"}
 
 _Environment: Any = type(os.environ)
 _read = set()  # names that Python code has read during `watched`
@@ -67,3 +71,26 @@ def _matters(name):
             for prefix, libraries in _BY_LIBRARIES.items()
         )
     )
+
+
+def hides(directories):
+    """Whether a module that is imported here stands for another one in these directories (a list of str)."""
+    for directory in directories:
+        place = os.path.realpath(directory) + os.sep
+        for name in _modules_in(directory):
+            module = None if name in _OF_ALL_WORKERS else sys.modules.get(name)
+            file = getattr(module, "__file__", None)
+            if file and not os.path.realpath(file).startswith(place):
+                return True
+    return False
+
+
+def _modules_in(directory):
+    try:
+        entries = os.listdir(directory)
+    except OSError:
+        return
+    for entry in entries:
+        name, ending = os.path.splitext(entry)
+        if ending == ".py" or (not ending and os.path.exists(os.path.join(directory, entry, "__init__.py"))):
+            yield name

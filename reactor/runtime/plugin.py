@@ -3,6 +3,7 @@
     install(settings, role)       set the core's hooks (hooks.h) in this process; role: driver, zygote, actor, packed, task
     prepare()                     in a zygote that is started before its run: what of `install` needs no settings
     variables(settings, facts, setting)  in a worker, after the fork: {name: value, None for none} of the environment that it is to have, beside the zygote's
+    directories(settings, facts, setting)  likewise: those with modules that come before all others in the worker
     begin(settings, facts, gpus, setting, variables)  in a worker, after that; variables: what `variables` gave, to be set here; facts: the actor's facts from its creator, None: task
                                   worker; setting: given when the demand of its tasks was registered, None: nothing
     ended()                       in the zygote: the session's other processes have ended
@@ -63,6 +64,10 @@ def _reduce_ref(ref):
 
 def variables(settings, facts, setting):
     return {}
+
+
+def directories(settings, facts, setting):
+    return []
 
 
 def begin(settings, facts, gpus, setting, variables):

@@ -142,7 +142,9 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
             signal.signal(number, signal.SIG_DFL)
         arguments = slot, facts, gpus, setting, birth
         variables = plugin.variables(config["settings"], facts, setting)
-        if imported_with.others(variables):
+        if imported_with.others(variables) or imported_with.hides(
+            plugin.directories(config["settings"], facts, setting)
+        ):
             spawning.restart(variables, config, plugin, arguments)
         go_on(*arguments, variables, config, plugin, lambda slot: _core.attach_worker(slot, SEND_FD))
     except BaseException:

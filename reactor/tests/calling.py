@@ -45,6 +45,10 @@ def install(settings, role):
         _core.set_hook(name, hook)
 
 
+def directories(settings, facts, setting):
+    return []
+
+
 def variables(settings, facts, setting):
     return {}
 

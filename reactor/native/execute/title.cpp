@@ -1,4 +1,5 @@
 #include "execute/title.h"
+#include <sys/prctl.h>
 #include <cstdio>
 #include "python/python.h"
 
@@ -38,6 +39,7 @@ void Titles::set(const std::string& idle, const std::string& prefix) {
     start_[room_ - 1] = ' ';
   }
   ++set_;
+  prctl(PR_SET_NAME, idle.c_str());  // what pgrep and top show; the kernel keeps 15 bytes
   idle_ = idle;
   prefix_ = prefix;
   cut(idle_);
