@@ -285,7 +285,11 @@ class _Loop:
     def _serve(self):
         import asyncio
 
-        threading.current_thread()._daemonic = False  # pyright: ignore[reportAttributeAccessIssue]  threads that the methods start are no daemons, as on Ray
+        from reactor.runtime import worker
+
+        # Threads that the methods start are no daemons, as on Ray: they get this from the thread that starts them.
+        worker.threads_of_runtime.add(threading.current_thread())
+        threading.current_thread()._daemonic = False  # pyright: ignore[reportAttributeAccessIssue]
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
         leave(SystemExit("the actor's event loop was stopped"))

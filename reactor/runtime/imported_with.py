@@ -32,7 +32,7 @@ _BY_LIBRARIES = {
 _LATER_IN_LIBRARIES = ("TORCH_NCCL_", "TORCH_HOME", "TORCH_EXTENSIONS_DIR")
 
 # These are imported in any new interpreter of a worker, too.
-_OF_ALL_WORKERS = {*sys.stdlib_module_names, "cloudpickle", "reactor", "rayshim", "ray"}
+_OF_ALL_WORKERS = {*sys.stdlib_module_names, "cloudpickle", "reactor"}
 
 _Environment: Any = type(os.environ)
 _read = set()  # names that Python code has read during `watched`
@@ -73,16 +73,21 @@ def _matters(name):
     )
 
 
-def hides(directories):
-    """Whether a module that is imported here stands for another one in these directories (a list of str)."""
+def hides(directories, plugin):
+    """Whether a module that is imported here, and is not of the package of `plugin`, stands for another one in these directories (a list of str)."""
+    of_plugin = _place(os.path.dirname(sys.modules[plugin.__name__.partition(".")[0]].__file__ or ""))
     for directory in directories:
-        place = os.path.realpath(directory) + os.sep
+        here = _place(directory)
         for name in _modules_in(directory):
             module = None if name in _OF_ALL_WORKERS else sys.modules.get(name)
             file = getattr(module, "__file__", None)
-            if file and not os.path.realpath(file).startswith(place):
+            if file and not os.path.realpath(file).startswith((here, of_plugin)):
                 return True
     return False
+
+
+def _place(directory):
+    return os.path.join(os.path.realpath(directory), "")
 
 
 def _modules_in(directory):

@@ -31,6 +31,7 @@ _IDLE_SECONDS = 10.0  # an idle task worker ends after this time if there are mo
 
 before_exit = []  # called when the process ends in an orderly way, before its exit functions
 after_exit = []  # called after them
+threads_of_runtime = set()  # those of them that are no daemons
 has_one_actor = False  # this process is an actor's own
 exit_status = 0  # of the last SystemExit that ended this process or, where it has several, an actor
 drained_as = DRAINED  # the reason of the end after `_core.leave_after_task()`
@@ -143,7 +144,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
         arguments = slot, facts, gpus, setting, birth
         variables = plugin.variables(config["settings"], facts, setting)
         if imported_with.others(variables) or imported_with.hides(
-            plugin.directories(config["settings"], facts, setting)
+            plugin.directories(config["settings"], facts, setting), plugin
         ):
             spawning.restart(variables, config, plugin, arguments)
         go_on(*arguments, variables, config, plugin, lambda slot: _core.attach_worker(slot, SEND_FD))
@@ -335,18 +336,24 @@ def leave(reason):
 def _finish_threads():
     """Waits for the program's threads that are no daemons, and for the work of its thread pools, as Python does at its end; but not for ever, because
     the worker keeps its resources meanwhile."""
+    not_these = {threading.main_thread(), threading.current_thread(), *threads_of_runtime}
 
     def left():
-        others = (threading.main_thread(), threading.current_thread())
-        return [thread.name for thread in threading.enumerate() if not thread.daemon and thread not in others]
+        return [thread for thread in threading.enumerate() if not thread.daemon and thread not in not_these]
+
+    def finish():
+        for function in reversed(threading._threading_atexits):  # pyright: ignore[reportAttributeAccessIssue]  of thread pools
+            function()
+        while threads := left():
+            threads[0].join()
 
     if not left():
         return
-    waiter = threading.Thread(target=threading._shutdown, daemon=True)  # pyright: ignore[reportAttributeAccessIssue]
+    waiter = threading.Thread(target=finish, daemon=True)
     waiter.start()
     waiter.join(_THREADS_SECONDS)
     if waiter.is_alive():
-        names = ", ".join(left())
+        names = ", ".join(thread.name for thread in left())
         print(
             f"this process ends, and with it threads that have run {_THREADS_SECONDS:g} s longer: {names}",
             file=sys.stderr,
