@@ -63,6 +63,41 @@ def test_drivers_from_outside_are_told_when_the_sessions_own_driver_is_killed(tm
                 ray.get(counter.add.remote())
 
 
+def test_the_first_driver_is_told_nothing_of_the_unfinished_calls_of_another_one():
+    first = """if True:
+        import subprocess, sys, time
+        import rayshim as ray
+
+        address = ray.init(num_cpus=2, logging_level="ERROR").address_info["address"]
+        subprocess.run([sys.executable, "-c", sys.argv[1], address])
+        time.sleep(1.5)
+
+        @ray.remote
+        def shown():
+            print("shown")
+
+        ray.get(shown.remote())
+        ray.shutdown()
+    """
+    other = """if True:
+        import os, sys, time
+        import rayshim as ray
+
+        ray.init(sys.argv[1], log_to_driver=False, logging_level="ERROR")
+
+        @ray.remote(num_cpus=0)
+        def sleep():
+            time.sleep(30)
+
+        pending = [sleep.remote() for _ in range(3)]
+        time.sleep(0.5)
+        os._exit(3)
+    """
+    done = subprocess.run([sys.executable, "-c", first, other], capture_output=True, text=True, timeout=60, check=True)
+    assert "shown" in done.stdout
+    assert done.stderr == ""
+
+
 def test_a_session_with_a_journal_takes_no_other_driver(tmp_path):
     ray.init(num_cpus=1, record=tmp_path / "journal")
     assert ray.get_runtime_context().gcs_address == "local"

@@ -237,24 +237,29 @@ class Drivers:
             ):
                 continue
             self.ending.discard(scope)
-            for number, setting in enumerate(supervisor.demands.settings):
-                if scope_of(setting) == scope and setting not in supervisor.demands.unused:
-                    self.fail_tasks(number)
-                    supervisor.demands.unused.add(setting)
-            guest = self.guests.get(scope[0]) if len(scope) == 1 else None
-            if guest is not None:
-                guest.over = True
-                if guest.about.get("remember"):
-                    self.remembered[guest.about["remember"]] = {
-                        "number": guest.number,
-                        "pid": guest.pid,
-                        "over": True,
-                        **guest.about,
-                    }
-                self._close_line(guest)
-                if not guest.keeps:
-                    self._bury(guest)
-            self._forget_config(scope[0])
+            with supervisor.relay.for_scope(scope):  # nobody else is told of its failures
+                self._settle(scope)
+
+    def _settle(self, scope):
+        demands = self.supervisor.demands
+        for number, setting in enumerate(demands.settings):
+            if scope_of(setting) == scope and setting not in demands.unused:
+                self.fail_tasks(number)
+                demands.unused.add(setting)
+        guest = self.guests.get(scope[0]) if len(scope) == 1 else None
+        if guest is not None:
+            guest.over = True
+            if guest.about.get("remember"):
+                self.remembered[guest.about["remember"]] = {
+                    "number": guest.number,
+                    "pid": guest.pid,
+                    "over": True,
+                    **guest.about,
+                }
+            self._close_line(guest)
+            if not guest.keeps:
+                self._bury(guest)
+        self._forget_config(scope[0])
 
     def is_over(self, scope):
         """Whether nothing of this scope may begin any more."""

@@ -29,11 +29,14 @@ class Actor:
 
 
 class Worker:
-    def __init__(self, slot, pid, actor, setting, pipes):
+    def __init__(self, slot, pid, actor, setting, pipes, scope):
         self.slot, self.pid, self.actor = slot, pid, actor
         self.actors: Any = None  # of a packed worker: place -> Actor
         self.setting = setting  # number of what it was born with
         self.pipes = pipes  # descriptors of its stdout and stderr that have not ended
+        self.scope = (
+            scope  # of the driver for which it runs (see reactor.runtime.drivers), None where there is one alone
+        )
         self.released = None  # key of the reservation with which it was ended
         self.memory: Any = None  # the facts, if it was ended because memory ran out
         self.lost_task = 0  # the uid of the task that it then ran

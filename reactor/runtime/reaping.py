@@ -47,7 +47,6 @@ class Reaping:
     def _settle_death(self, w, status):
         """Settles the death of a worker's process: its calls fail or wait for the restart, its resources and output are taken back, and the actors
         that it created end."""
-        scope = self.relay.scope_of(w.pipes)
         for fd in list(w.pipes):
             self.relay.read(fd)
         info = _core.proc_info(w.slot)
@@ -73,9 +72,9 @@ class Reaping:
         reason = _core.put(self.plugin.died(facts))
         restarts = _core.reap(w.slot, reason, unavailable, reasons, self.memory.retry(w))
         if left := self.memory.put_off(w) or _core.retried():
-            self.relay.tell(self.plugin.retried(facts, left), scope)
+            self.relay.tell(self.plugin.retried(facts, left))
         elif _is_crash(w, info, facts, actors):
-            self.relay.tell(self.plugin.crashed({**facts, **shared}), scope)
+            self.relay.tell(self.plugin.crashed({**facts, **shared}))
         for actor, death in zip(actors, deaths, strict=True):
             _core.give_resources(actor.demand)
             self._died(actor, death)

@@ -1,5 +1,6 @@
 """The zygote's side of the workers' output: reads their pipes and sends the lines to the driver, as far as that reads them."""
 
+import contextlib
 import os
 import select
 from collections import deque
@@ -35,9 +36,14 @@ class Relay:
             self.poll.register(fd, select.EPOLLIN)
         return living
 
-    def scope_of(self, pipes):
-        """The scope of the worker with these pipes; None if they have ended."""
-        return next((self._pipes[fd][0].scope for fd in pipes if fd in self._pipes), None)
+    @contextlib.contextmanager
+    def for_scope(self, scope):
+        """A context manager: what is told in the block is for the driver of this scope."""
+        before, self.scope = self.scope, scope
+        try:
+            yield
+        finally:
+            self.scope = before
 
     def read(self, fd):
         """Takes in what a pipe has. False: this is no pipe of a worker."""

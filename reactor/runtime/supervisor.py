@@ -155,11 +155,8 @@ class Supervisor(Requests, Reaping):
 
     def on_for(self, scope, request, *arguments):
         """Answers a request from a process of this scope."""
-        self.relay.scope = scope
-        try:
+        with self.relay.for_scope(scope):
             self._do(request, *arguments)
-        finally:
-            self.relay.scope = None
 
     def _do(self, request, *arguments):
         if isinstance(request, int):
@@ -265,7 +262,7 @@ class Supervisor(Requests, Reaping):
         _core.give_resources(actor.demand)
         if exit_reason == worker.SYSTEM_EXIT and not actor.killed:
             alone = {"beside": [], "memory": None, "running": ""}
-            self.relay.tell(self.plugin.crashed({**death, **alone}), self.relay.scope_of(w.pipes))
+            self.relay.tell(self.plugin.crashed({**death, **alone}), w.scope)
         if exit_reason != worker.OUT_OF_SCOPE or actor.killed:
             self._kill_created_by(None, actor.facts["number"])
         self._died(actor, death)
@@ -365,9 +362,8 @@ class Supervisor(Requests, Reaping):
             return None
         self.fork_error = _MANY  # if there is none next time, this is not the reason
         self.tasks_started += facts is None
-        w = self.workers[pid] = Worker(
-            slot, pid, actor, setting, self.relay.watch(pipes, label, pid, config["settings"].get("scope"))
-        )
+        scope = config["settings"].get("scope")
+        w = self.workers[pid] = Worker(slot, pid, actor, setting, self.relay.watch(pipes, label, pid, scope), scope)
         return w
 
     # ---- ending
@@ -386,7 +382,8 @@ class Supervisor(Requests, Reaping):
             _, status = os.waitpid(ended.si_pid, 0)
             if w is not None:
                 self.groups.watch(w.pid)
-                self._settle_death(w, status)
+                with self.relay.for_scope(w.scope):
+                    self._settle_death(w, status)
 
     def _driver_died(self, *_):
         self.orphaned = True
