@@ -13,7 +13,7 @@ class CannotStart(Exception):
 
 
 def run_script(path, args):
-    """Runs the file `path` (or the `__main__.py` in that directory) as the main program, with these arguments (a list of str). As for Python,
+    """Runs the file `path` (or the `__main__.py` in that directory or zip archive) as the main program, with these arguments (a list of str). As for Python,
     "-" means the standard input, and "-c" the program text that is the first argument.
 
     Exceptions of the program pass through, SystemExit included, with a traceback that begins in the script.
@@ -23,6 +23,9 @@ def run_script(path, args):
         return _run_text(sys.stdin.read(), "<stdin>", ["-", *args])
     if path == "-c":
         return _run_text(args[0] + "\n", "<string>", ["-c", *args[1:]])
+    archive = _archive(path)
+    if archive is not None:
+        return _run_archive(archive, path, args)
     file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
     try:
         import io
@@ -39,6 +42,27 @@ def run_script(path, args):
 
     main.__loader__ = SourceFileLoader("__main__", main.__file__)  # pyright: ignore[reportArgumentType]
     _run(main, lambda: compile(text, main.__file__, "exec", dont_inherit=True))  # pyright: ignore[reportArgumentType]
+
+
+def _archive(path):
+    """The importer of the zip archive at `path`; None if that is no archive."""
+    from zipimport import ZipImportError, zipimporter
+
+    try:
+        return zipimporter(path)
+    except ZipImportError:
+        return None
+
+
+def _run_archive(archive, path, args):
+    spec = archive.find_spec("__main__")
+    if spec is None:
+        raise CannotStart(f"can't find '__main__' module in '{path}'", 1)
+    sys.argv[:] = [path, *args]
+    _set_first_path(path)
+    main = _new_main(__file__=archive.get_filename("__main__"), __cached__=None, __spec__=spec)
+    main.__package__, main.__loader__ = "", archive
+    _run(main, lambda: archive.get_code("__main__"))
 
 
 def _run_text(text, file, argv):

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import zipapp
+import zipfile
 from importlib import metadata
 
 import pytest
@@ -86,6 +88,34 @@ def test_a_module_runs_as_with_python_m(script, tmp_path):
     assert done.stdout.strip() == "__main__ ['a', '-m'] True pkg pkg.tool", done.stderr
     script("import sys; print('main of', __package__, sys.argv[1:])", "pkg/__main__.py")
     assert start(["run", "-m", "pkg", "b"], tmp_path).stdout.strip() == "main of pkg ['b']"
+
+
+def test_a_zip_archive_runs_as_with_python(script, tmp_path):
+    script(
+        """if True:
+        import sys
+        import neighbour
+        import ray
+
+        @ray.remote
+        class Actor:
+            def value(self):
+                return neighbour.value
+
+        if __name__ == "__main__":
+            ray.init(num_cpus=1, logging_level="ERROR")
+            print(ray.get(Actor.remote().value.remote()), sys.argv, __file__, __spec__.name)
+        """,
+        "app/__main__.py",
+    )
+    script("value = 7", "app/neighbour.py")
+    zipapp.create_archive(tmp_path / "app", tmp_path / "app.pyz")
+    done = start(["app.pyz", "-x"], tmp_path)
+    assert done.stdout.strip() == f"7 ['app.pyz', '-x'] {os.path.join('app.pyz', '__main__.py')} __main__", done.stderr
+    with zipfile.ZipFile(tmp_path / "empty.zip", "w"):
+        pass
+    done = start(["empty.zip"], tmp_path)
+    assert (done.returncode, "can't find '__main__' module in 'empty.zip'" in done.stderr) == (1, True)
 
 
 def test_pytest_warns_of_nothing(script, tmp_path):
