@@ -191,3 +191,23 @@ def test_variables_refer_to_others_in_the_order_of_their_names(bare_ray, backend
         return os.environ["COMPAT_A"], os.environ["COMPAT_C"]
 
     assert bare_ray.get([read.remote(), read.options(runtime_env=env(COMPAT_D="1")).remote()]) == [("x", "1y")] * 2
+
+
+def test_a_worker_has_the_pythonpath_that_it_was_given(scripts, tmp_path):
+    (tmp_path / "compat_only_here.py").write_text("X = 1\n")
+    out = scripts.run(
+        """
+        import os, subprocess, sys
+        import ray
+        INIT
+
+        @ray.remote
+        def path():
+            started = subprocess.run([sys.executable, "-c", "import compat_only_here, os, ray; print(ray.__name__)"], capture_output=True, text=True, cwd="/")
+            return os.environ["PYTHONPATH"], started.stdout.strip() + started.stderr[-300:]
+
+        print(*ray.get(path.options(runtime_env={"env_vars": {"PYTHONPATH": sys.argv[1]}}).remote()))
+        """,
+        str(tmp_path),
+    )
+    assert out.split() in ([str(tmp_path), "ray"], [str(tmp_path), "rayshim"])

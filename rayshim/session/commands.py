@@ -19,6 +19,11 @@ def variables(environment):
     }
 
 
+def without(pythonpath):
+    """The PYTHONPATH that `variables` has changed, as it was."""
+    return pythonpath.removeprefix(os.path.join(_ROOT, "path")).removeprefix(os.pathsep)
+
+
 def _before(directory, paths):
     rest = [path for path in paths.split(os.pathsep) if path and path != directory]
     return os.pathsep.join([directory, *rest])

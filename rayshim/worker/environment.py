@@ -44,6 +44,10 @@ def enter(env, variables, settings):
     hook runs last and may raise anything."""
     given = env.get("env_vars") or {}
     set_variables({name: value for name, value in given.items() if not _can_be_set(name, value)} | variables)
+    if "PYTHONPATH" in given and commands.MARK in os.environ:
+        for_programs = os.environ["PYTHONPATH"]
+        os.environ["PYTHONPATH"] = commands.without(for_programs)
+        os.putenv("PYTHONPATH", for_programs)  # what the worker starts has it, unless it is given another environment
     if "TZ" in variables:
         time.tzset()
     if "PYTHONDONTWRITEBYTECODE" in given:
