@@ -40,9 +40,9 @@ def writer(ray, gate):
     return Writer
 
 
-@pytest.mark.parametrize("way", ["in_pool", "in_thread", "in_timer"])
-def test_work_of_threads_is_done_after_the_last_handle(ray, gate, writer, way):
-    actor = writer.remote()
+@pytest.mark.parametrize("way, concurrency", [("in_pool", 1), ("in_pool", 2), ("in_thread", 1), ("in_timer", 1)])
+def test_work_of_threads_is_done_after_the_last_handle(ray, gate, writer, way, concurrency):
+    actor = writer.options(max_concurrency=concurrency).remote()
     ray.get(getattr(actor, way).remote())
     del actor
     gate.wait_for("written", 15)
@@ -53,6 +53,47 @@ def test_and_after_exit_actor(ray, gate, writer):
     ray.get(actor.in_pool.remote())
     with pytest.raises(ray.exceptions.RayActorError):
         ray.get(actor.leave.remote())
+    gate.wait_for("written", 15)
+
+
+def test_a_thread_is_told_to_end_before_it_is_waited_for(ray, gate):
+    @ray.remote
+    class Actor:
+        def __init__(self):
+            self.stop = threading.Event()
+
+        def begin(self):
+            threading.Thread(target=self.stop.wait).start()
+
+        def __ray_shutdown__(self):
+            self.stop.set()
+            gate.touch("told")
+
+    actor = Actor.remote()
+    ray.get(actor.begin.remote())
+    begun = time.monotonic()
+    del actor
+    gate.wait_for("told", 15)
+    assert time.monotonic() - begun < 10
+
+
+def test_a_join_of_the_programs_own_does_not_matter(ray, gate):
+    class Mine(threading.Thread):
+        def run(self):
+            time.sleep(0.3)
+            gate.touch("written")
+
+        def join(self, timeout=None):
+            raise ValueError("mine")
+
+    @ray.remote
+    class Actor:
+        def begin(self):
+            Mine().start()
+
+    actor = Actor.remote()
+    ray.get(actor.begin.remote())
+    del actor
     gate.wait_for("written", 15)
 
 

@@ -269,7 +269,7 @@ def leftover(base, hosts):
     nor packed workers, of which `hosts` may stay for actors to come."""
     now = _core.stats()
     kept = sum(now[key] - base[key] for key in ("notices", "waited_pairs"))  # of order, as long as the session
-    now["slab_slots_used"] -= kept // 254  # in a slot, see kept.h
+    now["slab_slots_used"] -= -(-kept // 254)  # in a slot, see kept.h
     more = {key: now[key] - base[key] for key, room in ROOM.items() if now[key] > base[key] + room}
     others = now["processes"] - 2 - now["pool_idle"] - hosts
     return {**more, **({"processes": others} if others > 0 else {})} or None

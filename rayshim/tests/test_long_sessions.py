@@ -62,10 +62,11 @@ def test_handles_from_many_makers_leave_no_descriptions_of_their_class(running):
     assert sum(type(one) is ClassInfo for one in gc.get_objects()) < 100
 
 
-def test_an_actor_killed_in_a_method_leaves_no_state_in_its_packed_worker():
+def test_an_actor_killed_in_a_method_leaves_no_state_in_its_packed_worker(tmp_path):
     @ray.remote(num_cpus=0)
     class Actor:
-        def sleep(self):
+        def sleep(self, begun):
+            begun.touch()
             time.sleep(0.02)
 
         def tables(self):
@@ -76,10 +77,12 @@ def test_an_actor_killed_in_a_method_leaves_no_state_in_its_packed_worker():
     try:
         stays = Actor.remote()
         before = ray.get(stays.tables.remote())
-        for _ in range(100):
+        for number in range(100):
             actor = Actor.remote()
-            actor.sleep.remote()
-            time.sleep(0.003)
+            begun = tmp_path / str(number)
+            actor.sleep.remote(begun)
+            while not begun.exists():
+                time.sleep(0.001)
             ray.kill(actor)
         del actor
         time.sleep(0.5)

@@ -5,6 +5,7 @@ reactor.runtime.own_interpreter)."""
 import contextlib
 import os
 import sys
+from importlib import machinery
 from typing import Any
 
 from reactor.runtime import threads
@@ -75,27 +76,18 @@ def _matters(name):
 
 def hides(directories, plugin):
     """Whether a module that is imported here, and is not of the package of `plugin`, stands for another one in these directories (a list of str)."""
-    of_plugin = _place(os.path.dirname(sys.modules[plugin.__name__.partition(".")[0]].__file__ or ""))
-    for directory in directories:
-        here = _place(directory)
-        for name in _modules_in(directory):
-            module = None if name in _OF_ALL_WORKERS else sys.modules.get(name)
-            file = getattr(module, "__file__", None)
-            if file and not os.path.realpath(file).startswith((here, of_plugin)):
+    if not directories:
+        return False
+    of_plugin = os.path.join(os.path.dirname(sys.modules[plugin.__name__.partition(".")[0]].__file__ or ""), "")
+    endings = (os.sep + "__init__.py", *machinery.SOURCE_SUFFIXES, *machinery.EXTENSION_SUFFIXES)
+    for name, module in list(sys.modules.items()):
+        file = None if "." in name or name in _OF_ALL_WORKERS else getattr(module, "__file__", None)
+        if not file or file.startswith(of_plugin):
+            continue
+        for directory in directories:
+            other = next(
+                (p for p in (os.path.join(directory, name) + end for end in endings) if os.path.exists(p)), None
+            )
+            if other and os.path.realpath(other) != os.path.realpath(file):
                 return True
     return False
-
-
-def _place(directory):
-    return os.path.join(os.path.realpath(directory), "")
-
-
-def _modules_in(directory):
-    try:
-        entries = os.listdir(directory)
-    except OSError:
-        return
-    for entry in entries:
-        name, ending = os.path.splitext(entry)
-        if ending == ".py" or (not ending and os.path.exists(os.path.join(directory, entry, "__init__.py"))):
-            yield name

@@ -19,10 +19,10 @@ def reseed(seed, tag):
         entropy = hashlib.sha256(f"{seed}/{tag}".encode()).digest()
 
     random.seed(entropy)
-    if "sympy.core.random" in sys.modules:
-        of_sympy = sys.modules["sympy.core.random"]
-        of_sympy.rng.seed(entropy)
-        of_sympy._assumptions_rng.seed(entropy)
+    for name in ("rng", "_assumptions_rng"):
+        of_sympy = getattr(sys.modules.get("sympy.core.random"), name, None)
+        if of_sympy is not None:
+            of_sympy.seed(entropy)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed([int.from_bytes(entropy[i : i + 4], "little") for i in range(0, 32, 4)])
     torch = sys.modules.get("torch")

@@ -25,13 +25,13 @@ LASTING = (
     OUT_OF_SCOPE,
     FINISHED,
 )  # an actor that ended for one of these reasons is not restarted
-_THREADS_SECONDS = 10.0  # how long a worker's end waits for threads of the program
+_THREADS_SECONDS = 2.0  # how long a worker's end waits for threads of the program
 _IDLE_SECONDS = 10.0  # an idle task worker ends after this time if there are more task workers than CPUs
 
 
 before_exit = []  # called when the process ends in an orderly way, before its exit functions
 after_exit = []  # called after them
-threads_of_runtime = set()  # those of them that are no daemons
+threads_of_runtime = set()  # threads that are not the program's, though they are no daemons
 has_one_actor = False  # this process is an actor's own
 exit_status = 0  # of the last SystemExit that ended this process or, where it has several, an actor
 drained_as = DRAINED  # the reason of the end after `_core.leave_after_task()`
@@ -274,6 +274,7 @@ def _is_child_of_multiprocessing():
 
 def _end_by(number):
     """Ends the process by the signal itself, after its exit functions. So the error of its calls names the signal."""
+    _tell(before_exit)
     _run_exit_functions()
     _die_of(number)
 
@@ -327,6 +328,7 @@ def leave(reason):
     """Ends the process after its exit functions and the flush of its output."""
     _core.set_exit_reason(reason)
     if reason in (INTENDED, OUT_OF_SCOPE, SYSTEM_EXIT, FINISHED, DRAINED):
+        _tell(before_exit)
         _finish_threads()
         _run_exit_functions()
     flush()
@@ -334,28 +336,30 @@ def leave(reason):
 
 
 def _finish_threads():
-    """Waits for the program's threads that are no daemons, and for the work of its thread pools, as Python does at its end; but not for ever, because
-    the worker keeps its resources meanwhile."""
+    """Waits for the program's threads that are no daemons, and for the work of its thread pools, as Python does at its end; but not for long, because
+    the worker keeps its resources meanwhile, and callers wait for its end."""
     not_these = {threading.main_thread(), threading.current_thread(), *threads_of_runtime}
+    of_pools = getattr(threading, "_threading_atexits", ())  # functions that finish the work of thread pools
 
     def left():
         return [thread for thread in threading.enumerate() if not thread.daemon and thread not in not_these]
 
     def finish():
-        for function in reversed(threading._threading_atexits):  # pyright: ignore[reportAttributeAccessIssue]  of thread pools
-            function()
-        while threads := left():
-            threads[0].join()
+        _tell(reversed(of_pools))
+        for thread in left():
+            if thread.ident is not None:  # else it is just being started
+                threading.Thread.join(thread)  # the program's class may have a `join` of its own
 
-    if not left():
+    if not of_pools and not left():
         return
     waiter = threading.Thread(target=finish, daemon=True)
     waiter.start()
     waiter.join(_THREADS_SECONDS)
     if waiter.is_alive():
-        names = ", ".join(thread.name for thread in left())
+        names = ", ".join(thread.name for thread in left()) or "those of thread pools"
         print(
-            f"this process ends, and with it threads that have run {_THREADS_SECONDS:g} s longer: {names}",
+            f"this process ends. {_THREADS_SECONDS:g} s later threads of it still run, and their work is lost: {names}. "
+            "Let them end before, or make them daemons",
             file=sys.stderr,
         )
 
@@ -383,7 +387,6 @@ def _tell(functions):
 def _run_exit_functions():
     import atexit
 
-    _tell(before_exit)
     _end_processes_of_multiprocessing()
     atexit._run_exitfuncs()
     _write_out_files()

@@ -45,3 +45,37 @@ def test_a_variable_matters_if_an_import_has_read_another_value(tmp_path, variab
     command = [sys.executable, "-c", _PROGRAM, str(tmp_path), variable]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.split() == [str(matters)], done.stderr
+
+
+_HIDES = """if True:
+    import os, sys
+    sys.path.insert(0, sys.argv[1])
+    import hidden
+    from reactor.runtime import imported_with, plugin
+    print(*(imported_with.hides([directory], plugin) for directory in sys.argv[2:]))
+"""
+
+
+def test_modules_of_a_directory_are_hidden_by_others_of_the_same_names(tmp_path):
+    def module(path):
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+
+    module("environment/hidden/__init__.py")  # in a directory of the program, as a virtual environment may be
+    for path in (
+        "package/hidden/__init__.py",
+        "file/hidden.py",
+        "built/hidden.so",
+        "stdlib/random.py",
+        "other/shown.py",
+        "data/hidden/data.txt",
+    ):
+        module(path)
+    directories = ["package", "file", "built", "stdlib", "other", "data", "environment", "absent", "."]
+    arguments = [str(tmp_path / name) for name in ["environment", *directories]]
+    done = subprocess.run([sys.executable, "-c", _HIDES, *arguments], capture_output=True, text=True, check=True)
+    assert dict(zip(directories, done.stdout.split(), strict=True)) == {
+        "package": "True", "file": "True", "built": "True", "stdlib": "False", "other": "False", "data": "False",
+        "environment": "False", "absent": "False", ".": "False",
+    }  # fmt: skip

@@ -98,7 +98,10 @@ void fail_waiting_tasks(nb::handle reason, int64_t demand, uint32_t setting) {
 uint32_t add_demand(Header* h, const std::vector<Part>& parts, uint32_t setting) {
   if (h->parts + parts.size() > kMaxParts) throw nb::value_error("too many kinds of resources in all demands together");
   uint32_t n = h->demands.load();
-  if (n == kMaxDemands) throw nb::value_error("too many different resource demands");
+  if (n == kMaxDemands)
+    throw nb::value_error(
+        "this session has had 65,536 different demands for resources (amounts, placement groups, runtime environments), the most that are possible. "
+        "Ask for the same amounts again, or start a new session");
   Demand& d = h->demand[n];
   d.n = int32_t(parts.size());
   d.setting = setting;

@@ -210,10 +210,11 @@ void MessageRun::invoke() {
   running_.begin();
   ctx->proc->executed.store(ctx->proc->executed.load(memory_order_relaxed) + 1, memory_order_relaxed);
   find_callable();
+  if (!error_ && PyErr_Occurred()) error_.emplace();  // also the interrupt of a cancellation; what follows runs Python
   call_.callable = callable_.get();
   begin_recording();
-  seeded_ = hooks.task_random && is_task() && ctx->tagged;
-  if (seeded_) hooks.task_random.tell(Owned(tag_tuple(ctx->here)));
+  seeded_ = hooks.task_random && is_task() && ctx->tagged && !error_;
+  if (seeded_ && !hooks.task_random(Owned(tag_tuple(ctx->here)))) error_.emplace();
   begin_titles();
   placement_.method_begins();
   started_ = ctx->tracing ? now_ns() : 0;
@@ -389,6 +390,7 @@ void MessageRun::leave_call() {
   }
   if (!handed_on_ && ctx->tracing)
     ctx->trace(started_, flags_ & kReplayed ? Span::Replayed : Span::Ordinary, actor_, 0, callable_.get(), first_);
+  if (!handed_on_) ctx->unheard.keep(ctx->heap, first_, ctx->children);  // at once: from here on the call is not found here
   running_.end();
   stream_.reset();
 }
@@ -424,7 +426,6 @@ bool MessageRun::finish() {
     return true;
   }
   if (!handed_on_) {
-    if (!cancelled_) ctx->unheard.keep(ctx->heap, first_, ctx->children);
     finish_results(results_.data(), notes_.data(), n_, task_note_);
     if (kind_ != MessageKind::Create && !cancelled_ && !tell_of_call(hooks.call_finished, actor_)) hooks.call_finished.complain();
   }

@@ -39,7 +39,10 @@ void Titles::set(const std::string& idle, const std::string& prefix) {
     start_[room_ - 1] = ' ';
   }
   ++set_;
-  prctl(PR_SET_NAME, idle.c_str());  // what pgrep and top show; the kernel keeps 15 bytes
+  std::string name = idle.substr(0, 15);  // what pgrep and top show; the kernel keeps so many bytes
+  if (idle.size() > name.size())
+    while (!name.empty() && (idle[name.size()] & 0xc0) == 0x80) name.pop_back();  // not in the middle of a character
+  prctl(PR_SET_NAME, name.c_str());
   idle_ = idle;
   prefix_ = prefix;
   cut(idle_);

@@ -26,6 +26,7 @@
 #include "sync/bell.h"
 #include "sync/countdown.h"
 #include "memory/hold_list.h"
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -144,7 +145,7 @@ inline uint64_t full_size(Heap* h, Object* o) {
 // The calls that a running call has made: cancelling it may cancel them. Nothing is held: an object whose uid is another is no longer theirs.
 //
 // The process is told of a cancellation a little later than it can see it in the call's result. A call that sees it first, and so ends or begins to clean up,
-// stops the list: what it calls from then on is not cancelled. If it has ended when the process is told, the list is in Unheard.
+// stops the list until the process is told: what it calls in between is not cancelled. If it has ended by then, the list is in Unheard.
 class Started {
  public:
   struct Call {
@@ -195,7 +196,12 @@ class Unheard {
   void keep(Heap* h, Object* first, Started& children) {
     if (first->cancellation.load(memory_order_acquire) != Cancellation::Running || children.heard()) return;
     std::vector<Started::Call> calls = children.under_way(h);
-    if (!calls.empty()) calls_[first->uid] = std::move(calls);
+    if (calls.empty()) return;
+    if (calls_.size() >= kMany)  // of some the canceller was killed before it could tell
+      std::erase_if(calls_, [h](auto& kept) {
+        return std::none_of(kept.second.begin(), kept.second.end(), [h](auto& call) { return Started::under_way(h, call); });
+      });
+    calls_[first->uid] = std::move(calls);
   }
   std::vector<Started::Call> take(uint64_t uid) {
     auto node = calls_.extract(uid);
@@ -203,6 +209,7 @@ class Unheard {
   }
 
  private:
+  static constexpr size_t kMany = 64;
   std::unordered_map<uint64_t, std::vector<Started::Call>> calls_;
 };
 
