@@ -100,7 +100,7 @@ uint32_t add_demand(Header* h, const std::vector<Part>& parts, uint32_t setting)
   uint32_t n = h->demands.load();
   if (n == kMaxDemands)
     throw nb::value_error(
-        "this session has had 65,536 different demands for resources (amounts, placement groups, runtime environments), the most that are possible. "
+        "this session has had 65,536 different demands for resources (other amounts, another reservation or other settings of the workers), the most that are possible. "
         "Ask for the same amounts again, or start a new session");
   Demand& d = h->demand[n];
   d.n = int32_t(parts.size());
