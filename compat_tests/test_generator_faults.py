@@ -338,8 +338,9 @@ def test_streams_of_killed_processes_leave_nothing_in_the_store(ray, victim):
     for window in [1, 2, 16] * 5:
         round(window)
     wait_until(lambda: _core.stats()["processes"] <= 2)
-    # A process that has just ended holds a block of 64 KiB for a moment.
-    wait_until(lambda: _core.stats()["store_used"] - used < 100_000)
+    # A process that has just ended holds a block of 64 KiB for a moment. And who is killed between taking the next link and noting it (one in about 200
+    # here) leaves that, with up to 16 values: see hold_list.h.
+    wait_until(lambda: _core.stats()["store_used"] - used < 300_000)
 
 
 @pytest.mark.needs_processes

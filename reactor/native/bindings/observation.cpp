@@ -53,7 +53,7 @@ void bind_observation(nb::module_& m) {
   m.def("memory_page", &memory_page, "bytes of the pages that values are aligned for");
   m.def("store_used", [] {
     need_ctx();
-    return ctx->header->store_used.load();
+    return store_used(ctx->heap);
   });
   m.def("store_limit", [] {
     need_ctx();

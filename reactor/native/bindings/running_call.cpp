@@ -20,10 +20,8 @@ class Held {
     for (size_t i = 0; i < objects_.size(); ++i) drop_noted(ctx->local, objects_[i], notes_[i]);
   }
   void add(Object* o) {
-    ctx->local.hold_list.reserve();
-    take_hold(o);
     objects_.push_back(o);
-    notes_.push_back(ctx->local.hold_list.add(ctx->heap->off(o), Entry::Hold));
+    notes_.push_back(take_noted(ctx->local, o));
   }
   const std::vector<Object*>& all() const { return objects_; }
 

@@ -72,7 +72,7 @@ nb::dict stats() {
   d["operations"] = ctx->operations;
   d["values_written"] = ctx->values_written;
   d["values_read"] = ctx->values_read;
-  d["store_used"] = h->store_used.load();
+  d["store_used"] = store_used(ctx->heap);
   d["store_limit"] = h->store_limit;
   d["awake"] = h->awake.load();
   int32_t working = 0, polling = 0;

@@ -22,9 +22,8 @@ void ToStore::look() {
 
 void keep_failure(Local& l, Object* o) {
   mark_seen(o);
-  take_hold(o);
   if (ctx->failures.empty()) Py_AddPendingCall([](void*) { return tell_failures(), 0; }, nullptr);
-  ctx->failures.emplace_back(o, l.hold_list.add(l.heap->off(o), Entry::Hold));
+  ctx->failures.emplace_back(o, take_noted(l, o));
 }
 
 void tell_failures_now() {

@@ -152,15 +152,17 @@ bool Stream::publish(PyObject* value) {
   refs[0] = v_off;
   refs[1] = next_off;
   if (ticket) refs[2] = ctx->heap->off(ticket);
-  for (uint32_t i = 0; i < header->refs(); ++i) take_hold(object_at(refs[i]));
-  link->size = ValueHeader::size_for(0, header->refs(), 0);
+  // Nobody else knows the three yet. The value's hold becomes the link's.
+  auto also_of_link = [](Object* o) { o->holds.store(o->holds.load(memory_order_relaxed) + 1, memory_order_relaxed); };
+  also_of_link(next);
+  if (ticket) also_of_link(ticket);
+  ctx->local.hold_list.clear(v_note);
+  std::atomic_ref(link->size).store(ValueHeader::size_for(0, header->refs(), 0), memory_order_release);
   complete(ctx->local, link, State::Value);
   if (block_) std::atomic_ref(block_->more_results()[0]).store(next_off, memory_order_release);
-  ctx->local.hold_list.clear(notes_[1]);
+  const uint32_t link_note = std::exchange(notes_[1], next_note);
   results_[1] = next_off;
-  notes_[1] = next_note;
-  drop_hold(ctx->local, link);
-  drop_noted(ctx->local, v, v_note);
+  drop_noted(ctx->local, link, link_note);
   return true;
 }
 

@@ -205,8 +205,9 @@ bool is_pickled(ValueHeader* value) {
 }
 
 PyObject* decode_object(Object* o) {
-  // A view may outlive the last ref, and user code in unpickling may drop it: keep the object for the time of reading.
-  Reading reading(o);
+  // User code in unpickling may drop the last ref, and a large value may be moved.
+  const bool held = in_run(o) || is_pickled(reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o)));
+  Reading reading(o, held);
   if (!reading.value()) return nullptr;
   ++ctx->values_read;
   return Decoder(reading.value(), o, &reading).whole();

@@ -61,7 +61,7 @@ Off Encoder::write_before_array() {
   uint64_t head = size() - align_up(bytes, alignment(buffers_[0])), all = run_bytes(run);
   auto* to = ctx->heap->at<uint8_t>(run);
   if (data < to + kArrayHead || data + bytes > to + all || uint64_t(data - to) % memory_page()) return 0;
-  if (head > kArrayHead || bytes < all / 2 || !fits(ctx->header, int64_t(all))) return 0;
+  if (head > kArrayHead || bytes < all / 2 || !fits(ctx->heap, int64_t(all))) return 0;
   write_head(to);
   *value_buffers(reinterpret_cast<ValueHeader*>(to)) = {uint64_t(data - to), bytes};
   give_run_away(owner_);
@@ -120,7 +120,7 @@ void attach(Object* o, Off block, uint64_t n, uint32_t note, Encoder* written = 
     ctx->local.hold_list.clear(note);
   }
   if (written) written->take_holds();
-  o->size = n;
+  std::atomic_ref(o->size).store(n, memory_order_release);
 }
 
 }  // namespace
@@ -129,8 +129,7 @@ bool encode_in_place(PyObject* value, Object* o, uint32_t room) {
   Off block = 0;
   uint32_t note = kNoEntry;
   if (room > sizeof o->body) {
-    Header* h = ctx->header;
-    if (h->store_used.load(memory_order_relaxed) + int64_t(Allocator::block_bytes(room)) > h->store_limit) return false;
+    if (!fits(ctx->heap, int64_t(Allocator::block_bytes(room)))) return false;
     block = ctx->local.alloc.alloc(room);
     if (!block) return false;
     note = ctx->local.hold_list.add(block, Entry::Block);

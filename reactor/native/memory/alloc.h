@@ -33,7 +33,10 @@
 // it again: until the first page is claimed the supervisor finds the mark, and from then on all of the run is the dead process's. What is
 // left are moments of a few instructions: between push and count in slab_free the page stays (64 KiB), between the swaps of claim() and
 // its count of warm_free that total is off by the run, between the count of a small value and its object, or of a large one and the end
-// of that in Proc::counting, store_used is off by it. Each costs memory that is not used again, never memory in use.
+// of that in Proc::counting, store_used is off by it. Each costs memory that is not used again, never memory in use. A process spends most
+// of its time where it waits for memory, so it waits before such a moment and not in it: warm() in heap.h.
+//
+// Each process counts small values for itself, in Proc::small_values, and adds the sum to Header::store_used from time to time.
 #pragma once
 #include <new>
 #include <vector>
@@ -58,6 +61,8 @@ constexpr uint32_t kAbandoned = 0xfffffffe;
 constexpr uint32_t kSlabOwner = 0x80000000;  // page_run of a slab page: this and the owner
 constexpr int kSlotBits = 14, kGenerationBits = 16;  // of an owner
 static_assert(kMaxProcs <= 1u << kSlotBits);
+constexpr int64_t kUncounted =
+    int64_t(kPage);  // bytes of small values, of each process, that Header::store_used may lack, or have too many
 constexpr int kOffBits = 48;  // of Proc::remote_free; above them the generation
 constexpr Off kOffMask = (Off(1) << kOffBits) - 1;
 inline uint32_t owner_of(const Heap* h, uint32_t slot) {
@@ -110,6 +115,22 @@ inline void free_pages(Heap* h, uint32_t slot, uint32_t page, uint32_t n, bool c
   }
   become(cold ? kCold : kWarm);
   note_free(hdr, page);
+}
+
+// Bytes of all values in the store.
+inline int64_t store_used(const Heap* h) {
+  int64_t all = h->header->store_used.load(memory_order_relaxed);
+  const uint32_t high = h->header->proc_high.load(memory_order_acquire);
+  for (uint32_t i = 0; i < high; ++i) all += h->procs[i].small_values.load(memory_order_relaxed);
+  return all;
+}
+// Whether the store has room for so many bytes more.
+inline bool fits(const Heap* h, int64_t bytes) {
+  const Header* hdr = h->header;
+  const int64_t left = hdr->store_limit - bytes - hdr->store_used.load(memory_order_relaxed);
+  if (left >= kUncounted * int64_t(kMaxProcs)) return true;
+  const int64_t uncounted = kUncounted * int64_t(hdr->proc_high.load(memory_order_relaxed));
+  return left >= uncounted || (left >= -uncounted && bytes + store_used(h) <= hdr->store_limit);
 }
 
 inline void count_run(Heap* h, uint32_t pages, int sign) {
@@ -227,10 +248,17 @@ class Allocator {
   void free_value(Off off, Forget&& forget) {
     const uint32_t page = heap_->page_of(off), state = heap_->page_state[page].load(memory_order_acquire);
     if (state == kRun) return free_run(heap_, slot_, page, forget);
+    if (state == kSlab) fetch_slot(off);
     forget();
     if (state != kSlab) return;
     count_value(off, -1);
     slab_free(off);
+  }
+  // Fetches what free() of this slot will write.
+  void fetch_slot(Off off) {
+    SlabPage* page = slab_page(off);
+    const uint32_t owner = page->owner.load(memory_order_acquire);
+    if (owner != owner_) fetch(page, owner);  // else it is here most likely
   }
   static uint64_t run_bytes(uint64_t n) { return align_up(n, kPage); }
   // What a block of n bytes takes of the store.
@@ -238,14 +266,23 @@ class Allocator {
     int c = size_class(n);
     return c >= 0 ? kSlabSizes[c] : run_bytes(n);
   }
-  // Small values are counted when they are stored and freed; large ones with their pages.
+  // Small values are counted when they are stored and freed, under the GIL; large ones with their pages.
   void count_value(Off off, int sign) {
     if (heap_->page_state[heap_->page_of(off)].load(memory_order_relaxed) != kSlab) return;
-    auto* page = heap_->at<SlabPage>(off & ~Off(kPage - 1));
-    heap_->header->store_used.fetch_add(sign * int64_t(kSlabSizes[page->size_class]), memory_order_relaxed);
+    atomic<int64_t>& mine = heap_->procs[slot_].small_values;
+    const int64_t sum = mine.load(memory_order_relaxed) + sign * int64_t(kSlabSizes[slab_page(off)->size_class]);
+    const bool add = sum >= kUncounted || sum <= -kUncounted;
+    if (add) warm(heap_->header->store_used);
+    mine.store(add ? 0 : sum, memory_order_relaxed);
+    if (add) heap_->header->store_used.fetch_add(sum, memory_order_relaxed);
   }
 
  private:
+  SlabPage* slab_page(Off off) { return heap_->at<SlabPage>(off & ~Off(kPage - 1)); }
+  [[gnu::noinline]] void fetch(SlabPage* page, uint32_t owner) {
+    warm(page->used);
+    if (owner != kAbandoned) warm(heap_->procs[owner & (kMaxProcs - 1)].remote_free[page->size_class]);
+  }
   Off slab_alloc(int c, For whom) {
     if (free_[c] == 0) collect(c);
     Off off = free_[c];
@@ -257,11 +294,11 @@ class Allocator {
       off = b.next;
       b.next += kSlabSizes[c];
     }
-    heap_->at<SlabPage>(off & ~Off(kPage - 1))->used.fetch_add(1, memory_order_relaxed);
+    slab_page(off)->used.fetch_add(1, memory_order_relaxed);
     return off;
   }
   void slab_free(Off off) {
-    SlabPage* page = heap_->at<SlabPage>(off & ~Off(kPage - 1));
+    SlabPage* page = slab_page(off);
     int c = int(page->size_class);
     uint32_t owner = page->owner.load(memory_order_acquire);
     if (owner == owner_) {
@@ -384,6 +421,7 @@ class Allocator {
 // Gives back what a dead process had: pages that it was filling, values that it was moving, and its slab pages once they are
 // empty. Supervisor only.
 inline void reap_memory(Heap* h, uint32_t slot) {
+  h->header->store_used.fetch_add(h->procs[slot].small_values.exchange(0, memory_order_relaxed), memory_order_relaxed);
   uint32_t counted = h->procs[slot].counting.exchange(0, memory_order_acq_rel);
   if (counted && h->page_state[counted - 1].load(memory_order_acquire) == kClaim + slot) {
     const uint32_t n = h->page_run[counted - 1].load(memory_order_relaxed);

@@ -58,6 +58,7 @@ void let_fall(Local& l, Object* o, Forget&& forget) {
     }
     dropping.store(0, memory_order_release);
   }
+  warm(o->holds);
   forget();
   if (o->holds.fetch_sub(1, memory_order_acq_rel) == 1) fall(l, o);
 }

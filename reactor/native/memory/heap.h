@@ -39,6 +39,12 @@ inline uint64_t timestamp() {
 #endif
 }
 
+// Fetches what lies there for writing, so that what follows does not wait for it: a process is killed most often where it waits for memory.
+template <class T> inline void warm(atomic<T>& x) {
+  T none{};
+  x.compare_exchange_strong(none, none, memory_order_relaxed);
+}
+
 inline void cpu_relax() {
 #if defined(__x86_64__)
   _mm_pause();

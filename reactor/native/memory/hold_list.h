@@ -2,8 +2,8 @@
 //
 // An entry is an offset with a tag in its low bits. It is written before the thing is relied on and cleared after
 // it was given back; a kill between taking a hold and writing the entry leaks that one hold, and never frees
-// something that is in use. Kills strike where a process is in the kernel: so between the two there is no system call and no first
-// look at a page. The last hold of an object is given back without such a gap (falling.h).
+// something that is in use. Kills strike where a process is in the kernel or waits for memory: so take() does all else before, and the two
+// instructions follow each other. The last hold of an object is given back without such a gap (falling.h).
 #pragma once
 #include "memory/alloc.h"
 
@@ -44,7 +44,22 @@ class HoldList {
   // Without a process entry (driver, tests) nothing is written: when the driver dies everything ends.
   HoldList(Heap* h, Allocator* a, Proc* proc) : heap_(h), alloc_(a), proc_(proc) {}
 
-  // Makes room for the next entry, which takes long now and then: so it is called before a hold is taken that add() will note.
+  // Takes a hold of the object at `off` and notes it.
+  [[gnu::noinline]] uint32_t take(atomic<int32_t>& holds, Off off, Entry tag) {
+    if (!proc_) {
+      holds.fetch_add(1, memory_order_relaxed);
+      return kNoEntry;
+    }
+    if (free_.empty()) grow();
+    const uint32_t i = free_.back();
+    free_.pop_back();
+    atomic<uint64_t>& entry = at(i);
+    warm(holds);
+    holds.fetch_add(1, memory_order_relaxed);  // before it is noted: who is killed in between has one too many, and not one too few
+    entry.store(off | uint64_t(tag), memory_order_release);
+    return i;
+  }
+  // Makes room for the next entry, which takes long now and then: so it is called before something is done that add() will note.
   void reserve() {
     if (proc_ && free_.empty()) grow();
   }

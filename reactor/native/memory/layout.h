@@ -109,6 +109,7 @@ struct alignas(64) Proc {
   atomic<Off> hold_list;       // first chunk of its hold list (hold_list.h)
   uint32_t generation;         // processes that had this entry before
   atomic<uint32_t> counting;   // first page + 1 of the large value that it publishes or frees, 0 for none (alloc.h)
+  atomic<int64_t> small_values;  // bytes of small values stored less those freed, not yet in Header::store_used (alloc.h)
   atomic<Off> remote_free[kClasses];  // slab slots freed by others, see alloc.h
   // of objects whose last hold it gives back, see falling.h
   alignas(64) atomic<Off> dropping;
@@ -190,7 +191,7 @@ struct Header {
 
   alignas(64) atomic<uint32_t> high_page;  // pages below were used at least once
   atomic<uint64_t> low_page;               // frees noted << 32 | no free page below this one (alloc.h, note_free)
-  alignas(64) atomic<int64_t> store_used;  // bytes in page runs
+  alignas(64) atomic<int64_t> store_used;  // bytes of values, without Proc::small_values
   atomic<int64_t> runs_used;               // of these, in large values alone
   atomic<int64_t> warm_free;               // bytes free but resident
   atomic<uint64_t> large_puts;             // large values ever stored: the clock by which those read longest ago are found

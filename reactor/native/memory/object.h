@@ -214,6 +214,8 @@ class Unheard {
 };
 
 inline void take_hold(Object* o) { o->holds.fetch_add(1, memory_order_relaxed); }
+// The same, in the hold list: its entry there.
+inline uint32_t take_noted(Local& l, Object* o, Entry tag = Entry::Hold) { return l.hold_list.take(o->holds, l.heap->off(o), tag); }
 
 // A task or method raised, or a task's process died, and nobody has seen it. A dead actor's calls do not count: its death is told
 // to who calls it next. Nor does the link of a stream that failed before its first value: the stream's completion has the same failure.

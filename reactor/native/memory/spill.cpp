@@ -51,7 +51,7 @@ Room found(Off off, uint64_t size) {
 // Python error only if the run has ended meanwhile.
 Room room_now(uint64_t size, int64_t bytes, bool may_move) {
   Heap* h = ctx->heap;
-  if (fits(ctx->header, bytes)) {
+  if (fits(ctx->heap, bytes)) {
     if (Off off = ctx->local.alloc.alloc(size)) return found(off, size);
   }
   if (!may_move || !ctx->header->spill_inode) return {};
@@ -105,7 +105,7 @@ Room wait_for_room(uint64_t size, int64_t bytes) {
     Room room = room_now(size, bytes, i % kMoveEach == 0);
     if (room.block || epoch != mine) return room;
   }
-  Owned error = hooks.store_full(int64_t(bytes), hdr->store_used.load(), hdr->store_limit, hdr->spill_inode != 0);
+  Owned error = hooks.store_full(int64_t(bytes), store_used(ctx->heap), hdr->store_limit, hdr->spill_inode != 0);
   if (error) set_error(error.get());
   return {};
 }
@@ -142,11 +142,10 @@ Mapping* Mapping::open(Heap* h, Off block) {
   return nullptr;
 }
 
-Reading::Reading(Object* o) : object_(o), value_(value_of(ctx->heap, o)) {
+Reading::Reading(Object* o, bool held) : object_(o), value_(value_of(ctx->heap, o)), held_(held) {
+  if (!held) return;
   Residence* r = in_run(o) ? residence_of(ctx->heap, o) : nullptr;
-  ctx->local.hold_list.reserve();
-  take_hold(o);
-  note_ = ctx->local.hold_list.add(ctx->heap->off(o), Entry::Hold);  // decoding runs code of the program's: it may end here
+  note_ = take_noted(ctx->local, o);  // decoding runs code of the program's: it may end here
   if (r && pin(ctx->heap, r)) {
     ctx->local.hold_list.retag(note_, Entry::View);
     pinned_ = r;
@@ -162,13 +161,13 @@ PyObject* Reading::view(uint8_t* data, uint64_t size, bool last) {
   if (!v) return nullptr;
   v->mapping = mapping_;
   v->pinned = pinned_ != nullptr;
-  v->note = note_;
+  v->note = held_ ? note_ : take_noted(ctx->local, object_, Entry::SmallView);
   object_ = nullptr;
   return reinterpret_cast<PyObject*>(v);
 }
 
 Reading::~Reading() {
-  if (!object_) return;
+  if (!object_ || !held_) return;
   if (mapping_) mapping_->drop();
   if (!ctx || epoch != epoch_) return;
   ctx->local.hold_list.retag(note_, Entry::Hold);

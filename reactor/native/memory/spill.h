@@ -25,10 +25,11 @@ class Mapping {
   int users_ = 1;
 };
 
-// While it is there the object and its bytes stay where they are: pinned in memory, or mapped from the file.
+// While it is there the object and its bytes stay where they are: pinned in memory, or mapped from the file. `held`: false for a small value whose
+// object somebody else holds for so long.
 class Reading {
  public:
-  explicit Reading(Object* o);
+  explicit Reading(Object* o, bool held = true);
   ~Reading();
   uint8_t* value() const { return value_; }  // null: Python error set
   // A view of a part of the bytes. The `last` one: nothing else is read, the view takes over what this scope holds.
@@ -41,6 +42,7 @@ class Reading {
   uint8_t* value_;
   Mapping* mapping_ = nullptr;
   Residence* pinned_ = nullptr;
+  bool held_;
   uint32_t note_ = kNoEntry;
   uint32_t epoch_ = epoch;
 };

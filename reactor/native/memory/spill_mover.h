@@ -89,8 +89,6 @@ Left leave(Heap* h, uint32_t slot, int file, uint32_t page, Alive&& alive) {
   return Left::Moved;
 }
 
-inline bool fits(Header* h, int64_t bytes) { return h->store_used.load(memory_order_relaxed) + bytes <= h->store_limit; }
-
 // Moves the values that were read longest ago, until `bytes` fit. Needs no GIL. False: they do not fit.
 inline bool make_room(Heap* h, uint32_t slot, int64_t bytes) {
   Header* hdr = h->header;
@@ -107,8 +105,8 @@ inline bool make_room(Heap* h, uint32_t slot, int64_t bytes) {
   std::sort(found.begin(), found.end());
   int64_t wanted = std::min(bytes + hdr->store_limit / kSlackShare, hdr->store_limit);
   for (auto& [used, page] : found)
-    if (fits(hdr, wanted) || leave(h, slot, file, page, [] { return true; }) == Left::NoDisk) break;
-  return fits(hdr, bytes);
+    if (fits(h, wanted) || leave(h, slot, file, page, [] { return true; }) == Left::NoDisk) break;
+  return fits(h, bytes);
 }
 
 }  // namespace reactor

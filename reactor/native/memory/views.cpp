@@ -114,8 +114,7 @@ PyObject* new_view(Object* o, uint8_t* data, uint64_t size, Mapping* mapping, bo
   v->mapping = mapping;
   v->pinned = !mapping && in_run(o);
   if (mapping) mapping->take();
-  take_hold(o);
-  v->note = ctx->local.hold_list.add(ctx->heap->off(o), Entry::SmallView);
+  v->note = take_noted(ctx->local, o, Entry::SmallView);
   if (v->pinned) {
     pin_again(residence_of(ctx->heap, o));
     ctx->local.hold_list.retag(v->note, Entry::View);

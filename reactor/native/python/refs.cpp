@@ -101,8 +101,8 @@ PyObject* new_ref(Object* o, bool take, uint32_t note) {
   if (note == kNoEntry) ctx->local.hold_list.reserve();
   auto* r = reinterpret_cast<PyRef*>(ref_class->tp_alloc(ref_class, 0));
   if (!r) return nullptr;
-  if (take) take_hold(o);  // before it is noted: who is killed in between has one too many, and not one too few
-  if (note == kNoEntry) note = ctx->local.hold_list.add(ctx->heap->off(o), Entry::Hold);
+  if (take) note = take_noted(ctx->local, o);
+  else if (note == kNoEntry) note = ctx->local.hold_list.add(ctx->heap->off(o), Entry::Hold);
   r->object = o;
   r->uid = o->uid;
   r->epoch = epoch;

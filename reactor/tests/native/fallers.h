@@ -68,7 +68,7 @@ inline void dead_faller() {
       CHECK(h->page_state[h->page_of(o->block)] == kRun);
       drop_hold(l, o);
     }
-    CHECK(h->header->store_used == 0 && h->header->runs_used == 0 && h->header->away == 0);
+    CHECK(store_used(h) == 0 && h->header->runs_used == 0 && h->header->away == 0);
     CHECK(world.slots_used() == 0);
   }
   CHECK(points > 60);
@@ -104,7 +104,7 @@ inline void dead_mover() {
     points_left = -1;
     if (step < 2) drop_hold(*other, o);
     reap_memory(h, killed->slot);
-    CHECK(h->header->store_used == 0 && h->header->runs_used == 0 && h->header->away == 0 && world.slots_used() == 0);
+    CHECK(store_used(h) == 0 && h->header->runs_used == 0 && h->header->away == 0 && world.slots_used() == 0);
   }
   CHECK(points > 5);
   fprintf(stderr, "%d kills\n", points);

@@ -79,6 +79,8 @@ struct World {
     uint32_t slot = next_slot.fetch_add(1);
     CHECK(slot < kMaxProcs);
     heap->procs[slot].kind = ProcKind::Pool;
+    uint32_t high = heap->header->proc_high.load();
+    while (high <= slot && !heap->header->proc_high.compare_exchange_weak(high, slot + 1)) {}
     return std::make_unique<Local>(heap.get(), slot, with_hold_list);
   }
 
@@ -104,7 +106,7 @@ struct World {
       CHECK(state == kCold || state == kWarm);
       warm += state == kWarm ? int64_t(kPage) : 0;
     }
-    CHECK(hdr->store_used == 0);
+    CHECK(store_used(heap.get()) == 0);
     CHECK(hdr->warm_free == warm);
     Allocator all(heap.get(), 1);
     uint32_t got = 0;
