@@ -34,9 +34,7 @@ class Worker:
         self.actors: Any = None  # of a packed worker: place -> Actor
         self.setting = setting  # number of what it was born with
         self.pipes = pipes  # descriptors of its stdout and stderr that have not ended
-        self.scope = (
-            scope  # of the driver for which it runs (see reactor.runtime.drivers), None where there is one alone
-        )
+        self.scope = scope  # of the driver for which it runs, None where there is one alone (reactor.runtime.drivers)
         self.released = None  # key of the reservation with which it was ended
         self.memory: Any = None  # the facts, if it was ended because memory ran out
         self.lost_task = 0  # the uid of the task that it then ran

@@ -100,8 +100,10 @@ uint32_t add_demand(Header* h, const std::vector<Part>& parts, uint32_t setting)
   uint32_t n = h->demands.load();
   if (n == kMaxDemands)
     throw nb::value_error(
-        "this session has had 65,536 different demands for resources (other amounts, another reservation or other settings of the workers), the most that are possible. "
-        "Ask for the same amounts again, or start a new session");
+        ("this session has had " + std::to_string(kMaxDemands) +
+         " different demands for resources (other amounts, another reservation or other settings of the workers), the most that are "
+         "possible. Ask for the same amounts again, or start a new session")
+            .c_str());
   Demand& d = h->demand[n];
   d.n = int32_t(parts.size());
   d.setting = setting;
