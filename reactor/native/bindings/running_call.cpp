@@ -20,8 +20,10 @@ class Held {
     for (size_t i = 0; i < objects_.size(); ++i) drop_noted(ctx->local, objects_[i], notes_[i]);
   }
   void add(Object* o) {
-    objects_.push_back(o);
+    objects_.reserve(objects_.size() + 1);
+    notes_.reserve(notes_.size() + 1);
     notes_.push_back(take_noted(ctx->local, o));
+    objects_.push_back(o);
   }
   const std::vector<Object*>& all() const { return objects_; }
 

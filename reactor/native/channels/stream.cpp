@@ -123,8 +123,9 @@ bool Stream::publish(PyObject* value) {
     }
     complete(ctx->local, v, stored.state());
   } else {
+    uint32_t mine = epoch;
     if (!store_failure(&v_off, 1, name_)) {
-      drop_noted(ctx->local, v, v_note);
+      if (epoch == mine) drop_noted(ctx->local, v, v_note);
       return false;
     }
     complete(ctx->local, v, State::Error);
@@ -152,7 +153,7 @@ bool Stream::publish(PyObject* value) {
   refs[0] = v_off;
   refs[1] = next_off;
   if (ticket) refs[2] = ctx->heap->off(ticket);
-  // Nobody else knows the three yet. The value's hold becomes the link's.
+  // No other process knows the three yet, and no other thread touches the ticket before the GIL is given up. The value's hold becomes the link's.
   auto also_of_link = [](Object* o) { o->holds.store(o->holds.load(memory_order_relaxed) + 1, memory_order_relaxed); };
   also_of_link(next);
   if (ticket) also_of_link(ticket);
@@ -301,7 +302,7 @@ bool Stream::drain(PyObject* generator) {
 void Stream::close() {
   Object* link = object_at(results_[1]);
   link_value(link)->set(0, 0, 0, 0);
-  link->size = ValueHeader::kBareSize;
+  std::atomic_ref(link->size).store(uint64_t(ValueHeader::kBareSize), memory_order_release);
   complete(ctx->local, link, State::Value);
 }
 

@@ -22,11 +22,12 @@
 // call that may be run again lies in a block, whose second result is always the pending link; a new run is to give the
 // values from that link's index on, and drops those before. The order of the stores for a value:
 //
-//   note the next link (Run) · write the refs into the link · clear the value's note · set the link's size · complete it ·
-//   second result = next link · drop the link, with its note
+//   note the next link (Run) · write the refs into the link · count its holds of the next link and the ticket · clear the value's note ·
+//   set the link's size · complete it · second result = next link · drop the link, with its note
 //
 // so a kill between the completion and the second result leaves a block whose link is done: the next one is in it (find_pending_link). The size of a
-// link that is not done says that it holds what its refs name (forget_value).
+// link that is not done says that it holds what its refs name (forget_value). A kill between the counting and the size leaves the value, the next link
+// and the ticket for good.
 #pragma once
 #include <string>
 #include <unordered_set>

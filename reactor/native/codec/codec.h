@@ -153,7 +153,8 @@ inline uint32_t room_for(const Encoder& e) {
   uint64_t n = e.size();
   return e.plain() && align_up(n + 32, 64) <= kMostInPlace ? uint32_t(align_up(n + 32, 64)) : 0;
 }
-PyObject* decode_object(Object* o);  // value of a completed object
+// The value of a completed object, which the caller holds by a ref, a message or a note until this returns.
+PyObject* decode_object(Object* o);
 bool is_pickled(ValueHeader* value);  // to read it runs Python code
 
 }  // namespace reactor

@@ -205,7 +205,7 @@ bool is_pickled(ValueHeader* value) {
 }
 
 PyObject* decode_object(Object* o) {
-  // User code in unpickling may drop the last ref, and a large value may be moved.
+  // User code in unpickling may drop the last ref, and a large value may be moved. (What needs pickle is pickled whole: the first tag tells.)
   const bool held = in_run(o) || is_pickled(reinterpret_cast<ValueHeader*>(value_of(ctx->heap, o)));
   Reading reading(o, held);
   if (!reading.value()) return nullptr;

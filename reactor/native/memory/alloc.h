@@ -36,7 +36,8 @@
 // of that in Proc::counting, store_used is off by it. Each costs memory that is not used again, never memory in use. A process spends most
 // of its time where it waits for memory, so it waits before such a moment and not in it: warm() in heap.h.
 //
-// Each process counts small values for itself, in Proc::small_values, and adds the sum to Header::store_used from time to time.
+// Each process counts small values for itself, in Proc::small_values, and adds the sum to Header::store_used from time to time. (Killed
+// between the two, store_used is off by the sum, 48 KiB at most.) Who adds all sums while others do this may be off by as much for each.
 #pragma once
 #include <new>
 #include <vector>
@@ -248,13 +249,13 @@ class Allocator {
   void free_value(Off off, Forget&& forget) {
     const uint32_t page = heap_->page_of(off), state = heap_->page_state[page].load(memory_order_acquire);
     if (state == kRun) return free_run(heap_, slot_, page, forget);
-    if (state == kSlab) fetch_slot(off);
-    forget();
-    if (state != kSlab) return;
+    if (state != kSlab) return forget();
+    fetch_slot(off);
     count_value(off, -1);
+    forget();
     slab_free(off);
   }
-  // Fetches what free() of this slot will write.
+  // Fetches what free() of this slot will write, before its offset is forgotten.
   void fetch_slot(Off off) {
     SlabPage* page = slab_page(off);
     const uint32_t owner = page->owner.load(memory_order_acquire);
@@ -273,7 +274,7 @@ class Allocator {
     const int64_t sum = mine.load(memory_order_relaxed) + sign * int64_t(kSlabSizes[slab_page(off)->size_class]);
     const bool add = sum >= kUncounted || sum <= -kUncounted;
     if (add) warm(heap_->header->store_used);
-    mine.store(add ? 0 : sum, memory_order_relaxed);
+    mine.store(add ? 0 : sum, memory_order_release);
     if (add) heap_->header->store_used.fetch_add(sum, memory_order_relaxed);
   }
 

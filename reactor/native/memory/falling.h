@@ -29,20 +29,27 @@ inline void list_fallen(Local& l, Object* o) {
   l.proc->fallen.store(l.heap->off(o), memory_order_release);
 }
 
+// A failure that this process is to keep until it is told gets another hold, with a note of its own: false if it is none.
+inline bool keep_failure_of(Local& l, Object* o) {
+  if (!l.failure_unseen || !is_unseen_failure(o) || kind_of(o) == kActorObject) return false;
+  l.failure_unseen(l, o);
+  REACTOR_KILL_POINT();
+  return true;
+}
+
 // Nobody holds the object any more.
 inline void fall(Local& l, Object* o) {
   if (kind_of(o) == kActorObject) {
     if (l.actor_unheld) l.actor_unheld(l, o);
     return;
   }
-  if (l.failure_unseen && is_unseen_failure(o)) return l.failure_unseen(l, o);
-  list_fallen(l, o);
+  if (!keep_failure_of(l, o)) list_fallen(l, o);
 }
 
 // Gives back a hold, whose note `forget` takes out; what falls is not taken apart yet.
 template <class Forget>
 void let_fall(Local& l, Object* o, Forget&& forget) {
-  if (o->holds.load(memory_order_acquire) == 1) {
+  if (o->holds.load(memory_order_acquire) == 1 && !keep_failure_of(l, o)) {
     atomic<Off>& dropping = l.proc->dropping;
     dropping.store(l.heap->off(o), memory_order_release);
     REACTOR_KILL_POINT();
@@ -97,6 +104,7 @@ inline void take_fallen_apart(Local& l) {
     REACTOR_KILL_POINT();
     take_apart(l, o);
     REACTOR_KILL_POINT();
+    l.alloc.fetch_slot(off);
     p->apart.store(0, memory_order_release);
     std::atomic_ref(o->uid).store(0, memory_order_release);  // who knows where it was sees that it is gone (order.h)
     l.alloc.free(off);

@@ -39,7 +39,8 @@ inline uint64_t timestamp() {
 #endif
 }
 
-// Fetches what lies there for writing, so that what follows does not wait for it: a process is killed most often where it waits for memory.
+// Fetches what lies there for writing (for reading, on some CPUs that are not x86), so that what follows does not wait for it: a process is killed most
+// often where it waits for memory. Changes nothing.
 template <class T> inline void warm(atomic<T>& x) {
   T none{};
   x.compare_exchange_strong(none, none, memory_order_relaxed);

@@ -2,7 +2,7 @@
 //
 // An entry is an offset with a tag in its low bits. It is written before the thing is relied on and cleared after
 // it was given back; a kill between taking a hold and writing the entry leaks that one hold, and never frees
-// something that is in use. Kills strike where a process is in the kernel or waits for memory: so take() does all else before, and the two
+// something that is in use. Kills strike where a process is in the kernel or waits for memory: so take() does before what it can, and the two
 // instructions follow each other. The last hold of an object is given back without such a gap (falling.h).
 #pragma once
 #include "memory/alloc.h"

@@ -109,12 +109,12 @@ struct alignas(64) Proc {
   atomic<Off> hold_list;       // first chunk of its hold list (hold_list.h)
   uint32_t generation;         // processes that had this entry before
   atomic<uint32_t> counting;   // first page + 1 of the large value that it publishes or frees, 0 for none (alloc.h)
-  atomic<int64_t> small_values;  // bytes of small values stored less those freed, not yet in Header::store_used (alloc.h)
   atomic<Off> remote_free[kClasses];  // slab slots freed by others, see alloc.h
   // of objects whose last hold it gives back, see falling.h
   alignas(64) atomic<Off> dropping;
   atomic<Off> fallen;          // list through Object::next_fallen
   atomic<Off> apart;
+  atomic<int64_t> small_values;  // bytes of small values stored less those freed, not yet in Header::store_used (alloc.h)
   // counters, shown by the runtime's report
   atomic<uint64_t> bytes_native, bytes_pickled;  // of values written
   atomic<uint64_t> calls, replayed;              // operations issued, and those that followed a recording
@@ -191,7 +191,7 @@ struct Header {
 
   alignas(64) atomic<uint32_t> high_page;  // pages below were used at least once
   atomic<uint64_t> low_page;               // frees noted << 32 | no free page below this one (alloc.h, note_free)
-  alignas(64) atomic<int64_t> store_used;  // bytes of values, without Proc::small_values
+  alignas(64) atomic<int64_t> store_used;  // bytes of values, less what is in Proc::small_values
   atomic<int64_t> runs_used;               // of these, in large values alone
   atomic<int64_t> warm_free;               // bytes free but resident
   atomic<uint64_t> large_puts;             // large values ever stored: the clock by which those read longest ago are found

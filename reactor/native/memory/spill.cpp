@@ -157,6 +157,7 @@ Reading::Reading(Object* o, bool held) : object_(o), value_(value_of(ctx->heap, 
 
 PyObject* Reading::view(uint8_t* data, uint64_t size, bool last) {
   if (!last) return new_view(object_, data, size, mapping_);
+  if (!held_) ctx->local.hold_list.reserve();
   PyView* v = bare_view(object_, data, size);
   if (!v) return nullptr;
   v->mapping = mapping_;

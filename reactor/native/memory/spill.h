@@ -26,7 +26,7 @@ class Mapping {
 };
 
 // While it is there the object and its bytes stay where they are: pinned in memory, or mapped from the file. `held`: false for a small value whose
-// object somebody else holds for so long.
+// object somebody else holds until this ends.
 class Reading {
  public:
   explicit Reading(Object* o, bool held = true);

@@ -102,9 +102,8 @@ extern PyTypeObject* ref_class;  // what new_ref makes: Ref or a subclass
 
 inline bool is_ref(PyObject* o) { return Py_TYPE(o) == ref_class || PyObject_TypeCheck(o, RefType); }
 Object* ref_object(PyObject* ref);                      // null: stale, Python error set
-PyObject* new_ref(
-    Object* o, bool take,
-    uint32_t note = kNoEntry);  // take: a hold of its own, else the caller's is handed over, with its entry in the hold list if it has one
+// `take`: with a hold of its own; else the caller's is handed over, with `note`, its entry in the hold list if it has one.
+PyObject* new_ref(Object* o, bool take, uint32_t note = kNoEntry);
 // The bytes are pinned or mapped by the caller meanwhile.
 PyView* bare_view(Object* o, uint8_t* data, uint64_t size);  // takes no hold
 PyObject* private_view(PyObject* view);  // the same bytes, writable, copied page by page when written to, or at once: a View or a bytearray

@@ -78,6 +78,51 @@ inline void dead_faller() {
   world.check_all_free();
 }
 
+// The last ref of a failure that nobody has seen goes: the process keeps it, to tell of it. Killed on the way, nothing stays, and nothing is freed twice.
+inline void dead_teller() {
+  World world;
+  Heap* h = world.heap.get();
+  auto other = world.process(), supervisor = world.process();
+  int points = 0;
+  for (bool lives = false; !lives; ++points) {
+    auto killed = world.process(true);
+    killed->failure_unseen = [](Local& l, Object* o) {
+      mark_seen(o);
+      REACTOR_KILL_POINT();
+      take_noted(l, o);
+      REACTOR_KILL_POINT();
+    };
+    Object* failure = new_object(*other, 1);
+    reinterpret_cast<ValueHeader*>(failure->body)->set(0, 0, 0, 0);
+    complete(*other, failure, State::Error);
+    const uint32_t note = killed->hold_list.add(h->off(failure), Entry::Hold);
+    points_left = points;
+    try {
+      drop_noted(*killed, failure, note);
+      lives = points_left >= 0;
+    } catch (Killed&) {}
+    points_left = -1;
+    Proc& p = h->procs[killed->slot];
+    const Off fallen = note_fallen(h, p);
+    int noted = 0;
+    for (Off off = p.hold_list.load(); off;) {
+      auto* chunk = h->at<HoldChunk>(off);
+      for (auto& entry : chunk->entry) noted += entry.load() != 0;
+      const Off next = chunk->next;
+      supervisor->alloc.free(off);
+      off = next;
+    }
+    CHECK(noted == failure->holds);
+    for (int i = 0; i < noted; ++i) drop_hold(*supervisor, failure);
+    finish_fallen(*supervisor, p, fallen);
+    reap_memory(h, killed->slot);
+    CHECK(store_used(h) == 0 && world.slots_used() == 0);
+  }
+  CHECK(points > 3);
+  fprintf(stderr, "%d kills\n", points);
+  world.check_all_free();
+}
+
 // A value is let go while it is moved: its mover frees it, or is killed on the way.
 inline void dead_mover() {
   World world;

@@ -30,6 +30,7 @@ constexpr stress::Test kTests[] = {
     {"dead_completer", stress::dead_completer},
     {"completers_die", stress::completers_die},
     {"dead_faller", stress::dead_faller},
+    {"dead_teller", stress::dead_teller},
     {"dead_mover", stress::dead_mover},
     {"long_chain", stress::long_chain},
     {"queue_order", stress::queue_order},
