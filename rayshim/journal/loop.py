@@ -103,6 +103,13 @@ class JournaledLoop(Interleaving, asyncio.SelectorEventLoop):
         timer._scheduled = True
         return timer
 
+    def call_soon(self, callback, *args, context=None):
+        # asyncio.timeout() asks the clock whether its time is over already. It gets a timer in any case: the same event in every run.
+        timeout = getattr(callback, "__self__", None)
+        if _Timeout and type(timeout) is _Timeout:
+            return self.call_at(timeout.when(), callback, *args, context=context)
+        return super().call_soon(callback, *args, context=context)
+
     def call_soon_threadsafe(self, callback, *args, context=None):
         if args and isinstance(args[0], _Future):
             return self.come("future", args[0].number, callback, *args, context=context)
@@ -279,6 +286,7 @@ class JournaledLoop(Interleaving, asyncio.SelectorEventLoop):
 
 
 _lock = threading.Lock()
+_Timeout = getattr(asyncio, "Timeout", None)  # from Python 3.11 on
 
 
 def _told(name):

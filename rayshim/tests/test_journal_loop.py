@@ -166,6 +166,36 @@ def test_whatever_its_coroutines_wait_for(tmp_path, way):
         assert outcome(program, replay=tmp_path / "run") == recorded
 
 
+@pytest.mark.skipif(not HAS["with_timeouts"], reason="asyncio.timeout is there from Python 3.11 on")
+def test_a_timeout_that_is_over_before_it_begins_in_one_run_only(tmp_path):
+    late = tmp_path / "late"
+    late.touch()
+
+    def program(ray):
+        @ray.remote
+        class Hasty:
+            async def work(self, late):
+                found = []
+                for k in range(3):
+                    end = asyncio.get_running_loop().time() + 0.005
+                    if late.exists():
+                        time.sleep(0.01)  # noqa: ASYNC251  the whole loop is late
+                    try:
+                        async with asyncio.timeout_at(end):
+                            for i in range(100):
+                                found.append((k, i))
+                                await asyncio.sleep(0.001)
+                    except TimeoutError:
+                        found.append("late")
+                return found
+
+        return ray.get(Hasty.remote().work.remote(late))
+
+    recorded = outcome(program, record=tmp_path / "run")
+    late.unlink()
+    assert outcome(program, replay=tmp_path / "run") == recorded
+
+
 @pytest.mark.parametrize("seconds", [0, 0.1])
 def test_a_call_is_cancelled_where_it_was(tmp_path, seconds):
     def program(ray):

@@ -62,8 +62,7 @@ constexpr uint32_t kAbandoned = 0xfffffffe;
 constexpr uint32_t kSlabOwner = 0x80000000;  // page_run of a slab page: this and the owner
 constexpr int kSlotBits = 14, kGenerationBits = 16;  // of an owner
 static_assert(kMaxProcs <= 1u << kSlotBits);
-constexpr int64_t kUncounted =
-    16384;  // a process adds Proc::small_values to Header::store_used when they are more, or less than -kUncounted
+constexpr int64_t kUncounted = 16384;  // with more, or less than the negative, a process adds its small_values to store_used
 constexpr int kOffBits = 48;  // of Proc::remote_free; above them the generation
 constexpr Off kOffMask = (Off(1) << kOffBits) - 1;
 inline uint32_t owner_of(const Heap* h, uint32_t slot) {
