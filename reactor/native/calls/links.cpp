@@ -96,9 +96,12 @@ PyObject* new_link(Object* o, bool take, bool weak) {
   ctx->local.hold_list.reserve();
   auto* l = reinterpret_cast<PyLink*>(LinkType->tp_alloc(LinkType, 0));
   if (!l) return nullptr;
-  const bool noted = take && !weak;
-  l->note = noted ? take_noted(ctx->local, o) : kNoEntry;
-  if (take && weak) weak_count(o).fetch_add(1, memory_order_relaxed);
+  if (take && !weak) {
+    l->note = take_noted(ctx->local, o);
+  } else {
+    if (take) weak_count(o).fetch_add(1, memory_order_relaxed);
+    l->note = ctx->local.hold_list.add(ctx->heap->off(o), weak ? Entry::Weak : Entry::Hold);
+  }
   ActorBody body;
   memcpy(&body, o->body, sizeof body);
   l->object = o;
@@ -107,7 +110,6 @@ PyObject* new_link(Object* o, bool take, bool weak) {
   l->actor = body.actor;
   l->epoch = epoch;
   l->weak = weak;
-  if (!noted) l->note = ctx->local.hold_list.add(ctx->heap->off(o), weak ? Entry::Weak : Entry::Hold);
   l->outlet = nullptr;
   l->weakrefs = nullptr;
   return reinterpret_cast<PyObject*>(l);
