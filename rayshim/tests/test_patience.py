@@ -1,6 +1,8 @@
 """The budget of order: pairs of callers and holders, and places of `wait`, that change to arrival order, and those that do not."""
 
 import math
+import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -253,3 +255,24 @@ def test_each_is_said_once_while_it_happens_and_once_at_the_end():
     assert sum("rayshim run --record" in line for line in lines) == 1
     (end,) = [line for line in lines if line.startswith("rayshim: calls in arrival order in this run: ")]
     assert end.count("Store.get called by the driver") == 1
+
+
+@ray.remote(max_restarts=-1, max_task_retries=-1)
+class Restarted:
+    def pid(self):
+        return os.getpid()
+
+
+def test_while_an_actor_is_restarted_order_is_not_given_up():
+    """Between the death of its process and the start of the next one, all other processes sleep, but something will move."""
+    ray.init(num_cpus=4, patience=math.inf, logging_level="ERROR", log_to_driver=False)
+    try:
+        actors = [Restarted.remote() for _ in range(3)]
+        for k in range(60):
+            pids = ray.get([actor.pid.remote() for actor in actors])
+            os.kill(pids[k % 3], signal.SIGKILL)
+            calls = [actor.pid.remote() for actor in actors]
+            assert ray.wait(calls, num_returns=1)[0] == calls[:1]
+        assert not ray.report().arrivals
+    finally:
+        ray.shutdown()

@@ -369,13 +369,8 @@ class Supervisor(Requests, Reaping):
     # ---- ending
 
     def _reap_children(self):
-        while True:
-            try:
-                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:
-                return
-            if ended is None:
-                return
+        _core.set_answering(True)  # what dead processes were to do moves on: not all sleep
+        while ended := _ended_child():
             w = self.workers.pop(ended.si_pid, None)
             if w is not None:
                 self.groups.terminate(w.pid)  # while no other process can have its number
@@ -384,6 +379,7 @@ class Supervisor(Requests, Reaping):
                 self.groups.watch(w.pid)
                 with self.relay.for_scope(w.scope):
                     self._settle_death(w, status)
+        _core.set_answering(bool(self.unread))
 
     def _driver_died(self, *_):
         self.orphaned = True
@@ -406,6 +402,14 @@ class Supervisor(Requests, Reaping):
         """Ends the processes that the killed workers have started. Orphans have become children of this process."""
         descendants.end_own()
         self.plugin.ended()
+
+
+def _ended_child():
+    """What `waitid` tells of a child that has ended and was not waited for, or None."""
+    try:
+        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
 
 
 def _has_reply(handler, arguments):
