@@ -274,9 +274,11 @@ def _is_child_of_multiprocessing():
 
 def _end_by(number):
     """Ends the process by the signal itself, after its exit functions. So the error of its calls names the signal."""
-    _tell(before_exit)
-    _run_exit_functions()
-    _die_of(number)
+    try:
+        _tell(before_exit)
+        _run_exit_functions()
+    finally:
+        _die_of(number)
 
 
 def _die_of(number):
@@ -370,8 +372,15 @@ def _write_out_files():
 
     for file in gc.get_objects():
         kind = type(file)  # `isinstance` would ask the object for its __class__, and a proxy may answer with anything
-        if issubclass(kind, (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)) and not file.closed:
+        if issubclass(kind, (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)) and _is_open(file):
             _tell([file.flush])
+
+
+def _is_open(file):
+    try:
+        return not file.closed
+    except ValueError:  # the signal that ends this process came while it was being made
+        return False
 
 
 def _tell(functions):
