@@ -9,9 +9,6 @@ import types
 from reactor import _core, codec
 
 _EVENTS = {  # audit events of Python, and what the actor that raises one does
-    "os.chdir": "changes the working directory",
-    "os.putenv": "sets environment variables",
-    "os.unsetenv": "removes environment variables",
     "os.chroot": "changes the root directory",
     "resource.setrlimit": "sets limits of its process",
     "sqlite3.connect": "uses a connection of sqlite3, which belongs to one thread",

@@ -32,10 +32,10 @@ class packed:
             worker that has the fewest actors at that moment. Actors never move to another worker.
 
     Results are the same as in other placements, unless actors share state through globals. The actors of one worker share its process: module
-    globals, environment variables, the working directory and the process id. When a worker dies, all its actors die, and their errors name all
-    of them. Processes that an actor's methods have started by `subprocess`, `multiprocessing` or `os.fork` end with the actor. Processes that its
-    threads have started, and processes of pools, end with the worker. The random states of `random`, `numpy.random` and `torch` are separate for each actor, except in
-    threads that an actor starts itself.
+    globals and the process id. When a worker dies, all its actors die, and their errors name all of them. Processes that an actor's methods have
+    started by `subprocess`, `multiprocessing` or `os.fork` end with the actor. Processes that its threads have started, and processes of pools, end
+    with the worker. The random states of `random`, `numpy.random` and `torch`, the environment variables and the working directory are separate for
+    each actor, except in threads that an actor starts itself.
 
     One method runs at a time in a worker. Another actor can run while a method waits for results or in `time.sleep`, after a method has been
     blocked in a system call for about 2 ms, and after a method has run for about 10 ms. (One exception to the separate random states: if an
@@ -168,6 +168,7 @@ class PackedWorker(Packed):
 
         self._actors = {}  # number of an actor -> _PackedActor
         self._states = states = ActorStates()
+        states.keep_surroundings()
 
         def switched(outer, inner):
             states.switched(outer, inner)

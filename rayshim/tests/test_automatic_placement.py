@@ -163,7 +163,7 @@ def test_a_class_that_others_could_see_has_a_reason(cls, reason):
 
 
 PROGRAM = """
-import os, sys
+import os, resource
 import rayshim as ray
 
 ray.init(seed=3)
@@ -179,18 +179,18 @@ class Env:
         return os.getpid()
 
 @ray.remote
-class Mover:
+class Limiting:
     def step(self, x):
-        os.chdir("/")
+        resource.setrlimit(resource.RLIMIT_CORE, resource.getrlimit(resource.RLIMIT_CORE))
         return x
     def pid(self):
         return os.getpid()
 
 envs = [Env.remote(k) for k in range(6)]
-movers = [Mover.remote() for _ in range(2)]
+limiting = [Limiting.remote() for _ in range(2)]
 for i in range(200):
-    values = ray.get([a.step.remote(i) for a in envs + movers])
-print(ray.digest(), len(set(ray.get([e.pid.remote() for e in envs]))), len(set(ray.get([m.pid.remote() for m in movers]))), ray.report().placement)
+    values = ray.get([a.step.remote(i) for a in envs + limiting])
+print(ray.digest(), len(set(ray.get([e.pid.remote() for e in envs]))), len(set(ray.get([m.pid.remote() for m in limiting]))), ray.report().placement)
 """
 
 
@@ -216,7 +216,7 @@ def test_a_program_is_measured_isolated_then_packed_with_one_digest(program):
     assert first[0] == second[0] == third[0]
     assert first[1] == "6" and first[3].startswith("isolated (auto: nothing is known")
     assert int(second[1]) == (min(6, os.cpu_count())) and second[3].startswith("packed (auto: 6 actors can share")
-    assert second[2] == "2"  # they change the working directory, which their neighbours would see
+    assert second[2] == "2"  # they set limits, which their neighbours would have, too
     assert "as fast as isolated" in third[3]
 
 
@@ -231,7 +231,7 @@ def test_profiles_are_shown_and_deleted(program):
     shown = program("profile", "show", str(program.script)).stdout
     assert (
         "isolated: 1 run measured" in shown
-        and "each actor of Mover has a process of its own: it changes the working directory" in shown
+        and "each actor of Limiting has a process of its own: it sets limits of its process" in shown
     )
     assert program("profile", "clear").stdout == "1 profile deleted\n" and not list(program.folder.iterdir())
     gone = program("profile", "show")

@@ -1,4 +1,5 @@
-"""Separate state for several actors in one process: random state, classes sent by value, and numbers of threads."""
+"""Separate state for several actors in one process: random state, classes sent by value, environment variables and working directory, and numbers
+of threads."""
 
 import os
 import random
@@ -13,7 +14,8 @@ from reactor.runtime.seeding import reseed
 
 
 class _Module(NamedTuple):
-    """One random generator: how to find it, how to exchange its state if its address is unknown, and how to reset it to its state after import."""
+    """One random generator, or the surroundings: how to find it, how to exchange its state if its address is unknown, and how to reset it to its state
+    after import."""
 
     name: str
     loaded: Callable
@@ -80,6 +82,14 @@ class ActorStates:
 
         if isinstance(getattr(cloudpickle, _CLASSES, None), weakref.WeakValueDictionary):
             _core.exchange_variable(vars(cloudpickle), _CLASSES, weakref.WeakValueDictionary)  # pyright: ignore[reportArgumentType]
+
+    def keep_surroundings(self):
+        """From now on, each actor has its own environment variables and working directory. Only for packed placement: in inline placement they are the
+        driver's, too."""
+        from reactor.runtime.surroundings import Surroundings
+
+        own = Surroundings()
+        self._missing.append(_Module("surroundings", lambda: own.changed, lambda: None, own.read, own.write, own.begin))
 
     def keep_threads(self):
         """From now on, each actor has its own numbers of threads for numeric libraries, and its own value of the environment variable. Only for inline
