@@ -1,16 +1,21 @@
 """placement="auto": the choice by the profile, what a class does to its process, and whole programs run again and again."""
 
 import json
+import logging
 import os
+import random
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 
 from rayshim.placement import habits
 from rayshim.placement.automatic import Shared, choose, compare
 from rayshim.placement.profile import Profile
+from rayshim.tests import outside
 
 STEP = "train.py:9 8 train.py:9 step"
 count = 0
@@ -132,6 +137,105 @@ class Leaves:
         os._exit(0)
 
 
+class OfOtherModule:
+    def step(self):
+        return outside.rng.random()
+
+
+class ByOtherModule:
+    def step(self):
+        return outside.counted()
+
+
+class ByDefault:
+    def step(self):
+        outside.kept(1)
+
+
+class ByCache:
+    def step(self):
+        return outside.drawn()
+
+
+class ByWrapper:
+    def step(self):
+        return outside.wrapped()
+
+
+class Inherits(outside.Base):
+    pass
+
+
+class ByProperty:
+    @property
+    def x(self):
+        return 1
+
+    @x.setter
+    def x(self, value):
+        table["x"] = value
+
+
+class ByFactory:
+    def step(self):
+        return Settings()
+
+
+@dataclass
+class Settings:
+    number: int = field(default_factory=outside.counted)
+
+
+class ByBoundMethod:
+    def step(self):
+        return push(1)
+
+
+push = [].append
+log = logging.getLogger("x")
+
+
+class ByNamespace:
+    def __init__(self):
+        self.settings = outside.Settings
+
+    def step(self):
+        self.settings.rate += 1
+
+
+class ByArgument:
+    def step(self):
+        raise_rate(outside.Settings)
+
+
+def raise_rate(settings):
+    settings.rate += 1
+
+
+class OfNested(outside.Nesting):
+    def step(self):
+        self.Count.n += 1
+
+
+class Harmless(outside.OnlyReads):
+    __slots__ = ("slot",)
+
+    def __init__(self, mode=None):
+        super().__init__()
+        self.slot, self.mode = mode, outside.LIMIT
+
+    def step(self):
+        log.info(outside.pure(outside.NAMES))
+        self.total = outside.Settings.rate + outside.Settings().rate + isinstance(self, outside.Settings)
+        return random.random(), np.random.rand(), Plain
+
+    def put(self):
+        self.rate = 1
+
+    def name(self):
+        return type(self).__name__
+
+
 def test_a_class_that_shares_a_variable_of_the_function_around_it_has_a_reason():
     seen = []
 
@@ -155,6 +259,21 @@ def test_a_class_with_nothing_but_its_own_state_may_share():
         (OfClass, "sets the attribute made of the class OfClass"),
         (Signals, "uses signals"),
         (Leaves, "ends processes by os._exit"),
+        (OfOtherModule, f"uses the variable rng of the module {outside.__name__}, a Generator"),
+        (ByOtherModule, "uses the variable table of its module, a dict"),
+        (ByDefault, "uses a default argument of kept, a list"),
+        (ByCache, f"uses the variable drawn of the module {outside.__name__}, a _lru_cache_wrapper"),
+        (ByWrapper, "uses the variable calls of the function around it, a list"),
+        (Inherits, "uses the attribute cache of the class Base, a dict"),
+        (ByProperty, "uses the variable table of its module, a dict"),
+        (ByFactory, "uses the variable table of its module, a dict"),
+        (ByBoundMethod, "uses the variable push of its module, a builtin_function_or_method"),
+        (outside.Counts, "sets attributes of a class in __init__"),
+        (ByNamespace, "sets the attribute rate of the class Settings"),
+        (ByArgument, "sets the attribute rate of the class Settings"),
+        (OfNested, "sets the attribute n of the class Count"),
+        (Harmless, ""),
+        (outside.OnlyReads, ""),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
