@@ -44,9 +44,7 @@ def watch(placement):
     _watching = True
     told = set()
 
-    def see(event, _):
-        if event not in _EVENTS:
-            return
+    def see(event):
         number = _core.running_actor()
         facts = placement.facts(number) if number else None
         if not facts or (facts["class_name"], event) in told:
@@ -54,7 +52,7 @@ def watch(placement):
         told.add((facts["class_name"], event))
         placement.post(("alone", facts["class_name"]), _EVENTS[event])
 
-    sys.addaudithook(see)
+    _core.watch_events(list(_EVENTS), see)
 
 
 def of_class(cls):
@@ -70,7 +68,7 @@ def of_class(cls):
     return known[1]
 
 
-_known = {}  # id of a class -> (weak reference to it, what `of_class` gives); the workers get it as it is when it is used first
+_known = {}  # id of a class -> (weak reference to it, what `of_class` gives): workers get a class as it is when it is used first, so it is read once
 
 
 def _reason(cls):

@@ -1,7 +1,9 @@
 // Several actors in one process: what each has of its own, and packed workers.
 #include "bindings.h"
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <algorithm>
 #include "execute/actor_states.h"
 #include "execute/packed.h"
 #include "supervise/supervisor.h"
@@ -22,6 +24,24 @@ void begin_packed() {
   ctx->placement->begin();
 }
 
+// Audit events of Python that somebody wants to be told of. In C, because the hook is called for much else, such as each id().
+struct WatchedEvents {
+  std::vector<std::string> names;
+  Owned told;
+};
+
+int on_event(const char* event, PyObject*, void* watched) {
+  auto& w = *static_cast<WatchedEvents*>(watched);
+  if (std::find(w.names.begin(), w.names.end(), event) == w.names.end()) return 0;
+  return Owned(PyObject_CallFunction(w.told.get(), "s", event)) ? 0 : -1;
+}
+
+// From now on, to the end of the process, calls `told(name)` at each audit event of one of these names.
+void watch_events(std::vector<std::string> names, nb::object told) {
+  auto watched = std::make_unique<WatchedEvents>(std::move(names), Owned::share(told.ptr()));
+  if (PySys_AddAuditHook(on_event, watched.release()) != 0) throw nb::python_error();
+}
+
 }  // namespace
 
 void bind_placement(nb::module_& m) {
@@ -32,6 +52,7 @@ void bind_placement(nb::module_& m) {
     if (r < 0) throw nb::python_error();
     return r;
   });
+  m.def("watch_events", &watch_events, nb::arg("names"), nb::arg("told"));
   m.def("serve_beside", &serve_beside);
   m.def("watch_packed", &watch_packed);
   m.def(
