@@ -281,6 +281,19 @@ def test_a_class_that_others_could_see_has_a_reason(cls, reason):
     assert habits.of_class(cls) == reason
 
 
+class WithoutHash(type):
+    def __eq__(cls, other):
+        return cls is other
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+
+def test_a_class_that_cannot_be_looked_at_has_a_process_of_its_own():
+    odd = type("Odd", (), {"__dataclass_fields__": 5})
+    assert habits.of_class(odd).startswith("has code that cannot be followed (AttributeError(")
+    assert habits.of_class(WithoutHash("Plain", (), {})) == ""
+
+
 PROGRAM = """
 import os, resource
 import rayshim as ray
