@@ -169,16 +169,16 @@ class _Search:
             value = before = variables.get(step.argval)
             if isinstance(value, types.ModuleType) and value.__name__ == "signal":
                 return "uses signals"
-            where, name = "its module", step.argval
+            where, at = "its module", k
             if isinstance(value, types.ModuleType) and _is_programs(value) and steps[k + 1].opname in _LOADS_ATTRIBUTE:
-                where, name = f"the module {value.__name__}", steps[k + 1].argval
-                value = vars(value).get(name)
+                where, at = f"the module {value.__name__}", k + 1
+                value = vars(value).get(steps[at].argval)
             if isinstance(value, type) and _is_programs(value):
                 classes.append(value)
-                if _is_value(steps, k if where == "its module" else k + 1, code.co_names):
+                if _is_value(steps, at, code.co_names):
                     self._has_as_value(value)
             if not self._follow(value) and not _is_shareable(value):
-                return f"uses the variable {name} of {where}, a {type(value).__name__}"
+                return f"uses the variable {steps[at].argval} of {where}, a {type(value).__name__}"
         for owner in classes:  # `self.x = ...` of a class that has a default for x looks alike, and is refused, too
             for name in sorted(stored & vars(owner).keys()):
                 return f"sets the attribute {name} of the class {owner.__name__}"
@@ -272,6 +272,9 @@ def _is_copied(value):
     return codec.module_of(value) == "__main__"
 
 
+_generator_of_random = random.random.__self__  # pyright: ignore[reportFunctionMemberAccess]
+
+
 def _generator_of_numpy():
     return getattr(sys.modules.get("numpy.random.mtrand"), "_rand", None)
 
@@ -295,10 +298,9 @@ def _is_shareable(value):
     if isinstance(value, tuple):
         return all(map(_is_shareable, value))
     if isinstance(value, types.BuiltinFunctionType):
-        of = value.__self__  # such as the generator of random.random
-        return (
-            of is None or isinstance(of, (types.ModuleType, type)) or of is random._inst or of is _generator_of_numpy()
-        )  # pyright: ignore[reportAttributeAccessIssue]
+        of = value.__self__
+        exchanged = of is _generator_of_random or of is _generator_of_numpy()  # such as that of random.random
+        return of is None or isinstance(of, (types.ModuleType, type)) or exchanged
     if isinstance(value, _SHAREABLE) or type(value).__module__ in ("typing", "numpy.dtypes"):
         return True
     if isinstance(value, (enum.Enum, logging.Logger)):

@@ -1,24 +1,13 @@
 """What the functions and classes of a module keep outside of instances, for the tests of what actors share."""
 
 import functools
-import itertools
 
 import numpy as np
 
 LIMIT = 3
 NAMES = ("a", "b")
 rng = np.random.default_rng(0)
-ids = itertools.count()
 table = {}
-SENTINEL = object()
-
-
-class Registry:
-    def __init__(self):
-        self.n = 0
-
-
-registry_of_all = Registry()
 
 
 def pure(x):
@@ -41,7 +30,6 @@ def drawn():
 class Base:
     cache = {}  # noqa: RUF012
     names = {"a": 1}  # noqa: RUF012
-    made = 0
 
     def put(self, x):
         self.cache[x] = x

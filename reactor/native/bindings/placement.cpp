@@ -52,9 +52,9 @@ void bind_placement(nb::module_& m) {
     if (r < 0) throw nb::python_error();
     return r;
   });
-  m.def("watch_events", &watch_events, nb::arg("names"), nb::arg("told"));
   m.def("serve_beside", &serve_beside);
   m.def("watch_packed", &watch_packed);
+  m.def("watch_events", &watch_events, nb::arg("names"), nb::arg("told"));
   m.def(
       "beside",
       [](nb::object call, nb::object argument) {
