@@ -377,7 +377,7 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
 
     withdraw_picture()
     termination.end()
-    orders.say_at_end()
+    orders.print_arrivals()
     ended = session.end()
     ended.driver.stop()
     ended.placement.end()

@@ -14,6 +14,7 @@ from rayshim.calls.generators import wait as wait_with_generators
 from rayshim.calls.refs import ObjectRef
 from rayshim.errors.exceptions import GetTimeoutError
 from rayshim.errors.user_code import at
+from rayshim.ordering import delays
 from rayshim.ordering import order as orders
 from rayshim.session import session
 from rayshim.session.switches import is_on
@@ -56,6 +57,8 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
     """
     if session.held_up_by_get:
         _warn_of_blocking()
+    if session.owes_time and timeout is None:
+        delays.before_get(object_refs)
     if _use_object_store:
         from rayshim.worker import direct
 

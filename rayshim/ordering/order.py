@@ -3,35 +3,23 @@
 The rule of the order is in reactor/native/order/order.h, its budget in reactor/native/order/patience.h.
 """
 
+import functools
 import sys
-import time
 
 from reactor import _core
 
 from rayshim.errors.exceptions import OrderingError, ReplayError
 from rayshim.errors.user_code import is_users
+from rayshim.ordering import delays
 from rayshim.session import session
 
 _REPEATABLE = (
     ". Results may differ between runs. `rayshim run --record DIR` makes this run repeatable; a larger init(patience=) keeps serial order "
     'for longer; init(ordering="strict") always keeps it'
 )
-
-
-class _Site:
-    """A place in the program that calls `wait`.
-
-    Attributes:
-        met: time of its first call, in ns of the monotonic clock.
-        cost: time for which its calls have waited for the first refs of their list although enough others were done, in ns.
-        by_arrival: whether it uses arrival order.
-    """
-
-    def __init__(self):
-        self.met, self.cost, self.by_arrival = time.monotonic_ns(), 0, False
-
-
-_sites = {}  # (code object, line) -> _Site
+_SET_A_LIMIT = '. Serial order cannot end here then: set a limit with init(patience=), such as patience="10%", or use init(ordering="arrival")'
+LONG = 10  # seconds: kLongHoldNs in patience.h
+_SOME_TASK = "a task"  # whose function's name is not known, because it has ended
 _class_names = {}  # number of an actor -> its class's name
 _internals = set()  # numbers of the actors among them that are internals of Ray's libraries
 
@@ -43,16 +31,15 @@ def wait(refs, num_returns, frame):
     budget, or when nothing else can move, `ready` has the refs that are done, for the rest of the run. In strict order it raises OrderingError instead.
     """
     s = session.current
-    key = frame.f_code, frame.f_lineno
-    site = _sites.get(key)
-    if site is None:
-        site = _sites[key] = _Site()
+    site = delays.site_of(frame)
     if site.by_arrival:
         _core.count_physical()
         return _core.wait(refs, num_returns, None)[:2]
-    ready, rest, first, blocked = _core.wait(refs, num_returns, None, (site.met, site.cost))
-    site.cost += blocked
+    delays.before_wait()
+    on_long = functools.partial(_warn_of_long_wait, num_returns, len(refs), frame)
+    ready, rest, first, blocked = _core.wait(refs, num_returns, None, (site.met, site.cost, site.is_free, on_long))
     if first:
+        delays.after_wait(site, ready, rest, blocked)
         return ready, rest
     _core.count_physical()
     where = _users_place(frame)
@@ -63,13 +50,26 @@ def wait(refs, num_returns, frame):
             'Use init(ordering="logical") or "arrival", or give wait() a timeout'
         )
     site.by_arrival = True
-    s.placement.say_once(
-        f"wait() at {where}",
-        f"wait() at {where} now returns the refs that are done first, as on Ray, because waiting for the first refs of its list has blocked the "
-        f"program for {site.cost / 1e9:.2g} s",
+    what = f"wait() at {where}"
+    s.placement.count_arrivals(
+        [what],
+        [(what,)],
+        f"{what} now returns the refs that are done first, as on Ray, because waiting for the first refs of its list has blocked the "
+        f"program for {(site.cost + blocked) / 1e9:.2g} s",
         _REPEATABLE,
     )
     return ready, rest
+
+
+def _warn_of_long_wait(num_returns, of, frame):
+    what = f"wait() at {_users_place(frame)}"
+    session.current.placement.count_arrivals(
+        [what],
+        [],
+        f"{what} has waited {LONG} s for the first {num_returns} of its {of} refs, although enough others are done, because serial order has no limit "
+        "in this session. If they are results of calls that do not end, this wait never returns",
+        _SET_A_LIMIT,
+    )
 
 
 def _users_place(frame):
@@ -83,7 +83,7 @@ def _users_place(frame):
 
 def forget_sites():
     """Forgets the places of `wait` and the class names of the last session."""
-    _sites.clear()
+    delays.forget()
     _class_names.clear()
     _internals.clear()
 
@@ -92,14 +92,32 @@ session.after_begin.append(forget_sites)
 
 
 def arrivals():
-    """The calls and places of `wait` that ran in arrival order in a session with logical order: [{"what": str, "times": int}]."""
+    """What ran in arrival order in a session with logical order: [{"what": str, "times": int, ...}].
+
+    Of calls that did not wait for a holder: "by" and "while", the names of the caller and of the holder, and "calls", the methods that were called
+    so. Of a place that calls `wait`: only "what".
+    """
     if not _core.counters()["physical_answers"]:
         return []
-    return [{"what": what, "times": times} for what, times in session.current.placement.said()]
+    pairs, found, counted = {}, [], session.current.placement.arrivals()
+    tasks = {number: name for entry, _ in counted for number, name in entry[:-1] if name != _SOME_TASK}
+    for entry, times in counted:
+        *parties, called = entry
+        if not parties:
+            found.append({"what": called, "times": times})
+            continue
+        by, holder = (tasks.get(number, name) if number >= _core.FIRST_TASK else name for number, name in parties)
+        if (pair := pairs.get((by, holder))) is None:
+            found.append(pair := pairs.setdefault((by, holder), {"by": by, "while": holder, "calls": [], "times": 0}))
+        pair["calls"] += [called] if called not in pair["calls"] else []
+        pair["times"] += times
+    for pair in pairs.values():
+        pair["what"] = f"{', '.join(pair['calls'])} called by {pair['by']} while {pair['while']} ran"
+    return found
 
 
-def say_at_end():
-    """At the end of the session: prints one line with all calls and places of `wait` that ran in arrival order."""
+def print_arrivals():
+    """At the end of the session: prints one line with all that ran in arrival order."""
     if _core.aborted():
         return
     try:
@@ -108,7 +126,7 @@ def say_at_end():
         return
     if listed:
         print(
-            f"rayshim: calls in arrival order in this run: {'; '.join(entry['what'] for entry in listed)}. All other calls were in serial order",
+            f"rayshim: calls in arrival order in this run: {'; '.join(entry['what'] for entry in listed)}",
             file=sys.stderr,
         )
 
@@ -162,16 +180,16 @@ def journaled_wait(refs, num_returns, timeout, frame):
 
 
 def relaxed(actor, method, caller, caller_name, holders, outcome):
-    """Hook of the core in an actor's worker: a call was held, and is not held any more.
+    """Hook of the core in an actor's worker: a call was held and is not held any more, or it is held for long.
 
     Arguments:
         actor, method: numbers of the actor and of the called method.
         caller, caller_name: party that made the call, and the name of the caller's own call (None: unknown).
         holders: [(party, name of its call or None)], the unfinished calls that it was held for; empty if it waited for an argument.
-        outcome: a `_core.Outcome`. RELAXED: the call runs in arrival order from now on. REFUSED: it fails (strict order).
-            NOT_AS_RECORDED: it is not the recorded call.
+        outcome: a `_core.Outcome`. RELAXED: no call of the caller waits for these holders from now on, at any actor. PASSED: this call is one of them.
+            WAITS: it has waited long, and will. REFUSED: it fails (strict order). NOT_AS_RECORDED: it is not the recorded call.
 
-    Returns the exception with which the call fails, None for RELAXED.
+    Returns the exception with which the call fails, or None.
     """
     s = session.current
     called = f"{_party(actor, _core.method_name(actor, method) or '__init__')}"
@@ -180,7 +198,8 @@ def relaxed(actor, method, caller, caller_name, holders, outcome):
             f"the program no longer matches its journal: {called} (actor {actor}) was called, but the journal has another call at this place, "
             "and the program does not make that call"
         )
-    whom = sorted({_party(*holder) for holder in holders})
+    named = {number: _party(number, name) for number, name in holders}
+    whom = sorted(set(named.values()))
     running = f"{', '.join(whom[:4])}{f' and {len(whom) - 4} more' if len(whom) > 4 else ''}"
     me = called.partition(".")[0]
     if outcome == _core.Outcome.REFUSED:
@@ -192,12 +211,25 @@ def relaxed(actor, method, caller, caller_name, holders, outcome):
     if actor in _internals:
         return None  # the user can do nothing about the helpers of Ray Data, and their order changes no result
     by = _party(caller, caller_name)
-    s.placement.say_once(
-        f"{called} called by {by}",
-        f"{called} called by {by} now runs in arrival order, because earlier calls ({running}) still run and may call {me}, and "
-        "waiting for them has taken longer than `patience` allows",
-        _REPEATABLE,
-    )
+    entries = [((caller, by), holder, called) for holder in named.items()]
+    if outcome == _core.Outcome.PASSED:
+        s.placement.count_arrivals([], entries, None, None)
+    elif outcome == _core.Outcome.WAITS:
+        s.placement.count_arrivals(
+            [("waits", called, by)],
+            [],
+            f"{called} called by {by} has waited {LONG} s for earlier calls ({running}), which still run and may call {me}. In serial order it runs "
+            f"when they have ended. If they wait for what it does, the program never ends",
+            _SET_A_LIMIT,
+        )
+    else:
+        s.placement.count_arrivals(
+            [(by, holder) for holder in whom],
+            entries,
+            f"{called} called by {by} now runs in arrival order, because earlier calls ({running}) still run and may call {me}, and "
+            f"waiting for them has taken longer than `patience` allows. From now on no call by {by} waits for them, at any actor",
+            _REPEATABLE,
+        )
     return None
 
 
@@ -206,7 +238,7 @@ def _party(number, name):
     if number == 0:
         return "the driver"
     if number >= _core.FIRST_TASK:  # a function's tasks; below it an actor (Party in order.h)
-        return name or "a task"
+        return name or _SOME_TASK
     if number not in _class_names:
         for facts in session.current.placement.state(timeout=5)["actors"]:
             _class_names[facts["number"]] = facts["class_name"]

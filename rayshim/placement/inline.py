@@ -324,10 +324,10 @@ class Inline(Placement):
             "workers": [],
         }
 
-    def say_once(self, what, text, advice):
+    def count_arrivals(self, topics, entries, text, advice):
         """Every call runs in serial order."""
 
-    def said(self):
+    def arrivals(self):
         return []
 
     def post(self, key, value):

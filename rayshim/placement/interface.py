@@ -217,13 +217,14 @@ class Placement:
         """{"actors": [facts], "workers": [facts]} of what runs, and of the actors that have ended lately."""
         return self.control.ask("state", timeout=timeout)
 
-    def say_once(self, what, text, advice):
-        """Tells the user that `what` runs in arrival order although another order was asked for; only the first time."""
-        self.control.tell("say_once", what, text, advice)
+    def count_arrivals(self, topics, entries, text, advice):
+        """Counts each of the `entries`, which run in arrival order although another order was asked for. Shows `text` to the user, with `advice`
+        after the first text of all, if one of the `topics` (hashable) is new; None: shows nothing."""
+        self.control.tell("count_arrivals", topics, entries, text, advice)
 
-    def said(self):
-        """[(what, how often)] of `say_once`."""
-        return self.control.ask("said", timeout=5)
+    def arrivals(self):
+        """[(entry, how often)] of `count_arrivals`."""
+        return self.control.ask("arrivals", timeout=5)
 
     def post(self, key, value):
         """Shows `value` to all processes of the session, under `key`, a tuple that begins with its topic."""

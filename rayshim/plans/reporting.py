@@ -43,7 +43,8 @@ class Report:
         divergences: the places where the program left a pattern, as Divergence objects. Each is counted once: the new branch is
             learned, and followed when the program takes it again.
         placement: the session's placement, and with `init(placement="auto")` why it was chosen; "" if not known.
-        arrivals: calls and places of `wait` that ran in arrival order although logical order was asked for, [{"what": str, "times": int}].
+        arrivals: calls and places of `wait` that ran in arrival order although logical order was asked for, [{"what": str, "times": int}]. An entry about
+            calls has "by" and "while", the caller and the unfinished call for which it does not wait any more, and "calls", the called methods.
 
     Arguments:
         data: a mapping with some of these keys (a missing count is 0), or a `reactor.record.Recording`. The counters of a recording are

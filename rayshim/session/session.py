@@ -32,6 +32,7 @@ start = stop = (
 )
 
 held_up_by_get = False  # an async actor has this process, and has not been told yet that a `get` blocks its event loop
+owes_time = False  # a `wait` was blocked because of order, and it is not known yet what that delays (rayshim/ordering/delays.py)
 _changing = threading.RLock()  # held by the thread that starts or ends the session
 _change = None  # what that thread does: "init" or "shutdown"
 _exiting = False  # the program has ended: only exit functions of the main thread may start a session

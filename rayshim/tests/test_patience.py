@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -95,7 +96,8 @@ def test_the_driver_is_answered_while_a_loop_that_calls_the_same_actor_goes_on(s
     assert not ray.wait([asked], timeout=0)[0]
     ray.get(store.set.remote(1))
     assert ray.get(asked) > 0
-    assert arrivals() == ["Store.was_asked called by the driver"]
+    # The driver waits for the loop at no method from then on, and each is named.
+    assert arrivals() == ["Store.was_asked, Store.set called by the driver while Loop.until ran"]
 
 
 def test_a_call_that_nobody_waits_for_ends_the_loop_that_waits_for_its_effect(start):
@@ -254,7 +256,7 @@ def test_each_is_said_once_while_it_happens_and_once_at_the_end():
     assert len(said) == 1 and "(Loop.until)" in said[0]
     assert sum("rayshim run --record" in line for line in lines) == 1
     (end,) = [line for line in lines if line.startswith("rayshim: calls in arrival order in this run: ")]
-    assert end.count("Store.get called by the driver") == 1
+    assert end.count("called by the driver while Loop.until ran") == 1 and "serial order" not in end
 
 
 @ray.remote(max_restarts=-1, max_task_retries=-1)
@@ -276,3 +278,90 @@ def test_while_an_actor_is_restarted_order_is_not_given_up():
         assert not ray.report().arrivals
     finally:
         ray.shutdown()
+
+
+@ray.remote
+class Buffer:
+    def __init__(self):
+        self.n = 0
+
+    def add(self):
+        self.n += 1
+
+    def sample(self):
+        return self.n
+
+    def size(self):
+        return self.n
+
+
+@ray.remote
+def fill(store, buffer):
+    while not ray.get(store.is_over.remote()):
+        buffer.add.remote()
+        time.sleep(0.001)
+
+
+@ray.remote
+def learn(store, buffer, first):
+    if first:
+        ray.get(store.get.remote())
+    ray.get(buffer.sample.remote())
+    ray.get(buffer.size.remote())
+    store.set.remote(1)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_every_method_that_does_not_wait_for_a_holder_any_more_is_named_with_the_pair(start, first):
+    """What is given up at the store is given up at the buffer, too, where nobody has waited."""
+    start()
+    store, buffer = Store.remote(), Buffer.remote()
+    filled = fill.remote(store, buffer)
+    while not ray.get(buffer.size.remote()):
+        pass
+    ray.get([learn.remote(store, buffer, first), filled])
+    (pair,) = [entry for entry in ray.report().arrivals if entry["by"] == "learn"]
+    assert pair["while"] == "fill"
+    assert set(pair["calls"]) == {"Buffer.sample", "Buffer.size", "Store.set"} | ({"Store.get"} if first else set())
+    assert all(called in str(ray.report()) for called in pair["calls"])
+
+
+LONG = textwrap.dedent(
+    """
+    import math, sys
+    import rayshim as ray
+    from rayshim.tests.test_patience import Loop, Store, Worker
+    ray.init(num_cpus=8, logging_level="ERROR", ordering=sys.argv[2], patience=math.inf)
+    store, loop, worker = Store.remote(), Loop.remote(), Worker.remote()
+    asked = loop.until.remote(store, 1)
+    if sys.argv[1] == "call":
+        ray.get(store.set.remote(1))
+    else:
+        ray.wait([asked, worker.work.remote(0)])
+    """
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ordering", ["logical", "strict"])
+@pytest.mark.parametrize(
+    ("what", "line"),
+    [
+        (
+            "call",
+            r"Store\.set called by the driver has waited 10 s for earlier calls \(Loop\.until\).* the program never ends.*patience=",
+        ),
+        (
+            "wait",
+            r"wait\(\) at <string>:\d+ has waited 10 s for the first 1 of its 2 refs.* this wait never returns.*patience=",
+        ),
+    ],
+)
+def test_without_a_limit_a_line_says_who_waits_and_that_it_may_never_end(what, ordering, line):
+    with subprocess.Popen(
+        [sys.executable, "-c", LONG, what, ordering], stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as program:
+        try:
+            assert re.search(line, program.stderr.readline())
+        finally:
+            os.killpg(program.pid, signal.SIGKILL)

@@ -134,14 +134,17 @@ class Requests:
         """Shows a line of a worker to the user, apart from the worker's output."""
         self.relay.tell(text)
 
-    def on_say_once(self, key, text, advice):
-        """Shows the line once per key, with the advice after the first line of all. `on_said` replies with the keys and how often each came."""
-        if key not in self.said:
-            self.relay.tell(text if self.said else text + advice)
-        self.said[key] = self.said.get(key, 0) + 1
+    def on_count_arrivals(self, topics, entries, text, advice):
+        """Counts the entries, and shows the line if one of its topics is new, with the advice after the first line of all. `on_arrivals` replies with
+        the entries and how often each came."""
+        if text is not None and not self.shown_topics.issuperset(topics):
+            self.relay.tell(text if self.shown_topics else text + advice)
+            self.shown_topics.update(topics)
+        for entry in entries:
+            self.arrivals[entry] = self.arrivals.get(entry, 0) + 1
 
-    def on_said(self, reply):
-        _core.reply(reply, (True, list(self.said.items())))
+    def on_arrivals(self, reply):
+        _core.reply(reply, (True, list(self.arrivals.items())))
 
     def on_lost(self, text):
         """Reports a failed call whose result nobody can ask for any more. `text` is for the driver's user; None: nothing is shown."""

@@ -43,7 +43,7 @@ class Supervisor(Requests, Reaping):
         self.workers = {}  # pid -> Worker
         self.actors = {}  # offset -> Actor
         self.names = {}  # (namespace, name) -> Actor
-        self.said = {}  # see on_say_once
+        self.arrivals, self.shown_topics = {}, set()  # see on_count_arrivals
         self.dead_actors = deque(maxlen=REMEMBERED)  # dicts, as `on_state` returns them
         self.waiting = []  # actors without resources
         self.devices = Devices(lambda kind: _core.resource(kind).total // _core.UNIT)

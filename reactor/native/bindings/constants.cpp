@@ -74,9 +74,9 @@ void bind_constants(nb::module_& m) {
               {number("ARRIVAL", Ordering::Arrival), number("LOGICAL", Ordering::Logical), number("STRICT", Ordering::Strict)});
   add_numbers(m, "reactor._core.Digest", "how much of each value the digest reads",
               {number("NONE", Digest::None), number("SAMPLED", Digest::Sampled), number("FULL", Digest::Full)});
-  add_numbers(
-      m, "reactor._core.Outcome", "of a message that order has held back for too long (hook relaxed)",
-      {number("RELAXED", Outcome::Relaxed), number("REFUSED", Outcome::Refused), number("NOT_AS_RECORDED", Outcome::NotAsRecorded)});
+  add_numbers(m, "reactor._core.Outcome", "of a message that order has held back for too long (hook relaxed)",
+              {number("RELAXED", Outcome::Relaxed), number("REFUSED", Outcome::Refused), number("NOT_AS_RECORDED", Outcome::NotAsRecorded),
+               number("PASSED", Outcome::Passed), number("WAITS", Outcome::Waits)});
   add_numbers(m, "reactor._core.Control", "first byte of a message of the core to the supervisor",
               {number("RELEASE", Control::Release), number("DRAIN", Control::Drain), number("SPAWN", Control::Spawn),
                number("RESOURCES", Control::Resources), number("REFUSE", Control::Refuse), number("SPILLED", Control::Spilled)});

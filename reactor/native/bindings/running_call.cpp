@@ -219,6 +219,7 @@ void bind_running_call(nb::module_& m) {
   m.def("runs_here", [] { return ctx && ctx->placement->runs_in_thread(); });
   m.def("actor_of_thread", [] { return ctx ? ctx->placement->actor_of_thread() : 0; });
   m.def("running_tag", [] { return steal(ctx && ctx->level ? tag_tuple(ctx->here) : PyTuple_New(0)); });
+  m.def("calls_made", [] { return ctx ? ctx->issued : 0; });
   m.def("running_name", []() -> nb::object {
     if (!ctx || !ctx->call->callable) return nb::none();
     return nb::getattr(nb::handle(ctx->call->callable), "__name__", nb::none());

@@ -2,6 +2,7 @@
 #include "bindings.h"
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
@@ -311,11 +312,33 @@ class HoldBackScope {
   uint32_t epoch_ = epoch;
 };
 
+// A place that calls `wait`: when it was first met and what it has cost so far, in ns; whether its last wait turned out to delay nothing; what to call
+// if it waits for kLongHoldNs and its budget has no limit.
+using Site = std::tuple<uint64_t, uint64_t, bool, nb::object>;
+
+// Waits for the first k refs of the list, others being done, for as long as the site's budget lasts. `waited`: ns until enough others were done. A
+// caller that drains a list loses nothing by it, and whether it does is seen only afterwards (order.py). So a place that has not been seen to lose
+// time may wait for longer than its budget, though not for ever: it may as well be about to start something.
+int wait_for_first(std::vector<PyRef*>& refs, Py_ssize_t k, const Site& site, uint64_t begun, uint64_t waited) {
+  const auto& [met, cost, is_free, on_long] = site;
+  uint64_t left = budget_left(ctx->header, met, cost, begun);
+  if (!left) return 0;
+  HoldBackScope scope;
+  auto wait = [&](uint64_t deadline) { return wait_objects(refs.data(), k, k, false, deadline); };
+  if (left == kForeverNs) {
+    if (int e = wait(begun + kLongHoldNs); e != ETIMEDOUT) return e;
+    on_long();
+    return wait(kForeverNs);
+  }
+  if (is_free) left = std::max(left, kUnwantedNs + waited);
+  return wait(begun + left);
+}
+
 // wait(refs, k, timeout, site) -> (ready, rest, in order, ns), the lists in the order of `refs`: ready has the first k that are done
-// when k of them are, or fewer when the time is up. With a site, (when it was first met, what it has cost so far) in ns, the first k of
+// when k of them are, or fewer when the time is up. With a site the first k of
 // the list are waited for, for as long as its budget lasts or until nothing else can move: `in order` says whether these are given,
 // `ns` how long others were done and these were not.
-nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, std::optional<std::pair<uint64_t, uint64_t>> site) {
+nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, std::optional<Site> site) {
   need_ctx();
   RefList r(list.ptr());
   SegmentScope segment(SegmentEnd::Wait);
@@ -326,21 +349,18 @@ nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, std::opt
     for (Py_ssize_t i = 0; i < some && done < k; ++i) done += is_done(r.refs[size_t(i)]->object);
     return done;
   };
-  uint64_t deadline = deadline_of(timeout), blocked = 0;
+  uint64_t deadline = deadline_of(timeout), waited = 0, blocked = 0;
   if (done_of(n) < k) {
+    const uint64_t begun = site ? now_ns() : 0;
     int e = 0;
     if (timeout.is_none() || deadline > now_ns()) e = wait_objects(r.refs.data(), n, k, false, deadline);
     else if (done_of(n) == 0) e = sleep_at_poll(r.refs);
     if (e < 0) throw nb::python_error();
+    if (site) waited = now_ns() - begun;
   }
   if (site && done_of(k) < k) {
-    const uint64_t begun = now_ns(), left = budget_left(ctx->header, site->first, site->second, begun);
-    int e = 0;
-    if (left) {
-      HoldBackScope scope;
-      e = wait_objects(r.refs.data(), k, k, false, left == kForeverNs ? kForeverNs : begun + left);
-    }
-    if (e == -1) throw nb::python_error();
+    const uint64_t begun = now_ns();
+    if (wait_for_first(r.refs, k, *site, begun, waited) == -1) throw nb::python_error();
     blocked = now_ns() - begun;
   }
   std::vector<bool> chosen(static_cast<size_t>(n));
@@ -360,7 +380,7 @@ nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, std::opt
 }
 
 // wait_some(); a failure that it gives as ready counts as seen.
-nb::object wait(nb::object list, Py_ssize_t k, nb::object timeout, std::optional<std::pair<uint64_t, uint64_t>> site) {
+nb::object wait(nb::object list, Py_ssize_t k, nb::object timeout, std::optional<Site> site) {
   nb::object found = wait_some(list, k, timeout, site);
   PyObject* ready = PyTuple_GET_ITEM(found.ptr(), 0);
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(ready); ++i) {

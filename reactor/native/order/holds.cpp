@@ -10,6 +10,7 @@ constexpr uint64_t kLookIdleNs = 200000000; // the same where waiting has no pri
 constexpr uint64_t kSampleNs = 1000000;     // between two charges for messages that others go before
 constexpr uint64_t kQuietNs = 400000000;    // everybody but an event loop has slept so long: nothing else can move
 constexpr uint64_t kPolled = 3;             // calls that ran while a message waited: the actor is polled
+constexpr uint64_t kLongLookNs = 1000000000;  // between two looks for messages that wait for long
 constexpr size_t kLooked = 64;              // candidates whose wait is charged at one look, those that come first
 // Calls behind a candidate of which it is looked up whether somebody waits for them, at most: so a look at a long queue is short.
 constexpr size_t kParkedAsked = 8, kSentAsked = 512;
@@ -20,7 +21,7 @@ bool priced(const InboxServer& s) { return has_budget(ctx->header) && !s.by_arri
 std::vector<Party> holders_of(InboxServer& s, const std::vector<Candidate>& all, size_t i) {
   Message* m = all[i].message;
   std::vector<Party> found;
-  if (m->kind != MessageKind::Create) ctx->order.holders(ordered(s), tag_of(m), m->caller, found);
+  if (m->kind != MessageKind::Create) ctx->order.holders(ordered(s, m), tag_of(m), m->caller, found);
   for (size_t k = 0; k < i; ++k)
     if (driver_of(all[k].message->order_key) == driver_of(m->order_key) && !ctx->order.relaxed(m->caller, all[k].message->caller))
       found.push_back(all[k].message->caller);
@@ -47,7 +48,7 @@ bool wanted(const InboxServer& s, const Candidate& c, uint64_t& since) {
 
 // Says that the message is not held back for these any more. Returns what the hook gives, or null.
 Owned tell(InboxServer& s, const Candidate& c, const std::vector<Party>& holders, Outcome outcome) {
-  ctx->proc->physical.fetch_add(1, memory_order_relaxed);
+  if (outcome != Outcome::Passed && outcome != Outcome::Waits) ctx->proc->physical.fetch_add(1, memory_order_relaxed);
   if (!hooks.relaxed) return Owned();
   Owned list(PyList_New(0));
   for (Party holder : holders) {
@@ -87,6 +88,20 @@ void give_up_order(InboxServer& s) {
   }
 }
 
+// Order is not given up, whatever it costs. The user is told who waits: what it waits for may be a loop that waits for it.
+void warn_of_long_wait(InboxServer& s) {
+  const uint64_t now = now_ns();
+  if (s.by_arrival || s.warned || s.played < s.script.size() || has_budget(ctx->header) || now - s.sampled < kLongLookNs) return;
+  s.sampled = now;
+  const std::vector<Candidate> all = candidates(s, kLooked);
+  for (size_t i = 0; i < all.size() && !s.warned; ++i) {
+    if (now - all[i].queued->since < kLongHoldNs || !arguments_ready(*all[i].argument_wait, all[i].message)) continue;
+    const std::vector<Party> holders = holders_of(s, all, i);
+    s.warned = !holders.empty();
+    if (s.warned) tell(s, all[i], holders, Outcome::Waits);
+  }
+}
+
 uint64_t executed_anywhere() {
   uint64_t sum = 0;
   for (uint32_t i = 0; i < ctx->header->proc_high.load(memory_order_acquire); ++i)
@@ -116,7 +131,7 @@ void end_hold(InboxServer& s) {
 }
 
 bool charge_waits(InboxServer& s, const Candidate& first, const Candidate* chosen) {
-  if (!priced(s)) return false;
+  if (!priced(s)) return warn_of_long_wait(s), false;
   const uint64_t now = now_ns();
   if (now - s.sampled < kSampleNs && (chosen || compare(s.hold.of, tag_of(first.message)) == 0)) return false;
   s.sampled = now;
@@ -177,6 +192,12 @@ void charge_held(InboxServer& s, const Candidate& chosen) {
   if (now <= begun) return;
   for (Party holder : holders)  // it is found to be used up, if it is, when they meet again
     charge(ctx->local, pair_of(chosen.message->caller, holder), now - begun, true, now);
+}
+
+void tell_passed(InboxServer& s, const Candidate& chosen) {
+  std::vector<Party> holders;
+  for (const Passed& p : ctx->order.take_passed(s.actor, chosen.message->caller)) holders.push_back(p.holder);
+  if (!holders.empty()) tell(s, chosen, holders, Outcome::Passed);
 }
 
 uint64_t held_until(const InboxServer& s) { return s.hold.active ? now_ns() + (priced(s) ? kLookNs : kLookIdleNs) : UINT64_MAX; }

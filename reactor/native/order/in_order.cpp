@@ -142,6 +142,7 @@ bool out_of_turn(InboxServer& s) {
 // It runs: what is behind it, and the others, are to be looked at again.
 Next go(InboxServer& s, const Candidate& chosen) {
   charge_held(s, chosen);
+  tell_passed(s, chosen);
   end_hold(s);
   ++s.ran;
   if (chosen.next.head) chosen.next.head->queued = {};
@@ -150,7 +151,7 @@ Next go(InboxServer& s, const Candidate& chosen) {
 }
 
 bool may_start(InboxServer& s, Message* m) {
-  return m->kind == MessageKind::Create || ctx->order.may_start(ordered(s), tag_of(m), m->caller);
+  return m->kind == MessageKind::Create || ctx->order.may_start(ordered(s, m), tag_of(m), m->caller);
 }
 
 // The choice where some callers are served in the order of arrival: of the messages that nothing keeps back any more, the one that was sent first.

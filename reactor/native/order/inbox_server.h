@@ -50,6 +50,7 @@ struct InboxServer {
   const bool by_arrival;       // its run is recorded, in the order of arrival
   bool given;                  // its kOpenActor flag is raised
   bool refuse = false;         // strict: the next message fails
+  bool warned = false;         // the user was told that a message waits for long
   std::vector<Tag> script;     // the tags of its messages, in their order, where it is given; the first ones have run
   size_t played = 0;
 };
@@ -95,8 +96,9 @@ void end_hold(InboxServer& s);
 // one runs before them. Returns whether some pairs are relaxed now.
 bool charge_waits(InboxServer& s, const Candidate& first, const Candidate* chosen);
 void charge_held(InboxServer& s, const Candidate& chosen);  // it has waited, and runs now
-inline Ordered ordered(const InboxServer& s) {
-  return {s.actor, s.in->order.load(memory_order_relaxed) & kNamed ? TagView{} : TagView(s.created)};
+void tell_passed(InboxServer& s, const Candidate& chosen);  // it runs now, and has not waited for some
+inline Ordered ordered(const InboxServer& s, const Message* m) {
+  return {s.actor, s.in->order.load(memory_order_relaxed) & kNamed ? TagView{} : TagView(s.created), m->method};
 }
 inline bool in_order(const InboxServer& s) {
   return ctx->logical && (!s.script.empty() || (s.in->order.load(memory_order_seq_cst) & (kSeveral | kPhysical)) == kSeveral);

@@ -26,7 +26,7 @@ bool Order::read_notices() {
       holders_[n->to].push_back(uint32_t(n->who));
     } else if (n->kind == NoticeKind::Wide) {
       wide_.insert(n->who);
-    } else if (relaxed_.insert(n->who).second) {
+    } else if (relaxed_.try_emplace(n->who).second) {
       auto holder = Party(n->who);
       if (++relaxed_callers_[holder] >= kManyCallers) relaxed_by_all_.insert(holder);
     }
@@ -62,6 +62,37 @@ bool Order::reaches(const OpenCall& x) {
   return false;
 }
 
+static uint64_t place_of(const Ordered& callee) { return uint64_t(callee.actor) << 32 | callee.method; }
+
+bool Order::is_known_to_pass(const Ordered& callee, Party caller, Party holder) const {
+  if (relaxed_.empty()) return false;
+  auto known = relaxed_.find(pair_of(caller, holder));
+  return known != relaxed_.end() && known->second == place_of(callee);
+}
+
+// The caller's message passes by x, which may still send the actor an earlier one.
+void Order::note_passed(const Ordered& callee, Party caller, const OpenCall& x) {
+  const uint64_t pair = pair_of(caller, x.party()), at = place_of(callee);
+  auto [known, is_new] = relaxed_.try_emplace(pair);  // it is new if the holder is relaxed for all
+  if (!is_new && known->second == at) return;
+  look_from(callee.actor);
+  if (!reaches(x)) return;
+  known->second = at;
+  if (passed_before_.insert((pair * 0x9e3779b97f4a7c15ull ^ at) * 0xff51afd7ed558ccdull).second)
+    passed_.push_back({caller, x.party(), callee.actor, callee.method});
+}
+
+std::vector<Passed> Order::take_passed(uint32_t actor, Party caller) {
+  std::vector<Passed> found;
+  if (passed_.empty()) return found;
+  std::erase_if(passed_, [&](const Passed& p) {
+    const bool its_own = p.actor == actor && p.caller == caller;
+    if (its_own) found.push_back(p);
+    return its_own;
+  });
+  return found;
+}
+
 // Calls `found` with the calls on the board that hold t back, one of each actor, until it returns false. What is sent to the actor itself is in its
 // inbox, or its caller is open too.
 template <class Found> void Order::each_holder(Board* b, const Ordered& callee, TagView t, Party caller, Found found) {
@@ -70,12 +101,12 @@ template <class Found> void Order::each_holder(Board* b, const Ordered& callee, 
     at = l->next.load(memory_order_acquire);
     const uint32_t runs_on = l->callee.load(memory_order_acquire);
     if (runs_on == callee.actor || l->head.load(memory_order_acquire) == l->tail.load(memory_order_acquire)) continue;
-    if (runs_on && (relaxed(caller, runs_on) || (of_ == callee.actor && !of_wide_ && !reachers_.count(runs_on)))) continue;
+    if (runs_on && (is_known_to_pass(callee, caller, runs_on) || (of_ == callee.actor && !of_wide_ && !reachers_.count(runs_on)))) continue;
     bool more = true;
     each_open(heap_, l, [&](const OpenCall& x, bool sorted) {
       if (sorted && compare(x.tag(), t) > 0) return false;
       if (x.actor == callee.actor || !strictly_before(x.tag(), t) || strictly_before(x.tag(), callee.created)) return true;
-      if (relaxed(caller, x.party())) return true;
+      if (relaxed(caller, x.party())) return note_passed(callee, caller, x), !runs_on;
       look_from(callee.actor);  // not before it matters: in a worker of many actors it is another one each time
       if (!reaches(x)) return !runs_on;
       more = found(x);

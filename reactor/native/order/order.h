@@ -60,6 +60,13 @@ struct alignas(64) Notice {
 struct Ordered {
   uint32_t actor;
   TagView created;  // the tag of its creation; before all others: it is not known
+  uint32_t method = 0;  // that the message calls
+};
+
+// A message of `caller` may start although an unfinished call of `holder` can still send that actor an earlier one: the pair is relaxed.
+struct Passed {
+  Party caller, holder;
+  uint32_t actor, method;
 };
 
 // This process's part. Guarded by the GIL.
@@ -75,6 +82,8 @@ class Order {
   bool may_start(const Ordered& callee, TagView t, Party caller);
   // Adds whose open calls hold that message back. A look, which may miss the newest.
   void holders(const Ordered& callee, TagView t, Party caller, std::vector<Party>& found);
+  // What may_start has let pass since the last call, each pair once for each method. Cheap if there is nothing.
+  std::vector<Passed> take_passed(uint32_t actor, Party caller);
   // The name of a party's call that is open; empty: none is found.
   std::string name_of(Party party);
 
@@ -91,6 +100,8 @@ class Order {
   template <class Found> void each_holder(Board* b, const Ordered& callee, TagView t, Party caller, Found found);
   bool scan(Board* b, const Ordered& callee, TagView t, Party caller);
   bool reaches(const OpenCall& x);
+  bool is_known_to_pass(const Ordered& callee, Party caller, Party holder) const;
+  void note_passed(const Ordered& callee, Party caller, const OpenCall& x);
   void look_from(uint32_t actor);
   bool read_notices();  // whether there were new ones
 
@@ -101,7 +112,10 @@ class Order {
   std::unordered_set<uint64_t> noted_;  // notices that this process has given, hashed
   Off newest_ = 0;  // the notices read
   std::unordered_map<uint32_t, std::vector<uint32_t>> holders_;  // actor -> who holds it
-  std::unordered_set<uint64_t> wide_, relaxed_;
+  std::unordered_set<uint64_t> wide_;
+  std::unordered_map<uint64_t, uint64_t> relaxed_;  // pair -> the actor and method where it was last seen to pass
+  std::unordered_set<uint64_t> passed_before_;  // pairs with actor and method, hashed
+  std::vector<Passed> passed_;
   std::unordered_map<Party, uint32_t> relaxed_callers_;  // holder -> how many callers are relaxed against it
   std::unordered_set<Party> relaxed_by_all_;
   std::vector<std::pair<Off, uint64_t>> before_, now_;  // boards and their versions, in may_start

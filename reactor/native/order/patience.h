@@ -13,6 +13,8 @@
 // runs other calls all the time (perhaps a caller polls for a change that the held message would make). Otherwise nobody is known to lose
 // time, and the pair is relaxed after kUnwantedNs.
 //
+// A pair is relaxed at every actor, also where it has not waited yet. Each method that runs because of it is named (Outcome::Passed).
+//
 // Somebody waits for a result if it has an armed WaitNode. `since` says since when.
 #pragma once
 #include "memory/kept.h"
@@ -27,8 +29,11 @@ struct alignas(64) Waited {
   atomic<uint64_t> unwanted_ns;  // a message waited, and nobody for it
 };
 
-// What becomes of a message that order has held back for too long; given to the hook `relaxed`.
-enum class Outcome : uint32_t { Relaxed = 0, Refused, NotAsRecorded };
+// What becomes of a message that order holds back or has held back; given to the hook `relaxed`.
+//   Passed: it runs, and its caller does not wait any more for an unfinished call that may still send the actor an earlier one.
+//   Waits: it has waited for kLongHoldNs, and order is not given up.
+enum class Outcome : uint32_t { Relaxed = 0, Refused, NotAsRecorded, Passed, Waits };
+constexpr uint64_t kLongHoldNs = 10000000000;
 
 // Nobody is known to pay for this wait, so it may be long beside the budget of one that somebody pays for (0.1 s by default). But it has to end:
 // a message that nobody waits for would else be held for as long as a loop runs.
