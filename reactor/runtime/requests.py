@@ -31,7 +31,8 @@ class Requests:
     workers: dict[int, Worker]
     actors: dict[int, Actor]
     names: dict[tuple[str, str], Actor]
-    said: dict[Any, int]
+    arrivals: dict[Any, int]
+    shown_topics: set[Any]
     dead_actors: deque[dict[str, Any]]
     waiting: list[Actor]
     demands: Demands
