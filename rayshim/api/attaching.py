@@ -13,6 +13,7 @@ from rayshim.errors import logs
 from rayshim.errors.user_code import at, calling
 from rayshim.placement import kinds
 from rayshim.session import heads
+from rayshim.session.version import VERSION
 
 
 @dataclass
@@ -66,7 +67,7 @@ class Asked:
         if address in (None, "", "auto"):
             address = os.environ.get("RAY_ADDRESS") or address or None
         if address is None:
-            return None if self.serial else heads.last(directory)
+            return None if self.serial else _last(directory)
         if address == "local":
             return None
         if not isinstance(address, str) or not (address == "auto" or ":" in address):
@@ -94,10 +95,11 @@ class Asked:
         from rayshim.api import arguments
         from rayshim.calls.actor_class import slow_imports
 
+        _check_version(facts)
         logs.logger.info("Connecting to existing Ray cluster at address: %s...", facts["address"])
         job_config, namespace = self.of_driver["job_config"], self.of_driver["namespace"]
         env = arguments.environment(self.of_driver["runtime_env"], job_config, self.accepted.get("_skip_env_hook"))
-        connection = heads.connect(facts, self.accepted.get("_temp_dir"))
+        connection = heads.connect(facts)
         if connection is None:
             _refuse(facts["address"])
         own = {
@@ -124,6 +126,29 @@ class Asked:
         driver.start()
         logs.logger.info("Connected to Ray cluster.")
         return driver, {**driver.settings, "address": facts["address"], "dashboard": driver.facts.get("dashboard", "")}
+
+
+def _last(directory):
+    """The facts of the head that was started last, or None."""
+    found, silent = heads.look(heads.HEAD, directory)
+    for pid in silent:
+        print(
+            f"rayshim: {at('init')}: the session of `rayshim start --head` in process {pid} does not answer, and is treated as absent. It is stopped "
+            "(`kill -CONT` continues it) or very busy; `rayshim stop` ends it",
+            file=sys.stderr,
+        )
+    return found[0] if found else None
+
+
+def _check_version(facts):
+    """RuntimeError, as Ray's, if the session runs another version of rayshim or of Python: both would use the same memory."""
+    theirs, own = (facts["version"], facts["python"][:2]), (VERSION, list(sys.version_info[:2]))
+    if theirs != own:
+        shown = [f"rayshim {version} on Python {'.'.join(map(str, python))}" for version, python in (theirs, own)]
+        raise RuntimeError(
+            f"Version mismatch: the session at {facts['address']} has {shown[0]}, and this process has {shown[1]}. ({_where(facts)}. For that session "
+            "use its installation of rayshim)"
+        )
 
 
 def _refuse(address) -> NoReturn:

@@ -12,10 +12,11 @@ from reactor import _core
 
 from rayshim.calls.actor_class import slow_imports
 from rayshim.errors.address import get_node_ip_address
+from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.user_code import at, calling
 from rayshim.ordering import order as orders
 from rayshim.placement import kinds, num_threads
-from rayshim.session import folder, session
+from rayshim.session import folder, rendezvous, session
 
 if TYPE_CHECKING:
     from rayshim.api.job_config import JobConfig, LoggingConfig
@@ -279,6 +280,10 @@ def _start(given):
     )
     try:
         driver.start()
+    except BaseException:
+        if settings["place"]:
+            rendezvous.withdraw(settings["place"])
+        raise
     finally:
         if listener:
             listener.close()
@@ -310,11 +315,13 @@ def _offer(settings, directory):
     """The socket on which other drivers may come to a new session, and what they are told of it; the session's address goes into its settings."""
     from rayshim.session import heads
 
-    listener, port = heads.listen_for_own()
-    if listener is None:
+    try:
+        listener, place = heads.listen_for_own(directory)
+    except RaySystemError as error:  # the program itself needs no socket
+        print(f"rayshim: {error}", file=sys.stderr)
         return None, None
-    settings["address"] = f"{get_node_ip_address()}:{port}"
-    told = heads.about(settings["address"], port, None, settings["ordering"], settings["resources"])
+    settings["place"], settings["address"] = place, f"{get_node_ip_address()}:{place.port}"
+    told = heads.about(settings["address"], place.port, settings["ordering"], settings["resources"])
     return listener, {**told, "directory": heads.directory_of(directory)}
 
 
@@ -331,6 +338,7 @@ def _identity(given, amounts):
         or arguments.random_namespace(),
         "session_name": arguments.session_name(),
         "folder": folder.name(os.getpid()),
+        "place": None,
         "temp_dir": arguments.temp_dir(given.accepted),
         "lifetime": arguments.lifetime(job_config),
         "digest": bool(given.digest),
@@ -382,6 +390,8 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     ended.driver.stop()
     ended.placement.end()
     if not ended.settings.get("scope"):  # it is not another program's
+        if ended.settings["place"]:
+            rendezvous.withdraw(ended.settings["place"])
         folder.end(ended.settings["folder"], _exiting_interpreter)
     if ended.settings["journal"]:
         from rayshim.journal import journal

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 
-from rayshim.session import folder, heads
+from rayshim.session import folder, heads, rendezvous
 
 OPTIONS = "RAYSHIM_HEAD"
 
@@ -34,6 +34,7 @@ def run(options, ready):
     except _Ended:
         pass
     driver.stop()
+    rendezvous.withdraw(driver.settings["place"])
     _end_orphans()
     return 0
 
@@ -73,10 +74,9 @@ def _started(options):
     )
     order, patience = arguments.check_order(options["ordering"]), arguments.budget(options["patience"])
     node = os.urandom(28).hex()
-    listener = heads.listen(directory)
-    number = int(listener.getsockname().split(b"-")[1])
+    listener, place = heads.listen(options["port"], directory)
     about = {
-        **heads.about(f"{options['node_ip_address']}:{options['port']}", options["port"], number, order, amounts),
+        **heads.about(f"{options['node_ip_address']}:{options['port']}", options["port"], order, amounts),
         "client_port": options["client_port"],
         "node": node,
     }
@@ -84,6 +84,7 @@ def _started(options):
         "namespace": os.urandom(16).hex(),
         "session_name": arguments.session_name(),
         "folder": folder.name(os.getpid()),
+        "place": place,
         "temp_dir": arguments.temp_dir(accepted),
         "lifetime": "non_detached",
         "placement": heads.PLACEMENT,
@@ -122,7 +123,11 @@ def _started(options):
         about=about,
         head=True,
     )
-    driver.start()
+    try:
+        driver.start()
+    except BaseException:
+        heads.withdraw(listener, place)
+        raise
     hooks.install(settings, "driver")
     listener.close()
     if options["block"]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayshim.errors.user_code import at, calling
 from rayshim.jobs.types import JobDetails, JobStatus
-from rayshim.session import heads
+from rayshim.session import heads, rendezvous
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -235,7 +235,7 @@ def _found(address):
             )
         head = heads.find(address)
         found = [head] if head and head.get("dashboard") else []
-        if head and not found and head["number"] is not None:
+        if head and not found and head["place"].kind == rendezvous.HEAD:
             raise ConnectionError(
                 f"the session at {head['address']} has no server of jobs: {_NO_AIOHTTP}, then start it again"
             )

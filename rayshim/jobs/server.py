@@ -111,7 +111,7 @@ class JobServer:
     def _tell(self, facts=None):
         """Tells the session's facts, and gives all of them."""
         head = heads.find(self.address, self.directory)
-        connection = head and heads.connect(head, self.directory)
+        connection = head and heads.connect(head)
         if connection is None:
             return {}
         return attached.ask(connection, "tell" if facts else "facts", **({"facts": facts} if facts else {}))

@@ -4,11 +4,12 @@ import atexit
 import os
 import re
 
-from rayshim.session import session
+from rayshim.errors.exceptions import RaySystemError
+from rayshim.session import places, session
 
 
 def path():
-    """The folder of the running session, the same in each of its processes."""
+    """The folder of the running session, the same in each of its processes. RaySystemError: another user could change what is in it."""
     return _create(session.current.settings["folder"])
 
 
@@ -19,21 +20,41 @@ def of_this_process():
 
 def name(pid):
     """The name of the folder of a session that this process starts under the number `pid`; its other processes may have another TMPDIR."""
-    return os.path.join(_parent(), f"session_{pid}{_namespace()}")
+    return os.path.join(_parent(), f"session_{pid}{places.namespace()}")
 
 
 def _create(directory):
-    if not os.path.isdir(directory):
-        _remove_stale(os.path.dirname(directory))
-        os.makedirs(os.path.join(directory, "logs"), mode=0o700, exist_ok=True)
+    from reactor.runtime import private_folder
+
+    parent, name = os.path.split(directory)
+    try:
+        with private_folder.opened(parent, create=True, by_path=True) as fd:
+            if not os.path.isdir(f"/proc/self/fd/{fd}/{name}"):
+                _remove_stale(fd)
+                private_folder.make(os.path.join(directory, "logs"))
+    except OSError as error:
+        raise RaySystemError(places.refusal("The session has no folder for its files", error)) from None
     return directory
 
 
 def remove(directory):
-    if os.path.isdir(directory):
-        import shutil
+    """Removes the folder of a session, and this user's folder around it if nothing else is in it."""
+    if os.path.lexists(directory):
+        from reactor.runtime import private_folder
 
-        shutil.rmtree(directory, ignore_errors=True)
+        parent, name = os.path.split(directory)
+        try:
+            with private_folder.opened(parent) as fd:
+                _remove(fd, name)
+        except OSError:
+            return  # it is not this user's
+        private_folder.remove_if_empty(parent)
+
+
+def _remove(fd, name):
+    import shutil
+
+    shutil.rmtree(f"/proc/self/fd/{fd}/{name}", ignore_errors=True)
 
 
 def end(directory, exiting):
@@ -55,22 +76,12 @@ def is_used(directory, pid):
 
 
 def _parent():
-    return os.path.join(os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp", f"rayshim-{os.getuid()}")
+    return places.folder_in(os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp")
 
 
-_INITIAL = 0xEFFFFFFC  # the number of the machine's own namespace of process ids, in Linux
-
-
-def _namespace():
-    """What tells folders of containers apart, which may share this directory but not the numbers of processes."""
-    number = os.stat("/proc/self/ns/pid").st_ino
-    return "" if number == _INITIAL else f"_{number}"
-
-
-def _remove_stale(parent):
+def _remove_stale(fd):
     """Removes folders of sessions of which all processes were killed at once."""
-    os.makedirs(parent, mode=0o700, exist_ok=True)
-    for one in os.listdir(parent):
-        found = re.fullmatch(rf"session_(\d+){_namespace()}", one)
+    for one in os.listdir(fd):
+        found = re.fullmatch(rf"session_(\d+){places.namespace()}", one)
         if found and not os.path.exists(f"/proc/{found[1]}"):
-            remove(os.path.join(parent, one))
+            _remove(fd, one)

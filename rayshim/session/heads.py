@@ -1,32 +1,24 @@
 """Sessions that other drivers can join, and how they are found: heads (`rayshim start --head`), which outlive their drivers, and the sessions that
 programs have started for themselves by `init`.
 
-Each listens on an abstract socket, which has no file and disappears with the process. The name of a head's socket contains the user and Ray's temporary
-directory (`--temp-dir`, RAY_TMPDIR), so that users and tests do not find the sessions of others. Both ends check the user of the other end. The name of
-the socket of a program's own session contains the user and the port of its address. This port is only a number; no process listens there.
+Each listens on a socket in this user's folder (rayshim.session.places) of Ray's temporary directory (`--temp-dir`, RAY_TMPDIR), so that users and tests do
+not find the sessions of others. Both ends check the user of the other end. Whoever does not answer in time is treated as absent. The port of an address
+is only a number; no process listens there.
 """
 
 import os
 
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.exceptions import RaySystemError
+from rayshim.session import places, rendezvous
+from rayshim.session.rendezvous import HEAD, OWN
 
 PLACEMENT = "isolated"  # of all that drivers from outside start
 _FIRST_PORT, _PORTS = 20000, 40000  # of the addresses of programs' own sessions
-MOST = 8  # of one user and directory at a time
 NOT_FOUND = (
     "Could not find any running Ray instance. Please specify the one to connect to by setting `--address` flag or "
     "`RAY_ADDRESS` environment variable."
 )
-
-
-def names(directory=None):
-    """The names (bytes) of the sockets of heads, by their numbers."""
-    from binascii import crc32  # hashlib takes milliseconds to import
-
-    directory = os.fsencode(directory_of(directory))
-    whose = b"%d-%08x-%s" % (os.getuid(), crc32(directory), directory[-60:])  # a socket's name has room for 107 bytes
-    return [b"\0rayshim-%d-%s" % (number, whose) for number in range(MOST)]
 
 
 def directory_of(given=None):
@@ -34,8 +26,17 @@ def directory_of(given=None):
     return os.path.abspath(given or os.environ.get("RAY_TMPDIR") or "/tmp")
 
 
-def about(address, port, number, ordering, resources):
-    """What a session tells whoever asks, a dict; `number`: that of a head, None: a program's own session."""
+def folders(directory=None):
+    """The folders in which sessions of this directory may have their sockets, the preferred one first. If none was named, and /tmp is not usable, there
+    are others."""
+    if given := directory or os.environ.get("RAY_TMPDIR"):
+        return [places.folder_in(given)]
+    others = (os.environ.get(name) for name in ("XDG_RUNTIME_DIR", "TMPDIR"))
+    return list(dict.fromkeys(map(places.folder_in, ["/tmp", *(one for one in others if one and os.path.isdir(one))])))
+
+
+def about(address, port, ordering, resources):
+    """What a session tells whoever asks, a dict."""
     import sys
     import time
 
@@ -44,7 +45,6 @@ def about(address, port, number, ordering, resources):
     return {
         "address": address,
         "port": port,
-        "number": number,
         "pid": os.getpid(),
         "started": time.time(),
         "ordering": ordering,
@@ -56,86 +56,86 @@ def about(address, port, number, ordering, resources):
     }
 
 
-def listen(directory=None):
-    """A new listening socket for a head. RaySystemError: there are too many."""
-    import socket
+def listen(port, directory=None):
+    """A new listening socket for a head with this port, and its Place. RaySystemError: no folder can be used."""
+    return _listen(HEAD, port, directory)
 
-    for name in names(directory):
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+def listen_for_own(directory=None):
+    """A new listening socket for a program's own session, and its Place, whose port no other session has. RaySystemError: no folder can be used."""
+    while True:
+        port = _FIRST_PORT + int.from_bytes(os.urandom(2), "little") % _PORTS
+        listener, place = _listen(OWN, port, directory)
+        if [one.port for one in rendezvous.found(place.folder, OWN)].count(port) == 1:
+            return listener, place
+        withdraw(listener, place)
+
+
+def withdraw(listener, place):
+    """Undoes what `listen` has done."""
+    listener.close()
+    rendezvous.withdraw(place)
+
+
+def _listen(kind, port, directory):
+    refused = None
+    for folder in folders(directory):
         try:
-            listener.bind(name)
-        except OSError:
-            listener.close()
-            continue
-        listener.listen(64)
-        return listener
+            return rendezvous.listen(folder, kind, port)
+        except OSError as error:
+            refused = refused or error
     raise RaySystemError(
-        f"{MOST} sessions of `rayshim start --head` are running, and no more are possible. `rayshim stop` ends them"
+        places.refusal("Other programs cannot find this session, because its socket has no place", refused)
     )
 
 
-def listen_for_own():
-    """A new listening socket for a program's own session, and its port (int). (None, 0): this machine has no such sockets."""
-    import socket
-
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    for _ in range(100):
-        port = _FIRST_PORT + int.from_bytes(os.urandom(2), "little") % _PORTS
-        try:
-            listener.bind(_own(port))
-        except OSError:
-            continue
-        listener.listen(64)
-        return listener, port
-    listener.close()
-    return None, 0
-
-
-def _own(port):
-    return b"\0rayshim-own-%d-%d" % (os.getuid(), port)
-
-
 def any_runs(directory=None):
-    """Whether a head runs, or somebody else has one of its names. Costs microseconds."""
-    import socket
-
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        return any(probe.connect_ex(name) == 0 for name in names(directory))
+    """Whether there may be a head. Costs microseconds if there is none."""
+    return any(rendezvous.found(folder, HEAD) for folder in folders(directory))
 
 
-def connections(directory=None):
-    """A connection to each head that runs."""
+def look(kind, directory=None, port=None):
+    """(the facts of the sessions of this kind, the numbers of the processes whose sessions do not answer). All are asked at the same time. `port`: only
+    sessions with this port."""
+    there = [
+        place for folder in folders(directory) for place in rendezvous.found(folder, kind) if port in (None, place.port)
+    ]
+    connections = [(place, connection) for place in there if (connection := rendezvous.connect(place)) is not None]
+    if not connections:
+        return [], []
     from reactor.runtime import attached
 
-    for name in names(directory):
-        try:
-            connection = attached.connect(name)
-        except PermissionError:
-            continue
-        if connection is not None:
-            yield connection
+    answers, silent = [], []
+    for (place, _), answer in zip(connections, attached.ask_all([connection for _, connection in connections])):
+        if isinstance(answer, TimeoutError):
+            silent.append(place.pid)
+        elif not isinstance(answer, BaseException) and _is_whole(answer):
+            answers.append({**answer, "place": place})
+    return sorted(answers, key=lambda facts: -facts["started"]), silent
 
 
 def running(directory=None):
     """The facts of each head that runs, those started last first: dicts with address, pid, started, ..."""
-    if not any_runs(directory):
-        return []
-    from reactor.runtime import attached
-
-    found = []
-    for connection in connections(directory):
-        try:
-            found.append(attached.ask(connection))
-        except (ConnectionError, OSError):
-            continue  # it has just ended
-    return sorted(found, key=lambda facts: -facts["started"])
+    return look(HEAD, directory)[0]
 
 
-def connect(facts, directory=None):
+def connect(facts):
     """A connection to the session with these facts, or None if it has ended."""
-    from reactor.runtime import attached
+    return rendezvous.connect(facts["place"])
 
-    return attached.connect(_own(facts["port"]) if facts["number"] is None else names(directory)[facts["number"]])
+
+def _is_whole(facts):
+    """Whether an answer has the facts that are used here. Another version of rayshim may run there."""
+    kinds = {
+        "address": str,
+        "port": int,
+        "pid": int,
+        "supervisor": int,
+        "started": float,
+        "version": str,
+        "python": list,
+    }
+    return all(isinstance(facts.get(name), kind) for name, kind in kinds.items())
 
 
 def is_here(host):
@@ -145,32 +145,24 @@ def is_here(host):
     return host in ("localhost", "127.0.0.1", "0.0.0.0", "::1", "[::1]", gethostname()) or host == get_node_ip_address()  # noqa: S104
 
 
-def last(directory=None):
-    """The facts of the head that was started last, or None."""
-    return next(iter(running(directory)), None)
-
-
 def find(address, directory=None):
     """The facts of the session at `address` ("auto": the head that was started last, or else the one session
     that a program has started for itself; else host:port or ray://host:port of this machine), or None."""
     found = running(directory)
     if address == "auto":
-        return found[0] if found else _only_own(directory_of(directory))
+        return found[0] if found else _only_own(directory)
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if not is_here(host):
         return None
     ports = ("port", "client_port") if "://" in address else ("port",)
-    return next((facts for facts in found if any(str(facts[p]) == port for p in ports)), None) or _own_at(port)
+    return next((facts for facts in found if any(str(facts.get(p)) == port for p in ports)), None) or _own_at(
+        port, directory
+    )
 
 
 def _only_own(directory):
     """The facts of the session that a program with this temporary directory has started for itself, or None. ConnectionError: there are several."""
-    with open("/proc/net/unix", "rb") as sockets:
-        start = b"@" + _own(0)[1:-1]
-        ports = sorted(
-            {name[len(start) :].decode() for line in sockets for name in line.split()[7:] if name.startswith(start)}
-        )
-    found = [facts for facts in map(_own_at, ports) if facts and facts["directory"] == directory]
+    found = [facts for facts in look(OWN, directory)[0] if facts.get("directory") == directory_of(directory)]
     if len(found) > 1:
         raise ConnectionError(
             f"Found multiple active Ray instances: {{{', '.join(repr(facts['address']) for facts in found)}}}. Please specify the one to connect to "
@@ -179,12 +171,9 @@ def _only_own(directory):
     return found[0] if found else None
 
 
-def _own_at(port):
-    """The facts of the program's own session whose address has this port (text), or None."""
-    from reactor.runtime import attached
-
-    connection = attached.connect(_own(int(port))) if port.isdecimal() else None
-    try:
-        return connection and attached.ask(connection)
-    except (ConnectionError, OSError):
-        return None  # it has just ended
+def _own_at(port, directory):
+    """The facts of the program's own session whose address has this port (text), or None. An address may be of another temporary directory."""
+    if not port.isdecimal():
+        return None
+    found = look(OWN, directory, int(port))[0] or look(OWN, "/tmp", int(port))[0]
+    return found[0] if found else None

@@ -201,16 +201,6 @@ def test_an_address_where_no_head_is_names_what_to_do(head):
         ray.init(address="127.0.0.1:6379")
 
 
-def test_the_sockets_of_a_head_have_no_files_and_take_no_strangers(head):
-    facts = head.start("--include-dashboard=false")
-    assert os.listdir(head.directory) == []
-    connection = heads.connect(facts)
-    with connection:
-        from reactor.runtime.drivers import credentials
-
-        assert credentials(connection)[1] == os.getuid()
-
-
 def test_status_shows_a_head_and_its_drivers(head):
     facts = head.start("--include-dashboard=false")
     attach()

@@ -10,7 +10,7 @@ from reactor import _core, codec
 from rayshim.calls.generators import ObjectRefGenerator, StreamingGeneratorStats
 from rayshim.errors.user_code import OURS
 from rayshim.placement import kinds, num_threads
-from rayshim.session import accelerators, folder, gpus, session
+from rayshim.session import accelerators, folder, gpus, rendezvous, session
 from rayshim.session.environment import thawed
 from rayshim.session.facts import public
 from rayshim.worker import creation, failures
@@ -18,7 +18,9 @@ from rayshim.worker.failures import lost_text  # noqa: F401  of the plugin, too
 
 MORE_RESOURCES = "start with more (init(num_cpus=, num_gpus=, resources=))"
 _journal_path = None  # in the zygote: path of the journal
-_folder = _driver = None  # in the zygote: the session's folder, and the process that started the session
+_folder = _place = _driver = (
+    None  # in the zygote: the session's folder, its socket, and the process that started the session
+)
 
 
 def install(settings, role):
@@ -66,8 +68,8 @@ def install(settings, role):
     _core.let_bytearrays_arrive_as_bytes()  # as on Ray
     if role == "zygote":
         _prepare_zygote()
-        global _journal_path, _folder, _driver
-        _folder, _driver = settings["folder"], settings["driver"]
+        global _journal_path, _folder, _place, _driver
+        _folder, _place, _driver = settings["folder"], settings["place"], settings["driver"]
         journal = settings["journal"]
         _journal_path = journal.path if journal and not journal.replayed else None
         kinds.kind(settings["placement"])
@@ -106,6 +108,8 @@ def _reduce_state(state):
 
 def ended():
     """In the zygote: the session's other processes have ended."""
+    if _place:
+        rendezvous.withdraw(_place)
     if not folder.is_used(_folder, _driver):  # else that process removes it
         folder.remove(_folder)
 

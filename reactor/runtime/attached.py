@@ -1,55 +1,89 @@
 """A driver's side of a session that another process has started; reactor.runtime.drivers is the supervisor's side."""
 
 import os
-import pickle
+import select
 import socket
-import struct
 import sys
 import threading
+import time
 from typing import Any
 
 from reactor import _core, codec
-from reactor.runtime import forks, output, spawning
+from reactor.runtime import forks, frames, output, spawning
 from reactor.runtime.control import Sender
 from reactor.runtime.driver import refuse_second_run
-from reactor.runtime.drivers import KEEPS, credentials, framed
+from reactor.runtime.drivers import KEEPS
+from reactor.runtime.peers import credentials
 
 _ENDS_SECONDS = 15  # that a driver which leaves waits for the end of what it has started
-
-
-def connect(name):
-    """A connection to the session that listens at the socket of this name (bytes), or None. PermissionError if that is another user's."""
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        connection.connect(name)
-        if credentials(connection)[1] != os.getuid():
-            raise PermissionError(f"the socket {name!r} is another user's")
-    except (ConnectionRefusedError, FileNotFoundError):
-        connection.close()
-        return None
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+ASK_SECONDS = 10  # after which a session that does not answer a question counts as absent
+_ATTACH_SECONDS = 60  # the session may be importing a large module for another driver
 
 
 def ask(connection, what="facts", **more):
-    """The facts of the session at the other end (dict). ConnectionError if it ends meanwhile."""
-    with connection:
-        connection.sendall(framed({"what": what, **more}))
-        return _answer(connection)[0]
+    """The facts of the session at the other end (dict); `connection`: as reactor.runtime.peers.connect gives it. ConnectionError if it ends meanwhile
+    or answers with an error, TimeoutError if it does not answer."""
+    (answer,) = ask_all([connection], what, **more)
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
 
 
-def _answer(connection):
-    """(what was answered, the descriptors that came with it)"""
-    data, fds, _flags, _ = socket.recv_fds(connection, 1 << 16, 3)
+def ask_all(connections, what="facts", **more):
+    """Asks several sessions at the same time, closes the connections, and returns for each its facts (dict), or the ConnectionError or TimeoutError."""
+    deadline, request = time.monotonic() + ASK_SECONDS, frames.pack({"what": what, **more})
+    failed = {}
+    for connection in connections:
+        try:
+            _send(connection, request, deadline)
+        except (ConnectionError, TimeoutError) as error:
+            failed[connection] = error
+    answers = [failed.get(connection) or _answer_or_error(connection, deadline) for connection in connections]
+    for connection in connections:
+        connection.close()
+    return answers
+
+
+def _answer_or_error(connection, deadline):
     try:
-        while data and (len(data) < 4 or len(data) < 4 + struct.unpack("<I", data[:4])[0]):
-            part = connection.recv(1 << 16)
-            data = data + part if part else b""
-        if not data:
-            raise ConnectionError("the session has ended")
-        return pickle.loads(data[4:]), fds
+        return _answer(connection, deadline)[0]
+    except (ConnectionError, TimeoutError) as error:
+        return error
+
+
+def _send(connection, data, deadline):
+    while data:
+        _wait(connection, select.POLLOUT, deadline)
+        data = data[connection.send(data) :]
+
+
+def _wait(connection, event, deadline):
+    poll = select.poll()
+    poll.register(connection, event)
+    if not poll.poll(max(0, deadline - time.monotonic()) * 1000):
+        pid = credentials(connection)[0]
+        raise TimeoutError(
+            f"the session that process {pid} has started does not answer. It is stopped (then `kill -CONT` lets it go on), or very busy"
+        )
+
+
+def _answer(connection, deadline):
+    """(what was answered, the descriptors that came with it)"""
+    incoming, fds = frames.Incoming(), []
+    try:
+        while True:
+            _wait(connection, select.POLLIN, deadline)
+            if fds:
+                data = connection.recv(min(incoming.missing, 1 << 16))
+            else:
+                data, fds, _flags, _ = socket.recv_fds(connection, min(incoming.missing, 1 << 16), 3)
+            if not data:
+                raise ConnectionError("the session has ended")
+            if (frame := incoming.feed(data)) is not None:
+                break
+        if "error" in frame[1]:
+            raise ConnectionError(frame[1]["error"])
+        return frame[1], fds
     except BaseException:
         for fd in fds:
             os.close(fd)
@@ -59,7 +93,7 @@ def _answer(connection):
 class Attached:
     """One driver in a session of somebody else's. Made by `start`, ended by `stop`. The attributes are those of Driver that its user needs.
 
-    Arguments: connection, as `connect` gives it; settings, dict for the plugin of this driver's own workers; preload, as Driver takes it;
+    Arguments: connection, as reactor.runtime.peers.connect gives it; settings, dict for the plugin of this driver's own workers; preload, as Driver takes it;
     about, dict for whoever asks which drivers there are.
     """
 
@@ -77,25 +111,25 @@ class Attached:
         self._stopping = False
 
     def start(self):
-        """ConnectionError: the session has ended, or refuses. RuntimeError: this process takes part in a run already."""
+        """ConnectionError: the session has ended, or refuses. TimeoutError: it does not answer. RuntimeError: this process takes part in a run already."""
         refuse_second_run()
         codec.install()
-        self._line.sendall(
-            framed(
-                {
-                    "what": "attach",
-                    "settings": self._own,
-                    "about": self._about,
-                    "path": list(sys.path),
-                    "cwd": spawning.current_directory(),
-                    "preload": self._preload,
-                }
-            )
-        )
-        self.facts, fds = _answer(self._line)
-        if "error" in self.facts:
+        request = {
+            "what": "attach",
+            "settings": self._own,
+            "about": self._about,
+            "path": list(sys.path),
+            "cwd": spawning.current_directory(),
+            "preload": self._preload,
+        }
+        deadline = time.monotonic() + _ATTACH_SECONDS
+        try:
+            _send(self._line, frames.pack(request, frames.PICKLE), deadline)
+            self.facts, fds = _answer(self._line, deadline)
+        except BaseException:
             self._line.close()
-            raise ConnectionError(self.facts["error"])
+            raise
+        self._line.setblocking(True)
         self.settings = self.facts.pop("settings")
         send, heap, *spill = (_above_standard(fd) for fd in fds)
         self._socket = socket.socket(fileno=send)

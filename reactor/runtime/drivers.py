@@ -10,20 +10,18 @@ by its pidfd, because a child that it has forked may keep the connection open.
 """
 
 import os
-import pickle
 import select
 import signal
 import socket
-import struct
 from typing import NamedTuple
 
 from reactor import _core
-from reactor.runtime import descriptors, output
+from reactor.runtime import descriptors, frames, output
+from reactor.runtime.peers import credentials
 from reactor.runtime.preloading import preload
 from reactor.runtime.relay import KEPT_BYTES
+from reactor.runtime.visitors import Refused, Visitors
 
-_SIZE = struct.Struct("<I")
-_LARGEST = 64 << 20  # bytes of what a driver tells of itself
 KEEPS = b"k"  # a driver that leaves still has arrays over the heap
 
 
@@ -57,105 +55,84 @@ class Drivers:
 
     def __init__(self, supervisor, facts):
         self.supervisor, self.facts = supervisor, {**facts, "supervisor": os.getpid()}
+        self.own_facts = {*self.facts, "drivers"}
         self.only_guests = supervisor.config["head"]  # the session has no driver of its own
         self.poll = supervisor.poll
-        self.listener = socket.socket(fileno=descriptors.LISTEN_FD)
-        self.listener.setblocking(False)
-        self.asking = {}  # descriptor -> (connection, what has been read)
+        self.visitors = Visitors(socket.socket(fileno=descriptors.LISTEN_FD), self.poll, self._answer)
         self.guests = {}  # number -> Guest, also one that has left and keeps arrays
         self.by_fd = {}  # descriptor of a connection, or pidfd -> Guest
         self.configs = {}  # number -> what workers are born with, for as long as anything of that driver lives
         self.ending = set()  # scopes of which something still lives
         self.remembered = {}  # what was told of drivers that have left and asked for that: {"remember": key}, the last of each key
         self.last_guest = 0
-        self.poll.register(self.listener, select.EPOLLIN)
 
     # ---- events
 
     def take(self, fd, event):
         """Handles what happened at a descriptor; False: it is none of these."""
-        if fd == self.listener.fileno():
-            self._accept()
-        elif fd in self.asking:
-            self._read_request(fd)
-        elif fd in self.by_fd:
+        if fd in self.by_fd:
             guest = self.by_fd[fd]
             if fd == guest.pidfd:
                 self._died(guest)
             else:
                 self._heard(guest, event)
         else:
-            return False
+            return self.visitors.take(fd)
         return True
 
-    def _accept(self):
-        try:
-            connection, _ = self.listener.accept()
-        except OSError:
-            return
-        if credentials(connection)[1] != os.getuid():
-            connection.close()  # another user's
-            return
-        connection.setblocking(False)
-        self.asking[connection.fileno()] = (connection, bytearray())
-        self.poll.register(connection, select.EPOLLIN)
+    def _answer(self, connection, kind, request):
+        """The answer to a request, or None: the connection is a driver's line now."""
+        if kind == frames.PICKLE:
+            self._attach(connection, _checked(request))
+            return None
+        if request.get("what") == "tell":
+            self._add_facts(request.get("facts"))
+        return self._shown(self.facts)
 
-    def _read_request(self, fd):
-        connection, data = self.asking[fd]
+    def _shown(self, facts):
         try:
-            part = connection.recv(1 << 16)
-        except BlockingIOError:
-            return
-        except OSError:
-            part = b""
-        data += part
-        size = _SIZE.unpack(data[:4])[0] if len(data) >= 4 else None
-        if part and (size is None or (size <= _LARGEST and len(data) < 4 + size)):
-            return
-        del self.asking[fd]
-        self.poll.unregister(fd)
-        try:
-            if part and size <= _LARGEST:
-                connection.settimeout(5)
-                if self._answer(connection, pickle.loads(bytes(data[4:]))):
-                    return
-        except OSError:
-            pass  # it is gone
-        connection.close()
+            return frames.pack({**facts, "drivers": self._told()})
+        except (TypeError, ValueError) as error:
+            raise Refused(f"the facts of this session cannot be passed on: {error}") from None
 
-    def _answer(self, connection, request):
-        """Whether the connection goes on: it is a driver's line now."""
-        if request["what"] == "tell":  # something of the session, for all who will ask
-            self.facts.update(request["facts"])
-        if request["what"] != "attach":
-            connection.sendall(framed({**self.facts, "drivers": self._told()}))
-            return False
-        pid = credentials(connection)[0]
+    def _add_facts(self, more):
+        """Adds something for all who will ask."""
+        if not isinstance(more, dict) or self.own_facts & more.keys():
+            raise Refused(f"facts of a session are a dict with names of their own, not {more!r:.80}")
+        self._shown({**self.facts, **more})
+        self.facts.update(more)
+
+    def _attach(self, connection, request):
+        pid, number = credentials(connection)[0], self.last_guest + 1
+        config = self._config(request, number)
+        answer = {**self.facts, "number": number, "settings": config["settings"]}
         try:
+            frames.pack({**answer, "slot": 1 << 30}, frames.PICKLE)
             pidfd = os.pidfd_open(pid)
+        except ValueError as error:
+            raise Refused(f"the settings of this driver cannot be used: {error}") from None
         except OSError as error:  # it has ended, or is not among the processes that are seen from here
-            connection.sendall(framed({"error": f"process {pid} cannot be watched from there ({error.strerror})"}))
-            return False
+            raise Refused(f"process {pid} cannot be watched from there ({error.strerror})") from None
         slot = _core.new_proc(_core.ProcKind.DRIVER, 0)
         if slot < 0:
             os.close(pidfd)
-            connection.sendall(framed({"error": "there are too many processes in this session"}))
-            return False
-        preload(request["preload"])
-        self.last_guest += 1
-        guest = self.guests[self.last_guest] = Guest(self.last_guest, slot, pid, pidfd, connection, request["about"])
+            raise Refused("there are too many processes in this session")
+        self.last_guest = number
+        guest = self.guests[number] = Guest(number, slot, pid, pidfd, connection, request["about"])
         self.by_fd[pidfd] = self.by_fd[connection.fileno()] = guest
+        self.configs[number] = config
         self.poll.register(pidfd, select.EPOLLIN)
         self.poll.register(connection, 0)
-        config = self.configs[guest.number] = self._config(request, guest.number)
         fds = [descriptors.SEND_FD, descriptors.HEAP_FD]
         fds += [descriptors.SPILL_FD] if config["spilling"] else []
-        answer = framed({**self.facts, "slot": slot, "number": guest.number, "settings": config["settings"]})
-        sent = socket.send_fds(connection, [answer], fds)
-        connection.sendall(answer[sent:])
-        connection.setblocking(False)
+        guest.outgoing += frames.pack({**answer, "slot": slot}, frames.PICKLE)
+        try:
+            sent = socket.send_fds(connection, [guest.outgoing], fds)
+            del guest.outgoing[:sent]
+        except OSError:  # it is gone, as its end of the connection will show
+            guest.outgoing.clear()
         self._listen(guest)
-        return True
+        preload(request["preload"])  # before its first request is read
 
     def _told(self):
         living = [{"number": g.number, "pid": g.pid, **g.about} for g in self.guests.values() if not g.over]
@@ -372,11 +349,29 @@ def _death(pid):
     }
 
 
-def credentials(connection):
-    """(pid, uid, gid) of the process at the other end: of who has connected, or who listens."""
-    return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+def _checked(request):
+    """A request to attach. Refused: something in it is missing or wrong."""
+    for name, is_right in _REQUEST.items():
+        if name not in request or not is_right(request[name]):
+            raise Refused(f"the request of a driver has no {name}, or a wrong one: {request.get(name)!r:.80}")
+    try:
+        frames.pack(request["about"])
+    except (TypeError, ValueError) as error:
+        raise Refused(f"the facts of a driver cannot be passed on: {error}") from None
+    return request
 
 
-def framed(value):
-    data = pickle.dumps(value)
-    return _SIZE.pack(len(data)) + data
+def _is_text(value):
+    return isinstance(value, str)
+
+
+_REQUEST = {
+    "settings": lambda value: isinstance(value, dict),
+    "about": lambda value: isinstance(value, dict) and isinstance(value.get("remember"), (str, type(None))),
+    "path": lambda value: isinstance(value, list) and all(map(_is_text, value)),
+    "cwd": lambda value: value is None or _is_text(value),
+    "preload": lambda value: (
+        isinstance(value, list)
+        and all(_is_text(one) or isinstance(one, tuple) and len(one) == 2 and all(map(_is_text, one)) for one in value)
+    ),
+}

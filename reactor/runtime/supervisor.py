@@ -11,7 +11,7 @@ import socket
 from collections import deque
 
 from reactor import _core
-from reactor.runtime import control, descendants, descriptors, worker
+from reactor.runtime import control, descendants, descriptors, visitors, worker
 from reactor.runtime.births import Births
 from reactor.runtime.demands import Demands
 from reactor.runtime.devices import Devices
@@ -89,10 +89,13 @@ class Supervisor(Requests, Reaping):
                 (OPEN_SECONDS, self.relay.open),
                 (descendants.GRACE_SECONDS, self.groups or self.trees),
                 (memory := self.memory.seconds(), memory is not None),
+                (visitors.SECONDS, self.drivers and self.drivers.visitors),
             )
             events = self.poll.poll(0 if self.unread else min((seconds for seconds, on in waits if on), default=None))
             if self.orphaned:
                 self._end_all(flush=False)
+            if self.drivers and self.drivers.visitors:
+                self.drivers.visitors.send_away(but={fd for fd, _ in events})
             self.memory.look()
             self.groups.kill()
             self.trees.kill()
