@@ -12,7 +12,6 @@ from reactor import _core
 
 from rayshim.calls.actor_class import slow_imports
 from rayshim.errors.address import get_node_ip_address
-from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.user_code import at, calling
 from rayshim.ordering import order as orders
 from rayshim.placement import kinds, num_threads
@@ -317,8 +316,8 @@ def _offer(settings, directory):
 
     try:
         listener, place = heads.listen_for_own(directory)
-    except RaySystemError as error:  # the program itself needs no socket
-        print(f"rayshim: {error}", file=sys.stderr)
+    except OSError as error:  # the program itself needs no socket
+        print(f"rayshim: {heads.not_found(error)}", file=sys.stderr)
         return None, None
     settings["place"], settings["address"] = place, f"{get_node_ip_address()}:{place.port}"
     told = heads.about(settings["address"], place.port, settings["ordering"], settings["resources"])

@@ -41,9 +41,11 @@ def _unpack(path, target):
     import tarfile
     import zipfile
 
+    from reactor.runtime import private_folder
+
     part = f"{target}.part"
     shutil.rmtree(part, ignore_errors=True)
-    os.makedirs(part)
+    private_folder.make(part)
     try:
         if path.endswith((".zip", ".whl")):
             with zipfile.ZipFile(path) as file:

@@ -5,6 +5,7 @@ the run ended normally, its journal has a file `end.json` with the number of lin
 run was killed, and the journal contains the lines written until then.
 """
 
+import errno
 import json
 import os
 import zlib
@@ -26,11 +27,24 @@ class JournalSetting(NamedTuple):
     replayed: bool
 
 
+def create(path):
+    """Creates the directory of a journal, in which are the values of the program's calls: it is for this user alone, and so are its files."""
+    from reactor.runtime import private_folder
+
+    private_folder.make(path)
+    if not os.path.isdir(path):
+        raise NotADirectoryError(errno.ENOTDIR, "a journal needs a directory", path)
+
+
+def _opened(path, flags):
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
+
+
 class Writer:
     """Appends lines to one file of a journal. Thread-safe; after a fork only the parent may write."""
 
     def __init__(self, path):
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._file = _opened(path, os.O_APPEND)
         self._lock, self._sum = allocate_lock(), 0  # not threading's: a recorded run replaces those
 
     def write(self, entry):
@@ -138,7 +152,7 @@ def _decoded(path, number, data):
 
 
 def _write_json(path, value):
-    with open(path, "w") as file:
+    with open(_opened(path, os.O_TRUNC), "w") as file:
         json.dump({**value, "sum": zlib.crc32(json.dumps(value).encode())}, file, indent=1)
 
 

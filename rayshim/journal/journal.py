@@ -232,7 +232,7 @@ def prepare(record, replay, seed, ordering):
         )
     if record:
         path = os.path.abspath(record)
-        os.makedirs(path, exist_ok=True)
+        files.create(path)
         if os.listdir(path):
             raise ValueError(
                 f"init(record={record!r}): the directory is not empty; a journal needs a new directory. Give another path, or empty this one"

@@ -80,12 +80,18 @@ def stored(programs=()):
 
 
 def save(profile):
-    """Writes it in place of the one before, as a whole."""
+    """Writes it in place of the one before, as a whole. Its file is for this user alone."""
+    from reactor.runtime import private_folder
+
     path = path_of(profile.program)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_folder.make(path.parent)
     part = path.with_suffix(f".{os.getpid()}")
+    part.unlink(missing_ok=True)
     try:
-        part.write_text(json.dumps(asdict(profile)), encoding="utf-8")
+        with open(
+            os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w", encoding="utf-8"
+        ) as file:
+            json.dump(asdict(profile), file)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

@@ -58,11 +58,14 @@ def about(address, port, ordering, resources):
 
 def listen(port, directory=None):
     """A new listening socket for a head with this port, and its Place. RaySystemError: no folder can be used."""
-    return _listen(HEAD, port, directory)
+    try:
+        return _listen(HEAD, port, directory)
+    except OSError as error:
+        raise RaySystemError(not_found(error)) from None
 
 
 def listen_for_own(directory=None):
-    """A new listening socket for a program's own session, and its Place, whose port no other session has. RaySystemError: no folder can be used."""
+    """A new listening socket for a program's own session, and its Place, whose port no other session has. OSError: no folder can be used."""
     while True:
         port = _FIRST_PORT + int.from_bytes(os.urandom(2), "little") % _PORTS
         listener, place = _listen(OWN, port, directory)
@@ -84,9 +87,13 @@ def _listen(kind, port, directory):
             return rendezvous.listen(folder, kind, port)
         except OSError as error:
             refused = refused or error
-    raise RaySystemError(
-        places.refusal("Other programs cannot find this session, because its socket has no place", refused)
-    )
+    assert refused is not None
+    raise refused
+
+
+def not_found(error):
+    """The text for an OSError of `listen_for_own`."""
+    return places.refusal("Other programs cannot find this session, because its socket has no place", error)
 
 
 def any_runs(directory=None):

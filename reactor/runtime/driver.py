@@ -11,7 +11,7 @@ import threading
 import time
 
 from reactor import _core, codec
-from reactor.runtime import descendants, early_zygote, forks, output, spawning
+from reactor.runtime import descendants, early_zygote, forks, output, private_folder, spawning
 from reactor.runtime.control import Sender
 from reactor.runtime.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, LISTEN_FD, SEND_FD, SPILL_FD
 
@@ -282,7 +282,7 @@ def _heap_capacity(store_limit):
 def _spill_file(directory, remedy):
     """Descriptor of a file without a name in `directory`, which is created if it does not exist. The file ends with the last process that has it open."""
     try:
-        os.makedirs(directory, exist_ok=True)
+        private_folder.make(os.path.abspath(directory))
         with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
             return os.dup(file.fileno())
     except OSError as error:

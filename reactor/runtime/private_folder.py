@@ -35,11 +35,10 @@ def opened(path, create=False, by_path=False):
 
 def make(path):
     """Creates the folder and the missing directories above it, with mode 0700."""
-    above = os.path.dirname(path)
-    if not os.path.isdir(above):
-        make(above)
-    with suppress(FileExistsError):
-        _mkdir(path)
+    if not os.path.isdir(path):
+        make(os.path.dirname(os.path.abspath(path)))
+        with suppress(FileExistsError):
+            _mkdir(path)
 
 
 def remove_if_empty(path):
