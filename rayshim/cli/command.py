@@ -8,7 +8,7 @@ from rayshim.session.version import VERSION
 
 _INSPECTING = ("status", "stack", "memory")
 _STATE = ("list", "get", "summary", "health-check")
-_RAYS = ("start", "stop", "job", "microbenchmark", *_INSPECTING, *_STATE)
+_RAYS = ("start", "stop", "job", "debug", "microbenchmark", *_INSPECTING, *_STATE)
 _INSTEAD = {  # commands of Ray's that have nothing to show here
     "logs": "rayshim writes no log files: workers print to the program's own stdout and stderr. Of a job, `rayshim job logs ID` shows the output",
     "timeline": "times are kept only where they are asked for: `python -m rayshim --trace out.json script.py`, or init(trace=True) and ray.timeline()",
@@ -43,6 +43,10 @@ def main(argv=None):
         from rayshim.cli import state
 
         return _told_in_part(state.main, argv[0], argv[1:])
+    if argv[0] == "debug":
+        from rayshim.cli import debug
+
+        return _told_in_part(debug.main, argv[1:])
     if argv[0] == "compare":
         return _told_in_part(_compare, argv[1:])
     if argv[0] == "microbenchmark":
@@ -265,6 +269,7 @@ def _parser():
             "  summary    show how many actors or tasks are in each state\n"
             "  health-check  exit with status 0 if such a session is running\n"
             "  stack      show the Python stack of each worker in your running sessions\n"
+            "  debug      attach to a breakpoint at which a worker of your sessions waits\n"
             "  memory     show the memory of each of your running sessions, and of its processes\n\n"
             "example:\n  python -m rayshim train.py --iterations 10\n\n"
             "`rayshim COMMAND --help` describes the options of a command."

@@ -16,7 +16,9 @@ def main(argv):
     wanted = _parser().parse_args(argv)
     found = _waiting(wanted.pid)
     if not found:
-        whose = "no worker of this user's sessions waits" if wanted.pid is None else f"process {wanted.pid} does not wait"
+        whose = (
+            "no worker of this user's sessions waits" if wanted.pid is None else f"process {wanted.pid} does not wait"
+        )
         print(f"{whose} at a breakpoint. `breakpoint()` in a task or an actor makes its worker wait", file=sys.stderr)
         return 1
     while len(found) > 1:

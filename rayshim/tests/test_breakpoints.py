@@ -53,7 +53,12 @@ class Session:
 
     def __init__(self, directory, source, placement):
         self.mark = uuid.uuid4().hex
-        self.variables = {**os.environ, processes.MARK: self.mark, "RAY_TMPDIR": str(directory), "PYTHONUNBUFFERED": "1"}
+        self.variables = {
+            **os.environ,
+            processes.MARK: self.mark,
+            "RAY_TMPDIR": str(directory),
+            "PYTHONUNBUFFERED": "1",
+        }
         self.variables.pop("RAY_ADDRESS", None)
         text = f"import rayshim as ray\nray.init(num_cpus=2, placement={placement!r})\n" + textwrap.dedent(source)
         program = directory / "program.py"
