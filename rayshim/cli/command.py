@@ -30,7 +30,7 @@ def main(argv=None):
     if argv[0] in ("-h", "--help", "--version"):
         _parser().parse_args(argv[:1])
     if argv[0] in _INSPECTING:
-        return _told_in_part(_look, argv[0], argv[1:])
+        return _told_in_part(_showing, _look, argv[0], argv[1:])
     if argv[0] in ("start", "stop"):
         from rayshim.cli import cluster
 
@@ -42,7 +42,7 @@ def main(argv=None):
     if argv[0] in _STATE:
         from rayshim.cli import state
 
-        return _told_in_part(state.main, argv[0], argv[1:])
+        return _told_in_part(_showing, state.main, argv[0], argv[1:])
     if argv[0] == "debug":
         from rayshim.cli import debug
 
@@ -54,9 +54,9 @@ def main(argv=None):
     if argv[0] == "profile":
         from rayshim.cli import profile
 
-        return _told_in_part(profile.main, argv[1:])
+        return _told_in_part(_showing, profile.main, argv[1:])
     if argv[0] == "diff":
-        return _told_in_part(_diff, argv[1:])
+        return _told_in_part(_showing, _diff, argv[1:])
     return _run(argv[1:] if argv[0] == "run" else argv)
 
 
@@ -92,6 +92,16 @@ def _told_in_part(command, *args):
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush when the interpreter ends
         return 141
+
+
+def _showing(command, *args):
+    """Runs a command that prints names and texts of other programs or from files: they cannot control the terminal."""
+    import contextlib
+
+    from reactor.printable import PrintableStream
+
+    with contextlib.redirect_stdout(PrintableStream(sys.stdout)):  # pyright: ignore[reportArgumentType]
+        return command(*args)
 
 
 def split_program(argv, parser):

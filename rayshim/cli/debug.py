@@ -5,6 +5,8 @@ import selectors
 import socket
 import sys
 
+from reactor.printable import printable
+
 from rayshim.cli import running
 from rayshim.session import breakpoints, folder
 
@@ -88,7 +90,7 @@ def _line():
 
 
 def _place(facts):
-    return f"{facts['file']}:{facts['line']} in {facts['function']}"
+    return printable(f"{facts['file']}:{facts['line']} in {facts['function']}")
 
 
 def _relay(connection):
