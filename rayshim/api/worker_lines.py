@@ -5,6 +5,7 @@ import re
 import sys
 import time
 
+from reactor.printable import printable
 from reactor.runtime.output import STDOUT
 
 from rayshim.api import bars
@@ -45,7 +46,7 @@ class Screen:
 
     def _print(self, stream, label, pid, line):
         screen = sys.stdout if stream == STDOUT else sys.stderr
-        origin = "" if self._plain else f"{_colored(f'({label} pid={pid})', pid, screen)} "
+        origin = "" if self._plain else f"{_colored(f'({printable(label)} pid={pid})', pid, screen)} "
         # In one write: to an unbuffered stream `print` writes the end of a line by itself, and the program's own threads write there too.
         bars.safe_print(f"{origin}{line}\n", end="", file=screen, flush=True)
 

@@ -262,12 +262,13 @@ _FLAGS = (
     "--no-redirect-output",
     "--verbose",
     "-v",
+    "--ray-debugger-external",
 )
 _VALUES = (
     "--node-manager-port", "--object-manager-port", "--gcs-server-port", "--min-worker-port", "--max-worker-port", "--worker-port-list",
     "--dashboard-agent-listen-port", "--dashboard-agent-grpc-port", "--dashboard-grpc-port", "--runtime-env-agent-port",
     "--metrics-export-port", "--plasma-directory", "--storage", "--log-style", "--log-color", "--node-name", "--memory", "--redis-password",
-    "--redis-username", "--tracing-startup-hook", "--ray-debugger-external",
+    "--redis-username", "--tracing-startup-hook",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from rayshim.session.version import VERSION
 
 _INSPECTING = ("status", "stack", "memory")
 _STATE = ("list", "get", "summary", "health-check")
-_RAYS = ("start", "stop", "job", "microbenchmark", *_INSPECTING, *_STATE)
+_RAYS = ("start", "stop", "job", "debug", "microbenchmark", *_INSPECTING, *_STATE)
 _INSTEAD = {  # commands of Ray's that have nothing to show here
     "logs": "rayshim writes no log files: workers print to the program's own stdout and stderr. Of a job, `rayshim job logs ID` shows the output",
     "timeline": "times are kept only where they are asked for: `python -m rayshim --trace out.json script.py`, or init(trace=True) and ray.timeline()",
@@ -30,7 +30,7 @@ def main(argv=None):
     if argv[0] in ("-h", "--help", "--version"):
         _parser().parse_args(argv[:1])
     if argv[0] in _INSPECTING:
-        return _told_in_part(_look, argv[0], argv[1:])
+        return _told_in_part(_showing, _look, argv[0], argv[1:])
     if argv[0] in ("start", "stop"):
         from rayshim.cli import cluster
 
@@ -42,7 +42,11 @@ def main(argv=None):
     if argv[0] in _STATE:
         from rayshim.cli import state
 
-        return _told_in_part(state.main, argv[0], argv[1:])
+        return _told_in_part(_showing, state.main, argv[0], argv[1:])
+    if argv[0] == "debug":
+        from rayshim.cli import debug
+
+        return _told_in_part(debug.main, argv[1:])
     if argv[0] == "compare":
         return _told_in_part(_compare, argv[1:])
     if argv[0] == "microbenchmark":
@@ -50,9 +54,9 @@ def main(argv=None):
     if argv[0] == "profile":
         from rayshim.cli import profile
 
-        return _told_in_part(profile.main, argv[1:])
+        return _told_in_part(_showing, profile.main, argv[1:])
     if argv[0] == "diff":
-        return _told_in_part(_diff, argv[1:])
+        return _told_in_part(_showing, _diff, argv[1:])
     return _run(argv[1:] if argv[0] == "run" else argv)
 
 
@@ -88,6 +92,16 @@ def _told_in_part(command, *args):
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush when the interpreter ends
         return 141
+
+
+def _showing(command, *args):
+    """Runs a command that prints names and texts of other programs or from files: they cannot control the terminal."""
+    import contextlib
+
+    from reactor.printable import PrintableStream
+
+    with contextlib.redirect_stdout(PrintableStream(sys.stdout)):  # pyright: ignore[reportArgumentType]
+        return command(*args)
 
 
 def split_program(argv, parser):
@@ -265,6 +279,7 @@ def _parser():
             "  summary    show how many actors or tasks are in each state\n"
             "  health-check  exit with status 0 if such a session is running\n"
             "  stack      show the Python stack of each worker in your running sessions\n"
+            "  debug      attach to a breakpoint at which a worker of your sessions waits\n"
             "  memory     show the memory of each of your running sessions, and of its processes\n\n"
             "example:\n  python -m rayshim train.py --iterations 10\n\n"
             "`rayshim COMMAND --help` describes the options of a command."

@@ -4,6 +4,8 @@ import os
 import signal
 import sys
 
+from reactor.printable import printable
+
 from rayshim.session import folder, heads, rendezvous
 
 OPTIONS = "RAYSHIM_HEAD"
@@ -138,7 +140,7 @@ def _started(options):
 def _show(stream, label, pid, line):
     from reactor.runtime.output import STDOUT
 
-    print(f"({label} pid={pid}) {line}", file=sys.stdout if stream == STDOUT else sys.stderr, flush=True)
+    print(f"({printable(label)} pid={pid}) {line}", file=sys.stdout if stream == STDOUT else sys.stderr, flush=True)
 
 
 def main():

@@ -2,6 +2,8 @@
 
 import os
 
+from reactor.printable import printable
+
 from rayshim.cli.running import sessions
 from rayshim.errors import tracebacks
 from rayshim.session import heads
@@ -12,10 +14,10 @@ def status(out):
         print(_headline(running), file=out)
         for driver in _head(running).get("drivers", []):
             if os.path.exists(f"/proc/{driver['pid']}"):
-                print(f"  driver {driver['pid']}  {driver['entrypoint']}", file=out)
+                print(f"  driver {driver['pid']}  {printable(driver['entrypoint'])}", file=out)
         for worker in running.workers:
             print(
-                f"  worker {worker.pid}  {worker.what:<40}  cpu {worker.cpu:.1f} s  private {_size(worker.private)}",
+                f"  worker {worker.pid}  {printable(worker.what):<40}  cpu {worker.cpu:.1f} s  private {_size(worker.private)}",
                 file=out,
             )
 
@@ -27,7 +29,7 @@ def stack(out):
         print(_headline(running), file=out)
         for worker in running.workers:
             found = tracebacks.of_process(worker.pid)
-            print(f"\n--- worker {worker.pid}  {worker.what}", file=out)
+            print(f"\n--- worker {worker.pid}  {printable(worker.what)}", file=out)
             print(found, file=out)
 
     return _each(show, out)
@@ -39,7 +41,7 @@ def memory(out):
         print(_headline(running), file=out)
         print(f"  shared      {_size(running.shared):>10}  objects, messages and queues of all processes", file=out)
         for process in processes:
-            print(f"  {process.pid:<10}  {_size(process.private):>10}  {process.what}", file=out)
+            print(f"  {process.pid:<10}  {_size(process.private):>10}  {printable(process.what)}", file=out)
         print(f"  total       {_size(running.shared + sum(p.private for p in processes)):>10}", file=out)
 
     return _each(show, out)
@@ -65,10 +67,10 @@ def _headline(running):
     head = _head(running)
     if head:
         amounts = ", ".join(
-            f"{amount:g} {name}" for name, amount in head["resources"].items() if name in ("CPU", "GPU")
+            f"{amount:g} {printable(name)}" for name, amount in head["resources"].items() if name in ("CPU", "GPU")
         )
         return f"head {running.driver.pid}  {head['address']}  {amounts}  ({len(running.workers)} workers)"
-    return f"driver {running.driver.pid}  {running.driver.what}  ({len(running.workers)} workers)"
+    return f"driver {running.driver.pid}  {printable(running.driver.what)}  ({len(running.workers)} workers)"
 
 
 def _size(n):

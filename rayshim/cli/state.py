@@ -5,6 +5,8 @@ import sys
 from datetime import datetime
 from enum import Enum
 
+from reactor.printable import printable
+
 from rayshim.session import heads
 
 
@@ -129,7 +131,7 @@ def _table(rows):
 def _cell(value):
     if isinstance(value, (dict, list)):
         return json.dumps(value)
-    return "" if value is None else str(value)
+    return "" if value is None else printable(value)
 
 
 def _yaml(rows):

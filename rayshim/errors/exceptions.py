@@ -133,7 +133,12 @@ class OrderingError(RayError, RuntimeError):
 
 
 class ReplayError(RayError, RuntimeError):
-    """`init(replay=)`: the program does not match its journal."""
+    """`init(replay=)`: the program does not match its journal. What the text quotes from the journal cannot control a terminal."""
+
+    def __str__(self) -> str:
+        from reactor.printable import printable
+
+        return printable(super().__str__(), lines=True)
 
 
 class DeadlockError(RayError, RuntimeError):

@@ -201,7 +201,8 @@ class JobSubmissionClient:
         connection = connection_class(url.hostname or "", url.port)
         try:
             body = None if data is None else json.dumps(data)
-            connection.request(method, path, body, {"Content-Type": "application/json", **self._headers})
+            headers = {name: _encoded(value) for name, value in self._headers.items()}
+            connection.request(method, path, body, {"Content-Type": "application/json", **headers})
             answer = connection.getresponse()
             text = answer.read().decode(errors="replace")
         except OSError as error:
@@ -213,6 +214,11 @@ class JobSubmissionClient:
         if answer.status != 200:
             raise RuntimeError(f"Request failed with status code {answer.status}: {text}.")
         return text
+
+
+def _encoded(value):
+    """The value of a header: http.client encodes only Latin-1 by itself, and a token may be any text."""
+    return value.encode(errors="surrogateescape") if isinstance(value, str) else value
 
 
 def server_address(address=None):

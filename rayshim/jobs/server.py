@@ -5,7 +5,6 @@ have the token of the session. Only processes of the same user get it, from the 
 """
 
 import asyncio
-import hmac
 import json
 import os
 import random
@@ -24,6 +23,7 @@ from reactor.runtime import attached, descendants
 
 from rayshim import api
 from rayshim.errors.address import get_node_ip_address
+from rayshim.jobs.admission import Admission
 from rayshim.jobs.types import DriverInfo, JobDetails, JobErrorType, JobInfo, JobStatus, JobType
 from rayshim.session import heads, session
 from rayshim.session.ids import JobID
@@ -64,6 +64,17 @@ class Job:
         return "".join(lines[-_TAIL_LINES:])[-_TAIL_CHARACTERS:]
 
 
+@web.middleware
+async def _errors(request, handler):
+    """The traceback of an error is the text of the response."""
+    try:
+        return await handler(request)
+    except web.HTTPException:
+        raise
+    except Exception:
+        return web.Response(status=500, text=traceback.format_exc())
+
+
 class Slot:
     """Holds the resources that a job's command asks for."""
 
@@ -81,7 +92,8 @@ class JobServer:
 
     async def start(self, host, port):
         """Listens on `host` at `port`, or at the next that is free, and tells the session's processes where."""
-        app = web.Application(middlewares=[self._check_token], client_max_size=1 << 30)
+        admission = Admission(self.token, host)
+        app = web.Application(middlewares=[admission.check, _errors], client_max_size=1 << 30)
         app.add_routes(
             [
                 web.get("/api/version", self.version),
@@ -94,18 +106,19 @@ class JobServer:
                 web.get("/api/jobs/{id}/logs/tail", self.follow),
             ]
         )
-        runner = web.AppRunner(app)
+        runner = web.AppRunner(app, lingering_time=1)
         await runner.setup()
+        loop = asyncio.get_running_loop()
         for number in range(port, port + 50):
             try:
-                await web.TCPSite(runner, host, number).start()
+                await loop.create_server(admission.protocols(runner.server), host, number)
             except OSError:
                 continue
             break
         else:
             raise OSError(f"no port from {port} to {port + 49} is free on {host}")
         facts = {"dashboard": f"{host}:{number}", "token": self.token}
-        await asyncio.get_running_loop().run_in_executor(None, self._tell, facts)
+        await loop.run_in_executor(None, self._tell, facts)
         return facts
 
     def _tell(self, facts=None):
@@ -115,20 +128,6 @@ class JobServer:
         if connection is None:
             return {}
         return attached.ask(connection, "tell" if facts else "facts", **({"facts": facts} if facts else {}))
-
-    @web.middleware
-    async def _check_token(self, request, handler):
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(), self.token.encode()):
-            return web.Response(
-                status=401, text="Unauthorized: this session's token is needed, which its user's processes are told"
-            )
-        try:
-            return await handler(request)
-        except web.HTTPException:
-            raise
-        except Exception:
-            return web.Response(status=500, text=traceback.format_exc())
 
     # ---- requests
 

@@ -2,6 +2,8 @@
 
 from collections import namedtuple
 
+from reactor.printable import printable
+
 from rayshim.journal import files
 
 Difference = namedtuple("Difference", "tag what site one two")
@@ -63,8 +65,8 @@ def main(one, two, out):
         print("the two runs are equal", file=out)
         return 0
     print(
-        f"the first difference is at {found.what} (called at {found.site}, tag {'.'.join(map(str, found.tag))}):",
+        f"the first difference is at {printable(found.what)} (called at {printable(found.site)}, tag {'.'.join(map(str, found.tag))}):",
         file=out,
     )
-    print(f"  {one}: {found.one}\n  {two}: {found.two}", file=out)
+    print(f"  {printable(one)}: {printable(found.one)}\n  {printable(two)}: {printable(found.two)}", file=out)
     return 1

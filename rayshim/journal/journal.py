@@ -38,6 +38,7 @@ from collections import Counter
 from typing import Any
 
 from reactor import _core
+from reactor.printable import printable
 
 from rayshim.errors.exceptions import ReplayError
 from rayshim.errors.user_code import is_users
@@ -288,7 +289,7 @@ def end(settings):
         files.end(setting.path)
     elif _journal is not None and _journal.complete and (rest := _journal.rest()):
         print(
-            f"rayshim: the program has ended earlier than in its journal, where it next {rest}. This replay repeats only the part before that",
+            f"rayshim: the program has ended earlier than in its journal, where it next {printable(rest)}. This replay repeats only the part before that",
             file=sys.stderr,
         )
     _journal = None

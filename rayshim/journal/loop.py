@@ -22,6 +22,8 @@ import time
 from collections import deque
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from reactor.printable import printable
+
 from rayshim.errors.exceptions import ReplayError
 from rayshim.journal.interleaving import REPLAY_SECONDS, Interleaving
 
@@ -279,7 +281,7 @@ class JournaledLoop(Interleaving, asyncio.SelectorEventLoop):
     def waited(self):
         self._told = True
         print(
-            f"rayshim: replay: an async actor has waited {REPLAY_SECONDS:g} s for the next event in its journal, {_told(self._awaited)}. "
+            f"rayshim: replay: an async actor has waited {REPLAY_SECONDS:g} s for the next event in its journal, {printable(_told(self._awaited))}. "
             "The program may no longer match its journal.",
             file=sys.stderr,
         )

@@ -31,6 +31,7 @@ from _thread import allocate_lock, start_new_thread
 from collections import deque
 
 from reactor import _core
+from reactor.printable import printable
 from reactor.runtime import process_stat
 
 from rayshim.errors.exceptions import ReplayError
@@ -437,7 +438,7 @@ class JournaledTurns(Interleaving):
                 told = True
                 print(
                     f"rayshim: replay: turn {self._turn} of a threaded actor has waited {REPLAY_SECONDS:g} s for its end in the journal, and for these "
-                    f"events: {list(self._to_come.get(self._turn, ()))}. The program may no longer match its journal.",
+                    f"events: {printable(list(self._to_come.get(self._turn, ())))}. The program may no longer match its journal.",
                     file=sys.stderr,
                 )
 

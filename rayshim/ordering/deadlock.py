@@ -6,6 +6,7 @@ import signal
 import sys
 
 from reactor import _core
+from reactor.printable import printable
 from reactor.runtime import stacks
 from reactor.waits import cycle, maker_of
 
@@ -125,7 +126,11 @@ def offer_picture():
         if signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL and not _caught(signal.SIGUSR1):
             _before = signal.signal(
                 signal.SIGUSR1,
-                lambda *_: print(picture() if session.current else "rayshim: no session", file=sys.stderr, flush=True),
+                lambda *_: print(
+                    printable(picture(), lines=True) if session.current else "rayshim: no session",
+                    file=sys.stderr,
+                    flush=True,
+                ),
             )
     except ValueError:  # not in the main thread
         pass

@@ -7,6 +7,7 @@ import functools
 import sys
 
 from reactor import _core
+from reactor.printable import printable
 
 from rayshim.errors.exceptions import OrderingError, ReplayError
 from rayshim.errors.user_code import is_users
@@ -126,7 +127,7 @@ def print_arrivals():
         return
     if listed:
         print(
-            f"rayshim: calls in arrival order in this run: {'; '.join(entry['what'] for entry in listed)}",
+            f"rayshim: calls in arrival order in this run: {'; '.join(printable(entry['what']) for entry in listed)}",
             file=sys.stderr,
         )
 

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reactor.printable import printable
 from reactor.record import Divergence, Recording
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Report:
         lines += [f"  {divergence}" for divergence in shown]
         if len(self.divergences) > _SHOWN:
             lines.append(f"  and {len(self.divergences) - _SHOWN:,} more places; to_dict() has them all")
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}={value}" for name, value in self._counts.items() if value)
@@ -189,7 +190,10 @@ class RecordedGraph:
         machine; default: of this one."""
         from rayshim.plans.advice import advise
 
-        return advise(self.recording, cores or os.cpu_count() or 1, "packed" if self.recording.workers else "isolated")
+        advice = advise(
+            self.recording, cores or os.cpu_count() or 1, "packed" if self.recording.workers else "isolated"
+        )
+        return [printable(sentence, lines=True) for sentence in advice]
 
     def rounds(self, cores: int | None = None) -> str:
         """The repeated rounds of calls that take most of the driver's time, as text: a line for each process, with the calls that it runs in an
@@ -202,7 +206,7 @@ class RecordedGraph:
         Arguments: cores, of the machine; default: of this one."""
         from reactor.draw.lanes import text
 
-        return text(self._rounds(cores))
+        return printable(text(self._rounds(cores)), lines=True)
 
     def _rounds(self, cores=None):
         from reactor.rounds import main_rounds

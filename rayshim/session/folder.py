@@ -20,7 +20,7 @@ def of_this_process():
 
 def name(pid):
     """The name of the folder of a session that this process starts under the number `pid`; its other processes may have another TMPDIR."""
-    return os.path.join(_parent(), f"session_{pid}{places.namespace()}")
+    return os.path.join(parent_in(os.environ), f"session_{pid}{places.namespace()}")
 
 
 def _create(directory):
@@ -75,8 +75,9 @@ def is_used(directory, pid):
     return os.path.commonpath((current, os.path.realpath(directory))) == os.path.realpath(directory)
 
 
-def _parent():
-    return places.folder_in(os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp")
+def parent_in(variables):
+    """The folder with the folders of sessions, for a process with these environment variables."""
+    return places.folder_in(variables.get("RAY_TMPDIR") or variables.get("TMPDIR") or "/tmp")
 
 
 def _remove_stale(fd):

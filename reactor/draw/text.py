@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from reactor.draw.picture import FOLD, picture
+from reactor.printable import printable
 
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def render(graph: Graph, timings: Timings | None = None, fold: int | None = FOLD
         if group.place:
             places[group.place].append(group.name)
     lines += [f"{place}: {', '.join(names)}" for place, names in sorted(places.items())]
-    return "\n".join(lines)
+    return printable("\n".join(lines), lines=True)
 
 
 def delay_text(delay, unit):

@@ -54,7 +54,7 @@ class Loop:
         self.federate, self.leaving = None, []  # the Federate whose reaction runs, and those that leave at this tag
         self.tardy = {}  # {port: intended tag of its value}
         self.crossing = {}  # {port that the reaction which runs has set: what gets a converted value of it}; see loading
-        self.federation = f"federation-{os.getpid()}"
+        self.federation = f"federation-{os.getpid()}-{os.urandom(4).hex()}"
         self._offset = clock.time_ns() - clock.monotonic_ns()
         actions = [action for instance in top.walk() for action in instance.actions.values()]
         self.watchdogs = [watchdog for instance in top.walk() for watchdog in instance.watchdogs.values()]

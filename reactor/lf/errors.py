@@ -3,6 +3,8 @@
 import sys
 from contextlib import contextmanager
 
+from reactor.printable import printable
+
 
 class LFError(ValueError):
     """A program that cannot be run: file, line and column, what was found, and the line with a caret under the place."""
@@ -13,7 +15,7 @@ class LFError(ValueError):
         lines = text.splitlines()
         shown = f"\n  {lines[line - 1]}\n  {' ' * (column - 1)}^" if 0 < line <= len(lines) else ""
         where = f"{path}:{line}:{column}" if line else str(path)
-        super().__init__(f"{where}: {kind}: {message}{shown}")
+        super().__init__(printable(f"{where}: {kind}: {message}{shown}", lines=True))
 
     def __reduce__(self):
         return type(self), self._facts

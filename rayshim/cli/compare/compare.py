@@ -6,6 +6,8 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+from reactor.printable import printable
+
 from rayshim.cli.compare import costs
 from rayshim.cli.compare.figures import FIGURES, table
 from rayshim.cli.compare.output import first_difference
@@ -93,8 +95,10 @@ def _tell_failures(runs, console):
                 f"{_TITLES[side]} left {done['left_behind']} processes behind, which were killed", style="yellow"
             )
         if done["reason"]:
-            console.print(f"on {_TITLES[side]}: {done['reason']}", style="bold red", markup=False)
-            console.print("\n".join(done["log"].splitlines()[-20:]), style="dim", markup=False, highlight=False)
+            console.print(f"on {_TITLES[side]}: {printable(done['reason'])}", style="bold red", markup=False)
+            console.print(
+                "\n".join(map(printable, done["log"].splitlines()[-20:])), style="dim", markup=False, highlight=False
+            )
     return int(any(done["reason"] for done in runs.values()))
 
 
@@ -109,5 +113,7 @@ def _tell_difference(runs, console):
     where, *lines = difference
     console.print(f"THE OUTPUT DIFFERS, first in {where}:", style="bold red", markup=False)
     for side, line in zip(runs, lines, strict=True):
-        console.print(f"  {_TITLES[side]:7}  {'(nothing)' if line is None else line}", markup=False, highlight=False)
+        console.print(
+            f"  {_TITLES[side]:7}  {'(nothing)' if line is None else printable(line)}", markup=False, highlight=False
+        )
     return 1

@@ -112,7 +112,7 @@ void in_child() {
   if (!lender->copied->load(memory_order_relaxed)) {
     for (auto [off, size] : lender->lent) {
       uint8_t* at = lender->heap->at<uint8_t>(off);
-      void* copy = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      void* copy = map_undumped(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
       if (copy == MAP_FAILED) give_up();  // the child would write to its parent's arrays
       memcpy(copy, at, size);
       if (mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) give_up();
@@ -132,7 +132,7 @@ bool lend() {
   // An array's data must begin at a memory page, for it is read copy-on-write.
   bool may = theirs && strcmp(theirs->name, "default_allocator") == 0 && kArrayHead % memory_page() == 0;
   if (may && !lender) {
-    void* shared = mmap(nullptr, memory_page(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* shared = map_undumped(memory_page(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
     may = shared != MAP_FAILED;
     if (may) lender = new Lender;
     if (may) lender->copied = static_cast<atomic<uint32_t>*>(shared);

@@ -17,6 +17,7 @@
 #include <x86intrin.h>
 #endif
 #include "memory/layout.h"
+#include "memory/undumped.h"
 
 #ifndef REACTOR_KILL_POINT
 #define REACTOR_KILL_POINT()  // tests end a process here
@@ -143,7 +144,7 @@ class Heap {
   uint8_t* shadow(size_t which) {
     uint8_t*& shadow = shadows_[which];
     if (!shadow && is_own()) {
-      void* p = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+      void* p = map_undumped(capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd);
       if (p != MAP_FAILED) shadow = static_cast<uint8_t*>(p);
     }
     return shadow;
@@ -202,7 +203,7 @@ class Heap {
 
  private:
   Heap(int fd, uint64_t capacity) : fd(fd), capacity(capacity) {
-    void* p = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    void* p = map_undumped(capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd);
     if (p == MAP_FAILED) throw std::runtime_error(std::string("mapping the shared heap: ") + strerror(errno));
     struct stat s{};
     if (fstat(fd, &s) == 0) device_ = s.st_dev, inode_ = s.st_ino;

@@ -21,7 +21,7 @@ Room room_in_file(uint64_t size) {
   uint32_t page = h->page_of(block);
   h->residence[page].word.store(kFiled, memory_order_release);  // a kill from here on gives its place in the file back
   if (posix_fallocate(file, off_t(block), off_t(size)) == 0) {
-    void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, off_t(block));
+    void* p = map_undumped(size, PROT_READ | PROT_WRITE, MAP_SHARED, file, block);
     if (p != MAP_FAILED) return {block, static_cast<uint8_t*>(p), static_cast<uint8_t*>(p), size};
   }
   h->residence[page].word.store(0, memory_order_release);
@@ -127,7 +127,7 @@ Mapping* Mapping::open(Heap* h, Off block) {
     return nullptr;
   }
   if (size >= kMapped) {
-    void* p = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, off_t(block));
+    void* p = map_undumped(size, PROT_READ, MAP_SHARED, file, block);
     if (p != MAP_FAILED) return new Mapping(static_cast<uint8_t*>(p), size, true);
   }  // too many mappings: a copy does as well
   auto* copy = static_cast<uint8_t*>(std::aligned_alloc(memory_page(), size));
