@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from reactor import _core
 from reactor.runtime import forks
 
+from rayshim.errors import forked
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.user_code import calling, qualified
 from rayshim.session import accelerators, ids
@@ -200,10 +201,25 @@ def ensure() -> Session:
     return session  # pyright: ignore[reportReturnType]
 
 
+def ensure_own(what: str, error: type[Exception] = ValueError) -> Session:
+    """`ensure()` for a function that takes refs, handles or names. In a process that was forked from one with a session they are of that session,
+    and a new one would not know them: raises `error`. `what`: the call, with its place."""
+    if current is None and forked.happened:
+        raise error(forked.text(f"{what}: what it was given"))
+    return ensure()
+
+
 def _start_default():
     if os.environ.get("RAY_ENABLE_AUTO_CONNECT") == "0":
         raise RaySystemError(
             "Ray has not been started yet. You can start Ray with 'ray.init()'. (RAY_ENABLE_AUTO_CONNECT=0 turns the automatic start off)"
+        )
+    if forked.happened:
+        from rayshim.errors import logs
+
+        logs.logger.warning(
+            "This process was forked after init(), and now starts a session of its own beside that of its parent. %s",
+            forked.remedy(""),
         )
     start()
     return current
@@ -266,6 +282,7 @@ def _forget_after_fork():
     if current is None:
         return
     forgotten, current = current, None
+    forked.remember(forgotten.settings.get("address"))
     for exported in list(forgotten.exported):
         exported.forget()
 
