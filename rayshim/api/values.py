@@ -203,9 +203,11 @@ def put(value: T, *, _owner: ActorHandle[Any] | None = None, _tensor_transport: 
     except TypeError as error:
         if not hasattr(error, "value"):
             raise
+        from reactor.picklability import short
+
         from rayshim.errors.unpicklable import told
 
-        raise told(error, f"the put value {value!r}", at("put")) from error.__cause__
+        raise told(error, f"the put value {short(value)}", at("put")) from error.__cause__
 
 
 def wait(

@@ -43,9 +43,13 @@ _LARGEST_EXPORT = 95 << 20  # bytes of a function or class; Ray's FUNCTION_SIZE_
 
 
 def _unpicklable(what, error):
+    from reactor import codec
+    from reactor.picklability import NotPicklable, reason_of
+
     from rayshim.errors.unpicklable import told
 
-    error.value = what
+    if isinstance(error, NotPicklable) and error.__cause__ is not None:
+        error.reason = reason_of(what, error.__cause__, codec.pickled)  # its value has parts of ours, too
     return told(
         error, f"the {'actor class' if isinstance(what, type) else 'function'} {qualified(what)}", f"at {calling()}"
     )

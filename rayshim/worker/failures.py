@@ -5,7 +5,7 @@ import os
 import sys
 
 from reactor import _core, codec
-from reactor.picklability import NotPicklable
+from reactor.picklability import NotPicklable, short
 
 from rayshim.calls.handle import info_of
 from rayshim.calls.signature import is_async
@@ -44,7 +44,7 @@ def unpicklable(error, check, name):
     whom = getattr(getattr(check, "__self__", None), "of", None) or name
     if not hasattr(error, "value"):
         return error
-    explained = told(error, f"the argument {error.value!r} for a task or actor {whom}", f"at {calling()}")
+    explained = told(error, f"the argument {short(error.value)} for a task or actor {whom}", f"at {calling()}")
     explained.__cause__ = error.__cause__
     return explained
 
