@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -295,7 +296,27 @@ def _end_at_exit():
     global _exiting
     _exiting = True
     if current is not None and current.driver is not None:
-        stop(_exiting_interpreter=True)
+        interrupted = _was_interrupted()
+        try:
+            stop(_exiting_interpreter=True)
+        finally:
+            if interrupted:
+                _die_of_interrupt()
+
+
+def _was_interrupted():
+    """Whether the program ends because of a KeyboardInterrupt that it did not catch."""
+    interactive = hasattr(sys, "ps1") or sys.flags.inspect or "IPython" in sys.modules
+    return getattr(sys, "last_type", None) is KeyboardInterrupt and not interactive
+
+
+def _die_of_interrupt():
+    """Lets the interpreter end by SIGINT, as it does after an uncaught KeyboardInterrupt. It forgets that at the next `exec` of a text, which the making of
+    a dataclass is, for instance, and remembers it when such a text raises KeyboardInterrupt."""
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        pass
 
 
 atexit.register(_end_at_exit)
