@@ -1,4 +1,4 @@
-# make demo    the synchronous Q-learning job on real Ray and on rayshim, side by side (ROUNDS=500 for the whole)
+# make demo    the synchronous Q-learning job on real Ray and on rayshim, side by side (ROUNDS=500 for the whole); 6 minutes with the set-up
 # make test    unit tests and compat_tests; on real Ray those that it has not yet passed as they are (compat_tests/seen_on_ray.py);
 #              what fails is run once more, and listed as RERUN if it then passes
 # make test-ray   all compat_tests on real Ray, about half an hour; records what passed
@@ -11,7 +11,7 @@
 # make tidy    clang-tidy over the core (.clang-tidy), some 2 minutes
 # make wheels  a wheel for each Python found (3.10 to 3.13), checked and tried: packaging/wheels.sh
 # make docs    the documentation, into build/site; a warning is an error
-# Each makes .venv on first use; the native core is rebuilt when its sources change.
+# Each makes .venv on first use, and prints the steps of that; the native core is rebuilt when its sources change.
 PYTHON ?= python3
 VENV := .venv
 WORKERS ?= 3  # pytest processes; tests wait a third of their time, so three are faster on two cores
@@ -25,6 +25,7 @@ PACKAGES := $(wildcard rayshim/*/__init__.py)  # the installed package knows the
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/built $(VENV)/ray
+	@echo "the job runs on Ray, then on rayshim: about 2 minutes"
 	$(PY) -m benchmarks demo
 
 lint: $(VENV)/built $(VENV)/lint  # the checker of types reads the packages that are installed
@@ -80,6 +81,7 @@ $(VENV)/docs: $(VENV)/made pyproject.toml
 
 # torch first: a range that any release satisfies would bring gigabytes of another build of it.
 $(VENV)/made:
+	@echo "set-up, step 1 of 3: $(VENV) with torch and the tools for the build, about 2 minutes (a download of 1 GB)"
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --upgrade pip
 	$(PY) -m pip install --quiet torch==2.13.0
@@ -88,6 +90,7 @@ $(VENV)/made:
 	touch $@
 
 $(VENV)/built: $(VENV)/made pyproject.toml $(CORE) $(PACKAGES)
+	@echo "set-up, step 2 of 3: the native core and the packages for tests and benchmarks, about 2 minutes"
 	$(PY) -m pip install --quiet --no-build-isolation --config-settings=cmake.define.WARNINGS_AS_ERRORS=ON --editable ".[rl,test]"
 	touch $@
 
@@ -101,6 +104,7 @@ $(VENV)/tidy: $(VENV)/made
 
 # Real Ray is the other side of the comparisons. Where it cannot be installed they show rayshim alone.
 $(VENV)/ray: $(VENV)/made
+	@echo "set-up, step 3 of 3: Ray for the comparison, about 1 minute (without it, rayshim runs alone)"
 	-$(PY) -m pip install --quiet "ray[cgraph,rllib,tune,train,data]==2.60.0"
 	-$(PY) -m pip install --quiet "ray[serve]==2.60.0"
 	touch $@

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import machine, plot, program, sides
+from rayshim.cli.compare import busy
 from rayshim.cli.compare.figures import FIGURES, table
 
 STEPS_PER_ROUND = 16 * 100
@@ -126,6 +127,8 @@ def main(argv):
 
     title = f"Deep Q-learning, 16 rollout actors, {arguments.rounds} rounds, minibatch {arguments.minibatch}"
     titles = [side.title for side in chosen]
+    if (warning := busy.warning(list(runs.values()))) is not None:
+        console.print(warning, style="yellow", highlight=False)
     console.print(table(titles, [runs[side.name] for side in chosen], [*FIGURES[:1], *RATES, *FIGURES[1:]], title))
     console.print(machine.in_words(described), style="dim", highlight=False)
     for side in chosen:

@@ -43,4 +43,5 @@ def run(side, name, options, out, patience, listen=lambda event: None):
         "cpu": cost.cpu,
         "peak_memory": cost.peak_memory,
         "left_behind": cost.left_behind,
+        **cost.others,
     }

@@ -5,4 +5,6 @@ import sys
 from rayshim.cli import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    if status:  # SystemExit(0) would be shown as an error under `python -i`
+        sys.exit(status)

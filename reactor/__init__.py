@@ -21,10 +21,26 @@ __all__ = [
 
 
 def __getattr__(name):
-    """Imports a public name when it is first used: who needs only the runtime does not pay for the library."""
+    """Imports a public name when it is first used: who needs only the runtime does not pay for the library. `from reactor import _core` comes here, too,
+    before Python looks for that module: where it is missing, the error says what to do."""
+    if name == "_core":
+        return _load_core()
     if name not in _HOMES:
         raise AttributeError(f"module 'reactor' has no attribute {name!r}")
     import importlib
 
     value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
     return value
+
+
+def _load_core():
+    import importlib
+
+    try:
+        return importlib.import_module("reactor._core")
+    except ModuleNotFoundError as error:
+        if error.name != "reactor._core":
+            raise
+    from reactor import unbuilt
+
+    return unbuilt.refuse()

@@ -44,6 +44,7 @@ def _options(arguments):
     parser.add_argument(
         "--graph",
         metavar="FILE",
+        type=_drawing,
         help="write a drawing of the program to FILE (.txt, .mmd, .dot or .html) instead of running it; -: print it as text",
     )
     parser.add_argument("--schedule", action="store_true", help="print the schedule instead of running the program")
@@ -99,11 +100,25 @@ def _delays(seed):
     return lambda: clock.sleep(draw() / 1000)
 
 
+_DRAWINGS = {".txt": "text", ".mmd": "mermaid", ".dot": "dot", ".html": "html"}  # modules of reactor.draw
+
+
+def _drawing(path):
+    """`path`, if its suffix is one of a drawing."""
+    end = os.path.splitext(path)[1]
+    if end and end not in _DRAWINGS:
+        raise argparse.ArgumentTypeError(f"{path}: the name must end with {', '.join(_DRAWINGS)}, but ends with {end}")
+    return path
+
+
 def _draw(program, path):
     from importlib import import_module
 
-    kind = {".mmd": "mermaid", ".dot": "dot", ".html": "html"}.get(path[path.rfind(".") :], "text")
-    picture = import_module(f"reactor.draw.{kind}").render(program.graph)
+    kind = _DRAWINGS.get(os.path.splitext(path)[1], "text")
+    try:
+        picture = import_module(f"reactor.draw.{kind}").render(program.graph)
+    except ImportError as error:
+        return _told(error)
     if path == "-":
         print(picture)
     else:

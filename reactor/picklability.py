@@ -1,5 +1,7 @@
 """Finds the part of a value that cannot be pickled, for the error message."""
 
+import types
+
 
 class NotPicklable(TypeError):
     """The error. It has the whole `value` and the `reason`, so that a higher layer can make its own message. It is pickled as a plain TypeError."""
@@ -11,17 +13,15 @@ class NotPicklable(TypeError):
         return TypeError, self.args
 
 
+REMEDY = "Leave it out, or create it inside the actor or task that uses it"
 _LIMIT = 200  # most parts that the search visits
 
 
 def explain(value, error, dump):
     """The error to raise for a value whose pickling with `dump` raised `error`, with the part that failed, its place in the value, and the reason: a
     new TypeError for a TypeError, and `error` itself with a note for another class."""
-    path, culprit = _search(value, dump)
-    what = f"{_short(culprit)} (a {type(culprit).__module__}.{type(culprit).__qualname__})"
-    where = f" at value{path}" if path else ""
-    reason = f"{what}{where} cannot be pickled: {error}"
-    text = f"Could not serialize {_short(value)}: {reason}. Leave it out, or create it inside the actor or task that uses it"
+    reason = reason_of(value, error, dump)
+    text = f"Could not serialize {short(value)}: {reason}. {REMEDY}"
     if not isinstance(error, TypeError):
         if hasattr(error, "add_note"):  # from Python 3.11 on
             error.add_note(text)
@@ -31,50 +31,145 @@ def explain(value, error, dump):
     return not_picklable
 
 
+def reason_of(value, error, dump):
+    """The sentence that names the part of `value` that cannot be pickled, and its place."""
+    place, culprit = _search(value, dump)
+    what = f"{short(culprit)} (a {_kind(culprit)})"
+    return f"{what}{place} cannot be pickled: {_refusal(culprit, dump) or error}"
+
+
+class _Place:
+    """Where a part is: an expression from a name that the program knows, and what that name is."""
+
+    def __init__(self, root="value", path="", note="", holder=None):
+        self.root, self.path, self.note = root, path, note
+        self.holder = holder  # an attribute of a class, which is only named if the part is inside it
+
+    def at(self, step):
+        note = self.note if self.holder is None else f"{self.root} is a {_kind(self.holder)}"
+        return _Place(self.root, self.path + step, note)
+
+    def __str__(self):
+        if self.root == "value" and not self.path:
+            return ""
+        return f" at {self.root}{self.path}{f', where {self.note},' if self.note else ''}"
+
+
 def _search(value, dump):
-    """(path, part): the smallest part found whose pickling fails."""
-    path, budget, seen = "", [_LIMIT], {id(value)}
+    """(place, part): the smallest part found whose pickling fails."""
+    place, budget, seen = _Place(), [_LIMIT], {id(value)}
     while True:
-        for step, part in _parts(value):
+        for there, part in _parts(value, place):
             budget[0] -= 1
             if budget[0] < 0:
-                return path, value
+                return place, value
             if id(part) not in seen and not _picklable(part, dump):
-                path, value = path + step, part
+                place, value = there, part
                 seen.add(id(value))
                 break
         else:
-            return path, value
+            return place, value
 
 
-def _parts(value):
+def _parts(value, place):
     if isinstance(value, dict):
-        yield from ((f"[{_short(k)}]", v) for k, v in value.items())
-        yield from (("<a key>", k) for k in value)
+        yield from ((place.at(f"[{short(k)}]"), v) for k, v in value.items())
+        yield from ((_Place(f"the key {short(k)}"), k) for k in value)
     elif isinstance(value, (list, tuple)):
-        yield from ((f"[{i}]", v) for i, v in enumerate(value))
+        yield from ((place.at(f"[{i}]"), v) for i, v in enumerate(value))
     elif isinstance(value, (set, frozenset)):
-        yield from (("<an element>", v) for v in value)
-    elif hasattr(value, "__closure__"):
-        yield from (
-            (f".<closure {n}>", c.cell_contents) for n, c in zip(value.__code__.co_freevars, value.__closure__ or ())
-        )
-        yield from ((f".<global {n}>", value.__globals__[n]) for n in value.__code__.co_names if n in value.__globals__)
-    elif (
-        hasattr(value, "__dict__") and type(value).__reduce__ is object.__reduce__
-    ):  # else its class decides, and has refused
-        yield from ((f".{k}", v) for k, v in vars(value).items() if not k.startswith("__"))
+        yield from ((_Place("an element of the set"), v) for v in value)
+    elif isinstance(value, types.MethodType):
+        yield place.at(".__self__"), value.__self__
+        yield place.at(".__func__"), value.__func__
+    elif isinstance(value, types.FunctionType):
+        yield from _used_by(value)
+    elif isinstance(value, type):
+        yield from _members(value)
+    elif hasattr(value, "__dict__") and type(value).__reduce__ is object.__reduce__:
+        yield from ((place.at(f".{k}"), v) for k, v in vars(value).items() if not k.startswith("__"))
+        yield _Place(type(value).__qualname__), type(value)
+    else:
+        yield from _reduced(value)
+
+
+def _reduced(value):
+    """What the value's class gives to pickle of it, which may be nothing."""
+    try:
+        reduced = value.__reduce_ex__(4)
+    except Exception:
+        return
+    for part in reduced[1:3] if isinstance(reduced, tuple) else ():
+        for inner in part if isinstance(part, tuple) else (part,):
+            yield _Place(f"a part of the {_kind(value)}"), inner
+
+
+def _used_by(function):
+    """What a function uses of other scopes: variables, default values, attributes of its own; last its class, if it uses `super()`."""
+    code, name = function.__code__, function.__qualname__
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=False))
+    own_class = cells.pop("__class__", None)
+    for variable, cell in cells.items():
+        try:
+            value = cell.cell_contents
+        except ValueError:  # it is not set yet
+            continue
+        yield _Place(variable, note=f"{variable} is a variable of an outer function that {name} uses"), value
+    for variable in _names(code):
+        if variable in function.__globals__:
+            yield (
+                _Place(variable, note=f"{variable} is a global variable that {name} uses"),
+                function.__globals__[variable],
+            )
+    yield from ((_Place(name, f".{k}"), v) for k, v in vars(function).items())
+    yield from ((_Place(f"a default value of {name}"), v) for v in function.__defaults__ or ())
+    yield from ((_Place(f"the default value of {k} of {name}"), v) for k, v in (function.__kwdefaults__ or {}).items())
+    if own_class is not None:
+        yield _Place(own_class.cell_contents.__qualname__), own_class.cell_contents
+
+
+def _names(code):
+    """The global names that this code and the functions in it use."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _members(cls):
+    """The attributes of a class that are no functions, the classes from which it inherits, and what its functions use. The functions themselves are left
+    out: one that uses `super()` has its class as a part, and cannot be pickled whatever is wrong with that."""
+    functions = []
+    for name, member in vars(cls).items():
+        found = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+        if isinstance(found, types.FunctionType):
+            functions.append(found)
+        elif name not in ("__dict__", "__weakref__"):
+            yield _Place(f"{cls.__qualname__}.{name}", holder=member), member
+    yield from ((_Place(base.__qualname__), base) for base in cls.__bases__)
+    for function in functions:
+        yield from _used_by(function)
 
 
 def _picklable(value, dump):
+    return _refusal(value, dump) is None
+
+
+def _refusal(value, dump):
+    """The exception of pickling `value`, or None."""
     try:
         dump(value)
-        return True
-    except Exception:
-        return False
+    except Exception as error:
+        return error
+    return None
 
 
-def _short(value):
+def _kind(value):
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def short(value):
+    """The value's repr, cut to 80 characters."""
     try:
         text = repr(value)
     except Exception:

@@ -78,19 +78,27 @@ def budget(patience):
     if given is None:
         return PATIENCE
     try:
+        return parsed_budget(given)
+    except ValueError:
+        source = "the environment variable RAYSHIM_PATIENCE is" if patience is None else "init(patience=) got"
+        raise ValueError(
+            f"{source} {given!r}: it must be a number of seconds, 0 or more (math.inf: no limit), or a share of the time such as '25%' (at {calling()})"
+        ) from None
+
+
+def parsed_budget(given):
+    """(seconds, share of the time) of a budget: see `budget`. ValueError: it is none."""
+    try:
         if isinstance(given, str) and given.strip().endswith("%"):
             seconds, share = PATIENCE[0], float(given.strip()[:-1]) / 100
         elif isinstance(given, bool):
             raise ValueError
         else:
             seconds, share = float(given), 0.0
-    except (TypeError, ValueError):
-        seconds = share = -1.0
+    except TypeError:
+        raise ValueError from None
     if not (seconds >= 0 and 0 <= share <= 100):
-        source = "the environment variable RAYSHIM_PATIENCE is" if patience is None else "init(patience=) got"
-        raise ValueError(
-            f"{source} {given!r}: it must be a number of seconds, 0 or more (math.inf: no limit), or a share of the time such as '25%' (at {calling()})"
-        )
+        raise ValueError
     return seconds, share
 
 

@@ -11,6 +11,8 @@ from rayshim.calls.generators import ObjectRefGenerator
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.options import check_namespace
 from rayshim.calls.refs import ObjectRef
+from rayshim.errors import forked
+from rayshim.errors.exceptions import ActorHandleNotFoundError
 from rayshim.errors.user_code import at
 from rayshim.session import session
 
@@ -24,7 +26,7 @@ def kill(actor: ActorHandle[Any] | type[Any], *, no_restart: bool = True) -> Non
 
     Raises ValueError if `actor` is not an actor handle.
     """
-    s = session.ensure()
+    s = session.ensure_own(at("kill"), ActorHandleNotFoundError)
     if not isinstance(actor, ActorHandle):
         raise ValueError(
             f"ray.kill() only supported for actors. For tasks, try ray.cancel(). Got: {type(actor)}. ({at('kill')})"
@@ -65,7 +67,7 @@ def cancel(
 
     Raises TypeError if `ray_waitable` is not a ref, ValueError for `force=True` with an actor's call.
     """
-    session.ensure()
+    session.ensure_own(at("cancel"), TypeError)
     if isinstance(ray_waitable, ObjectRefGenerator):
         ray_waitable = ray_waitable.completed()
     if not isinstance(ray_waitable, ObjectRef):
@@ -82,7 +84,7 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle[Any]:
 
     Raises ValueError if the namespace has no living actor of that name.
     """
-    s = session.ensure()
+    s = session.ensure_own(at("get_actor"))
     if not name:
         raise ValueError(f"Please supply a non-empty value to get_actor ({at('get_actor')})")
     if isinstance(name, bytes):
@@ -96,6 +98,7 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle[Any]:
             f"Failed to look up actor with name '{name}'. This could because 1. You are trying to look up a named actor you "
             "didn't create. 2. The named actor died. 3. You did not use a namespace matching the namespace of the actor. "
             f"({at('get_actor')} looked in namespace {namespace or s.namespace!r}; list_named_actors(all_namespaces=True) lists the existing names)"
+            + (f" If the actor is in {forked.owner('')}: {forked.remedy('')}" if forked.happened else "")
         )
     return found
 
@@ -103,7 +106,7 @@ def get_actor(name: str, namespace: str | None = None) -> ActorHandle[Any]:
 def list_named_actors(all_namespaces: bool = False) -> list[str] | list[dict[str, str]]:
     """Names of the living named actors in the session's namespace. With `all_namespaces=True`: a list of {"name": str, "namespace": str} for
     all namespaces."""
-    s = session.ensure()
+    s = session.ensure_own(at("list_named_actors"))
     names = [(n, ns) for n, ns in s.placement.names() if not ns.startswith("_ray_internal")]
     if all_namespaces:
         return [{"name": n, "namespace": ns} for n, ns in names]

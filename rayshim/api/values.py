@@ -12,6 +12,7 @@ from rayshim.api.timeouts import seconds
 from rayshim.calls.generators import ObjectRefGenerator, check_waitables
 from rayshim.calls.generators import wait as wait_with_generators
 from rayshim.calls.refs import ObjectRef
+from rayshim.errors import forked
 from rayshim.errors.exceptions import GetTimeoutError
 from rayshim.errors.user_code import at
 from rayshim.ordering import delays
@@ -84,7 +85,7 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
             _time_out(timeout, 1)
         return value
     if session.current is None:
-        session.ensure()
+        session.ensure_own(at("get"))
     if isinstance(object_refs, ObjectRefGenerator):
         return object_refs
     if isinstance(object_refs, ObjectRef):  # one made from an id
@@ -165,8 +166,9 @@ def _begins_again():
 
 def _unknown(refs):
     return ValueError(
-        "You are trying to access Ray objects whose owner is unknown: they belong to an earlier init() that has been shut down, or were made "
-        f"from an id alone. Owners not found for objects [{', '.join(ref.hex() for ref in refs)}]. ({at('get')}) Create them again after the new init()"
+        "You are trying to access Ray objects whose owner is unknown: they belong to "
+        f"{forked.owner('an earlier init() that has been shut down')}, or were made from an id alone. Owners not found for objects "
+        f"[{', '.join(ref.hex() for ref in refs)}]. ({at('get')}) {forked.remedy('Create them again after the new init()')}"
     )
 
 
@@ -204,9 +206,11 @@ def put(value: T, *, _owner: ActorHandle[Any] | None = None, _tensor_transport: 
     except TypeError as error:
         if not hasattr(error, "value"):
             raise
+        from reactor.picklability import short
+
         from rayshim.errors.unpicklable import told
 
-        raise told(error, f"the put value {value!r}", at("put")) from error.__cause__
+        raise told(error, f"the put value {short(value)}", at("put")) from error.__cause__
 
 
 def wait(
@@ -228,7 +232,7 @@ def wait(
     Raises TypeError if `ray_waitables` is not a list of refs, ValueError for duplicates or a wrong `num_returns`.
     """
     if session.current is None:
-        session.ensure()
+        session.ensure_own(at("wait"))
     refs: Any = ray_waitables
     if isinstance(refs, (ObjectRef, ObjectRefGenerator)):
         raise TypeError(

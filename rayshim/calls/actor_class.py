@@ -239,11 +239,13 @@ class ActorClass(Generic[T]):
         except TypeError as error:
             if not hasattr(error, "value"):
                 raise
+            from reactor.picklability import short
+
             from rayshim.errors.unpicklable import told
 
             raise told(
                 error,
-                f"the argument {error.value!r} for a task or actor {self._signature.of}",  # pyright: ignore[reportAttributeAccessIssue]
+                f"the argument {short(error.value)} for a task or actor {self._signature.of}",  # pyright: ignore[reportAttributeAccessIssue]
                 f"at {calling()}",
             ) from error.__cause__
 

@@ -4,6 +4,7 @@ import sys
 
 from reactor import _core
 
+from rayshim.errors import forked
 from rayshim.errors.user_code import at
 from rayshim.session import session
 
@@ -13,7 +14,8 @@ def cancel_ref(ref, force, recursive):
     s = session.ensure()
     if ref.stale:
         raise TypeError(
-            f"No owner found for object. ({at('cancel')}: the ref belongs to a session that was shut down, or was made from an id alone)"
+            f"No owner found for object. ({at('cancel')}: the ref belongs to {forked.owner('a session that was shut down')}, or was made from an id alone) "
+            f"{forked.remedy('')}".rstrip()
         )
     _core.count_physical()
     of_actor = ref.kind == _core.METHOD_RESULT

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from reactor import _core
 from reactor.codec import import_ref
 
+from rayshim.errors import forked
 from rayshim.errors.user_code import calling
 from rayshim.session import session
 from rayshim.session.ids import TaskID, object_bytes
@@ -183,10 +184,22 @@ class _BareRef(ObjectRef):
 
 def _restore(offset, uid, run):
     if run != _run():
-        raise ValueError(
-            f"this pickled ObjectRef belongs to a session that has ended: its value is lost (unpickled at {calling()}). Create it again after the new init()"
-        )
+        raise ValueError(_unrestorable("ref or handle"))
     return _core.ref_at(offset)
+
+
+def _unrestorable(what):
+    """Why a pickled ref or handle of another session cannot be read here, and what to do."""
+    if session.current is None:
+        origin = "this process was forked after init() and" if forked.happened else "this process"
+        return (
+            f"this pickled {what} cannot be read, because {origin} has no session (unpickled at {calling()}). Before, join the session in this process by "
+            f"init(address=...), with the address that ray.get_runtime_context().gcs_address has in the process that pickled the {what}; or make the calls there and pass values"
+        )
+    return (
+        f"this pickled {what} belongs to another session than that of this process, or to one that has ended (unpickled at {calling()}). If that session "
+        "runs, shutdown() and then init(address=...) with its address join it; else create it again after the new init()"
+    )
 
 
 def _run():

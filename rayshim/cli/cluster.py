@@ -204,9 +204,9 @@ def _mapping(text):
 
 def stop(argv):
     """Ends all heads of this user."""
-    import argparse
+    from rayshim.cli import parsers
 
-    parser = argparse.ArgumentParser(
+    parser = parsers.Parser(
         prog="rayshim stop",
         description="Ends all your sessions that `rayshim start --head` has started, with all workers, actors and jobs in them.",
     )
@@ -275,14 +275,15 @@ _VALUES = (
 def _start_parser():
     import argparse
 
-    parser = argparse.ArgumentParser(
+    from rayshim.cli import parsers
+
+    parser = parsers.Parser(
         prog="rayshim start",
         description=(
             "Starts a session that stays when this command and the programs that use it have ended. `init()` and `init(address=...)` attach a program "
             "to this session; `rayshim stop` ends it. Other options of `ray start` have no meaning on one machine and are ignored."
         ),
         epilog="example:\n  rayshim start --head --num-cpus 8\n  python -m rayshim train.py\n  rayshim stop",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--head", action="store_true", help="start a session; this option is required")
     parser.add_argument("--address", help=argparse.SUPPRESS)

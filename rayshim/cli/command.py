@@ -2,13 +2,13 @@
 
 import sys
 
-from rayshim import api
-from rayshim.session import session
+from rayshim.cli.program_arguments import options_with_value, split_program, without_pythons
 from rayshim.session.version import VERSION
 
 _INSPECTING = ("status", "stack", "memory")
 _STATE = ("list", "get", "summary", "health-check")
 _RAYS = ("start", "stop", "job", "debug", "microbenchmark", *_INSPECTING, *_STATE)
+_COMMANDS = ("run", "compare", "diff", "profile", *_RAYS)
 _INSTEAD = {  # commands of Ray's that have nothing to show here
     "logs": "rayshim writes no log files: workers print to the program's own stdout and stderr. Of a job, `rayshim job logs ID` shows the output",
     "timeline": "times are kept only where they are asked for: `python -m rayshim --trace out.json script.py`, or init(trace=True) and ray.timeline()",
@@ -57,7 +57,9 @@ def main(argv=None):
         return _told_in_part(_showing, profile.main, argv[1:])
     if argv[0] == "diff":
         return _told_in_part(_showing, _diff, argv[1:])
-    return _run(argv[1:] if argv[0] == "run" else argv)
+    if argv[0] == "help" and len(argv) < 3:
+        return main([*argv[1:], "--help"])
+    return _run(argv[1:]) if argv[0] == "run" else _run(argv, argv[0])
 
 
 def _as_ray(argv):
@@ -104,46 +106,31 @@ def _showing(command, *args):
         return command(*args)
 
 
-def split_program(argv, parser):
-    """Splits the arguments after `run`: (options of rayshim, is the program a module, its name or None, its arguments).
-
-    `parser()` gives the parser of the options; it is called only if there are any. The options of rayshim end at the first argument that is no
-    option, or at `-m NAME`; everything after it belongs to the program. The name is "-" for the standard input, and "-c" for a program text,
-    which is then the first argument of the program.
-    """
-    with_value = None  # the options that take one
-    skip = False  # the value of the option before
-    for i, argument in enumerate(argv):
-        if skip:
-            skip = False
-            continue
-        if argument == "-m":
-            return argv[:i], True, argv[i + 1] if i + 1 < len(argv) else None, argv[i + 2 :]
-        if argument == "-c" and i + 1 == len(argv):
-            return argv[:i], False, None, []
-        if not argument.startswith("-") or argument in ("-", "-c"):
-            return argv[:i], False, argument, argv[i + 1 :]
-        if with_value is None:
-            with_value = {
-                option for action in parser()._actions if action.nargs != 0 for option in action.option_strings
-            }
-        skip = argument in with_value
-    return argv, False, None, []
-
-
 def _parsed(own, program, parser):
     """The options `own` of a command that needs a program."""
-    parser = parser()
     wanted = parser.parse_args(own)
     if program is None:
-        parser.error("no program given: pass the path of a script, or -m and the name of a module")
+        last = own[-1] if own else ""
+        value = f" ({last} was read as the value of {own[-2]})" if last[:1] != "-" and len(own) > 1 else ""
+        parser.error(f"no program given: pass the path of a script, or -m and the name of a module{value}")
     return wanted
 
 
-def _run(argv):
+def _run(argv, first=None):
+    """`first`: the first argument of the command line if it may be a mistyped command."""
     own, is_module, program, args = split_program(argv, _run_parser)
     if own or program is None:
-        _observe(_parsed(own, program, _run_parser))
+        from rayshim.cli import run
+
+        parser = run.parser()
+        pythons, options = without_pythons(own, options_with_value(parser))
+        wanted = _parsed(options, program, parser)
+        if (reason := _cannot_start(program, is_module, first)) is not None:
+            print(f"rayshim: {reason}", file=sys.stderr)
+            return 2
+        if pythons:
+            run.start_python(pythons, [*options, *argv[len(own) :]])
+        run.observe(wanted)
     import os
 
     from rayshim.cli import script
@@ -158,21 +145,45 @@ def _run(argv):
     try:
         (script.run_module if is_module else script.run_script)(program, args)
     except script.CannotStart as error:
-        print(f"rayshim: {error}", file=sys.stderr)
+        print(f"rayshim: {_cannot_start(program, is_module, first) or error}", file=sys.stderr)
         return error.status
     return 0
 
 
-def _diff(argv):
-    import argparse
+def _run_parser():
+    from rayshim.cli import run
+
+    return run.parser()
+
+
+def _cannot_start(program, is_module, first):
+    """Why the script `program` cannot be started, as far as its path shows that; None if it can. `first`: see `_run`."""
     import os
 
-    parser = argparse.ArgumentParser(
+    if is_module or program in ("-", "-c") or os.path.exists(program):
+        return None
+    if program in _COMMANDS and program != first:
+        return f"there is no file {program!r}. Options of the command `rayshim {program}` come after its name"
+    if program in _INSTEAD:
+        return f"there is no file and no command {program!r}: {_INSTEAD[program]}"
+    if program == first and not any(mark in program for mark in "./"):
+        from rayshim.cli.parsers import did_you_mean
+
+        like = did_you_mean(program, [*_COMMANDS, "--help", "--version"], "`rayshim {}`")
+        return f"there is no file and no command {program!r}{like or '; `rayshim --help` lists the commands'}"
+    return f"can't open file '{os.path.abspath(program)}': [Errno 2] No such file or directory"
+
+
+def _diff(argv):
+    import os
+
+    from rayshim.cli import parsers
+
+    parser = parsers.Parser(
         prog="rayshim diff",
         description="Compares the journals of two runs of a program and shows the first call that differs: actor, method, call site and both "
         "values. The exit status is 0 if the runs are equal, 1 if they differ.",
         epilog="example:\n  rayshim run --record run1 train.py; rayshim run --record run2 train.py; rayshim diff run1 run2",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     for name, metavar, which in (("one", "RUN1", "one"), ("two", "RUN2", "the other")):
         parser.add_argument(
@@ -189,9 +200,9 @@ def _diff(argv):
 
 def _microbenchmark(argv):
     """Ray's own `ray microbenchmark`, from the installed Ray package, on rayshim."""
-    import argparse
+    from rayshim.cli import parsers
 
-    argparse.ArgumentParser(
+    parsers.Parser(
         prog="rayshim microbenchmark",
         description="Runs the benchmark of the command `ray microbenchmark` on rayshim. The benchmark is part of the installed Ray package. The environment "
         "variable TESTS_TO_RUN selects rows by a part of their names.",
@@ -207,15 +218,17 @@ def _microbenchmark(argv):
 def _compare(argv):
     """Runs a program on real Ray and on rayshim, and prints the time and memory of both and whether their output is the same."""
     own, is_module, program, args = split_program(argv, _compare_parser)
-    wanted = _parsed(own, program, _compare_parser)
-    try:
-        from rich.console import Console
-    except ModuleNotFoundError:
-        print("rayshim compare: the package rich is missing: pip install 'rayshim[compare]'", file=sys.stderr)
+    parser = _compare_parser()
+    wanted = _parsed(own, program, parser)
+    if program in ("-", "-c"):
+        parser.error(f"{program}: the program must be a script or, with -m, a module")
+    if (reason := _cannot_start(program, is_module, None)) is not None:
+        print(f"rayshim compare: {reason}", file=sys.stderr)
         return 2
     from rayshim.cli.compare.compare import compare
+    from rayshim.cli.compare.plain import console
 
-    return compare(["-m", program, *args] if is_module else [program, *args], wanted.timeout, Console())
+    return compare(["-m", program, *args] if is_module else [program, *args], wanted.timeout, console())
 
 
 def _look(command, argv):
@@ -226,40 +239,10 @@ def _look(command, argv):
     return getattr(session_state, command)(sys.stdout)
 
 
-def _observe(wanted):
-    """Applies the options of `run`: environment variables for `init`, and the reports at the end of each session."""
-    import os
-
-    from rayshim.api.arguments import OWN_OF_SESSION
-
-    def explain():
-        print(api.report(), file=sys.stderr)
-        if session.current.settings["recording"]:
-            graph = api.graph()
-            print("", *graph.advice(), sep="\n", file=sys.stderr)
-            if rounds := graph.rounds():
-                print("", rounds, sep="\n", file=sys.stderr)
-
-    def draw():
-        api.graph().html(wanted.graph)
-
-    def trace():
-        api.timeline(wanted.trace)
-
-    if wanted.trace:
-        os.environ["RAYSHIM_TRACE"] = "1"
-    for name in OWN_OF_SESSION:
-        if value := getattr(wanted, name, None):  # `run` has no option for a seed
-            os.environ[f"RAYSHIM_{name.upper()}"] = value
-    session.before_end += [
-        f for f, on in ((explain, wanted.explain), (draw, wanted.graph), (trace, wanted.trace)) if on
-    ]
-
-
 def _parser():
-    import argparse
+    from rayshim.cli import parsers
 
-    parser = argparse.ArgumentParser(
+    parser = parsers.Parser(
         prog="rayshim",
         description="Runs programs written for Ray on one machine, without Ray.",
         usage="rayshim [-h] [--version] [run] [OPTIONS] (SCRIPT | - | -c TEXT | -m MODULE) [ARGS...]",
@@ -284,7 +267,6 @@ def _parser():
             "example:\n  python -m rayshim train.py --iterations 10\n\n"
             "`rayshim COMMAND --help` describes the options of a command."
         ),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"rayshim {VERSION}")
     return parser
@@ -307,78 +289,20 @@ _ABOUT = {
 
 
 def _session_parser(command):
-    import argparse
+    from rayshim.cli import parsers
 
     description, example = _ABOUT[command]
-    return argparse.ArgumentParser(
+    return parsers.Parser(
         prog=f"rayshim {command}",
         description=description,
         epilog=f"example:\n{example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-
-
-def _run_parser():
-    import argparse
-
-    parser = argparse.ArgumentParser(
-        prog="rayshim run",
-        description=(
-            "Runs an unmodified program as `python SCRIPT ARGS` does, except that `import ray` imports rayshim, in the program and in "
-            "its workers. Options of rayshim come before SCRIPT; arguments after SCRIPT belong to the script."
-        ),
-        epilog=(
-            "examples:\n"
-            "  rayshim run train.py --iterations 10\n"
-            "  rayshim run -m mypackage.train --iterations 10\n"
-            "  rayshim run --explain --graph graph.html train.py"
-        ),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "--explain",
-        action="store_true",
-        help="print at the end: how many calls followed a learned pattern, what limits the speed, what would make the program faster, and a drawing of its repeated rounds",
-    )
-    parser.add_argument(
-        "--graph", metavar="PATH", help="write the graph of the learned patterns of calls to PATH at the end (HTML)"
-    )
-    parser.add_argument(
-        "--trace", metavar="PATH", help="write a timeline for Perfetto or chrome://tracing to PATH at the end"
-    )
-    parser.add_argument(
-        "--ordering",
-        metavar="ORDER",
-        help="logical, strict or arrival, if the program does not pass ordering= to `init`",
-    )
-    parser.add_argument(
-        "--patience",
-        metavar="BUDGET",
-        help="how long logical order may block callers, if the program does not pass patience= to `init`: seconds, inf, or a share such as 25%%",
-    )
-    again = parser.add_mutually_exclusive_group()
-    again.add_argument(
-        "--record",
-        metavar="PATH",
-        help="write a journal of the run into the new directory PATH, for --replay and `rayshim diff`",
-    )
-    again.add_argument("--replay", metavar="PATH", help="repeat the run whose journal is in the directory PATH")
-    parser.add_argument(
-        "--placement", help="isolated, packed, inline or auto, if the program does not pass placement= to `init`"
-    )
-    return _with_program(parser, "(SCRIPT | - | -c TEXT | -m MODULE) [ARGS...]")
-
-
-def _with_program(parser, program):
-    """The parser, whose usage shows its options and then how the program is given."""
-    parser.usage = f"{parser.format_usage().removeprefix('usage: ').rstrip()} {program}"
-    return parser
 
 
 def _compare_parser():
-    import argparse
+    from rayshim.cli import parsers
 
-    parser = argparse.ArgumentParser(
+    parser = parsers.Parser(
         prog="rayshim compare",
         description=(
             "Runs an unmodified Ray program first on real Ray, if that is installed, and then on rayshim. Shows for both the "
@@ -386,9 +310,12 @@ def _compare_parser():
             "of calls that followed a learned pattern. Says whether both printed the same. The exit status is 1 if the output differs or a run failed."
         ),
         epilog="example:\n  python -m rayshim compare train.py --iterations 10",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--timeout", type=float, default=float("inf"), metavar="SECONDS", help="stop a run that takes longer than this"
+        "--timeout",
+        type=parsers.seconds,
+        default=float("inf"),
+        metavar="SECONDS",
+        help="stop a run that takes longer than this",
     )
-    return _with_program(parser, "(SCRIPT | -m MODULE) [ARGS...]")
+    return parsers.with_program(parser, "(SCRIPT | -m MODULE) [ARGS...]")

@@ -161,11 +161,12 @@ def _json(text, option):
 def _parser():
     import argparse
 
-    parser = argparse.ArgumentParser(
+    from rayshim.cli import parsers
+
+    parser = parsers.Parser(
         prog="rayshim job",
         description="Runs programs as jobs in the session that `rayshim start --head` has started, and shows their status and output.",
         epilog="example:\n  rayshim job submit --working-dir . -- python train.py --iterations 10",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, does, told in (

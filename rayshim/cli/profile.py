@@ -1,20 +1,19 @@
 """The command `rayshim profile`: shows and deletes what `placement="auto"` has measured."""
 
-import argparse
 import os
 import statistics
 
+from rayshim.cli import parsers
 from rayshim.placement import profile as profiles
 
 
 def main(argv):
     """Runs `rayshim profile show|clear [SCRIPT...]`. Returns the exit status: 1 if there is no such profile."""
-    parser = argparse.ArgumentParser(
+    parser = parsers.Parser(
         prog="rayshim profile",
         description='Shows or deletes the profiles of programs. A profile has the measurements that `init(placement="auto")` made in earlier runs, and '
         f"the placement that it chose. Profiles are files in {profiles.folder()}.",
         epilog="example:\n  rayshim run --placement auto train.py; rayshim profile show train.py",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "action",

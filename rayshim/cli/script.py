@@ -159,8 +159,17 @@ def _report_without_our_frames(error):
         hook(type(error), error.with_traceback(trace), trace)
     except BaseException:
         return  # the program's own hook is broken: the interpreter will call it and report that
-    sys.excepthook = _already_reported
+    sys.excepthook = _Reported(error, hook)
 
 
-def _already_reported(kind, error, trace):
-    """Prints nothing."""
+class _Reported:
+    """The hook that the interpreter calls with an exception that has been printed: it prints nothing, and puts back the hook of before, which an
+    interactive session after the program needs."""
+
+    def __init__(self, error, hook):
+        self._error, self._hook = error, hook
+
+    def __call__(self, kind, error, trace):
+        sys.excepthook = self._hook
+        if error is not self._error:
+            self._hook(kind, error, trace)

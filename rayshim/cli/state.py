@@ -155,13 +155,15 @@ def _is_word(value):
 def _parser(command):
     import argparse
 
+    from rayshim.cli import parsers
+
     about = {
         "list": "Lists the actors, tasks, nodes, workers, jobs or placement groups of the session.",
         "get": "Shows all fields of one actor, task, node, worker or placement group.",
         "summary": "Shows how many actors, or tasks, are in each state.",
         "health-check": "Exits with status 0 if a session of `rayshim start --head` is running, else with 1.",
     }[command]
-    parser = argparse.ArgumentParser(prog=f"rayshim {command}", description=about)
+    parser = parsers.Parser(prog=f"rayshim {command}", description=about)
     if command == "list":
         parser.add_argument("resource", choices=_names())
         parser.add_argument(

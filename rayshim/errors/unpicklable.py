@@ -6,6 +6,8 @@ import re
 import sys
 from typing import IO, TYPE_CHECKING, Any
 
+from reactor.picklability import REMEDY
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -51,15 +53,13 @@ def inspect_serializability(
 
 
 def told(error, what, where):
-    """Ray's TypeError for `what` (a str) that could not be pickled, `where` in the program. Its text shows the search for the cause, which is
-    `error.value`."""
-    import io
-
-    text = io.StringIO()
-    inspect_serializability(error.value, print_file=text)
-    lines = text.getvalue().splitlines()
-    lines.insert(-1, f"{error} ({where})")
-    return TypeError(f"Could not serialize {what}:\n" + "\n".join(lines))
+    """The TypeError for `what` (a str) that could not be pickled, `where` in the program. `error`: reactor's NotPicklable. The text begins and ends as on
+    Ray, where programs and tests look for its first line and for some of its words."""
+    rule, reason = "=" * 80, getattr(error, "reason", str(error))
+    return TypeError(
+        f"Could not serialize {what}:\n{rule}\n{reason}. {REMEDY} ({where})\nThis part was found to be non-serializable. "
+        f"`ray.util.inspect_serializability(value)` shows the parts of a value that can be pickled and those that cannot.\n{rule}"
+    )
 
 
 class _Search:
@@ -140,10 +140,6 @@ class _Search:
             "the scope of the function/class. ",
             rule,
             "Check https://docs.ray.io/en/master/ray-core/objects/serialization.html#troubleshooting for more information.",
-            (
-                "If you have any suggestions on how to improve this error message, please reach out to the Ray developers on "
-                "github.com/ray-project/ray/issues/"
-            ),
             rule,
         ):
             self.say(0, line)

@@ -46,7 +46,7 @@ from rayshim.journal import files, replaying
 from rayshim.journal.files import life
 from rayshim.session import session
 
-_FORMAT = 5
+FORMAT = 5
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 200
 _journal: Any = None  # this process's Journal
@@ -241,7 +241,7 @@ def prepare(record, replay, seed, ordering):
         if seed is None:
             seed = int.from_bytes(os.urandom(4), "little")
         files.write_run(
-            path, {"format": _FORMAT, "argv": sys.argv, "python": sys.version, "seed": seed, "ordering": ordering}
+            path, {"format": FORMAT, "argv": sys.argv, "python": sys.version, "seed": seed, "ordering": ordering}
         )
         return files.JournalSetting(path, replayed=False), seed, ordering
     path = os.path.abspath(replay)
@@ -251,9 +251,9 @@ def prepare(record, replay, seed, ordering):
         raise ValueError(
             f"init(replay={replay!r}): this is not the journal of a run ({error}). init(record=...) writes one"
         ) from None
-    if run.get("format") != _FORMAT:
+    if run.get("format") != FORMAT:
         raise ValueError(
-            f"init(replay={replay!r}): the journal was written by another version of rayshim (format {run.get('format')}, not {_FORMAT}). Record the run again"
+            f"init(replay={replay!r}): the journal was written by another version of rayshim (format {run.get('format')}, not {FORMAT}). Record the run again"
         )
     for _ in files.lines(path):  # each process reads it again: damage is told here, and once
         pass

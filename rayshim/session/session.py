@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from reactor import _core
 from reactor.runtime import forks
 
+from rayshim.errors import forked
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.user_code import calling, qualified
 from rayshim.session import accelerators, ids
@@ -43,9 +45,13 @@ _LARGEST_EXPORT = 95 << 20  # bytes of a function or class; Ray's FUNCTION_SIZE_
 
 
 def _unpicklable(what, error):
+    from reactor import codec
+    from reactor.picklability import NotPicklable, reason_of
+
     from rayshim.errors.unpicklable import told
 
-    error.value = what
+    if isinstance(error, NotPicklable) and error.__cause__ is not None:
+        error.reason = reason_of(what, error.__cause__, codec.pickled)  # its value has parts of ours, too
     return told(
         error, f"the {'actor class' if isinstance(what, type) else 'function'} {qualified(what)}", f"at {calling()}"
     )
@@ -201,10 +207,25 @@ def ensure() -> Session:
     return session  # pyright: ignore[reportReturnType]
 
 
+def ensure_own(what: str, error: type[Exception] = ValueError) -> Session:
+    """`ensure()` for a function that takes refs, handles or names. In a process that was forked from one with a session they are of that session,
+    and a new one would not know them: raises `error`. `what`: the call, with its place."""
+    if current is None and forked.happened:
+        raise error(forked.text(f"{what}: what it was given"))
+    return ensure()
+
+
 def _start_default():
     if os.environ.get("RAY_ENABLE_AUTO_CONNECT") == "0":
         raise RaySystemError(
             "Ray has not been started yet. You can start Ray with 'ray.init()'. (RAY_ENABLE_AUTO_CONNECT=0 turns the automatic start off)"
+        )
+    if forked.happened:
+        from rayshim.errors import logs
+
+        logs.logger.warning(
+            "This process was forked after init(), and now starts a session of its own beside that of its parent. %s",
+            forked.remedy(""),
         )
     start()
     return current
@@ -267,6 +288,7 @@ def _forget_after_fork():
     if current is None:
         return
     forgotten, current = current, None
+    forked.remember(forgotten.settings.get("address"))
     for exported in list(forgotten.exported):
         exported.forget()
 
@@ -275,7 +297,27 @@ def _end_at_exit():
     global _exiting
     _exiting = True
     if current is not None and current.driver is not None:
-        stop(_exiting_interpreter=True)
+        interrupted = _was_interrupted()
+        try:
+            stop(_exiting_interpreter=True)
+        finally:
+            if interrupted:
+                _die_of_interrupt()
+
+
+def _was_interrupted():
+    """Whether the program ends because of a KeyboardInterrupt that it did not catch."""
+    interactive = hasattr(sys, "ps1") or sys.flags.inspect or "IPython" in sys.modules
+    return getattr(sys, "last_type", None) is KeyboardInterrupt and not interactive
+
+
+def _die_of_interrupt():
+    """Lets the interpreter end by SIGINT, as it does after an uncaught KeyboardInterrupt. It forgets that at the next `exec` of a text, which the making of
+    a dataclass is, for instance, and remembers it when such a text raises KeyboardInterrupt."""
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        pass
 
 
 atexit.register(_end_at_exit)

@@ -10,7 +10,7 @@ from importlib import metadata
 
 import pytest
 
-from rayshim.cli import command, split_program
+from rayshim.cli import run, split_program
 from rayshim.session.version import RAY_VERSION, VERSION
 
 LOOK = """
@@ -54,11 +54,15 @@ def script(tmp_path):
         (["--new", "a.py", "--new"], (["--new"], False, "a.py", ["--new"])),
         (["--explain", "--graph", "g", "a.py"], (["--explain", "--graph", "g"], False, "a.py", [])),
         (["-m"], ([], True, None, [])),
+        (["-mpkg.mod", "x"], ([], True, "pkg.mod", ["x"])),
+        (["-cprint(1)", "x"], ([], False, "-c", ["print(1)", "x"])),
+        (["-W", "error", "-Xdev", "-i", "a.py", "-W"], (["-W", "error", "-Xdev", "-i"], False, "a.py", ["-W"])),
+        (["--explain", "--", "-a.py", "x"], (["--explain"], False, "-a.py", ["x"])),
         ([], ([], False, None, [])),
     ],
 )
 def test_options_end_at_the_program(argv, split):
-    assert split_program(argv, command._run_parser) == split
+    assert split_program(argv, run.parser) == split
 
 
 @pytest.mark.parametrize("command", [[], ["run"]])
@@ -203,4 +207,5 @@ def test_package_and_module_have_one_version_and_under_the_alias_it_is_rays(tmp_
 @pytest.mark.parametrize("arguments", [[], ["run"], ["--nonsense", "a.py"], ["run", "-m"]])
 def test_a_wrong_command_line(arguments, tmp_path):
     done = start(arguments, tmp_path)
-    assert done.returncode == 2 and "usage: rayshim" in done.stderr
+    assert done.returncode == 2 and "rayshim" in done.stderr and not done.stdout
+    assert arguments == [] or done.stderr.count("\n") == 1

@@ -13,8 +13,9 @@ pytest.importorskip("rich")
 from rich.console import Console
 
 from rayshim.cli import command, split_program
-from rayshim.cli.compare import compare
+from rayshim.cli.compare import busy, compare
 from rayshim.cli.compare.output import first_difference
+from rayshim.cli.compare.plain import console
 
 STAND_IN = """
 def init(**options):
@@ -129,6 +130,51 @@ def test_calls_are_counted_and_the_replayed_ones(script, monkeypatch):
     assert 0 < done["start_up"] <= done["wall"] and done["cpu"] > 0 and done["peak_memory"] > 0
 
 
+def test_without_rich_the_table_is_text(script, monkeypatch, capsys):
+    for name in ("rich", "rich.console", "rich.table"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setattr(compare, "find_spec", lambda name: None)
+    assert compare.compare([script(CALLS)], math.inf, console()) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert next(line for line in lines if line.startswith("wall time")).endswith(" s")
+    assert any(line.split() == ["rayshim"] for line in lines) and any("processor time" in line for line in lines)
+
+
+def test_the_processor_time_of_other_processes_is_measured():
+    watch = busy.Watch()
+    subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 1: pass"], check=True)
+    found = watch.others(own=0.0)
+    assert 0 < found["others"] <= 1.1 and found["stolen"] >= 0
+    assert watch.others(own=1e9)["others"] == 0
+
+
+@pytest.mark.parametrize(
+    "runs, words",
+    [
+        ([{"others": 0.02, "stolen": 0.0}], None),
+        (
+            [{"others": 0.02, "stolen": 0.0}, {"others": 0.4, "stolen": 0.0}],
+            "other processes used up to 40% of its processors",
+        ),
+        ([{"others": 0.0, "stolen": 0.2}], "its host withheld up to 20% of them"),
+    ],
+)
+def test_a_busy_machine_is_named_above_the_table(runs, words):
+    said = busy.warning(runs)
+    assert (said is None) == (words is None)
+    assert words is None or (words in said and "processor time" in said)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nope.py"], ["-c", "1"], ["-"], ["--timeout", "soon", "a.py"], ["--timeout", "-1", "a.py"]]
+)
+def test_nothing_runs_after_a_wrong_argument(arguments, with_stand_in, tmp_path):
+    (tmp_path / "a.py").write_text("open('started', 'w')")
+    done = with_stand_in(*arguments)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and not done.stdout
+    assert not list(tmp_path.rglob("started"))
+
+
 def test_options_end_at_the_program():
     assert split_program(["--timeout", "3", "a.py", "--timeout"], command._compare_parser) == (
         ["--timeout", "3"],
@@ -141,7 +187,7 @@ def test_options_end_at_the_program():
 @pytest.mark.parametrize("arguments", [[], ["--nonsense", "a.py"]])
 def test_a_wrong_command_line(arguments, with_stand_in):
     done = with_stand_in(*arguments)
-    assert done.returncode == 2 and "usage: rayshim compare" in done.stderr
+    assert done.returncode == 2 and done.stderr.startswith("rayshim compare: ") and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

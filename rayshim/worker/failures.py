@@ -5,29 +5,35 @@ import os
 import sys
 
 from reactor import _core, codec
-from reactor.picklability import NotPicklable
+from reactor.picklability import NotPicklable, short
 
 from rayshim.calls.handle import info_of
 from rayshim.calls.signature import is_async
-from rayshim.errors import exceptions
+from rayshim.errors import exceptions, forked
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.exceptions import ObjectStoreFullError, OutOfDiskError, RaySystemError
 from rayshim.errors.user_code import OURS, calling
 from rayshim.session import session
 from rayshim.session.ids import actor_id
 
+_EARLIER = "an earlier init() that has been shut down"
+
 
 def stale(what):
-    """The exception for a ref or handle of an earlier session."""
+    """The exception for a ref or handle of an earlier session, or of the process from which this one was forked."""
+    if session.current is None and not forked.happened:
+        return RuntimeError(
+            f"this {what} cannot be used: the runtime it belongs to has been shut down and none is running (used at {calling()})"
+        )
     if what == "actor handle":
         return exceptions.ActorHandleNotFoundError(
-            "ActorHandle objects are not valid across Ray sessions: this one belongs to an earlier init() that has been shut down. "
-            f"Create the actor again after the new init() (used at {calling()})"
+            f"ActorHandle objects are not valid across Ray sessions: this one belongs to {forked.owner(_EARLIER)}. "
+            f"{forked.remedy('Create the actor again after the new init()')} (used at {calling()})"
         )
     return ValueError(
-        f"An application is trying to access a Ray object whose owner is unknown: this {what} belongs to an earlier init() that has been "
-        "shut down, or was made from an id alone. Please make sure that all Ray objects you are trying to access are part of the current "
-        f"Ray session (used at {calling()})"
+        f"An application is trying to access a Ray object whose owner is unknown: this {what} belongs to {forked.owner(_EARLIER)}, or was made from an id "
+        f"alone. {forked.remedy('Please make sure that all Ray objects you are trying to access are part of the current Ray session')} "
+        f"(used at {calling()})"
     )
 
 
@@ -38,7 +44,7 @@ def unpicklable(error, check, name):
     whom = getattr(getattr(check, "__self__", None), "of", None) or name
     if not hasattr(error, "value"):
         return error
-    explained = told(error, f"the argument {error.value!r} for a task or actor {whom}", f"at {calling()}")
+    explained = told(error, f"the argument {short(error.value)} for a task or actor {whom}", f"at {calling()}")
     explained.__cause__ = error.__cause__
     return explained
 

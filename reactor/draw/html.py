@@ -42,14 +42,20 @@ def render(
     return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _PAGE.read_text(encoding="utf-8"))
 
 
-def _svg(text):
+def missing() -> str | None:
+    """Why no page can be made on this machine; None if it can."""
     try:
-        import pygraphviz
+        import pygraphviz  # noqa: F401
     except ImportError as error:
-        raise ImportError(
-            "The HTML page of a graph is laid out by pygraphviz, which is not installed: pip install 'rayshim[graph]'. "
-            "text(), mermaid() and dot() do not need it",
-            name="pygraphviz",
-        ) from error
+        found = "is not installed" if error.name == "pygraphviz" else f"cannot be imported ({error})"
+        return f"the HTML page of a graph is laid out by the package pygraphviz, which {found}: pip install 'rayshim[graph]'"
+    return None
+
+
+def _svg(text):
+    if reason := missing():
+        raise ImportError(f"{reason}. text(), mermaid() and dot() do not need it", name="pygraphviz")
+    import pygraphviz
+
     drawn = pygraphviz.AGraph(string=text).draw(format="svg", prog="dot").decode()
     return re.sub(r"<!--.*?-->\n?", "", drawn[drawn.index("<svg") :], flags=re.DOTALL)

@@ -12,7 +12,7 @@ thread_local uint32_t Inside::own = 0;
 PyObject* refusal = nullptr;
 
 PyObject* stale_error(const char* what) {
-  if (ctx && hooks.stale) {
+  if (hooks.stale) {
     Owned error = hooks.stale(what);
     if (error) set_error(error.get());
     return nullptr;

@@ -120,6 +120,12 @@ def test_trace_for_perfetto_graph_and_schedule(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[2].split() == ["#1", "1", "here", "main.a.reaction_1", "main.a.i", "#0"]
 
 
+def test_a_drawing_has_a_known_suffix(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([str(tmp_path / "program.lf"), "--graph", str(tmp_path / "drawing.svg")])
+    assert ended.value.code == 2 and ".mmd" in capsys.readouterr().err
+
+
 def test_a_watchdog_that_nobody_stops_runs_its_handler_and_triggers(tmp_path):
     ran = program(
         tmp_path,

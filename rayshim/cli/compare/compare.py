@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reactor.printable import printable
 
-from rayshim.cli.compare import costs
+from rayshim.cli.compare import busy, costs
 from rayshim.cli.compare.figures import FIGURES, table
 from rayshim.cli.compare.output import first_difference
 
@@ -34,7 +34,8 @@ _CALLS = [
 def run(side, program, timeout):
     """Runs a program (its path and arguments, or "-m", a module's name and arguments) on "ray" or "rayshim".
 
-    Returns a dict with the keys of the figures, and `calls`, `printed`, `reason` (None if it succeeded), `log`, `left_behind`.
+    Returns a dict with the keys of the figures, and `calls`, `printed`, `reason` (None if it succeeded), `log`, `left_behind`,
+    and the shares of `Watch.others`.
     """
     calls = {"calls": 0, "replayed": 0}
 
@@ -60,11 +61,12 @@ def run(side, program, timeout):
         "reason": cost.reason,
         "log": cost.log,
         "left_behind": cost.left_behind,
+        **cost.others,
     }
 
 
 def compare(program, timeout, console):
-    """Runs the program on both, prints the table and the differences to a rich Console, and returns the exit status.
+    """Runs the program on both, prints the table and the differences to a rich Console or a PlainConsole, and returns the exit status.
 
     0: both succeeded and printed the same; or, without real Ray, rayshim succeeded. 1: otherwise.
     """
@@ -83,6 +85,8 @@ def compare(program, timeout, console):
     for done in runs.values():
         if calls and done["start_up"] is not None and not done["reason"]:
             done["calls_per_second"] = calls / max(done["wall"] - done["start_up"], 1e-9)
+    if (warning := busy.warning(list(runs.values()))) is not None:
+        console.print(warning, style="yellow", markup=False, highlight=False)
     titles = [_TITLES[side] for side in sides]
     console.print(table(titles, list(runs.values()), [*FIGURES, *_CALLS], " ".join(program)))
     return max([_tell_failures(runs, console), _tell_difference(runs, console)])

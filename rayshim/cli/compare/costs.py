@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from rayshim.cli.compare.busy import Watch
 from rayshim.cli.compare.child import Child
 from rayshim.cli.compare.processes import Sampler
 
@@ -11,7 +12,7 @@ class Cost:
     """The cost of one run, in seconds (from the start of the process) and bytes of proportional set size.
 
     `ready`: time of the event "ready", which ends the start-up; None without this event. `reason`: why the run failed, None if it
-    succeeded. `left_behind`: number of processes that had to be killed after its end.
+    succeeded. `left_behind`: number of processes that had to be killed after its end. `others`: see `Watch.others`.
     """
 
     wall: float
@@ -22,6 +23,7 @@ class Cost:
     status: int
     reason: str | None
     log: str
+    others: dict
 
 
 def run(arguments, environment, out, patience, listen=lambda event: None, cwd=None, stdout=None):
@@ -36,6 +38,7 @@ def run(arguments, environment, out, patience, listen=lambda event: None, cwd=No
     with `"look": true`.
     """
     ready = reason = None
+    watch = Watch()
     with Child(arguments, environment, out, cwd=cwd, stdout=stdout) as child, Sampler(child.tree) as sampler:
         for event in child.events(patience):
             if event["event"] == "over":
@@ -47,13 +50,15 @@ def run(arguments, environment, out, patience, listen=lambda event: None, cwd=No
             elif event.get("look"):
                 sampler.look()
             listen(event)
+    cpu = child.tree.cpu_seconds()
     return Cost(
         wall=child.ended - child.started,
         ready=ready,
-        cpu=child.tree.cpu_seconds(),
+        cpu=cpu,
         peak_memory=sampler.peak_memory,
         left_behind=child.killed,
         status=child.status,
         reason=reason,
         log=child.log(),
+        others=watch.others(cpu),
     )

@@ -1,5 +1,7 @@
 """The table that compares two runs of one program."""
 
+from rayshim.cli.compare.plain import text_table
+
 # Title, key, function that gives the value as text, and whether more is better.
 FIGURES = [
     ("wall time", "wall", lambda value: f"{value:.2f} s", False),
@@ -10,24 +12,28 @@ FIGURES = [
 
 
 def table(titles, runs, figures, title):
-    """A rich Table: a row per figure, a column per run, and, for two runs, a column that says how many times better the second is.
+    """A table for the console: a row per figure, a column per run, and, for two runs, a column that says how many times better the second is.
 
-    `runs` are dicts with the figures' keys; a value that is None or missing shows as "-".
+    `runs` are dicts with the figures' keys; a value that is None or missing shows as "-". Returns a rich Table, or a str without rich.
     """
-    from rich.table import Table
-
+    headings = ["", *titles, *(["times better"] if len(runs) == 2 else [])]
+    rows = [_row(runs, *figure) for figure in figures]
+    try:
+        from rich.table import Table
+    except ModuleNotFoundError:
+        return text_table(title, headings, rows)
     shown = Table(title=title, title_justify="left")
-    shown.add_column("")
-    for heading in titles:
-        shown.add_column(heading, justify="right")
-    both = len(runs) == 2
-    if both:
-        shown.add_column("times better", justify="right")
-    for name, key, form, more_is_better in figures:
-        values = [run.get(key) for run in runs]
-        cells = ["-" if value is None else form(value) for value in values]
-        if both:
-            one, other = values[::-1] if more_is_better else values
-            cells.append(f"{one / other:.1f}" if one and other else "-")
-        shown.add_row(name, *cells)
+    for column, heading in enumerate(headings):
+        shown.add_column(heading, justify="right" if column else "left")
+    for row in rows:
+        shown.add_row(*row)
     return shown
+
+
+def _row(runs, name, key, form, more_is_better):
+    values = [run.get(key) for run in runs]
+    cells = ["-" if value is None else form(value) for value in values]
+    if len(runs) == 2:
+        one, other = values[::-1] if more_is_better else values
+        cells.append(f"{one / other:.1f}" if one and other else "-")
+    return [name, *cells]

@@ -1,0 +1,36 @@
+"""A console without the package rich, for `rayshim compare`."""
+
+import contextlib
+
+
+def console():
+    """A rich Console, or a PlainConsole where rich is not installed."""
+    try:
+        from rich.console import Console
+    except ModuleNotFoundError:
+        return PlainConsole()
+    return Console()
+
+
+class PlainConsole:
+    """Prints as text what rich's Console prints in colours. Styles are ignored."""
+
+    def print(self, *objects, **style):
+        print(*objects, flush=True)
+
+    def status(self, text):
+        return contextlib.nullcontext()
+
+
+def text_table(title, headings, rows):
+    """The table as text: the first column to the left, the others to the right."""
+    cells = [headings, *rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(headings))]
+    lines = [
+        "  ".join(
+            text.rjust(width) if i else text.ljust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in cells
+    ]
+    return "\n".join([title, lines[0].rstrip(), "-" * max(len(line) for line in lines), *lines[1:]])

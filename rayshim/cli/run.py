@@ -1,0 +1,187 @@
+"""`rayshim run`: its options, which are checked before the program starts, and what they do."""
+
+import argparse
+import os
+import sys
+
+from rayshim import api
+from rayshim.api import arguments
+from rayshim.cli import parsers
+from rayshim.placement import kinds
+from rayshim.session import session
+
+
+def start_python(options, argv):
+    """Replaces this process by a Python with these options that runs `rayshim argv`."""
+    import subprocess
+
+    given = subprocess._args_from_interpreter_flags()  # pyright: ignore[reportAttributeAccessIssue]
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, *given, *options, "-m", "rayshim", "run", *argv])
+
+
+def parser():
+    """The parser of the options of rayshim."""
+    made = parsers.Parser(
+        prog="rayshim run",
+        description=(
+            "Runs an unmodified program as `python SCRIPT ARGS` does, except that `import ray` imports rayshim, in the program and in "
+            "its workers. Options of rayshim come before SCRIPT; arguments after SCRIPT belong to the script. Options of Python such as "
+            "-i, -u, -W and -X may be among those of rayshim."
+        ),
+        epilog=(
+            "examples:\n"
+            "  rayshim run train.py --iterations 10\n"
+            "  rayshim run -m mypackage.train --iterations 10\n"
+            "  rayshim run --explain --graph graph.html train.py"
+        ),
+    )
+    made.add_argument(
+        "--explain",
+        action="store_true",
+        help="print at the end: how many calls followed a learned pattern, what limits the speed, what would make the program faster, and a drawing of its repeated rounds",
+    )
+    made.add_argument(
+        "--graph",
+        metavar="PATH",
+        type=_drawing,
+        help="write the graph of the learned patterns of calls to PATH at the end: an HTML page, or, by the end of the name, text (.txt), Mermaid (.mmd) or DOT (.dot)",
+    )
+    made.add_argument(
+        "--trace",
+        metavar="PATH",
+        type=parsers.new_file,
+        help="write a timeline for Perfetto or chrome://tracing to PATH at the end",
+    )
+    made.add_argument(
+        "--ordering",
+        metavar="ORDER",
+        type=parsers.one_of(arguments.ORDERINGS),
+        help=f"{', '.join(arguments.ORDERINGS)}, if the program does not pass ordering= to `init`",
+    )
+    made.add_argument(
+        "--patience",
+        metavar="BUDGET",
+        type=_budget,
+        help="how long logical order may block callers, if the program does not pass patience= to `init`: seconds, inf, or a share such as 25%%",
+    )
+    again = made.add_mutually_exclusive_group()
+    again.add_argument(
+        "--record",
+        metavar="PATH",
+        type=parsers.new_directory,
+        help="write a journal of the run into the new directory PATH, for --replay and `rayshim diff`",
+    )
+    again.add_argument(
+        "--replay", metavar="PATH", type=_journal, help="repeat the run whose journal is in the directory PATH"
+    )
+    made.add_argument(
+        "--placement",
+        type=parsers.one_of((*kinds.NAMES, kinds.AUTO)),
+        help="isolated, packed, inline or auto, if the program does not pass placement= to `init`",
+    )
+    return parsers.with_program(made, "(SCRIPT | - | -c TEXT | -m MODULE) [ARGS...]")
+
+
+def _journal(text):
+    """The absolute path of a journal that can be replayed."""
+    from rayshim.errors.exceptions import ReplayError
+    from rayshim.journal import files, journal
+
+    path = os.path.abspath(text)
+    try:
+        run = files.read_run(path)
+    except ReplayError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    except OSError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not the journal of a run ({error.strerror}: {error.filename}); --record writes one"
+        ) from None
+    if (found := run.get("format")) != journal.FORMAT:
+        raise argparse.ArgumentTypeError(
+            f"the journal {text} was written by another version of rayshim (format {found}, not {journal.FORMAT}); record the run again"
+        )
+    return path
+
+
+def _budget(text):
+    try:
+        arguments.parsed_budget(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of seconds, 0 or more (inf: no limit), or a share of the time such as 25%"
+        ) from None
+    return text
+
+
+_DRAWINGS = {".html": "html", ".htm": "html", ".txt": "text", ".mmd": "mermaid", ".dot": "dot"}  # methods of the graph
+
+
+def _drawing(text):
+    """(absolute path, method of the graph that draws it)"""
+    end = os.path.splitext(text)[1].lower()
+    if end and end not in _DRAWINGS:
+        raise argparse.ArgumentTypeError(
+            f"{text}: the name must end with {', '.join(_DRAWINGS)}, or have no suffix (HTML), but ends with {end}"
+        )
+    method = _DRAWINGS.get(end, "html")
+    if method == "html":
+        from reactor.draw.html import missing
+
+        if reason := missing():
+            raise argparse.ArgumentTypeError(f"{text}: {reason}; files .txt, .mmd and .dot need neither")
+    return parsers.new_file(text), method
+
+
+def observe(wanted):
+    """Applies the options: environment variables for `init`, and the reports at the end of each session."""
+    if wanted.trace:
+        os.environ["RAYSHIM_TRACE"] = "1"
+    for name in arguments.OWN_OF_SESSION:
+        if value := getattr(wanted, name, None):  # `run` has no option for a seed
+            os.environ[f"RAYSHIM_{name.upper()}"] = value
+    reports = {
+        "--explain": wanted.explain and _explain,
+        "--graph": wanted.graph and (lambda: _draw(*wanted.graph)),
+        "--trace": wanted.trace and (lambda: api.timeline(wanted.trace)),
+    }
+    for option, report in reports.items():
+        if report:
+            report.__name__ = option  # for the message if it fails
+            session.before_end.append(report)
+    asked = [option for option in (*reports, "--record", "--replay") if getattr(wanted, option[2:])]
+    if asked:
+        _say_without_session(asked)
+
+
+def _say_without_session(options):
+    """When the program ends and has started no session, says that these options had no effect."""
+    import atexit
+
+    begun, own = [], os.getpid()
+    session.after_begin.append(lambda: begun.append(True))
+
+    def say():
+        if not begun and os.getpid() == own:
+            print(
+                f"rayshim: {', '.join(options)} had no effect, because the program has started no session: it called neither init() nor another "
+                "function of Ray",
+                file=sys.stderr,
+            )
+
+    atexit.register(say)
+
+
+def _explain():
+    print(api.report(), file=sys.stderr)
+    if session.current is not None and session.current.settings["recording"]:
+        graph = api.graph()
+        print("", *graph.advice(), sep="\n", file=sys.stderr)
+        if rounds := graph.rounds():
+            print("", rounds, sep="\n", file=sys.stderr)
+
+
+def _draw(path, method):
+    drawn = getattr(api.graph(), method)()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(drawn)
