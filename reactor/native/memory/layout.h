@@ -1,6 +1,7 @@
 // The layout of the shared heap, and its structures, which all processes use.
 //
-//   offset 0      Header                     kHeaderPages of 64 KiB
+//   offset 0      Header                     kHeaderPages of 64 KiB; its tables are large and mostly untouched: no memory is behind what was
+//                                            never written
 //                 page_state u32[pages]      the owner of each 64 KiB page
 //                 page_run   u32[pages]      length of the run that starts here; a slab page's owner
 //                 residence  Residence[pages] whether the value that starts here is in memory or on the disk (residence.h)
@@ -32,10 +33,9 @@ constexpr uint32_t kMaxProcs = 16384;
 constexpr uint32_t kNoProc = 0xffffffff;
 constexpr uint32_t kMaxCores = 1024;  // beyond them two count as one
 constexpr int kClasses = 12;      // slab size classes, see alloc.h
-constexpr uint64_t kHeaderPages = 96;
-constexpr int kMaxResources = 4096;
-constexpr int kMaxDemands = 65536;  // distinct resource demands of tasks and actors
-constexpr uint32_t kMaxParts = 1 << 18;  // of all demands
+constexpr uint32_t kMaxResources = 1 << 22;  // that are there at one time
+constexpr uint32_t kMaxDemands = 1 << 24;  // distinct resource demands of tasks and actors
+constexpr uint32_t kMaxParts = 1 << 26;  // of all demands
 constexpr int kCounters = 8;
 constexpr uint32_t kProcRotation = 1024;    // an entry is used again only after so many others, if there are as many
 constexpr uint64_t kEndedBytes = 16 << 20;  // of recordings of workers that have ended; more are not kept
@@ -126,6 +126,7 @@ struct alignas(64) Proc {
   atomic<uint32_t> loaded;     // a worker: it has loaded what it needs, and looks for work
   Walk walk;
   atomic<uint32_t> recording_round;  // the last request for its recording that it has answered
+  atomic<uint32_t> collect_round;    // and for a garbage collection (garbage.h)
   atomic<Off> recording;             // Object with the recording, held by this entry
   char running[96];                  // title of the task that a task worker runs, cut; empty between tasks. Read when it has died
 
@@ -157,6 +158,23 @@ struct alignas(64) HostNote {
 struct alignas(64) EndedRecording {
   Off next;
   uint64_t size;               // of the value
+};
+
+// A kind of resource.
+//
+// Only the process that changes resources (the supervisor, or the only process of a run) writes all but `free`. Others may read name and total while an
+// entry is given to another resource, so they are read between two readings of `version`: odd while they change [release before and after the
+// change], the same before and after the reading [acquire, then a fence]. The name's block may be freed meanwhile; a reader stays inside the heap.
+struct Resource {
+  atomic<int64_t> free;
+  atomic<int64_t> total;
+  atomic<Off> name;            // a ResourceName; 0: the entry is free, to be used again
+  atomic<uint32_t> version;
+  atomic<uint32_t> lent;       // a task that waits lends it out
+};
+struct ResourceName {
+  atomic<uint32_t> size;
+  atomic<char> text[];
 };
 
 // A resource that is asked for.
@@ -216,6 +234,8 @@ struct Header {
   atomic<uint32_t> actors_waiting;         // actors that wait for resources
   atomic<uint64_t> next_uid;
   atomic<uint32_t> recording_round;        // raised to ask every process for its recording
+  atomic<uint32_t> collect_round;          // and for a garbage collection (garbage.h)
+  atomic<uint64_t> collect_asked;          // ns, when that was last asked; 0: never
   atomic<uint64_t> past[kCounters];        // of dead processes, see Proc::counters
   Ordering ordering;
   uint32_t keeping;  // calls are told to the hooks call_tag, call_sent, result, call_started, executed and call_finished
@@ -234,18 +254,15 @@ struct Header {
   atomic<uint32_t> ended_busy;  // somebody takes from these
   atomic<uint64_t> ended_bytes;
 
-  alignas(64) atomic<uint32_t> resources;  // entries of the following four that were ever used
-  char resource_name[kMaxResources][128];  // empty: the entry is free, to be used again
-  bool resource_lent[kMaxResources];  // a task that waits lends it out
-  int64_t resource_total[kMaxResources];
-  atomic<int64_t> resource_free[kMaxResources];
-  atomic<uint32_t> demands;
-  Demand demand[kMaxDemands];
-  uint32_t parts;  // of the following that are in use
-  Part part[kMaxParts];
   atomic<uint32_t> pool[kPool];  // proc slot + 1 of each task worker
+  alignas(64) atomic<uint32_t> resources;  // entries of `resource` that were ever used
+  atomic<uint32_t> demands;  // of `demand`
+  uint32_t parts;  // of `part`
+  alignas(64) Resource resource[kMaxResources];
+  Demand demand[kMaxDemands];
+  Part part[kMaxParts];
 };
-static_assert(sizeof(Header) <= kHeaderPages * kPage);
+constexpr uint64_t kHeaderPages = (sizeof(Header) + kPage - 1) / kPage;
 
 // Object states. Only the process that changed Pending to Running may complete an object (or the supervisor, after that process
 // has died), so a result has one writer.
