@@ -106,7 +106,7 @@ class Attached:
         self._thread.start()
 
     def _read_line(self):
-        output.read_frames(self._line, self.show, self.lost, _core.collect_if_asked)
+        output.read_frames(self._line, self, _core.collect_if_asked)
         if not self._stopping:
             _core.abort()
 

@@ -184,7 +184,7 @@ class Driver:
             self.zygote = spawning.spawn(spawning.command(), descriptors, environment)
 
     def _read_line(self):
-        output.read_frames(self._line, self.show, self.lost, _core.collect_if_asked)
+        output.read_frames(self._line, self, _core.collect_if_asked)
         if not self._stopping:
             _core.abort()
             descendants.end(lambda: descendants.in_session(self.zygote))

@@ -51,19 +51,19 @@ class FrameReader:
         return part
 
 
-def read_frames(sock, show, lost, collect):
-    """A driver's reading of what the supervisor sends, until that ends. Calls `show(stream, label, pid, line)` for a line, `lost(line)` for the report of a
-    failed call, and `collect()` to collect garbage; `show` and `lost` may be None."""
+def read_frames(sock, driver, collect):
+    """A driver's reading of what the supervisor sends, until that ends. Calls `driver.show(stream, label, pid, line)` for a line, `driver.lost(line)` for
+    the report of a failed call, and `collect()` to collect garbage; `show` and `lost` may be None, and may be set later."""
     reader = FrameReader(sock)
     while (frame := reader.read()) is not None:
         try:
             if frame[0] == COLLECT:
                 collect()
             elif frame[0] == LOST:
-                if lost is not None:
-                    lost(frame[-1])
-            elif show is not None:
-                show(*frame)
+                if driver.lost is not None:
+                    driver.lost(frame[-1])
+            elif driver.show is not None:
+                driver.show(*frame)
         except Exception:  # noqa: S110
             pass  # the program's own stream is closed or broken; its results are not
 
