@@ -1,7 +1,6 @@
 """Programs with many kinds of resources, long names, many placement groups and many different demands."""
 
 
-
 def test_long_names_of_resources(bare_ray):
     ray = bare_ray
     names = ["pool-" + "x" * 200, "pool-" + "x" * 199 + "y", "ü" * 300]
@@ -29,7 +28,9 @@ def test_tasks_with_many_different_demands(bare_ray):
 
     refs = [double.options(resources={"unit": 1 + i}).remote(i) for i in range(300)]
     assert ray.get(refs) == [2 * i for i in range(300)]
-    more = [double.options(resources={"unit": 7}).remote(i) for i in range(100)]  # more tasks of one demand than its first queue holds
+    more = [
+        double.options(resources={"unit": 7}).remote(i) for i in range(100)
+    ]  # more tasks of one demand than its first queue holds
     assert ray.get(more) == [2 * i for i in range(100)]
 
 

@@ -14,8 +14,8 @@ from rayshim.calls import binding, concurrency, requested, used_modules
 from rayshim.calls import options as opts
 from rayshim.calls import runtime_env as environments
 from rayshim.calls.added_methods import with_added_methods
-from rayshim.calls.class_methods import ClassMethod
 from rayshim.calls.class_info import SYSTEM_GROUP, ClassInfo, check_groups
+from rayshim.calls.class_methods import ClassMethod
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.signature import Signature
 from rayshim.errors.exceptions import ActorAlreadyExistsError

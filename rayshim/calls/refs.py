@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from reactor import _core
 from reactor.codec import import_ref
 
-from rayshim.errors.user_code import calling
 from rayshim.calls.operators import Operators
+from rayshim.errors.user_code import calling
 from rayshim.session import out_of_band, session
 from rayshim.session.ids import TaskID, object_bytes
 

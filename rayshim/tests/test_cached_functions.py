@@ -7,7 +7,6 @@ import sys
 
 from reactor import codec
 
-
 _PROGRAM = """
 import functools
 import ray

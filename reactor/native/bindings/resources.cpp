@@ -70,15 +70,17 @@ uint32_t register_resource(const std::string& name, int64_t total, bool lent) {
   Header* h = ctx->header;
   auto& places = ctx->resource_places;
   std::string known;
-  for (int64_t its, free; ctx->known_resources < h->resources.load(memory_order_relaxed); ++ctx->known_resources)  // the driver's, at the start
+  for (int64_t its, free; ctx->known_resources < h->resources.load(memory_order_relaxed);
+       ++ctx->known_resources)  // the driver's, at the start
     if (read_resource(ctx->known_resources, known, its, free)) places.emplace(known, ctx->known_resources);
   if (auto found = places.find(name); found != places.end()) return found->second;
   auto& free = ctx->free_resource_places;
   const uint32_t n = ctx->known_resources, at = free.empty() ? n : free.back();
   if (at == kMaxResources)
-    throw nb::value_error(("this session has " + std::to_string(kMaxResources) +
-                           " kinds of resources, the names in its placement groups included, the most that are possible. Remove placement groups")
-                              .c_str());
+    throw nb::value_error(
+        ("this session has " + std::to_string(kMaxResources) +
+         " kinds of resources, the names in its placement groups included, the most that are possible. Remove placement groups")
+            .c_str());
   set_resource(at, &name, total, lent);
   places.emplace(name, at);
   if (at != n) {

@@ -72,7 +72,9 @@ void drop_cancelled(const Object* first) {
   const Off result = h->off(first);
   Local& l = ctx->local;
   uint64_t looks = 256;
-  auto is_its = [&](Off task) { return (task & 1) == 0 && looks-- > 0 && std::atomic_ref(h->at<Message>(task)->result).load(memory_order_relaxed) == result; };
+  auto is_its = [&](Off task) {
+    return (task & 1) == 0 && looks-- > 0 && std::atomic_ref(h->at<Message>(task)->result).load(memory_order_relaxed) == result;
+  };
   auto take = [&](const TaskAt& found) {
     uint32_t note = kNoEntry;
     const Off task = claim(ctx->slot, found, [&](Off t) { note = l.hold_list.add(t, Entry::Trying); }, [&] { l.hold_list.clear(note); });

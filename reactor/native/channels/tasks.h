@@ -30,11 +30,11 @@ struct TaskRing {
 };
 
 struct alignas(64) TaskQueue {
-  atomic<Off> next;         // in Header::queues, never removed while the run lasts
+  atomic<Off> next;  // in Header::queues, never removed while the run lasts
   uint32_t producer;
   uint32_t demand;
-  atomic<Off> current;      // ring the consumers look at first
-  Off write;                // producer's ring
+  atomic<Off> current;  // ring the consumers look at first
+  Off write;  // producer's ring
   // of tasks that may not start yet, see lent_cpus.h
   atomic<uint64_t> held_class;
   atomic<uint64_t> held_until;
@@ -200,7 +200,8 @@ inline void give_cpus(Header* hdr, uint32_t demand, int sign = 1) {
   const Demand& d = hdr->demand[demand];
   const Part* parts = hdr->part + d.first;
   for (int i = 0; i < d.n; ++i)
-    if (hdr->resource[parts[i].index].lent.load(memory_order_relaxed)) hdr->resource[parts[i].index].free.fetch_add(sign * parts[i].amount, memory_order_acq_rel);
+    if (hdr->resource[parts[i].index].lent.load(memory_order_relaxed))
+      hdr->resource[parts[i].index].free.fetch_add(sign * parts[i].amount, memory_order_acq_rel);
 }
 inline void take_cpus_anyway(Header* hdr, uint32_t demand) { give_cpus(hdr, demand, -1); }
 inline bool can_take(Header* hdr, uint32_t demand) {
