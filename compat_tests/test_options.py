@@ -144,8 +144,10 @@ def test_an_option_of_the_other_kind_is_refused(ray):
         Actor.options(max_retries=1)
 
 
-@pytest.mark.parametrize("options", [
-    {"num_cpus": -1}, {"num_gpus": -1}, {"num_returns": -1}, {"resources": {"lamp": -1}}, {"resources": {"CPU": 1}}])
+@pytest.mark.parametrize(
+    "options",
+    [{"num_cpus": -1}, {"num_gpus": -1}, {"num_returns": -1}, {"resources": {"lamp": -1}}, {"resources": {"CPU": 1}}],
+)
 def test_an_impossible_amount_is_refused(ray, options):
     @ray.remote
     def function():
@@ -195,3 +197,25 @@ def test_a_function_may_have_its_invocation_decorated(ray):
     pair.__ray_invocation_decorator__ = lambda call: lambda args, kwargs: (call(args[::-1], kwargs), "more")
     ref, more = ray.remote(pair).remote(1, 2)
     assert ray.get(ref) == (2, 1) and more == "more"
+
+
+def test_a_method_may_have_its_invocation_decorated(ray):
+    def pair(self, a, b=0):
+        return a, b
+
+    pair.__ray_invocation_decorator__ = lambda call: lambda args, kwargs: (call(args[::-1], kwargs), "more")
+
+    Holder = ray.remote(type("Holder", (), {"pair": pair, "plain": lambda self, a: a}))
+    holder = Holder.remote()
+    ref, more = holder.pair.remote(1, 2)
+    assert ray.get(ref) == (2, 1) and more == "more"
+    refs, more = holder.pair.options(num_returns=2).remote(1, 2)
+    assert ray.get(refs) == [2, 1] and more == "more"
+    assert ray.get(holder.plain.remote(3)) == 3
+
+    @ray.remote
+    def elsewhere(holder):
+        ref, more = holder.pair.remote(3, b=4)
+        return ray.get(ref), more
+
+    assert ray.get(elsewhere.remote(holder)) == ((3, 4), "more")

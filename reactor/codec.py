@@ -8,6 +8,7 @@ alone, is read as bytes.
 """
 
 import copyreg
+import functools
 import importlib
 import io
 import pickle
@@ -30,6 +31,7 @@ def pickler_class():
         import cloudpickle
 
         reducers.setdefault(types.CodeType, reduce_code)
+        reducers.setdefault(functools._lru_cache_wrapper, reduce_cached)
         plain = cloudpickle.Pickler.reducer_override
         by_cloudpickle = (type, types.FunctionType)
 
@@ -143,12 +145,45 @@ def reduce_code(code):
     return make, tuple(name if value == "<dynamic-code>" else value for value in arguments)
 
 
+def reduce_cached(cached):
+    """A function with functools.lru_cache pickles itself by its name alone. Where other processes do not find it under that, as in the main script, it goes
+    by value, as cloudpickle does with functions, with an empty cache."""
+    if _is_found_by_name(cached):
+        return cached.__reduce__()
+    parameters = cached.cache_parameters()
+    return _new_cached, (parameters["maxsize"], parameters["typed"]), dict(vars(cached)), None, None, _fill_cached
+
+
+def _is_found_by_name(function):
+    import cloudpickle
+
+    name = getattr(function, "__module__", None)
+    module = sys.modules.get(name) if name else None
+    if module is None or name in ("__main__", _MAIN_OF_SPAWNED) or name in cloudpickle.list_registry_pickle_by_value():
+        return False
+    found = module
+    for part in function.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is function
+
+
+def _new_cached(maxsize, typed):
+    """A cached function that `_fill_cached` completes: its code may refer to itself. In between, a partial object stands for the function."""
+    return functools.lru_cache(maxsize, typed)(functools.partial(_new_cached))
+
+
+def _fill_cached(cached, attributes):
+    cached.__wrapped__.__setstate__((attributes["__wrapped__"], (), {}, None))
+    vars(cached).update(attributes)
+
+
 def _reduce_tensor(tensor):
     """The part of its storage that the tensor covers; torch's own pickling sends the whole storage, as bytes of the pickle."""
     torch = sys.modules["torch"]
     plain = (
         tensor.device.type == "cpu"
         and tensor.layout is torch.strided
+        and not tensor.is_nested
         and not tensor.is_quantized
         and not tensor.is_conj()
         and not tensor.is_neg()

@@ -17,10 +17,12 @@ __all__ = [
 
 
 def global_gc():
-    """Collects garbage in this process; in workers Python does it by itself."""
-    import gc
+    """Collects garbage in all processes of the session: in those that wait at once, in others when they wait next, or end a call."""
+    from reactor import _core
 
-    gc.collect()
+    if session.current is None:
+        raise ConnectionError("there is no session whose processes could collect garbage: call ray.init() first")
+    _core.collect_everywhere()
 
 
 def get_local_ongoing_lineage_reconstruction_tasks():

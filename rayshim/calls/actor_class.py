@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import types
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from reactor import _core
@@ -14,6 +15,7 @@ from rayshim.calls import options as opts
 from rayshim.calls import runtime_env as environments
 from rayshim.calls.added_methods import with_added_methods
 from rayshim.calls.class_info import SYSTEM_GROUP, ClassInfo, check_groups
+from rayshim.calls.class_methods import ClassMethod
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.signature import Signature
 from rayshim.errors.exceptions import ActorAlreadyExistsError
@@ -125,7 +127,8 @@ class ActorClass(Generic[T]):
         if value is defined and callable(value) and hasattr(type(value), "__get__"):
             # As on Ray, a method is bound, one with functools.lru_cache, too. Were it the function itself, cloudpickle would find it under its
             # module's name and send the class's methods by reference, and the actor would import the module in which the class is defined.
-            return value.__get__(self)
+            bound = value.__get__(self)
+            return ClassMethod(bound, self._cls.__name__) if type(bound) is types.MethodType else bound
         return value
 
     def __dir__(self) -> list[str]:

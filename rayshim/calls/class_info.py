@@ -35,15 +35,23 @@ class MethodInfo:
         least, most: how many positional arguments it takes; `least` is 1 << 30 if only the signature can tell, `most` -1 if there is no limit.
         signature: None for a method that every actor has.
         options: those of `@method(...)`.
+        decorator: its `__ray_invocation_decorator__`, which callers apply to the function that sends a call; None: it has none.
     """
 
-    __slots__ = ("index", "least", "most", "options", "results", "signature")
+    __slots__ = ("decorator", "index", "least", "most", "options", "results", "signature")
 
     def __init__(
-        self, index: int, results: int, least: int, most: int, signature: Signature | None, options: dict[str, Any]
+        self,
+        index: int,
+        results: int,
+        least: int,
+        most: int,
+        signature: Signature | None,
+        options: dict[str, Any],
+        decorator: Callable[..., Any] | None = None,
     ) -> None:
         self.index, self.results, self.least, self.most = index, results, least, most
-        self.signature, self.options = signature, options
+        self.signature, self.options, self.decorator = signature, options, decorator
 
 
 class ClassInfo:
@@ -71,7 +79,10 @@ class ClassInfo:
             if is_generator(_unwrapped(function)):
                 self.generators.add(name)
             results = num_returns_code(options.get("num_returns"), name in self.generators)
-            self.methods[name] = MethodInfo(len(self.methods), results, least, signature.max_args, signature, options)
+            decorator = getattr(_unwrapped(function), "__ray_invocation_decorator__", None)
+            self.methods[name] = MethodInfo(
+                len(self.methods), results, least, signature.max_args, signature, options, decorator
+            )
         for name, (least, most) in BUILT_IN.items():
             self.methods[name] = MethodInfo(len(self.methods), 1, least, most, None, {})
         # Of one actor, see `of_actor`.

@@ -183,6 +183,30 @@ class _Limited:
         return self._method(*args, **kwargs)
 
 
+class _Decorated:
+    """A method with `__ray_invocation_decorator__`: `decorator(send)(args, kwargs)` takes the place of `send(args, kwargs)`, which sends a call."""
+
+    def __init__(self, method: Any, decorator: Callable[..., Any]) -> None:
+        self._method, self._decorator = method, decorator
+
+    def remote(self, *args: Any, **kwargs: Any) -> Any:
+        """Like ActorMethod.remote. Returns what the decorated function returns."""
+        return self._decorator(lambda args, kwargs: self._method.remote(*args, **kwargs))(args, kwargs)
+
+    def options(self, **given: Any) -> _Decorated:
+        """Like ActorMethod.options."""
+        return _Decorated(self._method.options(**given), self._decorator)
+
+    def _remote(self, args: Sequence[Any] | None = None, kwargs: dict[str, Any] | None = None, **options: Any) -> Any:
+        return opts.remote_with(self, args, kwargs, options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._method, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._method(*args, **kwargs)
+
+
 class ActorHandle(Generic[T]):
     """A handle of an actor. The actor's methods are attributes: `handle.method.remote(...)`. A handle can be passed to tasks and actors, stored
     and returned.
@@ -237,6 +261,8 @@ class ActorHandle(Generic[T]):
             bound = _Limited(bound, self.__dict__.setdefault("_pending", []), self._info.max_pending_calls)
         if transport := method.options.get("tensor_transport"):
             bound = _sending(bound, self, transport, method.results)
+        if method.decorator is not None:
+            bound = _Decorated(bound, method.decorator)
         self.__dict__[name] = bound
         _facts[self._link] = self._info, self._info_ref
         return bound

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from reactor import _core
 from reactor.codec import import_ref
 
+from rayshim.calls.operators import Operators
 from rayshim.errors import forked
 from rayshim.errors.user_code import calling
-from rayshim.session import session
+from rayshim.session import out_of_band, session
 from rayshim.session.ids import TaskID, object_bytes
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 
 
-class ObjectRef(_core.Ref, Generic[T_co]):
+class ObjectRef(_core.Ref, Operators, Generic[T_co]):
     """A reference to a value: the result of a call, which may still be running, or a value stored with `put`.
 
     `get` returns the value. A ref can be passed to tasks and actors, stored and returned. The value is kept as long as a ref to it exists.
@@ -112,9 +113,13 @@ class ObjectRef(_core.Ref, Generic[T_co]):
         return f"ObjectRef({self.hex()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        index = _core.export_ref(self)
+        index = -1 if out_of_band.pickling_code else _core.export_ref(self)
         if index >= 0:
             return import_ref, (index,)
+        if out_of_band.is_refused():
+            from rayshim.errors.exceptions import OufOfBandObjectRefSerializationException
+
+            raise OufOfBandObjectRefSerializationException(out_of_band.refusal(self.hex(), calling()))
         # Pickled by the user, outside any call: it is unknown when the last copy is gone, so the object stays until the session ends.
         _core.hold(self.offset)
         return _restore, (self.offset, self.uid, _run())

@@ -148,7 +148,7 @@ def _labels_wanted(options, anywhere):
 
         choices = [selector, *(choice.get("label_selector", {}) for choice in options.get("fallback_strategy") or [])]
         if not any(selected(choice, labels) for choice in choices):
-            return {f"a node with labels {selector}"[:120]: 1}
+            return {f"a node with labels {selector}": 1}
     if hasattr(strategy, "hard") and not anywhere and not all(expression.holds(labels) for expression in strategy.hard):
-        return {f"a node with labels {[str(expression) for expression in strategy.hard]}"[:120]: 1}
+        return {f"a node with labels {[str(expression) for expression in strategy.hard]}": 1}
     return {}

@@ -1,11 +1,9 @@
 """The timeline of calls and waits, for Perfetto and chrome://tracing."""
 
 import json
-import sys
 
 from reactor import _core
 
-from rayshim.errors.user_code import at
 from rayshim.session.ids import task_id
 
 _KINDS = {  # (category, colour)
@@ -18,18 +16,11 @@ _KINDS = {  # (category, colour)
 
 def timeline(session, filename=None):
     """See `rayshim.timeline`. Times are microseconds of the machine's monotonic clock. Each process and actor has a row."""
-    if not session.settings["trace"]:
-        # On Ray the times are always recorded, so a program that asks for them must go on.
-        print(
-            f"rayshim: the timeline is empty, because no times were recorded ({at('timeline')}). Start the session with init(trace=True), or "
-            "the program with `python -m rayshim --trace out.json script.py`",
-            file=sys.stderr,
-        )
     from rayshim.plans.recorder import ANSWER_SECONDS, _names
 
     names = _names(session)
     events = []
-    for slot, data in _core.recordings(ANSWER_SECONDS) if session.settings["trace"] else ():
+    for slot, data in _core.recordings(ANSWER_SECONDS):
         pid = data["pid"]
         rows = set()
         for start, end, kind, actor, size, name, uid, failed in data.get("events", ()):

@@ -16,7 +16,7 @@ from reactor.runtime import forks
 from rayshim.errors import forked
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.user_code import calling, qualified
-from rayshim.session import accelerators, ids
+from rayshim.session import accelerators, ids, out_of_band
 from rayshim.session.amounts import units
 from rayshim.session.gpus import visible
 
@@ -140,7 +140,8 @@ class Session:
         ref = exports.get(key)
         if ref is None:
             try:
-                ref = _core.put_code(make())
+                with out_of_band.of_code():
+                    ref = _core.put_code(make())
             except TypeError as error:
                 raise _unpicklable(what, error) from error
             size = _core.Ref.size.__get__(ref)  # ObjectRef.size is Ray's, the length of an id

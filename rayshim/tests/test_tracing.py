@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 
 import rayshim as ray
 
@@ -60,13 +61,36 @@ def test_calls_waits_and_copies_are_spans_on_rows_named_for_their_actors(tmp_pat
     assert all(e["dur"] >= 0 and e["ts"] > 0 for e in events if e["ph"] == "X")
 
 
-def test_without_trace_the_timeline_is_empty_and_says_why(tmp_path, capfd):
-    ray.init(num_cpus=1)
+def test_without_trace_the_timeline_has_the_calls(tmp_path, capfd):
+    @ray.remote
+    def task(i):
+        return 1 // i
+
+    ray.init(num_cpus=1, log_to_driver=False, logging_level="ERROR")
     try:
-        assert ray.timeline() == []
+        worker, other = Worker.remote(), Async.remote()
+        ray.get([worker.work.remote(i) for i in range(20)] + [other.work.remote() for _ in range(3)])
+        with pytest.raises(ZeroDivisionError):
+            ray.get([task.remote(1), task.remote(0)])
         assert ray.timeline(tmp_path / "out.json") is None
-        assert json.loads((tmp_path / "out.json").read_text()) == []
     finally:
         ray.shutdown()
-    said = capfd.readouterr().err
-    assert said.count("init(trace=True)") == 2 and "test_tracing.py" in said
+    events = json.loads((tmp_path / "out.json").read_text())
+    rows = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    calls = [(rows[e["pid"], e["tid"]], e["name"]) for e in events if e["ph"] == "X"]
+    assert calls.count(("Worker#0", "work")) == 20 and calls.count(("Async#0", "work")) == 3
+    tasks = [e for e in events if e["name"] == "task"]
+    assert sorted("failed" in e["args"] for e in tasks) == [False, True]
+    assert all(e["dur"] >= 0 and e["ts"] > 0 for e in events if e["ph"] == "X")
+    assert "timeline" not in capfd.readouterr().err
+
+
+def test_without_trace_only_the_latest_calls_are_kept():
+    ray.init(num_cpus=1, log_to_driver=False, logging_level="ERROR")
+    try:
+        worker = Worker.remote()
+        for _ in range(10):
+            ray.get([worker.work.remote(i) for i in range(8000)])
+        assert 64 <= len([e for e in ray.timeline() if e["name"] == "work"]) <= 4096
+    finally:
+        ray.shutdown()

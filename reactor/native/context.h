@@ -23,13 +23,14 @@ namespace reactor {
 constexpr uint64_t kOwnPages = 64ull * 1024;  // buffers from this size on lie on memory pages of their own
 
 // Control messages to the supervisor that the core itself sends; others are pickled by Python (first byte 0x80).
-enum class Control : uint8_t { Release = 1, Drain = 2, Spawn = 3, Resources = 4, Refuse = 5, Spilled = 6 };
+enum class Control : uint8_t { Release = 1, Drain = 2, Spawn = 3, Resources = 4, Refuse = 5, Spilled = 6, Collect = 7 };
 
 // One span of the timeline: a call that ran here, a wait of this process, or the copying of a large value.
-constexpr size_t kMaxEvents = 1 << 20;  // of one process; later ones are dropped
+constexpr size_t kMaxEvents = 1 << 20;  // of one process, where all are kept; later ones are dropped
+constexpr size_t kLatestEvents = 4096;  // elsewhere; earlier ones are dropped
 enum class Span : uint32_t { Ordinary = 0, Replayed, Wait, Copy };
 struct Event {
-  uint64_t start_ns, end_ns;
+  uint64_t start_ns, end_ns;  // where not all are kept: timestamp()
   Span kind;
   uint32_t actor;
   uint64_t bytes;
@@ -142,6 +143,10 @@ struct Context {
   std::vector<WaitNode*> lingering;       // of waits that are over: a completer had claimed them and was not through with them yet
   std::unordered_map<Off, Outlet> outlets;          // by inbox
   std::unordered_map<uint32_t, TaskQueue*> queues;  // by demand
+  // in the process that changes resources: their places by name, the free places, and how many places these two cover
+  std::unordered_map<std::string, uint32_t> resource_places;
+  std::vector<uint32_t> free_resource_places;
+  uint32_t known_resources = 0;
   // Large arguments of the last call since the last wait, held, if no refs are among them: the same given by value to several
   // actors are stored once.
   Object* last_arguments = nullptr;
@@ -168,6 +173,7 @@ struct Context {
   bool tracing = false;
   bool unflushed = false;                 // see Hooks::flush
   std::vector<Event> events;
+  size_t latest = 0;                      // how many were kept, where not all are
   // `callable`: of a call; null is the constructor's.
   void trace(uint64_t start_ns, Span kind, uint32_t actor, uint64_t bytes = 0, PyObject* callable = nullptr,
              const Object* result = nullptr) {
@@ -177,6 +183,14 @@ struct Context {
     if (callable && !name) PyErr_Clear();  // of a wait the error is the caller's
     const bool failed = result && result->state.load(memory_order_relaxed) == State::Error;
     events.push_back({start_ns, end_ns, kind, actor, bytes, std::move(name), result ? result->uid : 0, failed});
+  }
+  // A call that was timed, where not all are kept. The clock has been read already, and the name is that of the note.
+  void keep_timed(uint64_t begun, uint64_t ended, uint32_t actor, const Owned& name, const Object* result, Span kind) {
+    const bool failed = result->state.load(memory_order_relaxed) == State::Error;
+    Event e{begun, ended, kind, actor, 0, name ? Owned::share(name.get()) : Owned(), result->uid, failed};
+    if (events.size() < kLatestEvents) events.push_back(std::move(e));
+    else events[latest % kLatestEvents] = std::move(e);
+    ++latest;
   }
   const RunningCall* call = &kNoCall;     // the running one
   bool leave_after = false;               // this worker ends after the running calls

@@ -140,14 +140,7 @@ class Attached:
         self._thread.start()
 
     def _read_line(self):
-        reader = output.FrameReader(self._line)
-        while (frame := reader.read()) is not None:
-            show = self.show if frame[0] != output.LOST else self.lost and (lambda *frame: self.lost(frame[-1]))
-            if show is not None:
-                try:
-                    show(*frame)
-                except Exception:  # noqa: S110
-                    pass  # the program's own stream is closed or broken; its results are not
+        output.read_frames(self._line, self, _core.collect_if_asked)
         if not self._stopping:
             _core.abort()
 

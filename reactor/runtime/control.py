@@ -10,7 +10,7 @@ import struct
 
 from reactor import _core
 
-RELEASE, DRAIN, SPAWN, RESOURCES, REFUSE, SPILLED = _core.Control
+RELEASE, DRAIN, SPAWN, RESOURCES, REFUSE, SPILLED, COLLECT = _core.Control
 _CORE = struct.Struct("<BQ")
 LARGEST = 128 * 1024  # bytes of one message
 

@@ -10,7 +10,6 @@ class Demands:
     def __init__(self, tell, more, devices):
         self._tell, self._more = tell, more
         self._numbers = {(frozenset({("CPU", _core.UNIT)}), None): _core.ONE_CPU, (frozenset(), None): _core.NOTHING}
-        self._index = {name: i for i, name in enumerate(_core.resources())}
         self.settings = [None]  # what task workers are born with, by number; the demands of tasks name one
         self.unused = set()  # settings of drivers that have ended
         self.reservations = Reservations(self.number, _core.reply, devices)
@@ -24,15 +23,12 @@ class Demands:
         amounts = frozenset((k, v) for k, v in resources.items() if v)
         key = (amounts, setting)
         if key not in self._numbers:
-            for name in resources:
-                if name not in self._index:
-                    self._index[name] = _core.register_resource(name, 0)
-            self._numbers[key] = _core.demand([(self._index[k], v) for k, v in sorted(amounts)], index)
-            there = _core.resources()
+            parts = [(k, _core.register_resource(k, 0), v) for k, v in sorted(amounts)]
+            self._numbers[key] = _core.demand([(index_of, v) for _, index_of, v in parts], index)
             lacking = [
-                f"{v / _core.UNIT:g} of {k}, of which there are {there[k].total / _core.UNIT:g}"
-                for k, v in sorted(amounts)
-                if v > there[k].total
+                f"{v / _core.UNIT:g} of {k}, of which there are {_core.resource_at(index_of).total / _core.UNIT:g}"
+                for k, index_of, v in parts
+                if v > _core.resource_at(index_of).total
             ]
             if lacking:
                 self._tell(

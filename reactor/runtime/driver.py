@@ -184,17 +184,7 @@ class Driver:
             self.zygote = spawning.spawn(spawning.command(), descriptors, environment)
 
     def _read_line(self):
-        reader = output.FrameReader(self._line)
-        while True:
-            frame = reader.read()
-            if frame is None:
-                break
-            show = self.show if frame[0] != output.LOST else self.lost and (lambda *frame: self.lost(frame[-1]))
-            if show is not None:
-                try:
-                    show(*frame)
-                except Exception:  # noqa: S110
-                    pass  # the program's own stream is closed or broken; its results are not
+        output.read_frames(self._line, self, _core.collect_if_asked)
         if not self._stopping:
             _core.abort()
             descendants.end(lambda: descendants.in_session(self.zygote))

@@ -301,6 +301,12 @@ class Drivers:
             self._send(guest, frames)
         return bool(guests) or not self.only_guests
 
+    def send_to_all(self, frames):
+        """Hands frames to every driver but the process that has started the session."""
+        for guest in self.guests.values():
+            if guest.connection is not None:
+                self._send(guest, frames)
+
     def _send(self, guest, frames):
         for frame in frames:
             if len(guest.outgoing) > KEPT_BYTES:  # lines beyond it are dropped

@@ -6,8 +6,9 @@ Each worker's stdout and stderr are pipes to the zygote, which cuts them into li
 import struct
 
 STDOUT, STDERR = 1, 2
-_FRAME = struct.Struct("<BIHI")  # stream (STDOUT, STDERR or LOST), pid, length of label, length of line
+_FRAME = struct.Struct("<BIHI")  # stream (STDOUT, STDERR, LOST or COLLECT), pid, length of label, length of line
 LOST = 3  # in place of the stream number: the line reports a failed call whose result nobody asked for
+COLLECT = 4  # in place of the stream number: the store is full, and the driver has to collect garbage
 LONGEST = 1 << 20  # bytes of a line
 LABEL = b"\x1e:label:"  # a worker's line with this start renames it; see reactor.runtime.worker
 
@@ -48,6 +49,23 @@ class FrameReader:
         part = bytes(self._buffer[:n])
         del self._buffer[:n]
         return part
+
+
+def read_frames(sock, driver, collect):
+    """A driver's reading of what the supervisor sends, until that ends. Calls `driver.show(stream, label, pid, line)` for a line, `driver.lost(line)` for
+    the report of a failed call, and `collect()` to collect garbage; `show` and `lost` may be None, and may be set later."""
+    reader = FrameReader(sock)
+    while (frame := reader.read()) is not None:
+        try:
+            if frame[0] == COLLECT:
+                collect()
+            elif frame[0] == LOST:
+                if driver.lost is not None:
+                    driver.lost(frame[-1])
+            elif driver.show is not None:
+                driver.show(*frame)
+        except Exception:  # noqa: S110
+            pass  # the program's own stream is closed or broken; its results are not
 
 
 class LineCutter:

@@ -88,6 +88,16 @@ class Relay:
         """Sends frames to the driver of this scope."""
         if self.drivers and self.drivers.send(scope, frames):
             return
+        self._send_to_first(frames)
+
+    def send_to_all(self, frames):
+        """Sends frames to every driver."""
+        if self.drivers:
+            self.drivers.send_to_all(frames)
+        if not self.drivers or not self.drivers.only_guests:
+            self._send_to_first(frames)
+
+    def _send_to_first(self, frames):
         for f in frames:
             self._outgoing.append(f)
             self._size += len(f)

@@ -134,8 +134,8 @@ class Reservations:
         return r
 
     def _settle(self, r):
-        there = _core.resources()
-        if all(there[name].free == there[name].total for name in r.offered):
+        there = [_core.resource_at(r.index[name]) for name in r.offered]
+        if all(amount.free == amount.total for amount in there):
             _core.give_resources(r.demand)
             self._forget(r)
 

@@ -11,7 +11,7 @@ import socket
 from collections import deque
 
 from reactor import _core
-from reactor.runtime import control, descendants, descriptors, visitors, worker
+from reactor.runtime import control, descendants, descriptors, output, visitors, worker
 from reactor.runtime.births import Births
 from reactor.runtime.demands import Demands
 from reactor.runtime.devices import Devices
@@ -181,6 +181,8 @@ class Supervisor(Requests, Reaping):
             self._refuse(offset)
         elif request == control.SPILLED:
             self._tell_of_spilling()
+        elif request == control.COLLECT:
+            self.relay.send_to_all([output.frame(output.COLLECT, "runtime", os.getpid(), b"")])
         elif request == control.DRAIN:
             # The caller may have let the actor go meanwhile: its memory is freed, or another actor's.
             if offset in self.actors:

@@ -171,10 +171,11 @@ def go_on(slot, facts, gpus, setting, birth, variables, config, plugin, attach):
         for number, name in ((1, "stdout"), (2, "stderr")):
             raw = _Stream(number, "w", closefd=False)
             _streams.append(raw)
-            stream = _Text(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True)
-            stream.mode = "w"  # pyright: ignore[reportAttributeAccessIssue]
-            setattr(sys, name, stream)
-            setattr(sys, f"__{name}__", stream)
+            # Two objects: a library that finds sys.stdout to be sys.__stdout__ may take its own way to a terminal, as Train's print does.
+            for attribute in (name, f"__{name}__"):
+                stream = _Text(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True)
+                stream.mode = "w"  # pyright: ignore[reportAttributeAccessIssue]
+                setattr(sys, attribute, stream)
         if role == "task":
             follow(_core.running_name)
         if role != "actor":

@@ -103,3 +103,15 @@ def test_a_dict_of_tensors_and_arrays():
     assert (read["a"] == value["a"]).all() and not read["a"].flags.writeable
     read["w"][0] = 5.0
     assert read["shared"][0] == 5.0
+
+
+def test_a_strided_nested_tensor_arrives_with_its_parts():
+    parts = [torch.ones(2), torch.ones(3000)]
+    for nested in (
+        torch.nested.nested_tensor(parts),
+        torch.nested.nested_tensor([part.reshape(-1, 1) for part in parts]).transpose(1, 2),
+    ):
+        read = _core.roundtrip([nested])[0]
+        assert read.is_nested and read.layout is torch.strided
+        for one, other in zip(read.unbind(), nested.unbind(), strict=True):
+            assert torch.equal(one, other)

@@ -79,7 +79,8 @@ void bind_constants(nb::module_& m) {
                number("PASSED", Outcome::Passed), number("WAITS", Outcome::Waits)});
   add_numbers(m, "reactor._core.Control", "first byte of a message of the core to the supervisor",
               {number("RELEASE", Control::Release), number("DRAIN", Control::Drain), number("SPAWN", Control::Spawn),
-               number("RESOURCES", Control::Resources), number("REFUSE", Control::Refuse), number("SPILLED", Control::Spilled)});
+               number("RESOURCES", Control::Resources), number("REFUSE", Control::Refuse), number("SPILLED", Control::Spilled),
+               number("COLLECT", Control::Collect)});
   add_numbers(m, "reactor._core.OpKind", "of a recorded operation",
               {number("CALL", OpKind::Call), number("CREATE", OpKind::Create), number("TASK", OpKind::Task), number("PUT", OpKind::Put)});
   add_numbers(m, "reactor._core.SegmentEnd", "where the caller of a recorded segment waits",

@@ -4,6 +4,7 @@
 #include "record/observe.h"
 #include "record/line_counter.h"
 #include "record/site.h"
+#include "memory/garbage.h"
 #include "memory/spill.h"
 
 namespace reactor {
@@ -60,6 +61,15 @@ void bind_observation(nb::module_& m) {
     return ctx->header->store_limit;
   });
   m.def("spilling", &spilling);
+  m.def("collect_if_asked", [] {
+    if (ctx && !collect_if_asked()) PyErr_Clear();  // the run has ended, in a destructor
+  });
+  m.def(
+      "collect_everywhere",
+      [] {
+        if (!collect_everywhere(ctx->header->store_limit + 1, true)) throw nb::python_error();
+      },
+      nb::call_guard<Using>());
   m.def("large_values", [] {
     need_ctx();
     return ctx->header->runs_used.load();

@@ -8,49 +8,105 @@
 namespace reactor {
 namespace {
 
+// The name and the amounts of a resource as they were at one moment; false: the entry is free.
+bool read_resource(uint32_t at, std::string& name, int64_t& total, int64_t& free) {
+  Heap* h = ctx->heap;
+  Resource& r = ctx->header->resource[at];
+  while (true) {
+    const uint32_t version = r.version.load(memory_order_acquire);
+    const Off off = r.name.load(memory_order_relaxed);
+    total = r.total.load(memory_order_relaxed);
+    free = r.free.load(memory_order_relaxed);
+    name.clear();
+    if (off) {
+      auto* text = h->at<ResourceName>(off);
+      const uint32_t size = text->size.load(memory_order_relaxed);
+      for (uint32_t i = 0; i < size && off + sizeof(ResourceName) + i < h->capacity; ++i) name += text->text[i].load(memory_order_relaxed);
+    }
+    std::atomic_thread_fence(memory_order_acquire);
+    if (!(version & 1) && version == r.version.load(memory_order_relaxed)) return off != 0;
+  }
+}
+
 // What the running task or this actor holds: {name: amount in 1/10000}.
 nb::dict held_resources() {
   nb::dict d;
   uint32_t held = ctx->proc->demand.load();
   if (!held) return d;
   const Demand& demand = ctx->header->demand[held - 1];
+  std::string name;
+  int64_t total, free;
   for (int i = 0; i < demand.n; ++i) {
     const Part& part = ctx->header->part[demand.first + i];
-    d[ctx->header->resource_name[part.index]] = part.amount;
+    if (read_resource(part.index, name, total, free)) d[nb::str(name.data(), name.size())] = part.amount;
   }
   return d;
+}
+
+// Gives an entry to the resource of this name, or to none.
+void set_resource(uint32_t at, const std::string* name, int64_t total, bool lent) {
+  Resource& r = ctx->header->resource[at];
+  Off off = 0;
+  if (name) {
+    off = ctx->local.alloc.alloc_record(sizeof(ResourceName) + name->size());
+    auto* text = ctx->heap->at<ResourceName>(off);
+    text->size.store(uint32_t(name->size()), memory_order_relaxed);
+    for (size_t i = 0; i < name->size(); ++i) text->text[i].store((*name)[i], memory_order_relaxed);
+    ctx->local.alloc.publish(off, kPlain);
+  }
+  const uint32_t version = r.version.load(memory_order_relaxed);
+  r.version.store(version + 1, memory_order_relaxed);
+  std::atomic_thread_fence(memory_order_release);  // who sees one of the following sees that it changes
+  const Off before = r.name.exchange(off, memory_order_relaxed);
+  r.total.store(total, memory_order_relaxed);
+  r.free.store(total, memory_order_relaxed);
+  r.lent.store(lent, memory_order_relaxed);
+  r.version.store(version + 2, memory_order_release);
+  if (before) ctx->local.alloc.free(before);
 }
 
 // Supervisor (and inline driver) only, as all that changes resources and demands. Returns the resource's index.
 uint32_t register_resource(const std::string& name, int64_t total, bool lent) {
   Header* h = ctx->header;
-  uint32_t n = h->resources.load(), at = n;
-  if (name.size() >= sizeof h->resource_name[0]) throw nb::value_error("the name of a resource has 127 bytes at most");
-  for (uint32_t i = n; i-- > 0;) {
-    if (name == h->resource_name[i]) return i;
-    if (!h->resource_name[i][0]) at = i;
+  auto& places = ctx->resource_places;
+  std::string known;
+  for (int64_t its, free; ctx->known_resources < h->resources.load(memory_order_relaxed);
+       ++ctx->known_resources)  // the driver's, at the start
+    if (read_resource(ctx->known_resources, known, its, free)) places.emplace(known, ctx->known_resources);
+  if (auto found = places.find(name); found != places.end()) return found->second;
+  auto& free = ctx->free_resource_places;
+  const uint32_t n = ctx->known_resources, at = free.empty() ? n : free.back();
+  if (at == kMaxResources)
+    throw nb::value_error(
+        ("this session has " + std::to_string(kMaxResources) +
+         " kinds of resources, the names in its placement groups included, the most that are possible. Remove placement groups")
+            .c_str());
+  set_resource(at, &name, total, lent);
+  places.emplace(name, at);
+  if (at != n) {
+    free.pop_back();
+    return at;
   }
-  if (at == kMaxResources) throw nb::value_error("too many kinds of resources");
-  h->resource_total[at] = total;
-  h->resource_free[at].store(total);
-  h->resource_lent[at] = lent;
-  snprintf(h->resource_name[at], sizeof h->resource_name[at], "%s", name.c_str());
-  if (at == n) h->resources.store(n + 1, memory_order_release);
+  ctx->known_resources = n + 1;
+  h->resources.store(n + 1, memory_order_release);
   return at;
 }
 
 // More of a resource (or less: a negative amount, which must be free).
 void add_resource(uint32_t index, int64_t amount) {
-  ctx->header->resource_total[index] += amount;
-  ctx->header->resource_free[index].fetch_add(amount, memory_order_acq_rel);
+  Resource& r = ctx->header->resource[index];
+  r.total.fetch_add(amount, memory_order_relaxed);
+  r.free.fetch_add(amount, memory_order_acq_rel);
 }
 
 // Every demand for it has been retired, and nobody holds any: its place can be used again.
 void forget_resource(uint32_t index) {
-  Header* h = ctx->header;
-  h->resource_name[index][0] = 0;
-  h->resource_total[index] = 0;
-  h->resource_free[index].store(0);
+  std::string name;
+  int64_t total, free;
+  if (!read_resource(index, name, total, free)) return;
+  set_resource(index, nullptr, 0, false);
+  ctx->resource_places.erase(name);
+  ctx->free_resource_places.push_back(index);
 }
 
 PyTypeObject* resource_type = nullptr;
@@ -58,18 +114,26 @@ PyTypeObject* resource_type = nullptr;
 // Of all resources there are.
 nb::dict resources() {
   nb::dict d;
-  Header* h = ctx->header;
-  for (uint32_t i = 0; i < h->resources.load(memory_order_acquire); ++i)
-    if (h->resource_name[i][0]) d[h->resource_name[i]] = named_tuple(resource_type, h->resource_total[i], h->resource_free[i].load());
+  std::string name;
+  int64_t total, free;
+  for (uint32_t i = 0; i < ctx->header->resources.load(memory_order_acquire); ++i)
+    if (read_resource(i, name, total, free)) d[nb::str(name.data(), name.size())] = named_tuple(resource_type, total, free);
   return d;
 }
 
 // Of one, which there need not be.
 nb::object resource(const std::string& name) {
-  Header* h = ctx->header;
-  for (uint32_t i = 0; !name.empty() && i < h->resources.load(memory_order_acquire); ++i)
-    if (name == h->resource_name[i]) return named_tuple(resource_type, h->resource_total[i], h->resource_free[i].load());
+  std::string found;
+  int64_t total, free;
+  for (uint32_t i = 0; !name.empty() && i < ctx->header->resources.load(memory_order_acquire); ++i)
+    if (read_resource(i, found, total, free) && name == found) return named_tuple(resource_type, total, free);
   return named_tuple(resource_type, 0, 0);
+}
+
+// Of the one at a place, for the process that registered it.
+nb::object resource_at(uint32_t index) {
+  const Resource& r = ctx->header->resource[index];
+  return named_tuple(resource_type, r.total.load(memory_order_relaxed), r.free.load(memory_order_acquire));
 }
 
 // Number of a new demand {resource index: amount}.
@@ -96,7 +160,7 @@ void fail_waiting_tasks(nb::handle reason, int64_t demand, uint32_t setting) {
 }  // namespace
 
 uint32_t add_demand(Header* h, const std::vector<Part>& parts, uint32_t setting) {
-  if (h->parts + parts.size() > kMaxParts) throw nb::value_error("too many kinds of resources in all demands together");
+  if (parts.size() > kMaxParts - h->parts) throw nb::value_error("too many kinds of resources in all demands together");
   uint32_t n = h->demands.load();
   if (n == kMaxDemands)
     throw nb::value_error(
@@ -128,6 +192,7 @@ void bind_resources(nb::module_& m) {
                                   {{"total", "in all"}, {"free", "that nobody uses"}});
   m.def("resources", &resources, nb::call_guard<Using>());
   m.def("resource", &resource, nb::arg("name"), nb::call_guard<Using>());
+  m.def("resource_at", &resource_at, nb::arg("index"), nb::call_guard<Using>());
   m.def("held_resources", &held_resources, nb::call_guard<Using>());
   m.def("demand", &demand, nb::arg("parts"), nb::arg("setting") = 0, nb::call_guard<Using>());
   m.def("retire_demand", [](uint32_t d) { ctx->header->demand[d].retired.store(1); }, nb::arg("demand"), nb::call_guard<Using>());

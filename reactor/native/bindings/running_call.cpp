@@ -64,6 +64,51 @@ void hold_others(Object* first, Held& held) {
   }
 }
 
+// A task that was cancelled lies in a queue until a worker takes it: its arguments need not stay as long. This process takes it and gives them
+// back, if it is among the oldest or the newest tasks; else the worker does. A worker may take and free the task meanwhile, and the block
+// be another's: so the task is believed only after the claim (tasks.h).
+void drop_cancelled(const Object* first) {
+  Heap* h = ctx->heap;
+  const Off result = h->off(first);
+  Local& l = ctx->local;
+  uint64_t looks = 256;
+  auto is_its = [&](Off task) {
+    return (task & 1) == 0 && looks-- > 0 && std::atomic_ref(h->at<Message>(task)->result).load(memory_order_relaxed) == result;
+  };
+  auto take = [&](const TaskAt& found) {
+    uint32_t note = kNoEntry;
+    const Off task = claim(ctx->slot, found, [&](Off t) { note = l.hold_list.add(t, Entry::Trying); }, [&] { l.hold_list.clear(note); });
+    if (!task) return;
+    auto* m = h->at<Message>(task);
+    if (m->result != result) {  // another one's, at the place of that which was seen
+      queue_task(task);
+      return l.hold_list.clear(note);
+    }
+    l.hold_list.set(note, task, Entry::Task);
+    run_message(m, nullptr, note);
+    release_detached({task, note});
+  };
+  for (Off off = h->header->queues.load(memory_order_acquire); off && looks;) {
+    auto* q = h->at<TaskQueue>(off);
+    off = q->next.load(memory_order_acquire);
+    TaskRing* r = live_ring(h, q);
+    while (Off next = r->next.load(memory_order_acquire)) {  // the newest ones lie in the last ring
+      const TaskAt first_left = oldest(h, q);
+      if (first_left.task && is_its(first_left.task)) return take(first_left);
+      r = h->at<TaskRing>(next);
+    }
+    const uint64_t head = r->head.load(memory_order_acquire), tail = r->tail.load(memory_order_acquire);
+    const uint64_t stop = std::min<uint64_t>(tail - std::min(head, tail), 1 << 16);
+    for (uint64_t i = 0; i < stop && looks; ++i) {
+      for (const uint64_t at : {head + i, tail - 1 - i}) {
+        const Off task = r->at(at).load(memory_order_acquire);
+        if (is_its(task)) return take({r, at, task});
+        if (!looks) break;
+      }
+    }
+  }
+}
+
 // `o`: the call's first result. Of a call that runs, the process is told by a signal.
 Cancelled cancel_object(Object* o, bool children) {
   if (is_done(o)) return Cancelled::Done;
@@ -73,6 +118,7 @@ Cancelled cancel_object(Object* o, bool children) {
   if (o->state.compare_exchange_strong(pending, State::Cancelled, memory_order_acq_rel)) {
     complete(ctx->local, o, State::Cancelled);
     for (Object* other : others.all()) complete(ctx->local, other, State::Cancelled);
+    if (kind_of(o) == kValueObject && !ctx->keeping && !ctx->placement->at_once) drop_cancelled(o);
     return Cancelled::Unbegun;
   }
   Cancellation before = pending == State::Running ? Cancellation::None : Cancellation::Yielding;

@@ -78,7 +78,7 @@ void bind_workers(nb::module_& m) {
     ctx->header->spawn_asked.store(0);
     kick_queues();
   });
-  m.def("pool_surplus", [] { return ctx->header->pool_idle.load() > ctx->header->resource_total[0] / kUnit; });
+  m.def("pool_surplus", [] { return ctx->header->pool_idle.load() > ctx->header->resource[kCpu].total.load() / kUnit; });
   m.def("workers_busy", &workers_busy);
   m.def("workers_start", &workers_start);
   m.def("all_sleep", [] { return !ctx || (ctx->header->held.load() == 0 && all_sleep(ctx->heap, ctx->slot)); });

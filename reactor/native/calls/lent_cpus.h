@@ -16,7 +16,7 @@ namespace reactor {
 
 constexpr uint64_t kFirstHoldNs = 50000000, kLongestHoldNs = 10000000000;
 
-inline uint64_t class_of(const Message* m) { return (m->function ^ uint64_t(m->nesting) << 48 ^ uint64_t(m->demand) << 32) | 1; }
+inline uint64_t class_of(const Message* m) { return (m->function ^ uint64_t(m->nesting) << 48 ^ m->demand * 0x9e3779b97f4a7c15ull) | 1; }
 
 // The number of tasks of the class that run beyond the CPUs; negative: one more may start.
 inline int64_t above_cap(Heap* h, uint32_t demand, uint64_t of) {
@@ -25,8 +25,8 @@ inline int64_t above_cap(Heap* h, uint32_t demand, uint64_t of) {
   const Part* parts = hdr->part + d.first;
   int64_t cap = INT64_MAX;
   for (int i = 0; i < d.n; ++i)
-    if (hdr->resource_lent[parts[i].index] && parts[i].amount > 0)
-      cap = std::min(cap, std::max<int64_t>(1, hdr->resource_total[parts[i].index] / parts[i].amount));
+    if (hdr->resource[parts[i].index].lent.load(memory_order_relaxed) && parts[i].amount > 0)
+      cap = std::min(cap, std::max<int64_t>(1, hdr->resource[parts[i].index].total.load(memory_order_relaxed) / parts[i].amount));
   if (cap == INT64_MAX) return -1;
   int64_t above = -cap;
   uint32_t high = hdr->pool_high.load(memory_order_acquire);

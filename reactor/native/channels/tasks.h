@@ -6,12 +6,13 @@
 // claims it: CAS slot from offset to claimed(p, offset) [acq_rel], then moves head on with a CAS (anyone may help: an
 // odd slot below tail was claimed). The claim is on the slot, not on the task, so a consumer that was overtaken never
 // touches a task that another one has run and freed; if the slot was reused meanwhile it claims the task that lies there now.
-// Full ring: the producer links one of twice the size; old rings live as long as the heap (in sum no more than the
+// Full ring: the producer links a larger one, of twice the size from the second on; old rings live as long as the heap (in sum no more than the
 // last), because a slow consumer may still look at one.
 // A consumer may also claim a task behind the oldest one, where that may not start yet (lent_cpus.h): heads pass over claimed slots.
 // Before its CAS a consumer notes the task in its hold list (Trying), after it the note becomes Task. If it is killed
 // between the two, the claimed slot tells the supervisor that the task was its.
 #pragma once
+#include <algorithm>
 #include "memory/falling.h"
 
 namespace reactor {
@@ -29,16 +30,18 @@ struct TaskRing {
 };
 
 struct alignas(64) TaskQueue {
-  atomic<Off> next;         // in Header::queues, never removed while the run lasts
+  atomic<Off> next;  // in Header::queues, never removed while the run lasts
   uint32_t producer;
   uint32_t demand;
-  atomic<Off> current;      // ring the consumers look at first
-  Off write;                // producer's ring
+  atomic<Off> current;  // ring the consumers look at first
+  Off write;  // producer's ring
   // of tasks that may not start yet, see lent_cpus.h
   atomic<uint64_t> held_class;
   atomic<uint64_t> held_until;
   atomic<uint32_t> let_in;
 };
+
+constexpr uint64_t kFirstRing = 8, kSecondRing = 512;  // slots: a program with many demands has few tasks of each
 
 inline uint64_t claimed(uint32_t proc, Off task) { return uint64_t(proc) << 48 | task | 1; }
 
@@ -66,7 +69,7 @@ inline TaskQueue* new_queue(Local& l, uint32_t demand) {
   q->held_class.store(0, memory_order_relaxed);
   q->held_until.store(0, memory_order_relaxed);
   q->let_in.store(0, memory_order_relaxed);
-  q->write = new_ring(l, 512);
+  q->write = new_ring(l, kFirstRing);
   q->current.store(q->write, memory_order_relaxed);
   atomic<Off>& list = l.heap->header->queues;
   Off head = list.load(memory_order_relaxed);
@@ -87,7 +90,7 @@ inline void enqueue(Local& l, TaskQueue* q, Off task) {
   l.proc->walk.ring.store(l.heap->off(r), memory_order_release);
   REACTOR_KILL_POINT();
   if (tail - r->head.load(memory_order_acquire) == r->capacity) {
-    Off next = new_ring(l, r->capacity * 2);
+    Off next = new_ring(l, std::max(kSecondRing, r->capacity * 2));
     auto* n = l.heap->at<TaskRing>(next);
     n->slot[0].store(task, memory_order_relaxed);
     n->tail.store(1, memory_order_relaxed);
@@ -190,14 +193,15 @@ Off claim_task(Heap* h, uint32_t me, TaskQueue* q, Note note, Strike strike) {
 inline void give_resources(Header* hdr, uint32_t demand) {
   const Demand& d = hdr->demand[demand];
   const Part* parts = hdr->part + d.first;
-  for (int i = 0; i < d.n; ++i) hdr->resource_free[parts[i].index].fetch_add(parts[i].amount, memory_order_acq_rel);
+  for (int i = 0; i < d.n; ++i) hdr->resource[parts[i].index].free.fetch_add(parts[i].amount, memory_order_acq_rel);
 }
 // The part of a demand that a waiting task lends out and takes back, whatever is free: CPUs, by whatever name.
 inline void give_cpus(Header* hdr, uint32_t demand, int sign = 1) {
   const Demand& d = hdr->demand[demand];
   const Part* parts = hdr->part + d.first;
   for (int i = 0; i < d.n; ++i)
-    if (hdr->resource_lent[parts[i].index]) hdr->resource_free[parts[i].index].fetch_add(sign * parts[i].amount, memory_order_acq_rel);
+    if (hdr->resource[parts[i].index].lent.load(memory_order_relaxed))
+      hdr->resource[parts[i].index].free.fetch_add(sign * parts[i].amount, memory_order_acq_rel);
 }
 inline void take_cpus_anyway(Header* hdr, uint32_t demand) { give_cpus(hdr, demand, -1); }
 inline bool can_take(Header* hdr, uint32_t demand) {
@@ -205,7 +209,7 @@ inline bool can_take(Header* hdr, uint32_t demand) {
   const Part* parts = hdr->part + d.first;
   if (d.retired.load(memory_order_acquire)) return false;
   for (int i = 0; i < d.n; ++i)
-    if (hdr->resource_free[parts[i].index].load(memory_order_acquire) < parts[i].amount) return false;
+    if (hdr->resource[parts[i].index].free.load(memory_order_acquire) < parts[i].amount) return false;
   return true;
 }
 // Failing on a later kind gives back the earlier ones, which others may have missed meanwhile: `disturbed` is then set,
@@ -215,13 +219,13 @@ inline bool take_resources(Header* hdr, uint32_t demand, bool* disturbed = nullp
   const Demand& d = hdr->demand[demand];
   const Part* parts = hdr->part + d.first;
   for (int i = 0; i < d.n; ++i) {
-    atomic<int64_t>& free = hdr->resource_free[parts[i].index];
+    atomic<int64_t>& free = hdr->resource[parts[i].index].free;
     int64_t have = free.load(memory_order_acquire);
     bool got = false;
     while (have >= parts[i].amount && !(got = free.compare_exchange_weak(have, have - parts[i].amount, memory_order_acq_rel))) {}
     if (!got) {
       if (disturbed && i > 0) *disturbed = true;
-      while (i-- > 0) hdr->resource_free[parts[i].index].fetch_add(parts[i].amount, memory_order_acq_rel);
+      while (i-- > 0) hdr->resource[parts[i].index].free.fetch_add(parts[i].amount, memory_order_acq_rel);
       return false;
     }
   }

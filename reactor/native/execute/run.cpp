@@ -144,7 +144,8 @@ class MessageRun {
   MethodNote* note_ = nullptr;       // what is noted of the call for the recording
   Titles::Known* title_ = nullptr;
   bool seeded_ = false;              // the random state is the task's own
-  uint64_t started_ = 0;             // ns, where times are kept
+  uint64_t started_ = 0;             // ns, where all times are kept; else, of a call that is handed on, timestamp()
+  uint64_t begun_ = 0, ended_ = 0;   // timestamp() of a call that was timed
   std::optional<Stream> stream_;
   ExitReason leaving_ = ExitReason::Unknown;
   bool results_final_ = false;       // the call ends the actor, and all its results are there
@@ -217,7 +218,7 @@ void MessageRun::invoke() {
   if (seeded_ && !hooks.task_random(Owned(tag_tuple(ctx->here)))) error_.emplace();
   begin_titles();
   placement_.method_begins();
-  started_ = ctx->tracing ? now_ns() : 0;
+  started_ = ctx->tracing ? now_ns() : handed_on_ ? timestamp() : 0;
   const Beginning how = error_ ? Beginning::Fails : handed_on_ ? Beginning::HandedOn : Beginning::Here;
   const bool may_begin = kind_ == MessageKind::Create || tell_of_call(hooks.call_started, actor_, how);
   if (error_ || !may_begin) handed_on_ = false;
@@ -276,10 +277,11 @@ void MessageRun::begin_titles() {
 }
 
 void MessageRun::call() {
-  const uint64_t begun = note_ && note_->begin(callable_.get(), actor_) ? timestamp() : 0;
+  begun_ = note_ && note_->begin(callable_.get(), actor_) ? timestamp() : 0;
   value_.reset(PyObject_Vectorcall(callable_.get(), args_.begin(), nargs_ | PY_VECTORCALL_ARGUMENTS_OFFSET, args_.names()));
-  if (begun) {
-    note_->ticks += timestamp() - begun;
+  if (begun_) {
+    ended_ = timestamp();
+    note_->ticks += ended_ - begun_;
     ++note_->timed;
   }
 }
@@ -390,6 +392,8 @@ void MessageRun::leave_call() {
   }
   if (!handed_on_ && ctx->tracing)
     ctx->trace(started_, flags_ & kReplayed ? Span::Replayed : Span::Ordinary, actor_, 0, callable_.get(), first_);
+  else if (!handed_on_ && ended_)
+    ctx->keep_timed(begun_, ended_, actor_, note_->name, first_, flags_ & kReplayed ? Span::Replayed : Span::Ordinary);
   if (!handed_on_) ctx->unheard.keep(ctx->heap, first_, ctx->children);  // at once: from here on the call is not found here
   running_.end();
   stream_.reset();

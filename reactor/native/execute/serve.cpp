@@ -1,5 +1,6 @@
 // The worker's side: which message or task runs next.
 #include <csignal>
+#include "memory/garbage.h"
 #include "order/inbox_server.h"
 
 namespace reactor {
@@ -236,6 +237,7 @@ bool serve_tasks() {
 
 bool runnable_task() {
   if (ctx->header->recording_round.load(memory_order_relaxed) != ctx->proc->recording_round.load(memory_order_relaxed)) return true;
+  if (asked_to_collect()) return true;
   Heap* h = ctx->heap;
   for (Off off = ctx->header->queues.load(memory_order_acquire); off;) {
     auto* q = h->at<TaskQueue>(off);
@@ -272,11 +274,12 @@ bool serve_one(InboxServer& s) {
 
 bool process_asked() {
   return ctx->header->recording_round.load(memory_order_relaxed) != ctx->proc->recording_round.load(memory_order_relaxed) ||
-         ctx->proc->cancels.load(memory_order_relaxed);
+         asked_to_collect() || ctx->proc->cancels.load(memory_order_relaxed);
 }
 
 void answer() {
   answer_recording();
+  if (!collect_if_asked()) PyErr_Clear();  // a worker's run does not end so
   if (ctx->proc->cancels.load(memory_order_relaxed)) pass_on_cancels();
 }
 

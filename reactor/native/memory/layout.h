@@ -1,6 +1,7 @@
 // The layout of the shared heap, and its structures, which all processes use.
 //
-//   offset 0      Header                     kHeaderPages of 64 KiB
+//   offset 0      Header                     kHeaderPages of 64 KiB; its tables are large and mostly untouched: no memory is behind what was
+//                                            never written
 //                 page_state u32[pages]      the owner of each 64 KiB page
 //                 page_run   u32[pages]      length of the run that starts here; a slab page's owner
 //                 residence  Residence[pages] whether the value that starts here is in memory or on the disk (residence.h)
@@ -31,17 +32,16 @@ constexpr size_t kLine = 64;
 constexpr uint32_t kMaxProcs = 16384;
 constexpr uint32_t kNoProc = 0xffffffff;
 constexpr uint32_t kMaxCores = 1024;  // beyond them two count as one
-constexpr int kClasses = 12;      // slab size classes, see alloc.h
-constexpr uint64_t kHeaderPages = 96;
-constexpr int kMaxResources = 4096;
-constexpr int kMaxDemands = 65536;  // distinct resource demands of tasks and actors
-constexpr uint32_t kMaxParts = 1 << 18;  // of all demands
+constexpr int kClasses = 12;  // slab size classes, see alloc.h
+constexpr uint32_t kMaxResources = 1 << 22;  // that are there at one time
+constexpr uint32_t kMaxDemands = 1 << 24;  // distinct resource demands of tasks and actors
+constexpr uint32_t kMaxParts = 1 << 26;  // of all demands
 constexpr int kCounters = 8;
-constexpr uint32_t kProcRotation = 1024;    // an entry is used again only after so many others, if there are as many
+constexpr uint32_t kProcRotation = 1024;  // an entry is used again only after so many others, if there are as many
 constexpr uint64_t kEndedBytes = 16 << 20;  // of recordings of workers that have ended; more are not kept
-constexpr int kCpu = 0;           // index of the resource CPU
+constexpr int kCpu = 0;  // index of the resource CPU
 constexpr uint32_t kOneCpu = 0, kNothing = 1;  // demands that each run has from its beginning
-constexpr int kPool = 1024;       // entries of task workers; more than the supervisor has alive at once (supervisor.py, _POOL_LIMIT)
+constexpr int kPool = 1024;  // entries of task workers; more than the supervisor has alive at once (supervisor.py, _POOL_LIMIT)
 constexpr int kWaitedBuckets = 256;
 constexpr uint64_t kForeverNs = UINT64_MAX;
 constexpr int64_t kUnit = 10000;  // resources are counted in 1/10000
@@ -64,70 +64,71 @@ enum class ExitReason : uint32_t { Unknown = 0, Intended, CreationFailed, OutOfS
 // A pending object that a call waits for. The process that runs the call writes it after it has waited for a while. A reader may see parts of
 // two successive entries, so it reads twice.
 struct Wanted {
-  atomic<Off> object;          // 0: not in use; stored last, and cleared before the ref is dropped
-  atomic<uint32_t> by;         // the waiting call's process and place, as in Object::runner
-  atomic<uint32_t> actor;      // number of the packed actor that waits, 0 for others
-  atomic<uint64_t> thread;     // Python's name of the thread that waits
+  atomic<Off> object;  // 0: not in use; stored last, and cleared before the ref is dropped
+  atomic<uint32_t> by;  // the waiting call's process and place, as in Object::runner
+  atomic<uint32_t> actor;  // number of the packed actor that waits, 0 for others
+  atomic<uint64_t> thread;  // Python's name of the thread that waits
 };
 constexpr uint32_t kWants = 32;  // of a process's calls together; what is not told is not looked at
 
 // How far a process is in telling those who wait for an object, see countdown.h.
 struct Walk {
-  atomic<Off> object;    // 0: it tells nobody
-  atomic<uint64_t> task; // that it counts down, the serial number of this count, and whether another process has acknowledged it
-  atomic<Off> ring;      // the TaskRing to which it adds a task; 0: to none since `task` was set
-  atomic<uint64_t> tail; // of this ring, before
+  atomic<Off> object;  // 0: it tells nobody
+  atomic<uint64_t> task;  // that it counts down, the serial number of this count, and whether another process has acknowledged it
+  atomic<Off> ring;  // the TaskRing to which it adds a task; 0: to none since `task` was set
+  atomic<uint64_t> tail;  // of this ring, before
 };
 
 struct alignas(64) Proc {
   Bell bell;
   alignas(64) atomic<ProcState> state;
   ProcKind kind;
-  uint32_t setting;            // of a task worker: the tasks it runs are those whose demand names it, 0 is the plain one
+  uint32_t setting;  // of a task worker: the tasks it runs are those whose demand names it, 0 is the plain one
   int32_t pid;
   atomic<ExitReason> exit_reason;
-  atomic<uint32_t> awake;      // counted in Header::awake
-  atomic<uint32_t> counted;    // in Core::work of the core of this number, less 1; 0: in none
-  atomic<uint32_t> core;       // on which it has last gone on after a wait, or looked
-  atomic<uint32_t> demand;     // resource demand held + 1, 0 for none
-  atomic<uint32_t> blocked;    // its main thread is inside get or wait
-  atomic<uint32_t> lent;       // its demand has been given back while it waits
-  atomic<uint32_t> idle;       // counted in Header::pool_idle
-  atomic<uint32_t> held;       // it holds a message back until open calls have ended (order.h); counted in Header::held
-  atomic<uint32_t> deferred;   // calls handed to threads or an event loop and not finished
+  atomic<uint32_t> awake;  // counted in Header::awake
+  atomic<uint32_t> counted;  // in Core::work of the core of this number, less 1; 0: in none
+  atomic<uint32_t> core;  // on which it has last gone on after a wait, or looked
+  atomic<uint32_t> demand;  // resource demand held + 1, 0 for none
+  atomic<uint32_t> blocked;  // its main thread is inside get or wait
+  atomic<uint32_t> lent;  // its demand has been given back while it waits
+  atomic<uint32_t> idle;  // counted in Header::pool_idle
+  atomic<uint32_t> held;  // it holds a message back until open calls have ended (order.h); counted in Header::held
+  atomic<uint32_t> deferred;  // calls handed to threads or an event loop and not finished
   atomic<uint32_t> loop_idle;  // they are an event loop's, and it waits, with no time set, to be told something
-  atomic<uint32_t> waits;      // entries of the next from here on have never been used
+  atomic<uint32_t> waits;  // entries of the next from here on have never been used
   Wanted wants[kWants];
   atomic<uint32_t> constructed;  // an instance: its constructor has ended well
   atomic<uint64_t> running_class;  // of the task that a task worker runs, 0 for none (lent_cpus.h)
-  atomic<uint64_t> running_task;   // the same task: twice the uid of its result, and 1 if it has retries; 0 for none
-  atomic<uint64_t> cancel;     // uid of the running call's result that is to be interrupted
+  atomic<uint64_t> running_task;  // the same task: twice the uid of its result, and 1 if it has retries; 0 for none
+  atomic<uint64_t> cancel;  // uid of the running call's result that is to be interrupted
   atomic<uint32_t> cancel_children;  // and the tasks that it started with it
-  atomic<Off> cancels;         // list of CancelNote: calls handed to threads or an event loop that are to be interrupted
-  atomic<Off> inbox;           // the inbox served, 0 for none
-  atomic<Off> host_notes;      // of a packed worker: list of HostNote, newest first
-  atomic<Off> hold_list;       // first chunk of its hold list (hold_list.h)
-  uint32_t generation;         // processes that had this entry before
-  atomic<uint32_t> counting;   // first page + 1 of the large value that it publishes or frees, 0 for none (alloc.h)
+  atomic<Off> cancels;  // list of CancelNote: calls handed to threads or an event loop that are to be interrupted
+  atomic<Off> inbox;  // the inbox served, 0 for none
+  atomic<Off> host_notes;  // of a packed worker: list of HostNote, newest first
+  atomic<Off> hold_list;  // first chunk of its hold list (hold_list.h)
+  uint32_t generation;  // processes that had this entry before
+  atomic<uint32_t> counting;  // first page + 1 of the large value that it publishes or frees, 0 for none (alloc.h)
   atomic<Off> remote_free[kClasses];  // slab slots freed by others, see alloc.h
   // of objects whose last hold it gives back, see falling.h
   alignas(64) atomic<Off> dropping;
-  atomic<Off> fallen;          // list through Object::next_fallen
+  atomic<Off> fallen;  // list through Object::next_fallen
   atomic<Off> apart;
   atomic<int64_t> small_values;  // bytes of small values stored less those freed, not yet in Header::store_used (alloc.h)
   // counters, shown by the runtime's report
   atomic<uint64_t> bytes_native, bytes_pickled;  // of values written
-  atomic<uint64_t> calls, replayed;              // operations issued, and those that followed a recording
-  atomic<uint64_t> wakes;      // futex wake-ups sent
-  atomic<uint64_t> sleeps;     // futex waits entered
-  atomic<uint64_t> digest;     // sum over the calls run here, see digest.h
-  atomic<uint64_t> physical;   // questions that the clock has answered: timeouts, kill, cancel
-  atomic<uint64_t> executed;   // messages and tasks run
-  atomic<uint32_t> loaded;     // a worker: it has loaded what it needs, and looks for work
+  atomic<uint64_t> calls, replayed;  // operations issued, and those that followed a recording
+  atomic<uint64_t> wakes;  // futex wake-ups sent
+  atomic<uint64_t> sleeps;  // futex waits entered
+  atomic<uint64_t> digest;  // sum over the calls run here, see digest.h
+  atomic<uint64_t> physical;  // questions that the clock has answered: timeouts, kill, cancel
+  atomic<uint64_t> executed;  // messages and tasks run
+  atomic<uint32_t> loaded;  // a worker: it has loaded what it needs, and looks for work
   Walk walk;
   atomic<uint32_t> recording_round;  // the last request for its recording that it has answered
-  atomic<Off> recording;             // Object with the recording, held by this entry
-  char running[96];                  // title of the task that a task worker runs, cut; empty between tasks. Read when it has died
+  atomic<uint32_t> collect_round;  // and for a garbage collection (garbage.h)
+  atomic<Off> recording;  // Object with the recording, held by this entry
+  char running[96];  // title of the task that a task worker runs, cut; empty between tasks. Read when it has died
 
   std::array<atomic<uint64_t>*, kCounters> counters() {
     return {&bytes_native, &bytes_pickled, &calls, &replayed, &wakes, &sleeps, &physical, &digest};
@@ -141,22 +142,39 @@ struct alignas(64) Proc {
 // For each run of pages with a value: see residence.h.
 struct Residence {
   atomic<uint64_t> word;
-  atomic<uint64_t> used;       // Header::large_puts at its last reading
+  atomic<uint64_t> used;  // Header::large_puts at its last reading
 };
 
 // A message of the supervisor to a packed worker: host an actor, or remove it (its inbox then has the reason).
 struct alignas(64) HostNote {
   Off next;
-  Off actor;                   // Object
-  Off facts;                   // Object with what is told of the actor, held by this; 0 for none
-  uint32_t place;              // the actor's, in the worker
+  Off actor;  // Object
+  Off facts;  // Object with what is told of the actor, held by this; 0 for none
+  uint32_t place;  // the actor's, in the worker
   uint32_t remove;
 };
 
 // The recording of an ended worker; an encoded value follows.
 struct alignas(64) EndedRecording {
   Off next;
-  uint64_t size;               // of the value
+  uint64_t size;  // of the value
+};
+
+// A kind of resource.
+//
+// Only the process that changes resources (the supervisor, or the only process of a run) writes all but `free`. Others may read name and total while an
+// entry is given to another resource, so they are read between two readings of `version`: odd while they change [release before and after the
+// change], the same before and after the reading [acquire, then a fence]. The name's block may be freed meanwhile; a reader stays inside the heap.
+struct Resource {
+  atomic<int64_t> free;
+  atomic<int64_t> total;
+  atomic<Off> name;  // a ResourceName; 0: the entry is free, to be used again
+  atomic<uint32_t> version;
+  atomic<uint32_t> lent;  // a task that waits lends it out
+};
+struct ResourceName {
+  atomic<uint32_t> size;
+  atomic<char> text[];
 };
 
 // A resource that is asked for.
@@ -167,56 +185,58 @@ struct Part {
 
 struct Demand {
   int32_t n;
-  atomic<uint32_t> retired;    // nobody gets it any more: what it asks for was taken back
-  uint32_t first;              // of its parts
-  uint32_t setting = 0;        // what a worker must have been born with to run the task (see runtime/supervisor.py)
+  atomic<uint32_t> retired;  // nobody gets it any more: what it asks for was taken back
+  uint32_t first;  // of its parts
+  uint32_t setting = 0;  // what a worker must have been born with to run the task (see runtime/supervisor.py)
 };
 
 // See cores.h.
 struct alignas(64) Core {
-  atomic<int32_t> work;        // processes that have something to do and ran there last
-  atomic<uint32_t> poller;     // proc slot + 1 of the one that waits there without sleeping
+  atomic<int32_t> work;  // processes that have something to do and ran there last
+  atomic<uint32_t> poller;  // proc slot + 1 of the one that waits there without sleeping
   atomic<uint32_t> displaced;  // proc slot + 1 of one that sleeps there until results come, because others had work there
 };
 
 struct Header {
   uint64_t magic;
   uint64_t capacity;
-  uint64_t pages_at;           // offset of page 0
+  uint64_t pages_at;  // offset of page 0
   uint32_t pages;
   int32_t cores;
-  uint32_t cpus;               // their numbers are below
+  uint32_t cpus;  // their numbers are below
   int64_t store_limit;
-  int64_t warm_limit;          // free pages kept resident, in bytes
+  int64_t warm_limit;  // free pages kept resident, in bytes
 
   alignas(64) atomic<uint32_t> high_page;  // pages below were used at least once
-  atomic<uint64_t> low_page;               // frees noted << 32 | no free page below this one (alloc.h, note_free)
+  atomic<uint64_t> low_page;  // frees noted << 32 | no free page below this one (alloc.h, note_free)
   alignas(64) atomic<int64_t> store_used;  // bytes of values, less what is in Proc::small_values
-  atomic<int64_t> runs_used;               // of these, in large values alone
-  atomic<int64_t> warm_free;               // bytes free but resident
-  atomic<uint64_t> large_puts;             // large values ever stored: the clock by which those read longest ago are found
-  atomic<int64_t> away;                    // bytes of large values that are in the spill file instead
-  atomic<int64_t> spilled;                 // bytes that were ever moved there
-  atomic<int64_t> spilled_values;          // values, likewise
-  atomic<int64_t> spilled_ns;              // time that took
-  atomic<int64_t> spill_note;              // `spilled` at which the user is told next, 0: never
-  uint64_t spill_device, spill_inode;      // of the spill file, 0 without one
-  atomic<uint64_t> full_since;             // ns, when a value first found no room, since one last did; 0: it did
-  uint64_t full_wait_ns;                   // how long values wait for room from then on
-  double disk_left;                        // share of the spill file's disk that is left free
-  alignas(64) atomic<int32_t> awake;       // processes not asleep on a bell, without the supervisor
+  atomic<int64_t> runs_used;  // of these, in large values alone
+  atomic<int64_t> warm_free;  // bytes free but resident
+  atomic<uint64_t> large_puts;  // large values ever stored: the clock by which those read longest ago are found
+  atomic<int64_t> away;  // bytes of large values that are in the spill file instead
+  atomic<int64_t> spilled;  // bytes that were ever moved there
+  atomic<int64_t> spilled_values;  // values, likewise
+  atomic<int64_t> spilled_ns;  // time that took
+  atomic<int64_t> spill_note;  // `spilled` at which the user is told next, 0: never
+  uint64_t spill_device, spill_inode;  // of the spill file, 0 without one
+  atomic<uint64_t> full_since;  // ns, when a value first found no room, since one last did; 0: it did
+  uint64_t full_wait_ns;  // how long values wait for room from then on
+  double disk_left;  // share of the spill file's disk that is left free
+  alignas(64) atomic<int32_t> awake;  // processes not asleep on a bell, without the supervisor
   atomic<uint32_t> proc_high;
   Core core[kMaxCores];
-  alignas(64) atomic<Off> queues;          // list of TaskQueue, one per (process, demand)
+  alignas(64) atomic<Off> queues;  // list of TaskQueue, one per (process, demand)
   atomic<uint32_t> pool_high;
   atomic<int32_t> pool_idle;
   atomic<uint32_t> spawn_asked;
-  atomic<int32_t> lenders;                 // processes whose Proc::lent is set
-  atomic<uint32_t> settings;               // the highest Demand::setting there is
-  atomic<uint32_t> actors_waiting;         // actors that wait for resources
+  atomic<int32_t> lenders;  // processes whose Proc::lent is set
+  atomic<uint32_t> settings;  // the highest Demand::setting there is
+  atomic<uint32_t> actors_waiting;  // actors that wait for resources
   atomic<uint64_t> next_uid;
-  atomic<uint32_t> recording_round;        // raised to ask every process for its recording
-  atomic<uint64_t> past[kCounters];        // of dead processes, see Proc::counters
+  atomic<uint32_t> recording_round;  // raised to ask every process for its recording
+  atomic<uint32_t> collect_round;  // and for a garbage collection (garbage.h)
+  atomic<uint64_t> collect_asked;  // ns, when that was last asked; 0: never
+  atomic<uint64_t> past[kCounters];  // of dead processes, see Proc::counters
   Ordering ordering;
   uint32_t keeping;  // calls are told to the hooks call_tag, call_sent, result, call_started, executed and call_finished
   Digest digesting;  // what calls add to Proc::digest
@@ -234,18 +254,15 @@ struct Header {
   atomic<uint32_t> ended_busy;  // somebody takes from these
   atomic<uint64_t> ended_bytes;
 
-  alignas(64) atomic<uint32_t> resources;  // entries of the following four that were ever used
-  char resource_name[kMaxResources][128];  // empty: the entry is free, to be used again
-  bool resource_lent[kMaxResources];  // a task that waits lends it out
-  int64_t resource_total[kMaxResources];
-  atomic<int64_t> resource_free[kMaxResources];
-  atomic<uint32_t> demands;
-  Demand demand[kMaxDemands];
-  uint32_t parts;  // of the following that are in use
-  Part part[kMaxParts];
   atomic<uint32_t> pool[kPool];  // proc slot + 1 of each task worker
+  alignas(64) atomic<uint32_t> resources;  // entries of `resource` that were ever used
+  atomic<uint32_t> demands;  // of `demand`
+  uint32_t parts;  // of `part`
+  alignas(64) Resource resource[kMaxResources];
+  Demand demand[kMaxDemands];
+  Part part[kMaxParts];
 };
-static_assert(sizeof(Header) <= kHeaderPages * kPage);
+constexpr uint64_t kHeaderPages = (sizeof(Header) + kPage - 1) / kPage;
 
 // Object states. Only the process that changed Pending to Running may complete an object (or the supervisor, after that process
 // has died), so a result has one writer.

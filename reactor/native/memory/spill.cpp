@@ -1,5 +1,6 @@
 #include "memory/spill.h"
 #include "calls/calls.h"
+#include "memory/garbage.h"
 #include <cstdlib>
 #include "memory/spill_mover.h"
 
@@ -69,18 +70,14 @@ Room room_now(uint64_t size, int64_t bytes, bool may_move) {
   return file;
 }
 
-// Refs in cycles of Python objects that nobody can reach keep values, too: exceptions and their frames, for example. False: Python error set, a
-// destructor has ended the run.
+// Once more, as garbage may have come since all processes collected. False: Python error set, a destructor has ended the run.
 bool collect_garbage(uint64_t now) {
   static uint64_t last = 0;
   static uint32_t run = 0;
   const uint32_t mine = epoch;
   if (std::exchange(run, mine) == mine && now - last < kCollectEachNs) return true;
   last = now;
-  PyGC_Collect();
-  if (epoch == mine) return true;
-  set_ended_error();
-  return false;
+  return collect_here();
 }
 
 // Nobody can be made to give way: somebody may let go of a value in a moment, or read one to the end, or the disk may be emptied. The time for
@@ -183,6 +180,8 @@ Room room_for_value(uint64_t size, Exempt exempt) {
   Room room = room_now(size, bytes, false);
   if (!room.block) {
     forget_arguments();
+    // Before others are moved to the disk; never for a value that would not fit into an empty store.
+    if (!of_supervisor && bytes <= ctx->header->store_limit && size > uint64_t(Exempt::Small) && !collect_everywhere(bytes)) return {};
     room = room_now(size, bytes, !of_supervisor);
   }
   if (room.block || epoch != mine) return room;

@@ -24,9 +24,11 @@ PyObject* collected() {
   for (auto& [name, m] : ctx->function_notes) add(m);
   if (ran) PyDict_SetItemString(data.get(), "ran", ran.get());
   Owned events(PyList_New(0));
+  const double tick_ns = ctx->tick() * 1e9;
+  auto ns = [&](uint64_t t) { return ctx->tracing ? t : ctx->opened_ns + uint64_t(tick_ns * double(t - ctx->opened_ticks)); };
   for (auto& e : ctx->events) {
-    Owned t(Py_BuildValue("(KKIIKOKO)", e.start_ns, e.end_ns, unsigned(e.kind), e.actor, e.bytes, e.name ? e.name.get() : Py_None, e.uid,
-                          e.failed ? Py_True : Py_False));
+    Owned t(Py_BuildValue("(KKIIKOKO)", ns(e.start_ns), ns(e.end_ns), unsigned(e.kind), e.actor, e.bytes, e.name ? e.name.get() : Py_None,
+                          e.uid, e.failed ? Py_True : Py_False));
     if (t && events) PyList_Append(events.get(), t.get());
   }
   if (events) PyDict_SetItemString(data.get(), "events", events.get());

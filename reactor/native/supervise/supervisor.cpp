@@ -146,6 +146,7 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
     p.calls.store(0);
     p.replayed.store(0);
     p.recording_round.store(h->header->recording_round.load());
+    p.collect_round.store(h->header->collect_round.load());
     p.recording.store(0);
     p.wakes.store(0);
     p.sleeps.store(0);

@@ -11,8 +11,16 @@ namespace {
 
 void completion_finish(PyCompletion* c) {
   // Its results may be gone when they are complete.
-  ctx->trace(c->started, c->replayed ? Span::Replayed : Span::Ordinary, c->actor, 0, c->name,
-             c->results->empty() ? nullptr : ctx->heap->at<Object>(c->results->front()));
+  const Object* first = c->results->empty() ? nullptr : ctx->heap->at<Object>(c->results->front());
+  const Span kind = c->replayed ? Span::Replayed : Span::Ordinary;
+  if (ctx->tracing) {
+    ctx->trace(c->started, kind, c->actor, 0, c->name, first);
+  } else if (first && c->started) {
+    SavedError error;
+    const Owned name(PyObject_GetAttrString(c->name, "__name__"));
+    if (!name) PyErr_Clear();
+    ctx->keep_timed(c->started, timestamp(), c->actor, name, first, kind);
+  }
   if (!c->results->empty()) ctx->unheard.keep(ctx->heap, ctx->heap->at<Object>(c->results->front()), *c->children);
   finish_results(c->results->data(), c->notes->data(), uint32_t(c->results->size()), c->note);
   delete c->stream;

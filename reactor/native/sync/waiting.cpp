@@ -1,6 +1,7 @@
 // Waiting for objects: on which bell, for how many, with what lent out meanwhile.
 #include <algorithm>
 #include "calls/calls.h"
+#include "memory/garbage.h"
 #include "sync/turns.h"
 
 namespace reactor {
@@ -293,6 +294,7 @@ bool GroupWait::sleep_once(Spin& spin, int& woken) {
 int GroupWait::after_sleep(int woken, const Lend& lend, const Away& turn, Told& told) {
   if (PyErr_CheckSignals() != 0) return -1;
   if (mine_->aborted && !ready()) return set_aborted_error(), -1;
+  if (asked_to_collect() && !collect_if_asked()) return ended_ = true, -1;
   if (woken == 0 || ready()) return 0;
   if (woken == EDEADLK) return EDEADLK;
   if (lend.lent()) kick_queues();  // the time of a task that was held may have come
