@@ -8,7 +8,7 @@ import sys
 import time
 
 from benchmarks.faults import driver, trace
-from compat_tests.processes import MARK
+from benchmarks.faults.processes import MARK
 
 
 def wrong_value():
