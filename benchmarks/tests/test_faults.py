@@ -200,6 +200,7 @@ def found(monkeypatch, tmp_path, fault, seed=2, placement="inline", **changed):
     """What a campaign of one program says whose driver has this fault."""
     monkeypatch.setenv("FAULTY", fault)
     monkeypatch.setattr(campaign, "_KEPT", tmp_path)
+    monkeypatch.setattr(campaign.Pace, "measured", campaign.Pace)  # the faults are made for its limits
     for name, value in changed.items():
         monkeypatch.setattr(attack, name, value)
     screen = report.Screen(io.StringIO())
@@ -212,6 +213,17 @@ def found(monkeypatch, tmp_path, fault, seed=2, placement="inline", **changed):
 def test_a_driver_without_a_fault_passes(monkeypatch, tmp_path):
     totals, said = found(monkeypatch, tmp_path, "")
     assert totals.wrong == [] and said == "" and totals.checked > 0
+
+
+@pytest.mark.parametrize("placement", ["inline", "packed"])
+def test_a_campaign_runs_on_an_ordinary_build(monkeypatch, tmp_path, placement):
+    totals, said = found(monkeypatch, tmp_path, "ordinary_build", placement=placement)
+    assert totals.wrong == [] and said == "" and totals.checked > 0
+
+
+def test_a_driver_finds_rayshim_where_it_is_installed_and_not_beside_the_campaign(tmp_path):
+    path = attack.surroundings(tmp_path, "mark")["PYTHONPATH"].split(os.pathsep)[0]
+    assert os.listdir(path) == ["benchmarks"]
 
 
 @pytest.mark.parametrize(
