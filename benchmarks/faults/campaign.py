@@ -8,13 +8,12 @@ import random
 import time
 from pathlib import Path
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-from benchmarks.faults import attack, report
+from benchmarks.faults import attack, report, syscalls
 from benchmarks.faults.lag import Lag
 from benchmarks.faults.oracle import judge
+from benchmarks.faults.pace import Pace
+from benchmarks.faults.processes import adopt_orphans
 from benchmarks.faults.program import PLACEMENTS, program
-from rayshim.cli.compare.processes import adopt_orphans
 
 _KEPT = Path(__file__).parents[1] / "results" / "faults"
 
@@ -38,6 +37,11 @@ def arguments_from(given):
         action="store_true",
         help="lead each worker through a random number of machine instructions before it is killed",
     )
+    parser.add_argument(
+        "--syscalls",
+        action="store_true",
+        help="strike at each system call of each process instead; `--syscalls --help` describes the arguments",
+    )
     parser.add_argument("--stop", action="store_true", help="end at the first wrong run")
     wanted = parser.parse_args(given)
     if wanted.kills < 1:
@@ -54,9 +58,11 @@ def seeds(wanted):
 
 def main(arguments=()):
     """Runs the campaign and shows the table; 1 if a run was wrong, else 0."""
+    if "--syscalls" in arguments:
+        return syscalls.main([argument for argument in arguments if argument != "--syscalls"])
     wanted = arguments_from(arguments)
     adopt_orphans()  # so that a process that outlives its run is seen here
-    screen = report.console()
+    screen = report.Screen()
     numbers = seeds(wanted)
     first = next(numbers)
     screen.print(f"seed of the first program: {first}")
@@ -69,31 +75,22 @@ def campaign(numbers, wanted, screen, module="benchmarks.faults.driver"):
     """The Totals of the programs of these seeds, up to the kills and minutes that are wanted, or to Ctrl-C."""
     totals = report.Totals()
     deadline = time.monotonic() + 60 * wanted.minutes if wanted.minutes else float("inf")
-    columns = [
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total} kills"),
-        TimeElapsedColumn(),
-    ]
-    with (
-        Lag() as lag,
-        Progress(*columns, console=screen, refresh_per_second=2, disable=not screen.is_terminal) as progress,
-    ):
-        bar = progress.add_task("", total=wanted.kills)
+    with Lag() as lag:
+        pace = Pace.measured()
         try:
             for seed in numbers:
                 one = program(seed, wanted.placement, wanted.stepping)
-                progress.update(bar, description=f"seed {seed}, {one.placement}; {len(totals.wrong)} wrong")
-                run = attack.run(one, lag, module)
+                run = attack.run(one, lag, module, pace)
                 verdict = judge(one, run)
                 totals.add(one, run, verdict)
-                progress.update(bar, completed=sum(totals.kills.values()))
+                kills = sum(totals.kills.values())
+                screen.progress(f"{kills}/{wanted.kills} kills, {len(totals.wrong)} wrong")
                 if verdict.wrong:
                     report.show_wrong(screen, one, run, verdict)
                     _keep(one, run)
                     if wanted.stop:
                         break
-                if sum(totals.kills.values()) >= wanted.kills or time.monotonic() > deadline:
+                if kills >= wanted.kills or time.monotonic() > deadline:
                     break
         except KeyboardInterrupt:
             screen.print("interrupted; so far:")

@@ -1,23 +1,32 @@
 """Measures how late a sleeping thread continues, which is the delay that a busy machine adds."""
 
 import bisect
+import threading
 import time
-
-from rayshim.cli.compare.processes import Periodic
 
 PERIOD = 0.01
 
 
-class Lag(Periodic):
-    """A context manager that measures from its begin to its end."""
+class Lag:
+    """A context manager that measures from its begin to its end, in its own thread."""
 
     def __init__(self):
-        super().__init__(PERIOD)
         self._times, self._sums = [0.0], [0.0]
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self):
         self._before = time.monotonic()
-        return super().__enter__()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self):
+        while not self._stop.wait(PERIOD):
+            self.tick()
 
     def tick(self):
         now = time.monotonic()

@@ -74,6 +74,7 @@ class _Call:
 class _Judge:
     def __init__(self, program, run):
         self.program, self.run = program, run
+        self.heard_seconds = HEARD_SECONDS * run.pace.factor
         self.verdict = Verdict()
         self.calls, self.puts, self.actors = {}, {}, {}
         self.runs = defaultdict(dict)  # call -> {(pid, n): seconds}
@@ -173,13 +174,13 @@ class _Judge:
         self.verdict.checked += 1
         if kind in ("ActorDiedError", "ActorUnavailableError", "WorkerCrashedError"):
             self.verdict.latency = max(self.verdict.latency, t - since)
-        if t - since > HEARD_SECONDS + self.allowance(since, t):
+        if t - since > self.heard_seconds + self.allowance(since, t):
             self.wrong(
                 f"{doing}: {'gave ' + kind if kind else 'came'} only {t - since:.2f} s after it was asked for and the last kill"
             )
 
     def allowance(self, start, end):
-        starts = INTERPRETER_SECONDS if self.program.own_interpreters else 0.0
+        starts = INTERPRETER_SECONDS * self.run.pace.factor if self.program.own_interpreters else 0.0
         return starts + (4 * self.run.lag.between(start, end) if self.run.lag else 0.0)
 
     def check_waited(self, t, pid, refs, start, timeout, wanted, ready, whole):
@@ -294,7 +295,7 @@ class _Judge:
             name = _outer(name)
 
     def struck(self, pids, since, until):
-        return sum(since - HEARD_SECONDS <= self.strikes[pid] <= until for pid in pids)
+        return sum(since - self.heard_seconds <= self.strikes[pid] <= until for pid in pids)
 
     def deaths(self, actor, t, since=0.0):
         """How many deaths `actor` may have had."""
@@ -377,7 +378,7 @@ class _Judge:
             self.wrong(f"the driver ended with status {run.status}")
         elif "shut down" not in kinds:
             self.wrong("the driver did not come to its end")
-        elif kinds["end"][1] - kinds["shut down"][3] > HEARD_SECONDS + self.allowance(
+        elif kinds["end"][1] - kinds["shut down"][3] > self.heard_seconds + self.allowance(
             kinds["end"][1], kinds["shut down"][1]
         ):
             self.wrong("shutdown took too long")

@@ -1,14 +1,29 @@
-"""The output of a campaign: a line for each wrong run, counts while it runs, and a table at the end."""
+"""The output of a campaign: a line for each wrong run, counts while it runs, and a table at the end. Plain text: no other package is needed."""
 
+import sys
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from rich.console import Console
-from rich.table import Table
-
-from benchmarks.report import FILE_WIDTH, duration
-
 _TRACE_LINES = 40
+_EACH_SECONDS = 30.0  # a line of progress
+
+
+class Screen:
+    """Where a campaign writes. Argument: file, a text stream; None: standard output."""
+
+    def __init__(self, file=None):
+        self.file = file
+        self._next = time.monotonic() + _EACH_SECONDS
+
+    def print(self, text=""):
+        print(text, file=self.file or sys.stdout, flush=True)
+
+    def progress(self, text):
+        """Shows the line if the last one was long ago."""
+        if time.monotonic() > self._next:
+            self._next = time.monotonic() + _EACH_SECONDS
+            self.print(text)
 
 
 @dataclass
@@ -34,60 +49,49 @@ class Totals:
             self.wrong.append(program.seed)
 
 
-def console():
-    shown = Console(highlight=False)
-    if not shown.is_terminal:
-        shown.width = FILE_WIDTH
-    return shown
-
-
 def show_wrong(screen, program, run, verdict):
-    screen.print(
-        f"seed {program.seed}, {program.placement}, ordering {program.ordering}: WRONG", style="bold red", markup=False
-    )
+    screen.print(f"seed {program.seed}, {program.placement}, ordering {program.ordering}: WRONG")
     for sentence in verdict.wrong[:20]:
-        screen.print(f"  {sentence}", style="red", markup=False)
+        screen.print(f"  {sentence}")
     if len(verdict.wrong) > 20:
-        screen.print(f"  and {len(verdict.wrong) - 20} more", style="red")
+        screen.print(f"  and {len(verdict.wrong) - 20} more")
     screen.print(
-        f"  program: {len(program.steps)} steps, {program.num_cpus} CPUs, a store of {program.store >> 20} MiB:",
-        markup=False,
+        f"  program: {len(program.steps)} steps, {program.num_cpus} CPUs, a store of {program.store >> 20} MiB:"
     )
     for step in program.steps:
-        screen.print(f"    {step}", style="dim", markup=False)
+        screen.print(f"    {step}")
     lines = run.stderr.splitlines()
     screen.print(
         f"  its standard error, the last of {len(lines)} lines:" if lines else "  it wrote nothing to standard error"
     )
     for line in lines[-_TRACE_LINES:]:
-        screen.print(f"    {line}", style="dim", markup=False)
+        screen.print(f"    {line}")
     stepping = " --stepping" if program.stepping else ""
     screen.print(
-        f"  again: python -m benchmarks faults --seed {program.seed} --placement {program.placement}{stepping}",
-        markup=False,
+        f"  again: python -m benchmarks faults --seed {program.seed} --placement {program.placement}{stepping}"
     )
 
 
 def show(screen, totals):
     kills = sum(totals.kills.values())
-    table = Table("", "count", title="faults")
-    table.columns[1].justify = "right"
+    lines = []
 
     def section(title, counts):
-        table.add_section()
-        table.add_row(f"[bold]{title}", f"{sum(counts.values()):,}")
-        for name, number in counts.most_common():
-            table.add_row(f"  {name}", f"{number:,}")
+        lines.append((title, f"{sum(counts.values()):,}"))
+        lines.extend((f"  {name}", f"{number:,}") for name, number in counts.most_common())
 
     section("programs", totals.programs)
     section("kills", totals.kills)
     section("exceptions", totals.exceptions)
-    table.add_section()
-    table.add_row("results checked", f"{totals.checked:,}")
     slowest = f" (seed {totals.slowest})" if totals.slowest is not None else ""
-    table.add_row(f"longest from a kill to its exception{slowest}", duration(totals.latency) if totals.latency else "-")
-    table.add_row("kills per minute", f"{60 * kills / totals.seconds:,.0f}" if totals.seconds else "-")
-    table.add_row("wrong runs", f"{len(totals.wrong):,}", style="red" if totals.wrong else "green")
-    screen.print(table)
+    lines.append(("results checked", f"{totals.checked:,}"))
+    lines.append(
+        (f"longest from a kill to its exception{slowest}", f"{totals.latency * 1000:.0f} ms" if totals.latency else "-")
+    )
+    lines.append(("kills per minute", f"{60 * kills / totals.seconds:,.0f}" if totals.seconds else "-"))
+    lines.append(("wrong runs", f"{len(totals.wrong):,}"))
+    width = max(len(name) for name, _ in lines)
+    for name, figure in lines:
+        screen.print(f"  {name:{width}} {figure:>10}")
     if totals.wrong:
-        screen.print("seeds of the wrong runs: " + " ".join(map(str, totals.wrong)), style="red")
+        screen.print("seeds of the wrong runs: " + " ".join(map(str, totals.wrong)))

@@ -6,17 +6,9 @@ import signal
 import time
 
 from benchmarks.faults import stepping, trace
+from benchmarks.faults.processes import children
 
 BIRTH_SECONDS = 0.005  # that a strike waits for somebody to be there
-
-
-def children(pid):
-    """Pids in order of birth; none if `pid` is gone."""
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            return [int(child) for child in file.read().split()]
-    except OSError:
-        return []
 
 
 def chosen(strike, driver):

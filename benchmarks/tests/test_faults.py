@@ -9,11 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("rich")
-
-from rich.console import Console
-
-from benchmarks.faults import attack, campaign, oracle, stepping
+from benchmarks.faults import attack, campaign, oracle, report, stepping
 from benchmarks.faults import program as p
 from benchmarks.machine import REPOSITORY
 
@@ -204,9 +200,10 @@ def found(monkeypatch, tmp_path, fault, seed=2, placement="inline", **changed):
     """What a campaign of one program says whose driver has this fault."""
     monkeypatch.setenv("FAULTY", fault)
     monkeypatch.setattr(campaign, "_KEPT", tmp_path)
+    monkeypatch.setattr(campaign.Pace, "measured", campaign.Pace)  # the faults are made for its limits
     for name, value in changed.items():
         monkeypatch.setattr(attack, name, value)
-    screen = Console(file=io.StringIO(), width=300)
+    screen = report.Screen(io.StringIO())
     wanted = campaign.arguments_from(["--seed", str(seed), "--placement", placement])
     totals = campaign.campaign([seed], wanted, screen, "benchmarks.tests.faulty_driver")
     assert bool(totals.wrong) == bool(list(tmp_path.iterdir()))
@@ -216,6 +213,17 @@ def found(monkeypatch, tmp_path, fault, seed=2, placement="inline", **changed):
 def test_a_driver_without_a_fault_passes(monkeypatch, tmp_path):
     totals, said = found(monkeypatch, tmp_path, "")
     assert totals.wrong == [] and said == "" and totals.checked > 0
+
+
+@pytest.mark.parametrize("placement", ["inline", "packed"])
+def test_a_campaign_runs_on_an_ordinary_build(monkeypatch, tmp_path, placement):
+    totals, said = found(monkeypatch, tmp_path, "ordinary_build", placement=placement)
+    assert totals.wrong == [] and said == "" and totals.checked > 0
+
+
+def test_a_driver_finds_rayshim_where_it_is_installed_and_not_beside_the_campaign(tmp_path):
+    path = attack.surroundings(tmp_path, "mark")["PYTHONPATH"].split(os.pathsep)[0]
+    assert os.listdir(path) == ["benchmarks"]
 
 
 @pytest.mark.parametrize(
@@ -243,11 +251,11 @@ def test_a_process_that_hides_is_found():
         import sys
         from unittest.mock import patch
         from benchmarks.faults import campaign, report
-        from rayshim.cli.compare.processes import adopt_orphans
+        from benchmarks.faults.processes import adopt_orphans
         adopt_orphans()
         with patch.object(campaign, "_keep", lambda *_: None):
             wanted = campaign.arguments_from(["--seed", "2", "--placement", "inline"])
-            campaign.campaign([2], wanted, report.console(), "benchmarks.tests.faulty_driver")
+            campaign.campaign([2], wanted, report.Screen(), "benchmarks.tests.faulty_driver")
     """
     environment = {**os.environ, "FAULTY": "hidden_leftover"}
     done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, env=environment, capture_output=True, text=True)

@@ -60,6 +60,15 @@ void forget_arguments() {
   drop_noted(ctx->local, last, ctx->last_arguments_note);
 }
 
+namespace {
+
+// The kernel has no memory for a message just now; a signal has come before it was sent.
+bool passes(int error) { return error == ENOMEM || error == ENOBUFS || error == EINTR; }
+constexpr uint64_t kPassesNs = 5000000000;
+constexpr timespec kPause{0, 1000000};
+
+}  // namespace
+
 int send_to_supervisor(int fd, const void* data, size_t size) {
   int error = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
   // The supervisor alone makes room there: it takes in what has come, and answers it later.
@@ -67,21 +76,24 @@ int send_to_supervisor(int fd, const void* data, size_t size) {
     hooks.crowded.tell();
     error = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
   }
-  if (error == EAGAIN) {
+  if (error == EAGAIN || passes(error)) {
     Py_BEGIN_ALLOW_THREADS  // the supervisor is busy and its socket full
-    do error = send(fd, data, size, MSG_NOSIGNAL) < 0 ? errno : 0;
-    while (error == EINTR);
+    for (const uint64_t deadline = now_ns() + kPassesNs;;) {
+      error = send(fd, data, size, MSG_NOSIGNAL) < 0 ? errno : 0;
+      if (!passes(error) || now_ns() > deadline) break;
+      if (error != EINTR) nanosleep(&kPause, nullptr);
+    }
     Py_END_ALLOW_THREADS
   }
   return error;
 }
 
-void send_control(Control op, Off off) {
-  if (!ctx || ctx->heap->control < 0) return;
+bool send_control(Control op, Off off) {
+  if (!ctx || ctx->heap->control < 0) return false;
   uint8_t data[9];
   data[0] = uint8_t(op);
   memcpy(data + 1, &off, sizeof off);
-  send_to_supervisor(ctx->heap->control, data, sizeof data);
+  return send_to_supervisor(ctx->heap->control, data, sizeof data) == 0;
 }
 
 }  // namespace reactor

@@ -263,7 +263,7 @@ class Unlocked {
 };
 
 int send_to_supervisor(int fd, const void* data, size_t size);  // with the GIL; 0 or errno
-void send_control(Control op, Off off);
+bool send_control(Control op, Off off);  // whether it was sent
 #ifdef REACTOR_TESTING
 void delay();                // testing.cpp
 #else

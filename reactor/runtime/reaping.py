@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from reactor.runtime.processes import Actor, Worker
     from reactor.runtime.relay import Relay
 
+_LOOKED_AT_ONCE = 200  # dead actors, at each death
+
 
 class Reaping:
     """The part of the supervisor that settles deaths. Supervisor sets the attributes, and says what they are."""
@@ -38,6 +40,7 @@ class Reaping:
     drivers: Any
     retry_spawn: bool
     memory: Any
+    looked_at: int
     start_waiting: Callable[[], None]
     _start_waiting: Callable[[], None]
     _end_actor: Callable[[Actor], None]
@@ -91,7 +94,17 @@ class Reaping:
                 self._restart(w.actor)
             else:
                 self._died(w.actor, facts)
+        self._look_at_dead_actors()
         self.start_waiting()
+
+    def _look_at_dead_actors(self):
+        """Does what DRAIN and RELEASE ask for: a process that has died may have called a dead actor, or let it go, and not sent that message."""
+        dead = [actor for actor in self.actors.values() if actor.dead]
+        first = self.looked_at if self.looked_at < len(dead) else 0
+        self.looked_at = first + _LOOKED_AT_ONCE
+        for actor in dead[first : self.looked_at]:
+            _core.drain(actor.offset)
+            self._forget(actor)
 
     def _task_worker_died(self, w, info, facts):
         """Starts another task worker, or fails the tasks if workers of this kind die before they run anything."""

@@ -29,11 +29,17 @@ class Relay:
         self.open, self._open_until = False, 0.0  # some worker has printed the beginning of a line; when it is shown
 
     def watch(self, pipes, label, pid, scope=None):
-        """Reads a worker's stdout and stderr from now on. Gives the set of those that have not ended."""
+        """Reads a worker's stdout and stderr from now on. Gives the set of those that have not ended. OSError: they are closed."""
         living = set(pipes)
+        try:
+            for fd in pipes:
+                self.poll.register(fd, select.EPOLLIN)
+        except OSError:
+            for fd in pipes:
+                os.close(fd)  # which takes it out of the poll, too
+            raise
         for stream, fd in enumerate(pipes, 1):
             self._pipes[fd] = output.LineCutter(stream, label, pid, scope), living
-            self.poll.register(fd, select.EPOLLIN)
         return living
 
     @contextlib.contextmanager

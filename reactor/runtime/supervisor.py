@@ -46,6 +46,7 @@ class Supervisor(Requests, Reaping):
         self.arrivals, self.shown_topics = {}, set()  # see on_count_arrivals
         self.dead_actors = deque(maxlen=REMEMBERED)  # dicts, as `on_state` returns them
         self.waiting = []  # actors without resources
+        self.looked_at = 0  # of the dead actors, by the last death
         self.devices = Devices(lambda kind: _core.resource(kind).total // _core.UNIT)
         self.demands = Demands(self.relay.tell, self.plugin.MORE_RESOURCES, self.devices)
         self.reservations = self.demands.reservations
@@ -162,18 +163,22 @@ class Supervisor(Requests, Reaping):
             self._do(request, *arguments)
 
     def _do(self, request, *arguments):
-        if isinstance(request, int):
-            return self._core_request(request, *arguments)
         try:
-            getattr(self, f"on_{request}")(*arguments)
+            if isinstance(request, int):
+                self._core_request(request, *arguments)
+            else:
+                getattr(self, f"on_{request}")(*arguments)
         except Exception as error:  # an error in one request must not end the run
-            if _has_reply(getattr(Supervisor, f"on_{request}", None), arguments):
+            if request == control.SPAWN:
+                self.retry_spawn = True
+            if not isinstance(request, int) and _has_reply(getattr(Supervisor, f"on_{request}", None), arguments):
                 _core.reply(arguments[-1], (False, error))
             else:
                 self.relay.tell(f"{request}: {error!r}")
 
     def _core_request(self, request, offset):
         if request == control.SPAWN:
+            _core.spawn_taken()
             self._start_task_worker(offset)
         elif request == control.RESOURCES:
             self._start_waiting()
@@ -289,10 +294,14 @@ class Supervisor(Requests, Reaping):
         for actor in self.waiting:
             # Resources go in the order of the requests: a task that asked before may be waiting for its worker to start.
             others_first = actor.facts["demand"] and _core.task_before(actor.facts["number"])
-            if not others_first and self._take(actor):
-                self._start_actor(actor)
-            else:
-                still.append(actor)
+            try:
+                if not others_first and self._take(actor):
+                    self._start_actor(actor)
+                else:
+                    still.append(actor)
+            except Exception as error:  # the others wait as before
+                if actor.worker is None and not actor.dead:
+                    self._kill_unstarted(actor, f"it could not be started: {error!r}")
         self.waiting = still
         _core.set_actors_waiting(len(still) + self.reservations.open())
 
@@ -368,7 +377,12 @@ class Supervisor(Requests, Reaping):
         self.fork_error = _MANY  # if there is none next time, this is not the reason
         self.tasks_started += facts is None
         scope = config["settings"].get("scope")
-        w = self.workers[pid] = Worker(slot, pid, actor, setting, self.relay.watch(pipes, label, pid, scope), scope)
+        w = self.workers[pid] = Worker(slot, pid, actor, setting, set(), scope)
+        try:
+            w.pipes = self.relay.watch(pipes, label, pid, scope)
+        except OSError as error:  # its output could not be read: it would block
+            self.relay.tell(f"a process that was started is ended, because its output cannot be read: {error.strerror}")
+            os.kill(pid, signal.SIGKILL)
         return w
 
     # ---- ending
@@ -376,6 +390,9 @@ class Supervisor(Requests, Reaping):
     def _reap_children(self):
         _core.set_answering(True)  # what dead processes were to do moves on: not all sleep
         while ended := _ended_child():
+            # All that it has sent is in the socket. What it had begun and not sent is found when its death is settled.
+            self.read_all()
+            _core.set_answering(True)
             w = self.workers.pop(ended.si_pid, None)
             if w is not None:
                 self.groups.terminate(w.pid)  # while no other process can have its number

@@ -65,7 +65,7 @@ void bind_workers(nb::module_& m) {
       "new_proc",
       [](int kind, uint64_t inbox, uint32_t setting) { return int64_t(int32_t(new_proc(ctx->heap, ProcKind(kind), inbox, setting))); },
       nb::arg("kind"), nb::arg("inbox"), nb::arg("setting") = 0);
-  m.def("free_proc", [](uint32_t slot) { ctx->heap->procs[slot].state.store(ProcState::Free, memory_order_release); }, nb::arg("slot"));
+  m.def("free_proc", [](uint32_t slot) { free_proc(ctx->heap->procs[slot]); }, nb::arg("slot"));
   m.def(
       "set_proc_demand", [](uint32_t slot, uint32_t demand) { ctx->heap->procs[slot].demand.store(demand + 1); }, nb::arg("slot"),
       nb::arg("demand"));
@@ -74,6 +74,7 @@ void bind_workers(nb::module_& m) {
   m.def("retried", [] { return retried; });
   m.def("put_off", [] { return put_off; });
   m.def("run_again", &run_again, nb::arg("task"));
+  m.def("spawn_taken", [] { ctx->header->spawn_asked.store(ctx->slot + 1); });
   m.def("spawn_answered", [] {
     ctx->header->spawn_asked.store(0);
     kick_queues();

@@ -63,12 +63,25 @@ void queue_task(Off task) {
 }
 
 // A task was queued or resources came free: wakes an idle task worker, or asks for one more where it could run.
+//
+// Header::spawn_asked, so that one is asked for at a time:
+//
+//   0                                    nobody has asked
+//   0 -> slot + 1          [CAS]         this process asks: it sends the message next
+//   slot + 1 -> 2          supervisor    it has the message and starts a worker (2: slot 1, its own)
+//   anything -> 0          the worker that has started; the supervisor, when none comes; who asked, if the message cannot be sent
+//
+// The supervisor reads all messages of a dead process before it settles its death (Supervisor._reap_children). So a word that names a dead process then means
+// that its message was never sent: reap() clears the word and looks at the queues itself.
 void kick_pool(uint32_t demand) {
   Header* hdr = ctx->header;
   const uint32_t setting = hdr->demand[demand].setting;
   bool awake = false;  // an idle one of the right kind has not gone to sleep yet: it will look once more
   std::atomic_thread_fence(memory_order_seq_cst);
-  if (hdr->demand[demand].retired.load(memory_order_relaxed)) return send_control(Control::Refuse, demand);
+  if (hdr->demand[demand].retired.load(memory_order_relaxed)) {
+    send_control(Control::Refuse, demand);
+    return;
+  }
   if (hdr->pool_idle.load(memory_order_relaxed) > 0) {
     uint32_t high = hdr->pool_high.load(memory_order_acquire);
     for (uint32_t i = 0; i < high; ++i) {
@@ -83,8 +96,9 @@ void kick_pool(uint32_t demand) {
     }
     if (awake || (!hdr->settings.load(memory_order_relaxed) && hdr->pool_idle.load(memory_order_relaxed) > 0)) return;
   }
-  uint32_t none = 0;
-  if (can_take(hdr, demand) && hdr->spawn_asked.compare_exchange_strong(none, 1)) send_control(Control::Spawn, setting);
+  uint32_t none = 0, mine = ctx->slot + 1;
+  if (can_take(hdr, demand) && hdr->spawn_asked.compare_exchange_strong(none, mine) && !send_control(Control::Spawn, setting))
+    hdr->spawn_asked.compare_exchange_strong(mine, 0);
 }
 
 PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

@@ -177,8 +177,18 @@ void set_idle(bool idle) {
   if (!idle) ctx->proc->idle.store(0, memory_order_relaxed);
 }
 
+// Proc::demand says what reap() gives back when this process is killed. It is set before the resources are taken and cleared after they are given back: a kill
+// between the two makes one amount too much free, and not one too little for good. The surplus ends here, when nobody holds any of the resource.
 void give_back(uint32_t demand) {
-  give_resources(ctx->header, demand);
+  Header* hdr = ctx->header;
+  give_resources(hdr, demand);
+  ctx->proc->demand.store(0, memory_order_release);
+  const Demand& d = hdr->demand[demand];
+  for (const Part* part = hdr->part + d.first; part != hdr->part + d.first + d.n; ++part) {
+    int64_t free = hdr->resource_free[part->index].load(memory_order_relaxed);
+    const int64_t total = hdr->resource_total[part->index];
+    if (free > total) hdr->resource_free[part->index].compare_exchange_strong(free, total, memory_order_acq_rel);
+  }
   if (ctx->header->actors_waiting.load(memory_order_seq_cst)) send_control(Control::Resources, 0);
 }
 
@@ -196,16 +206,16 @@ bool serve_tasks() {
     const TaskAt next = startable(h, q, true);
     if (!next.task) continue;
     bool disturbed = false;
+    ctx->proc->demand.store(demand + 1, memory_order_release);
     if (!take_resources(ctx->header, demand, &disturbed)) {
+      ctx->proc->demand.store(0, memory_order_release);
       if (disturbed && ctx->header->actors_waiting.load(memory_order_seq_cst)) send_control(Control::Resources, 0);
       continue;
     }
-    ctx->proc->demand.store(demand + 1, memory_order_release);  // at once: a kill before it loses them
     uint32_t note = kNoEntry;
     Off task = claim(
         ctx->slot, next, [&](Off t) { note = ctx->local.hold_list.add(t, Entry::Trying); }, [&] { ctx->local.hold_list.clear(note); });
     if (!task) {
-      ctx->proc->demand.store(0, memory_order_release);
       give_back(demand);
       continue;
     }
@@ -225,7 +235,6 @@ bool serve_tasks() {
     ctx->depth = 0;
     ctx->children.clear();
     release_detached({task, note});
-    ctx->proc->demand.store(0, memory_order_relaxed);
     give_back(demand);
     if (ctx->leave_after) return true;
     set_idle(true);

@@ -228,7 +228,7 @@ struct Header {
   alignas(64) atomic<Off> queues;  // list of TaskQueue, one per (process, demand)
   atomic<uint32_t> pool_high;
   atomic<int32_t> pool_idle;
-  atomic<uint32_t> spawn_asked;
+  atomic<uint32_t> spawn_asked;  // proc slot + 1 of who is to start a task worker or to ask for one, see kick_pool()
   atomic<int32_t> lenders;  // processes whose Proc::lent is set
   atomic<uint32_t> settings;  // the highest Demand::setting there is
   atomic<uint32_t> actors_waiting;  // actors that wait for resources
@@ -251,7 +251,7 @@ struct Header {
   atomic<uint32_t> answering;  // the supervisor has, or may have, taken control messages that it has not answered
   atomic<Off> ended_recordings;  // list of EndedRecording
   Off ended_moved;  // likewise, in the supervisor's blocks
-  atomic<uint32_t> ended_busy;  // somebody takes from these
+  atomic<uint32_t> ended_busy;  // proc slot + 1 of who takes from these
   atomic<uint64_t> ended_bytes;
 
   atomic<uint32_t> pool[kPool];  // proc slot + 1 of each task worker

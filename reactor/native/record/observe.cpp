@@ -73,13 +73,16 @@ void leave_recording() {
 
 namespace {
 
-// The right to take what ended workers have left: the driver's or the supervisor's, for some milliseconds at most.
+// The right to take what ended workers have left: a driver's or the supervisor's, for some milliseconds at most. A driver from outside that is killed
+// meanwhile loses it (DeadProcess::take_back_words).
 class TakesEnded {
  public:
   explicit TakesEnded(int tries) {
-    for (; tries && !(mine_ = ctx->header->ended_busy.exchange(1, memory_order_acquire) == 0); --tries) {
+    for (; tries && !mine_; --tries) {
+      uint32_t nobody = 0;
+      mine_ = ctx->header->ended_busy.compare_exchange_strong(nobody, ctx->slot + 1, memory_order_acquire);
       timespec t{0, 100000};
-      nanosleep(&t, nullptr);
+      if (!mine_ && tries > 1) nanosleep(&t, nullptr);
     }
   }
   ~TakesEnded() {

@@ -69,6 +69,16 @@ void retry_or_fail(Off task, Off reason, Retry retry, uint64_t cancelled, std::u
   ctx->local.alloc.free(task);
 }
 
+// Tasks whose demand nobody gets any more fail when a message asks for that; who queued one of them may have died before it could send it.
+void refuse_retired() {
+  Heap* h = ctx->heap;
+  for (Off off = h->header->queues.load(memory_order_acquire); off;) {
+    auto* q = h->at<TaskQueue>(off);
+    off = q->next.load(memory_order_acquire);
+    if (h->header->demand[q->demand].retired.load(memory_order_acquire) && has_task(h, q)) send_control(Control::Refuse, q->demand);
+  }
+}
+
 Entry tag_of(uint64_t noted) { return Entry(noted & uint64_t(Entry::Mask)); }
 Off off_of(uint64_t noted) { return Off(noted & ~uint64_t(Entry::Mask)); }
 
@@ -88,6 +98,7 @@ class DeadProcess {
   void finish_fallen() { reactor::finish_fallen(ctx->local, p_, fallen_); }
   void drop_notes();
   void return_resources();
+  void take_back_words();
   void leave_lists();
   void free_entry();
 
@@ -290,6 +301,14 @@ void DeadProcess::return_resources() {
   give_resources(header_, demand - 1);
 }
 
+// Words of the header that name it: what it was about to do is not done. For task workers, see kick_pool().
+void DeadProcess::take_back_words() {
+  for (auto* word : {&header_->spawn_asked, &header_->ended_busy}) {
+    uint32_t mine = slot_ + 1;
+    word->compare_exchange_strong(mine, 0, memory_order_acq_rel);
+  }
+}
+
 // Its queues and boards go to whoever takes them next.
 void DeadProcess::leave_lists() {
   for (Off off = header_->queues.load(memory_order_acquire); off;) {
@@ -334,8 +353,10 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
   dead.finish_fallen();
   dead.drop_notes();
   dead.return_resources();
+  dead.take_back_words();
   dead.leave_lists();
   dead.free_entry();
+  refuse_retired();
   kick_queues();
   Header* header = ctx->heap->header;
   for (uint32_t i = 0; i < header->proc_high.load(); ++i)

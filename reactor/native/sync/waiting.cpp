@@ -60,6 +60,8 @@ class Seat {
 };
 
 // While a task waits, its CPUs are lent out, so that the tasks it waits for can run. GPUs and the user's own resources are not.
+// Proc::lent says that reap() takes the CPUs back before it gives back all that the process holds. It is set after they are given and cleared before they are taken,
+// as in give_back() (serve.cpp): a kill between the two makes CPUs free once too often, and does not lose them.
 class Lend {
  public:
   explicit Lend(bool main) {
@@ -67,17 +69,17 @@ class Lend {
     uint32_t held = main && ctx->proc->kind == ProcKind::Pool ? ctx->proc->demand.load(memory_order_relaxed) : 0;
     if (!held) return;
     demand_ = held;
-    ctx->proc->lent.store(1, memory_order_release);
-    ctx->header->lenders.fetch_add(1, memory_order_relaxed);
     give_cpus(ctx->header, held - 1);
+    ctx->proc->lent.store(1, memory_order_release);
+    ctx->header->lenders.fetch_add(1, memory_order_relaxed);  // one too few is only a limit less (lent_cpus.h)
     kick_queues();
     if (ctx->header->actors_waiting.load(memory_order_relaxed)) send_control(Control::Resources, 0);
   }
   ~Lend() {
     if (!demand_ || epoch != epoch_) return;
-    take_cpus_anyway(ctx->header, demand_ - 1);
     ctx->header->lenders.fetch_sub(1, memory_order_relaxed);
     ctx->proc->lent.store(0, memory_order_release);
+    take_cpus_anyway(ctx->header, demand_ - 1);
   }
   bool lent() const { return demand_ != 0; }
 
