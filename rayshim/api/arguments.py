@@ -18,6 +18,7 @@ ORDERINGS = tuple(name.lower() for name in type(_core.Ordering).__match_args__)
 _STORE_SHARE = 0.3  # of the machine's memory, as in Ray
 _MEMORY_SHARE = 0.7
 _SMALLEST_STORE = 1 << 20  # bytes
+_RETRY_MS = 1000
 _FULL_WAIT = "5"  # seconds
 _FULLEST = "0.95"  # share of the disk that may be in use
 _SPILL_NOTE = 2 << 30  # bytes on the disk at which the first message about spilling is shown
@@ -258,6 +259,11 @@ def full_wait(accepted):
     """The argument `full_wait` of reactor's Driver: seconds for which a value waits for room in a full store. As in Ray, taken from `_system_config` or an
     environment variable."""
     return float(_configured(accepted, "oom_grace_period_s", _FULL_WAIT))
+
+
+def retry_delay(accepted):
+    """Seconds before a call that has failed is run again. As in Ray, taken from `_system_config` or an environment variable; without them, one second."""
+    return _number(accepted, "task_retry_delay_ms", _RETRY_MS, 0) / 1000
 
 
 def memory(accepted):

@@ -251,6 +251,7 @@ def _start(given):
         "of_zygote": {"given": env.get("env_vars") or {}, "before": {name: os.environ.get(name) for name in variables}},
         "logging": logging_config,
         "resources": amounts,
+        "retry_delay": arguments.retry_delay(given.accepted),
     }
     from reactor.runtime.driver import Driver
 
@@ -275,6 +276,7 @@ def _start(given):
         spilling=arguments.spilling(given.object_spilling_directory, given.accepted),
         full_wait=arguments.full_wait(given.accepted),
         memory=arguments.memory(given.accepted),
+        retry_delay=settings["retry_delay"],
         **of_kind,
     )
     try:

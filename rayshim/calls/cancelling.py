@@ -8,6 +8,8 @@ from rayshim.errors import forked
 from rayshim.errors.user_code import at
 from rayshim.session import session
 
+_CHILDREN_AND_PROCESS = 2  # of `_core.cancel`
+
 
 def cancel_ref(ref, force, recursive):
     """See `rayshim.cancel`."""
@@ -25,10 +27,13 @@ def cancel_ref(ref, force, recursive):
         )
 
     def end():
-        outcome, slot = _core.cancel(ref, recursive)
+        outcome, slot = _core.cancel(ref, _CHILDREN_AND_PROCESS if recursive and force else int(recursive))
         # An actor's process looks which of its calls is meant, and cancels what that has called.
         if outcome == _core.Cancelled.RUNNING and (recursive or not of_actor) and slot >= 0:
-            s.placement.interrupt(slot, force)
+            if force:
+                s.placement.end_task(slot, _core.uid_of_call(ref), recursive)
+            else:
+                s.placement.interrupt(slot)
 
     if s.settings["journal"]:
         from rayshim.journal import journal

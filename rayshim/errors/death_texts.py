@@ -41,6 +41,10 @@ def exception(facts):
             return cause
         return exceptions.ActorDiedError(cause if isinstance(cause, exceptions.RayTaskError) else str(cause))
     actor = facts["actor"]
+    if facts.get("of_owner"):
+        return exceptions.OwnerDiedError.of(
+            f"{actor['class_name'] if actor else _function(facts)[:-4] or 'a task'}, pid={facts['pid']}"
+        )
     if facts.get("released") and facts["pid"] == 0:
         return refusal(facts["released"], of_actor=actor is not None)
     if facts.get("memory") and not facts.get("restarting"):

@@ -369,6 +369,22 @@ class OwnerDiedError(ObjectLostError):
         "or `ray.put()`."
     )
 
+    @classmethod
+    def of(cls, owner: str) -> OwnerDiedError:
+        """That of a task whose submitter has ended. `owner`: its name."""
+        error = cls("", None, "")
+        error._owner = owner
+        return error
+
+    _owner = ""
+
+    def _base_str(self):
+        return (
+            f"The process that has submitted the task has ended ({self._owner})."
+            if self._owner
+            else super()._base_str()
+        )
+
 
 class ObjectReconstructionFailedError(ObjectLostError):
     """The object is lost and could not be computed again; `reason` is a code, `reason_message` a sentence, both may be None."""

@@ -273,8 +273,11 @@ class Inline(Placement):
 
             raise Refused(refusal(key, of_actor=False))
 
-    def interrupt(self, slot, force):
+    def interrupt(self, slot):
         """It is a caller of this one, in the same thread: it sees that it was cancelled when it goes on."""
+
+    def end_task(self, slot, uid, asked):
+        """The same."""
 
     # Resources
 

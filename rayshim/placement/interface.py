@@ -169,9 +169,13 @@ class Placement:
     def enter_group(self, key):
         """A task is about to run in the placement group `key`. Raises if that was removed and nobody else has refused the task."""
 
-    def interrupt(self, slot, force):
-        """The task that runs in the process at `slot` was cancelled: interrupts it, or with `force` ends its worker."""
-        self.control.tell("signal", slot, int(signal.SIGKILL if force else signal.SIGINT))
+    def interrupt(self, slot):
+        """The call that runs in the process at `slot` was cancelled: interrupts it."""
+        self.control.tell("signal", slot, int(signal.SIGINT))
+
+    def end_task(self, slot, uid, asked):
+        """Ends the worker at `slot` if it runs the task with this result. `asked`: it cancels first what the task has called."""
+        self.control.tell("end_task", slot, uid, asked)
 
     # Resources
 

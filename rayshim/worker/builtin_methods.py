@@ -2,10 +2,8 @@
 
 from inspect import getattr_static, isgeneratorfunction
 
-from reactor import _core
-
 from rayshim.errors.exceptions import RayChannelError
-from rayshim.worker.retries import again, is_or_wraps, is_retried, retried
+from rayshim.worker.retries import again, is_or_wraps, is_run_again, retried
 
 
 def bind(instance, name, options, plain=lambda method: method):
@@ -76,12 +74,12 @@ class Configured:
 
     def __call__(self, *args, **kwargs):
         if self.is_generator:
-            return again(self.method, args, kwargs, self.retry, _core.take_retry)
+            return again(self.method, args, kwargs, self.retry)
         while True:
             try:
                 return self.method(*args, **kwargs)
             except Exception as error:
-                if not is_retried(error, self.retry, self):
+                if not is_run_again(error, self.retry, self):
                     raise
 
 

@@ -13,9 +13,10 @@ from reactor import _core
 from rayshim.calls.class_info import SYSTEM_GROUP
 from rayshim.calls.concurrency import has_threads, no_room
 from rayshim.errors.death_texts import Refused
-from rayshim.errors.exceptions import ActorUnavailableError, TaskCancelledError
+from rayshim.errors.exceptions import ActorUnavailableError, AsyncioActorExit, TaskCancelledError
 from rayshim.session import session
 from rayshim.worker import interrupts
+from rayshim.worker.pauses import delay
 from rayshim.worker.running import constructing
 from rayshim.worker.threads import Threads, after, leave, running
 
@@ -24,8 +25,9 @@ _ASYNC_LIMIT = 1000  # default of max_concurrency for an async actor
 _groups = {}  # name ("": default) -> Threads or _Loop, of this process's actor
 _group_of = []  # name of the group of each method, by index
 _in_work = {}  # uid of a call's result -> its _Call, until it is done
+_made = False  # the actor's constructor has ended
 _leaving = False  # the actor ends when those are done
-_left = []  # calls that have ended the actor and wait for its death, which is their result
+_left = []  # calls that have ended the actor, or had not begun then, and wait for its death, which is their result
 _departure = threading.Lock()  # held to decide whether a call in `_left` gets its result before the death
 _DEATH_SECONDS = 1.0  # how long such a call waits for the calls beside it
 
@@ -55,6 +57,44 @@ class _Watched(selectors.DefaultSelector):
         finally:
             self.waiting.discard(self)
             _core.loop_idle(False)
+
+
+def in_background(call):
+    """Whether code that runs in the context of `call`, or of none (None), in an actor with event loops is not the code of that call: a task or a
+    callback of the loop, or a thread, that a call or the constructor has started. It has the context of what has started it."""
+    if not _made or not has_loop():
+        return False
+    import asyncio
+
+    if call is None or call.done or call.uid not in _in_work:
+        return True
+    try:
+        return asyncio.current_task() is not call.task
+    except RuntimeError:  # in a thread without a loop
+        return True
+
+
+def leave_in_background(call):
+    """The actor ends after the calls that have begun. `call`: as for `in_background`; if it has not ended, its result is the actor's death."""
+    if call is not None and not call.done and call.uid in _in_work:
+        call.leaves = True
+    _begin_to_leave()
+    _leave_when_alone()
+    raise AsyncioActorExit  # SystemExit would end the event loop, and the calls beside this one
+
+
+def _begin_to_leave():
+    """No further call begins. Those that have not begun fail with the actor."""
+    from reactor.runtime import worker
+
+    global _leaving
+    _leaving = True
+    worker.drained_as = worker.INTENDED
+    _core.leave_after_task()
+    for group in set(_groups.values()):
+        for call in group.give_up():
+            if _in_work.pop(call.uid, None):
+                _left.append(call)
 
 
 def make(info, how, constructor, journal=None):
@@ -91,6 +131,8 @@ def make(info, how, constructor, journal=None):
     else:
         instance = constructor()
     handed_on = bool(_groups)
+    global _made
+    _made = True
     _group_of[:] = [method.options.get("concurrency_group") or "" for method in info.methods.values()]
     if how.get("out_of_order") or info.is_async or (limit or 1) > 1:
         lanes = [0 if name == "__dag_stage__" else -1 for name in info.methods]
@@ -131,6 +173,8 @@ def submit(actor, index, function, args, kwargs, completion):
     call = _Call(group, function, args, kwargs, completion)
     if group.refused:
         return call.error(group.refused)
+    if _leaving:  # it gets the actor's death
+        return _left.append(call)
     _in_work[call.uid] = call
     group.submit(call)
 
@@ -180,7 +224,14 @@ class _Call:
         if self.retry and is_or_wraps(inspect.isasyncgenfunction, self.method):
             return again_async(self.method, self.args, self.kwargs, self.retry, self.completion.take_retry)
         if self.retry and is_or_wraps(inspect.isgeneratorfunction, self.method):
-            return again(self.method, self.args, self.kwargs, self.retry, self.completion.take_retry)
+            return again(
+                self.method,
+                self.args,
+                self.kwargs,
+                self.retry,
+                self.completion.take_retry,
+                lambda: self.completion.cancelled,
+            )
         return self.method(*self.args, **self.kwargs)
 
     def _finish(self, give, outcome):
@@ -196,6 +247,8 @@ class _Call:
         self._complete(self.completion.value, value)
 
     def error(self, error):
+        if _leaving and isinstance(error, AsyncioActorExit):  # of code in the background, for which it has waited
+            self.leaves = True
         self._complete(self.completion.error, error)
 
     def _complete(self, give, outcome):
@@ -209,16 +262,11 @@ class _Call:
 
     def leave(self):
         """The actor ends with the calls that are at work beside this one. If they take long, this call fails before they end."""
-        from reactor.runtime import worker
-
         from rayshim.worker.context import runtime_context
 
-        global _leaving
-        _leaving = True
-        worker.drained_as = worker.INTENDED
-        _core.leave_after_task()  # no more are begun
         _left.append(self)
         _in_work.pop(self.uid, None)
+        _begin_to_leave()
         _leave_when_alone()
         if not self.completion.take_retry():  # as on Ray, a call with retries waits for the death
             actor = bytes.fromhex(runtime_context.get_actor_id() or "")
@@ -329,6 +377,10 @@ class _Loop:
             self._free.release()
         call.dropped(task)
 
+    def give_up(self):
+        """The calls that have not begun. They do not begin any more."""
+        return [call for call in list(_in_work.values()) if call.group is self and not call.admitted]
+
     def cancel(self, call):
         self._in_loop("cancel", self._cancel, call)
 
@@ -343,6 +395,8 @@ class _Loop:
         try:
             await self._free.acquire()
             call.admitted = True
+            if call.uid not in _in_work:
+                return
             value = await self._call(call)
         except SystemExit as error:
             if call.leaves:
@@ -365,6 +419,7 @@ class _Loop:
         return interrupted
 
     async def _call(self, call):
+        import asyncio
         import inspect
 
         from rayshim.worker.async_generators import stream
@@ -382,6 +437,7 @@ class _Loop:
             except Exception as error:
                 if not call.again(error):
                     raise
+                await asyncio.sleep(delay())
 
 
 def _end_when_done():

@@ -79,6 +79,9 @@ def create(number, args, kwargs):
         ending = Ending(instance, methods)
         worker.before_exit.append(ending.before_exit)
         worker.after_exit.append(ending.after_exit)
+    if s.placement.own_process:
+        # A restarted actor goes on with calls that are run again when some time has passed since they failed.
+        time.sleep(max((s.record or facts).get("calls_from", 0.0) - time.monotonic(), 0.0))
     script = (
         journal.created(facts, handed_on) if s.settings["journal"] else None
     )  # tags of its calls in their recorded order

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import sys
 import weakref
 from typing import Any, NoReturn
 
@@ -36,6 +37,9 @@ def exit_actor() -> NoReturn:
             f"gracefully. ({at('exit_actor')}: call it in a method of an actor)"
         )
     call = running.get(None)
+    concurrency = sys.modules.get("rayshim.worker.concurrency")
+    if concurrency is not None and concurrency.in_background(call):
+        concurrency.leave_in_background(call)
     if call is None:
         if not _core.runs_here():
             _leave_from_own_thread()

@@ -235,6 +235,11 @@ def died(facts):
     return {**facts, "actor": facts["actor"] and public(facts["actor"])}
 
 
+def orphaned(facts):
+    """The stored form of the reason why the tasks of a process that died have ended."""
+    return {**facts, "actor": facts["actor"] and public(facts["actor"]), "of_owner": True}
+
+
 def retried(facts, left):
     """In the supervisor: what the driver's user is told of calls that are run again because their process died. `left`: their retries."""
     from rayshim.errors import death_texts

@@ -1,5 +1,6 @@
 """The worker's side of `cancel`."""
 
+import os
 import signal
 
 from reactor import _core
@@ -16,6 +17,8 @@ def listen():
         if methods_run_here:
             _core.pass_on_cancels()
         _interrupt(_core.cancel_children())  # also if the call has ended meanwhile
+        if _core.end_wanted():
+            os.kill(os.getpid(), signal.SIGKILL)
         if _core.cancel_wanted():
             if session.current.placement.record is None and _imports(frame):
                 _core.leave_after_task()
@@ -30,9 +33,13 @@ def cancel_calls(calls):
     _interrupt(_core.cancel_calls(calls))
 
 
-def _interrupt(slots):
-    for slot in slots:
-        session.current.control.tell("signal", slot, int(signal.SIGINT))
+def _interrupt(processes):
+    placement = session.current.placement
+    for slot, uid in processes:
+        if uid:
+            placement.end_task(slot, uid, True)
+        else:
+            placement.interrupt(slot)
 
 
 def _imports(frame):

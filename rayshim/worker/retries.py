@@ -2,15 +2,31 @@
 
 import inspect
 import sys
+import time
 
 from reactor import _core
 
 from rayshim.errors.exceptions import UserCodeException
+from rayshim.worker.pauses import delay
 
 
 def retried(which):
     """The exception classes that are retried, from `retry_exceptions=which`."""
     return () if not which else Exception if which is True else tuple(which)
+
+
+def is_run_again(error, kinds, function, take_retry=_core.take_retry, cancelled=_core.is_cancelled, generator=False):
+    """Whether the caller is to run the call of `function` again, at once: like `is_retried`, after the pause. False, too, if that is left to the
+    supervisor: then the task ends here with its error, and its resources are free meanwhile."""
+    if not is_retried(error, kinds, function, take_retry):
+        return False
+    seconds = delay()
+    if not seconds:
+        return True
+    if _core.run_later(generator):
+        return False
+    time.sleep(seconds)
+    return not cancelled()
 
 
 def is_retried(error, kinds, function, take_retry=_core.take_retry):
@@ -52,7 +68,7 @@ def _takes_value(values):
     return hasattr(values, "send")
 
 
-def again(function, args, kwargs, retry, take_retry):
+def again(function, args, kwargs, retry, take_retry=_core.take_retry, cancelled=_core.is_cancelled):
     """The values of a generator function. After an exception of the classes `retry`, calls the function again if `take_retry()`, and continues after
     the last value that was yielded."""
     given = 0
@@ -70,12 +86,14 @@ def again(function, args, kwargs, retry, take_retry):
                     told = yield value
                 place += 1
         except Exception as error:
-            if not is_retried(error, retry, function, take_retry):
+            if not is_run_again(error, retry, function, take_retry, cancelled, generator=True):
                 raise
 
 
 async def again_async(function, args, kwargs, retry, take_retry):
     """Like `again`, for an async generator function."""
+    import asyncio
+
     given = 0
     while True:
         try:
@@ -89,3 +107,4 @@ async def again_async(function, args, kwargs, retry, take_retry):
         except Exception as error:
             if not is_retried(error, retry, function, take_retry):
                 raise
+            await asyncio.sleep(delay())

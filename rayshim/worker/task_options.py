@@ -10,7 +10,7 @@ from rayshim.placement import num_threads
 from rayshim.session import accelerators, gpus, session
 from rayshim.session.environment import thawed
 from rayshim.worker import environment
-from rayshim.worker.retries import again, is_retried
+from rayshim.worker.retries import again, is_run_again
 
 
 def wrap(function, flags):
@@ -80,7 +80,7 @@ def _retrying(function, which):
             try:
                 return function(*args, **kwargs)
             except Exception as error:
-                if not is_retried(error, kinds, function):
+                if not is_run_again(error, kinds, function):
                     raise
 
     return run
@@ -89,7 +89,7 @@ def _retrying(function, which):
 def _retrying_generator(function, kinds):
     @functools.wraps(function)
     def run(*args, **kwargs):
-        yield from again(function, args, kwargs, kinds, _core.take_retry)
+        yield from again(function, args, kwargs, kinds)
 
     return run
 

@@ -6,6 +6,8 @@ import time
 from collections import deque
 from contextvars import ContextVar
 
+from rayshim.worker.pauses import delay
+
 # Python's own; a run with a journal replaces them in `threading`, `_thread` and `time`.
 _allocate_lock = threading.Lock
 _start_thread, _sleep = _thread.start_new_thread, time.sleep
@@ -60,6 +62,7 @@ class Threads:
                 leave(error)
             except BaseException as error:
                 if not call.completion.streaming and call.again(error):
+                    _sleep(delay())
                     continue
                 call.error(error)
             else:
@@ -76,6 +79,12 @@ class Threads:
     def _interrupted(self, call):
         """Whether the call was cancelled and this method has set its result; if not, the completion sets it."""
         return False
+
+    def give_up(self):
+        """The calls that have not begun. They do not begin any more."""
+        with self._lock:
+            calls, self._waiting = list(self._waiting), deque()
+        return calls
 
     def cancel(self, call):
         with self._lock:

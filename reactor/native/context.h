@@ -194,6 +194,8 @@ struct Context {
   }
   const RunningCall* call = &kNoCall;     // the running one
   bool leave_after = false;               // this worker ends after the running calls
+  bool run_later = false;                 // the running task has failed, and is to be run again later (supervise/retries.h)
+  bool was_put_off = false;               // that was the outcome of the task that has just run
   uint32_t departing = 0;                 // the actor that ends with its running call
   Owned breaking_off;                     // inline: what a signal has raised in the call whose outcome is being stored, see breaks_off()
   std::vector<std::pair<Object*, uint32_t>> failures;  // to be told, each with the hold list's entry of its hold (failures.h)

@@ -47,6 +47,7 @@ class Driver:
             of the memory that may be in use; `free`, bytes with which more may be in use, or None; `idle`, bytes from which on idle workers end
             first; `retries`, how often one task is run again, -1 for ever; `delay`, seconds before the first time, twice as long before
             each further one. None: nothing is done.
+        retry_delay: seconds before a call is run again whose process has died, or that was put off (`_core.run_later`).
         packed: {"workers": number of processes, "groups": for each process the names of its actors, "alone": names of the actors with their own
             process} for packed workers (see reactor.runtime.hosting); None: a process per actor.
         listening: a socket on which drivers come to this session (see reactor.runtime.drivers); about: a dict that those are told; head:
@@ -69,6 +70,7 @@ class Driver:
         spilling=None,
         full_wait=5.0,
         memory=None,
+        retry_delay=0.0,
         ordering="arrival",
         patience=PATIENCE,
         digesting=0,
@@ -92,6 +94,7 @@ class Driver:
         self.ordering, self.patience, self.digesting = ordering, patience, digesting
         self.keeping = keeping
         self.spilling, self.full_wait, self.memory = spilling, full_wait, memory
+        self.retry_delay = retry_delay
         self.packed = packed
         self.listening, self.about, self.head = listening, about, head
         self.zygote = None
@@ -166,6 +169,7 @@ class Driver:
             "preload": self.preload,
             "spilling": self.spilling,
             "memory": self.memory,
+            "retry_delay": self.retry_delay,
             "packed": self.packed,
             "drivers": self.about if self.listening is not None else None,
             "head": self.head,

@@ -76,7 +76,6 @@ class MemoryMonitor:
         self._next = 0.0
         self._limit = 0
         self._ended = {}  # uid of a task -> how often it was ended
-        self._put_off = []  # a heap of (when it is run again, task)
         if config:
             try:
                 total = usage().total
@@ -90,16 +89,13 @@ class MemoryMonitor:
 
     def seconds(self):
         """How long the supervisor may sleep, None: for ever."""
-        times = [self._next] * bool(self._config) + [when for when, _ in self._put_off[:1]]
-        return max(min(times) - monotonic(), 0.0) if times else None
+        return max(self._next - monotonic(), 0.0) if self._config else None
 
     def look(self):
-        """If memory runs out, ends workers; a worker's `memory` then has the facts. Runs the tasks again whose time has come."""
+        """If memory runs out, ends workers; a worker's `memory` then has the facts."""
         if not self._config:
             return
         now = monotonic()
-        while self._put_off and now >= self._put_off[0][0]:
-            _core.run_again(heapq.heappop(self._put_off)[1])
         if now < self._next:
             return
         self._next = now + self._config["interval"]
@@ -142,19 +138,17 @@ class MemoryMonitor:
         if not w.memory or not w.runs_tasks:
             return _core.Retry.COUNTED
         most = self._config["retries"]
-        return _core.Retry.LATER if most < 0 or self._ended.get(w.lost_task, 0) < most else _core.Retry.NEVER
+        return _core.Retry.FREE if most < 0 or self._ended.get(w.lost_task, 0) < most else _core.Retry.NEVER
 
-    def put_off(self, w):
-        """Notes the tasks of a dead worker that are run again later. Gives how many more times that can happen, for each."""
-        tasks = _core.put_off()
-        if not tasks:
-            return []
+    def retried(self, w, number):
+        """`number` tasks of a dead worker are to be run again. Gives (seconds until then, how many more times that can happen, for each), or None if
+        the worker was not ended for its memory."""
+        if not number or not w.memory or not w.runs_tasks:
+            return None
         times = self._ended[w.lost_task] = self._ended.get(w.lost_task, 0) + 1
-        when = monotonic() + min(self._config["delay"] * 2 ** min(times - 1, 30), _LONGEST_DELAY)
-        for task in tasks:
-            heapq.heappush(self._put_off, (when, task))
         most = self._config["retries"]
-        return [_core.FOREVER if most < 0 else most - times + 1] * len(tasks)
+        left = [_core.FOREVER if most < 0 else most - times + 1] * number
+        return min(self._config["delay"] * 2 ** min(times - 1, 30), _LONGEST_DELAY), left
 
 
 def resident(pid):

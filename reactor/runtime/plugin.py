@@ -10,6 +10,7 @@
     lost_text(state, value)       in the zygote: the report of a failed call whose result nobody asked for, None: no report
     MORE_RESOURCES                what a user can do to get more resources, as the end of a message
     died(facts)                   in the zygote: the value stored as the reason of a death (see reactor.runtime.supervisor)
+    orphaned(facts)               the same, for the tasks of a submitter that has died of these facts
 
 An actor is created by `link.create((cls, *args), kwargs)`; its methods are the public ones in alphabetical order.
 """
@@ -75,6 +76,11 @@ def begin(settings, facts, gpus, setting, variables):
 
 
 def died(facts):
+    return facts
+
+
+def orphaned(facts):
+    """The submitter of a task has died; the argument is the dict of facts about that."""
     return facts
 
 

@@ -38,6 +38,7 @@ class Worker:
         self.released = None  # key of the reservation with which it was ended
         self.memory: Any = None  # the facts, if it was ended because memory ran out
         self.lost_task = 0  # the uid of the task that it then ran
+        self.orphaned: Any = None  # the reason that its task gets, if it was ended because the submitter has ended
 
     @property
     def is_packed(self):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from reactor import _core
@@ -17,10 +18,16 @@ if TYPE_CHECKING:
 
     from reactor.runtime.births import Births
     from reactor.runtime.devices import Devices
+    from reactor.runtime.orphans import Orphans
     from reactor.runtime.processes import Actor, Worker
+    from reactor.runtime.put_off import PutOff
     from reactor.runtime.relay import Relay
 
 _LOOKED_AT_ONCE = 200  # dead actors, at each death
+# A task runs on for this time after the actor that has submitted it has gone because nobody holds it any more.
+_LEFT_SECONDS = 5.0
+
+_LEAVES_TASKS = (worker.IDLE, worker.INTENDED, worker.FINISHED, worker.SYSTEM_EXIT, worker.CREATION_FAILED)
 
 
 class Reaping:
@@ -41,6 +48,9 @@ class Reaping:
     retry_spawn: bool
     memory: Any
     looked_at: int
+    put_off: PutOff
+    orphans: Orphans
+    config: dict[str, Any]
     start_waiting: Callable[[], None]
     _start_waiting: Callable[[], None]
     _end_actor: Callable[[Actor], None]
@@ -72,17 +82,19 @@ class Reaping:
         reasons = [
             (a.offset, _core.put(self.plugin.died(death)), a.place) for a, death in zip(actors, deaths, strict=True)
         ]
-        reason = _core.put(self.plugin.died(facts))
-        restarts = _core.reap(w.slot, reason, unavailable, reasons, self.memory.retry(w))
-        if left := self.memory.put_off(w) or _core.retried():
+        reason = _core.put(self.plugin.died(facts) if w.orphaned is None else w.orphaned)
+        retry = self.memory.retry(w) if w.orphaned is None else _core.Retry.NEVER
+        restarts = _core.reap(w.slot, reason, unavailable, reasons, retry, self.put_off.told(w.slot))
+        if left := self._run_again(w):
             self.relay.tell(self.plugin.retried(facts, left))
-        elif _is_crash(w, info, facts, actors):
+        elif w.orphaned is None and _is_crash(w, info, facts, actors):
             self.relay.tell(self.plugin.crashed({**facts, **shared}))
         for actor, death in zip(actors, deaths, strict=True):
             _core.give_resources(actor.demand)
             self._died(actor, death)
         if info["exit_reason"] not in (worker.IDLE, worker.DRAINED):
             self._kill_created_by(w.pid)
+        self._submitter_ended(w, info["exit_reason"], facts)
         if w.runs_tasks:
             self.devices.give(("task", w.pid))
             self._task_worker_died(w, info, facts)
@@ -105,6 +117,24 @@ class Reaping:
         for actor in dead[first : self.looked_at]:
             _core.drain(actor.offset)
             self._forget(actor)
+
+    def _run_again(self, w):
+        """Has the calls of a dead process run again that have retries left, after a pause. Gives the numbers of their retries."""
+        retried = _core.retried()
+        delay = self.config["retry_delay"]
+        for_memory = self.memory.retried(w, len(_core.put_off()[0]))
+        self.put_off.of_dead(w.slot, for_memory[0] if for_memory else delay)
+        if w.actor is not None:
+            w.actor.facts["calls_from"] = monotonic() + delay if retried else 0.0  # of its next process
+        return for_memory[1] if for_memory else retried
+
+    def _submitter_ended(self, w, exit_reason, facts, actor=None):
+        """The process, or an actor that it hosted, has ended: the tasks that it has submitted end, too. They run on if it has ended itself."""
+        killed = (actor or w.actor) is not None and (actor or w.actor).killed
+        if not killed and (exit_reason in _LEAVES_TASKS or exit_reason == worker.DRAINED and w.runs_tasks):
+            return
+        after = _LEFT_SECONDS if exit_reason == worker.OUT_OF_SCOPE and not killed else 0.0
+        self.orphans.submitter_ended(w.slot, actor.facts["number"] if actor else 0, facts, after)
 
     def _task_worker_died(self, w, info, facts):
         """Starts another task worker, or fails the tasks if workers of this kind die before they run anything."""

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     from reactor.runtime.demands import Demands
     from reactor.runtime.key_values import KeyValues
+    from reactor.runtime.orphans import Orphans
     from reactor.runtime.processes import Actor, Worker
+    from reactor.runtime.put_off import PutOff
     from reactor.runtime.relay import Relay
 
 REMEMBERED = 1000  # dead actors that `on_state` still returns
@@ -40,6 +42,9 @@ class Requests:
     key_values: KeyValues
     posted: dict[tuple, Any]
     devices: Devices
+    orphans: Orphans
+    put_off: PutOff
+    config: dict[str, Any]
     start_waiting: Callable[[], None]
     _start_waiting: Callable[[], None]
     _release: Callable[[Any], None]
@@ -158,6 +163,15 @@ class Requests:
         for w in self.workers.values():
             if w.slot == slot:
                 os.kill(w.pid, number)
+
+    def on_end_task(self, slot, uid, asked):
+        """Ends the worker at `slot` if it runs the task with this result. `asked`: it is first asked to do that itself."""
+        for w in self.workers.values():
+            if w.slot == slot:
+                self.orphans.end_task(w, uid, asked)
+
+    def on_put_off(self, submitter, number, task):
+        self.put_off.given(submitter, number, task, self.config["retry_delay"])
 
     def on_state(self, reply):
         """Replies with all actors and workers, for reports."""

@@ -18,8 +18,10 @@ from reactor.runtime.devices import Devices
 from reactor.runtime.drivers import Drivers, Setting, scope_of
 from reactor.runtime.key_values import KeyValues
 from reactor.runtime.memory import MemoryMonitor
+from reactor.runtime.orphans import Orphans
 from reactor.runtime.preloading import preload
 from reactor.runtime.processes import Actor, Groups, Trees, Worker, fork
+from reactor.runtime.put_off import PutOff
 from reactor.runtime.reaping import Reaping
 from reactor.runtime.relay import OPEN_SECONDS, Relay
 from reactor.runtime.requests import REMEMBERED, Requests
@@ -66,6 +68,8 @@ class Supervisor(Requests, Reaping):
         self.groups = Groups()
         self.trees = Trees()
         self.memory = MemoryMonitor(config["memory"], self.workers)
+        self.put_off = PutOff()
+        self.orphans = Orphans(self.workers, self.put_off, self.plugin.orphaned)
         self.orphaned = False  # the driver has died
         self.unread = deque()  # control messages, read early because the socket was full
         self.drivers = None
@@ -89,15 +93,19 @@ class Supervisor(Requests, Reaping):
                 (_RETRY_SECONDS, self.retry_spawn),
                 (OPEN_SECONDS, self.relay.open),
                 (descendants.GRACE_SECONDS, self.groups or self.trees),
-                (memory := self.memory.seconds(), memory is not None),
                 (visitors.SECONDS, self.drivers and self.drivers.visitors),
             )
-            events = self.poll.poll(0 if self.unread else min((seconds for seconds, on in waits if on), default=None))
+            times = [seconds for seconds, on in waits if on] + self._times()
+            events = self.poll.poll(0 if self.unread else min(times, default=None))
             if self.orphaned:
                 self._end_all(flush=False)
             if self.drivers and self.drivers.visitors:
                 self.drivers.visitors.send_away(but={fd for fd, _ in events})
             self.memory.look()
+            if self.put_off:
+                self.put_off.look()
+                self._tell_answering()
+            self.orphans.look()
             self.groups.kill()
             self.trees.kill()
             self.relay.show_open()
@@ -126,6 +134,10 @@ class Supervisor(Requests, Reaping):
                 self.drivers.settle()
         self._end_all(flush=True)
 
+    def _times(self):
+        parts = self.memory.seconds(), self.put_off.seconds(), self.orphans.seconds()
+        return [seconds for seconds in parts if seconds is not None]
+
     def _take_drivers(self):
         self.drivers = self.relay.drivers = Drivers(self, self.config["drivers"])
 
@@ -149,7 +161,10 @@ class Supervisor(Requests, Reaping):
                 self.stopping = True
                 return
             self._do(request, *arguments)
-        _core.set_answering(bool(self.unread))
+        self._tell_answering()
+
+    def _tell_answering(self):
+        _core.set_answering(bool(self.unread or self.put_off))  # what is put off moves on: not all sleep
 
     def read_all(self):
         """Answers all requests that have arrived by now."""
@@ -275,6 +290,7 @@ class Supervisor(Requests, Reaping):
             self.relay.tell(self.plugin.crashed({**death, **alone}), w.scope)
         if exit_reason != worker.OUT_OF_SCOPE or actor.killed:
             self._kill_created_by(None, actor.facts["number"])
+        self._submitter_ended(w, exit_reason, {**death, "running": ""}, actor)
         self._died(actor, death)
         self.start_waiting()
 
@@ -401,7 +417,7 @@ class Supervisor(Requests, Reaping):
                 self.groups.watch(w.pid)
                 with self.relay.for_scope(w.scope):
                     self._settle_death(w, status)
-        _core.set_answering(bool(self.unread))
+        self._tell_answering()
 
     def _driver_died(self, *_):
         self.orphaned = True

@@ -184,6 +184,8 @@ def go_on(slot, facts, gpus, setting, birth, variables, config, plugin, attach):
         forks.stays_with_parent()
         if role == "packed":
             _core.begin_packed()
+        if role == "task":
+            _core.set_hook("put_off", _put_off(slot, config["settings"].get("scope")))
         faulthandler.enable()  # shows the Python stack of a crash in native code
         stacks.offer()
         if config["settings"].get("scope"):  # a driver from outside: the zygote has other paths
@@ -214,6 +216,11 @@ def go_on(slot, facts, gpus, setting, birth, variables, config, plugin, attach):
         _show_error()
     finally:
         os._exit(status)
+
+
+def _put_off(slot, scope):
+    sender = control.Sender(socket.socket(fileno=os.dup(SEND_FD)), scope)
+    return lambda task, number: sender.tell("put_off", _core.submitter(slot, 0), number, task)
 
 
 def _host():

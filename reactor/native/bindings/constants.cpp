@@ -60,7 +60,7 @@ void bind_constants(nb::module_& m) {
                number("IDLE_POOL", ExitReason::IdlePool), number("SYSTEM_EXIT", ExitReason::SystemExit),
                number("DRAINED", ExitReason::Drained), number("FINISHED", ExitReason::Finished)});
   add_numbers(m, "reactor._core.Retry", "what becomes of the tasks of a dead worker (reap)",
-              {number("COUNTED", Retry::Counted), number("LATER", Retry::Later), number("NEVER", Retry::Never)});
+              {number("COUNTED", Retry::Counted), number("FREE", Retry::Free), number("NEVER", Retry::Never)});
   add_numbers(m, "reactor._core.ProcKind", "of a process (new_proc, proc_info)",
               {number("DRIVER", ProcKind::Driver), number("SUPERVISOR", ProcKind::Supervisor), number("ACTOR", ProcKind::Actor),
                number("POOL", ProcKind::Pool)});

@@ -110,7 +110,7 @@ void drop_cancelled(const Object* first) {
 }
 
 // `o`: the call's first result. Of a call that runs, the process is told by a signal.
-Cancelled cancel_object(Object* o, bool children) {
+Cancelled cancel_object(Object* o, uint32_t children) {
   if (is_done(o)) return Cancelled::Done;
   Held others;
   if (o->state.load(memory_order_acquire) == State::Pending) hold_others(o, others);
@@ -133,7 +133,7 @@ Cancelled cancel_object(Object* o, bool children) {
     Proc& p = ctx->heap->procs[runner];
     auto* n = ctx->heap->at<CancelNote>(off);
     n->uid = o->uid;
-    n->children = children;
+    n->children = children != 0;
     Off head = p.cancels.load(memory_order_relaxed);
     do n->next = head;
     while (!p.cancels.compare_exchange_weak(head, off, memory_order_release, memory_order_relaxed));
@@ -145,8 +145,8 @@ Cancelled cancel_object(Object* o, bool children) {
   return Cancelled::Running;
 }
 
-// Cancels the call of which the ref is a result: (what became of it, the slot of the process that runs it or -1).
-nb::tuple cancel(nb::handle ref, bool children) {
+// Cancels the call of which the ref is a result; `children`: 1, what it has called, too, 2: and then its process ends itself. Gives (what became of it, the slot of the process that runs it or -1).
+nb::tuple cancel(nb::handle ref, uint32_t children) {
   need_ctx();
   Object* o = ref_object(ref.ptr());
   if (!o) throw nb::python_error();
@@ -173,16 +173,17 @@ bool is_held_back(const Started::Call& call) {
   return proc < ctx->header->proc_high.load(memory_order_relaxed) && ctx->heap->procs[proc].held.load(memory_order_seq_cst);
 }
 
-// The slots of the processes that are to be interrupted.
-nb::list cancel_all(const std::vector<Started::Call>& calls) {
-  nb::list slots;
+// `how`: as in cancel(). The processes that are to be interrupted: (slot, uid of the task with which it is to end, or 0).
+nb::list cancel_all(const std::vector<Started::Call>& calls, uint32_t how) {
+  nb::list processes;
   for (const Started::Call& call : calls) {
     auto* o = ctx->heap->at<Object>(call.result);
-    if (!Started::under_way(ctx->heap, call) || is_held_back(call) || cancel_object(o, true) != Cancelled::Running) continue;
+    if (!Started::under_way(ctx->heap, call) || is_held_back(call) || cancel_object(o, call.inbox ? 1 : how) != Cancelled::Running)
+      continue;
     const uint32_t runner = slot_of(o->runner.load());
-    if (runner != kNoProc) slots.append(runner);
+    if (runner != kNoProc) processes.append(nb::make_tuple(runner, how == 2 && !call.inbox ? call.uid : 0));
   }
-  return slots;
+  return processes;
 }
 
 // The process is told that the call with this result was cancelled: what that has called and is not done. `children`: its list, null if the call has ended.
@@ -197,7 +198,8 @@ nb::list cancel_children() {
   const uint64_t uid = ctx ? ctx->proc->cancel.load() : 0;
   if (!uid) return nb::list();
   const std::vector<Started::Call> calls = hear(uid, ctx->call->uid == uid ? &ctx->children : nullptr);
-  return ctx->proc->cancel_children.load() ? cancel_all(calls) : nb::list();
+  const uint32_t how = ctx->proc->cancel_children.load();
+  return how ? cancel_all(calls, how) : nb::list();
 }
 
 // What a call of an actor has called and is not done, for cancel_calls. `uid`: of its result; `completion`: of a call that was handed on and has not ended.
@@ -215,7 +217,7 @@ nb::list cancel_calls(const std::vector<std::tuple<Off, uint64_t, Off>>& calls) 
   std::vector<Started::Call> all;
   all.reserve(calls.size());
   for (auto [result, uid, inbox] : calls) all.push_back({result, uid, inbox});
-  return cancel_all(all);
+  return cancel_all(all, 1);
 }
 
 // `variable`: a ContextVar whose value, in the threads and coroutines of calls that were handed on, has the call's completion as `completion`.
@@ -244,6 +246,17 @@ void bind_running_call(nb::module_& m) {
   });
   m.def("set_handed_on", &set_handed_on, nb::arg("variable"));
   m.def("cancel_wanted", [] { return ctx && ctx->call->uid && ctx->proc->cancel.load() == ctx->call->uid; });
+  m.def("end_wanted",
+        [] { return ctx && ctx->call->uid && ctx->proc->cancel.load() == ctx->call->uid && ctx->proc->cancel_children.load() == 2; });
+  m.def(
+      "run_later",  // false: this is no task that can be put off
+      [](bool generator) {
+        const bool can = ctx && ctx->call->message && ctx->proc->kind == ProcKind::Pool && hooks.put_off &&
+                         (!generator || ctx->call->streaming) &&  // else some of its results may be stored
+                         !ctx->keeping && !hooks.task_random;     // a run that is repeated has each call once
+        return can && (ctx->run_later = true);
+      },
+      nb::arg("generator"));
   m.def("take_retry", [] { return ctx ? take_retry(ctx->call->message) : 0; });
   m.def("is_cancelled",
         [] { return ctx && ctx->call->n && ctx->heap->at<Object>(ctx->call->results[0])->cancellation.load() == Cancellation::Running; });

@@ -4,6 +4,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include "record/observe.h"
+#include "supervise/orphans.h"
+#include "supervise/retries.h"
 #include "supervise/supervisor.h"
 
 namespace reactor {
@@ -11,7 +13,7 @@ namespace {
 
 // `actors`: (offset of the actor, reason of its death, its place) of each that a packed worker hosted.
 bool reap_process(uint32_t slot, nb::handle reason, nb::handle unavailable,
-                  std::vector<std::tuple<uint64_t, nb::object, uint32_t>> packed_actor, uint32_t retry) {
+                  std::vector<std::tuple<uint64_t, nb::object, uint32_t>> packed_actor, uint32_t retry, uint32_t taken) {
   Object* r = ref_object(reason.ptr());
   Object* u = !r || unavailable.is_none() ? nullptr : ref_object(unavailable.ptr());
   if (!r || (!u && !unavailable.is_none())) throw nb::python_error();
@@ -20,7 +22,7 @@ bool reap_process(uint32_t slot, nb::handle reason, nb::handle unavailable,
     dead.push_back({ctx->heap->at<Object>(actor), ref_object(why.ptr()), place});
     if (!dead.back().reason) throw nb::python_error();
   }
-  return reap(slot, r, u, dead, Retry(retry));
+  return reap(slot, r, u, dead, Retry(retry), taken);
 }
 
 template <typename Is>
@@ -70,11 +72,26 @@ void bind_workers(nb::module_& m) {
       "set_proc_demand", [](uint32_t slot, uint32_t demand) { ctx->heap->procs[slot].demand.store(demand + 1); }, nb::arg("slot"),
       nb::arg("demand"));
   m.def("reap", &reap_process, nb::arg("slot"), nb::arg("reason"), nb::arg("unavailable").none(),
-        nb::arg("actors") = std::vector<std::tuple<uint64_t, nb::object, uint32_t>>(), nb::arg("retry") = uint32_t(Retry::Counted));
+        nb::arg("actors") = std::vector<std::tuple<uint64_t, nb::object, uint32_t>>(), nb::arg("retry") = uint32_t(Retry::Counted),
+        nb::arg("taken") = 0);
   m.def("retried", [] { return retried; });
-  m.def("put_off", [] { return put_off; });
+  m.def("put_off", [] { return nb::make_tuple(put_off, put_off_serial); });
   m.def("run_again", &run_again, nb::arg("task"));
   m.def("spawn_taken", [] { ctx->header->spawn_asked.store(ctx->slot + 1); });
+  m.def("submitter", [](uint32_t slot, uint32_t actor) { return submitter_of(ctx->heap, slot, actor); }, nb::arg("slot"), nb::arg("actor"));
+  m.def(
+      "submitter_ended",
+      [](uint64_t ended, nb::handle reason, bool put_off) {
+        Object* r = ref_object(reason.ptr());
+        if (!r) throw nb::python_error();
+        submitter_ended(ended, r, put_off);
+      },
+      nb::arg("submitter"), nb::arg("reason"), nb::arg("put_off"));
+  m.def("submits", [](uint32_t slot) { return ctx->heap->procs[slot].submits.load() != 0; }, nb::arg("slot"));
+  m.def("runners_of", &runners_of, nb::arg("submitter"));
+  m.def(
+      "runs_task_of", [](uint32_t slot, uint64_t submitter) { return uint32_t(runs_task_of(slot, submitter)); }, nb::arg("slot"),
+      nb::arg("submitter"));
   m.def("spawn_answered", [] {
     ctx->header->spawn_asked.store(0);
     kick_queues();

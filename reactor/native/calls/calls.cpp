@@ -4,14 +4,22 @@
 namespace reactor {
 namespace {
 
-void die_at_once(Outgoing& out, Inbox* inbox) {
+void die_at_once(Outgoing& out, Off reason) {
   out.sent = true;
-  Off reason = inbox->reason.load(memory_order_acquire);
   if (out.args_object) drop_noted(ctx->local, out.args_object, out.args_note);
   for (Object* o : out.results) {
     complete_died(ctx->local, o, reason);
     drop_hold(ctx->local, o);
   }
+}
+
+// Whether the call cannot be sent: the actor is dead, or it is being restarted and the call has no retries. `reason`: what its results get.
+bool is_refused(const Inbox* inbox, bool waits, Off& reason) {
+  if (inbox->state.load(memory_order_acquire) == InboxState::Dead) {
+    reason = inbox->reason.load(memory_order_acquire);
+    return true;
+  }
+  return !waits && (reason = inbox->unavailable.load(memory_order_acquire)) != 0;
 }
 
 // Puts a call of an actor on the board if it has to be: it carries something, its actor has been given something, or anybody may look
@@ -103,7 +111,9 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
   out.timestamped = ctx->logical && inbox->order.load(memory_order_relaxed) & kSeveral;
   CallersRefs refs;
   Message* m = nullptr;
-  if (out.room && link->outlet && inbox->state.load(memory_order_acquire) != InboxState::Dead) {
+  const bool waits = retries || kind == MessageKind::Create;
+  Off reason = 0;
+  if (out.room && link->outlet && !is_refused(inbox, waits, reason)) {
     // No user code runs between here and commit(): the refs are made before, for making them may collect garbage.
     out.make_results(result, link->actor);
     refs = out.refs();
@@ -118,8 +128,8 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
     if (!out.created) out.make_results(result, link->actor);
     if (!refs) refs = out.refs();
     if (!refs) return nullptr;
-    if (inbox->state.load(memory_order_acquire) == InboxState::Dead) {
-      die_at_once(out, inbox);
+    if (is_refused(inbox, waits, reason)) {
+      die_at_once(out, reason);
       return refs.release();
     }
     if (ctx->placement->at_once) return run_method_here(out, kind, link, index, options, retries) ? refs.release() : nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include "calls/calls.h"
+#include "calls/submitter.h"
 #include "memory/inline_array.h"
 #include "record/recorded.h"
 #include "channels/stream.h"
@@ -170,7 +171,7 @@ struct Outgoing {
     m->kwargs = uint16_t(kwargs);
     m->depth = uint16_t(depth_of_tag);
     if (depth_of_tag) write_tail(m->tail());
-    if (timestamped) *m->time() = timestamp();
+    if (timestamped) *m->time() = kind == MessageKind::Task ? submitter_here() : timestamp();
     m->args_object = args_object ? ctx->heap->off(args_object) : 0;
     m->function = 0;
     m->caller = ctx->caller;

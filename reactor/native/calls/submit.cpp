@@ -8,6 +8,7 @@ namespace {
 TaskQueue* queue_for(uint32_t demand) {
   auto& q = ctx->queues[demand];
   if (q) return q;
+  ctx->proc->submits.store(1, memory_order_release);  // before a task can be seen (orphans.h)
   Heap* h = ctx->heap;
   for (Off off = ctx->header->queues.load(memory_order_acquire); off;) {  // adopt one whose process is gone
     auto* old = h->at<TaskQueue>(off);
@@ -109,6 +110,7 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   delay();
   if (!may_send_call()) return nullptr;
   Outgoing out(f->spec);
+  out.timestamped = true;
   out.look_up(OpKind::Task, f->function->uid, 0, args, nargs, kwnames);
   out.tell(f->spec.name);
   CallersRefs refs;
@@ -158,6 +160,10 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
   m->retries = f->retries;
   m->nesting = uint16_t(ctx->depth + (ctx->depth < UINT16_MAX));
   m->missing = 1;  // arguments that are missing, and this submission
+  if (nodes.size()) {
+    m->flags |= kLate;
+    ctx->header->late_tasks.fetch_add(1, memory_order_seq_cst);
+  }
   nodes.link_to(m);
   task_ready(ctx->local, task);
   return refs.release();

@@ -5,6 +5,7 @@
 #include "calls/failures.h"
 #include "execute/functions.h"
 #include "execute/leaving.h"
+#include "supervise/restarts.h"
 #include "supervise/supervisor.h"
 #include "execute/scopes.h"
 #include "channels/stream.h"
@@ -75,6 +76,7 @@ bool add_instance(uint32_t actor, PyObject* instance) {
   ActorEntry& place = ctx->actors[actor];
   if (place.methods) ctx->method_notes[place.noted].gone = true;  // of before it was restarted, inline
   std::swap(place, entry);
+  if (Inbox* own = inbox()) refuse_sent_meanwhile(own);
   ctx->proc->constructed.store(1, memory_order_release);
   return true;
 }
@@ -111,6 +113,7 @@ class MessageRun {
   void settle_departure();
   void leave_call();
   void tell_executed();
+  void put_off();
   void leave_actor();
   bool is_task() const { return kind_ == MessageKind::Task; }
 
@@ -150,6 +153,7 @@ class MessageRun {
   ExitReason leaving_ = ExitReason::Unknown;
   bool results_final_ = false;       // the call ends the actor, and all its results are there
   bool again_ = false;               // inline: the actor was restarted in the middle of this call, which is run once more
+  bool put_off_ = false;             // a task that has failed and is run again later
 };
 
 MessageRun::MessageRun(Message* m, Receiver* from, uint32_t task_note)
@@ -169,6 +173,10 @@ void MessageRun::take() {
   }
   State pending = State::Pending;
   cancelled_ = !first_->state.compare_exchange_strong(pending, State::Running, memory_order_acq_rel);
+  if (!cancelled_ && is_task() && flags_ & kLate && cancelled_late()) {  // between two runs of it
+    cancelled_ = true;
+    first_->state.store(State::Cancelled, memory_order_relaxed);
+  }
   for (Off off : results_) ctx->heap->at<Object>(off)->runner.store(ctx->mark, memory_order_seq_cst);
   tag_.emplace(m_);
   if (!cancelled_) running_.enter();
@@ -306,7 +314,10 @@ void MessageRun::construct() {
 // Writes what came out into the results, which are completed in finish().
 void MessageRun::settle() {
   ctx->breaking_off.reset();
-  if (call_.discarded) {
+  if (std::exchange(ctx->run_later, false) && is_task() && PyErr_Occurred() && !cancelled_late()) {
+    PyErr_Clear();
+    put_off_ = true;
+  } else if (call_.discarded) {
   } else if (ctx->departing && ctx->departing == actor_ && !handed_on_) {  // whatever the method has made of it
     ctx->departing = 0;
     value_.reset();
@@ -403,7 +414,7 @@ void MessageRun::leave_call() {
 
 // Adds what has passed, arguments and results, to the digest of the actor and of this process.
 void MessageRun::digest() {
-  if (!ctx->digesting || handed_on_ || kind_ == MessageKind::Create || leaving_ != ExitReason::Unknown) return;
+  if (!ctx->digesting || handed_on_ || put_off_ || kind_ == MessageKind::Create || leaving_ != ExitReason::Unknown) return;
   for (Off off : results_)
     if (!(flags_ & kStreaming)) digest_ = hash_result(ctx->heap, ctx->heap->at<Object>(off), digest_, ctx->whole);
   if (ctx->keeping && hooks.executed && !call_.discarded) tell_executed();
@@ -429,7 +440,9 @@ bool MessageRun::finish() {
     for (Off off : results_) ctx->heap->at<Object>(off)->state.store(State::Pending, memory_order_relaxed);
     return true;
   }
-  if (!handed_on_) {
+  if (put_off_) {
+    put_off();
+  } else if (!handed_on_) {
     finish_results(results_.data(), notes_.data(), n_, task_note_);
     if (kind_ != MessageKind::Create && !cancelled_ && !tell_of_call(hooks.call_finished, actor_)) hooks.call_finished.complain();
   }
@@ -437,6 +450,17 @@ bool MessageRun::finish() {
   tell_failures();
   if (handed_on_ && tag_) tag_->stay();
   return false;
+}
+
+// The results are as before the call. Their holds are the message's, of which the block's note tells.
+void MessageRun::put_off() {
+  for (uint32_t i = 0; i < n_; ++i) {
+    auto* o = ctx->heap->at<Object>(results_[i]);
+    o->runner.store(kNoProc, memory_order_relaxed);
+    o->state.store(State::Pending, memory_order_seq_cst);
+    ctx->local.hold_list.clear(notes_[i]);
+  }
+  ctx->was_put_off = true;
 }
 
 void MessageRun::leave_actor() {

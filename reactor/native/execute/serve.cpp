@@ -2,6 +2,7 @@
 #include <csignal>
 #include "memory/garbage.h"
 #include "order/inbox_server.h"
+#include "supervise/orphans.h"
 
 namespace reactor {
 
@@ -185,15 +186,31 @@ void give_back(uint32_t demand) {
   ctx->proc->demand.store(0, memory_order_release);
   const Demand& d = hdr->demand[demand];
   for (const Part* part = hdr->part + d.first; part != hdr->part + d.first + d.n; ++part) {
-    int64_t free = hdr->resource_free[part->index].load(memory_order_relaxed);
-    const int64_t total = hdr->resource_total[part->index];
-    if (free > total) hdr->resource_free[part->index].compare_exchange_strong(free, total, memory_order_acq_rel);
+    Resource& resource = hdr->resource[part->index];
+    int64_t free = resource.free.load(memory_order_relaxed);
+    const int64_t total = resource.total.load(memory_order_relaxed);
+    if (free > total) resource.free.compare_exchange_strong(free, total, memory_order_acq_rel);
   }
   if (ctx->header->actors_waiting.load(memory_order_seq_cst)) send_control(Control::Resources, 0);
 }
 
 // Whether tasks of this demand are for workers such as this one.
 bool mine(uint32_t demand) { return ctx->header->demand[demand].setting == ctx->proc->setting; }
+
+// See supervise/retries.h.
+void give_to_supervisor(Off task, uint32_t note) {
+  auto* m = ctx->heap->at<Message>(task);
+  m->missing = 1;
+  m->flags |= kLate;
+  const uint32_t serial = ctx->proc->put_offs.load(memory_order_relaxed) + 1;
+  ctx->proc->put_offs.store(serial, memory_order_release);
+  REACTOR_KILL_POINT();
+  ctx->local.hold_list.retag(note, Entry::PutOff);
+  REACTOR_KILL_POINT();
+  hooks.put_off.tell(uint64_t(task), serial);
+  REACTOR_KILL_POINT();
+  ctx->local.hold_list.clear(note);
+}
 
 // Takes and runs one task of any queue whose demand can be met now.
 bool serve_tasks() {
@@ -229,12 +246,13 @@ bool serve_tasks() {
     kick_queues();
     ctx->depth = m->nesting;
     ctx->caller = party_of(0, h->at<Object>(m->function)->uid);
-    run_message(m, nullptr, note);
+    if (!end_if_orphaned(m, note)) run_message(m, nullptr, note);
     ctx->proc->running_class.store(0, memory_order_relaxed);
     ctx->proc->running_task.store(0, memory_order_relaxed);
     ctx->depth = 0;
     ctx->children.clear();
-    release_detached({task, note});
+    if (std::exchange(ctx->was_put_off, false)) give_to_supervisor(task, note);
+    else release_detached({task, note});
     give_back(demand);
     if (ctx->leave_after) return true;
     set_idle(true);

@@ -11,7 +11,8 @@ namespace reactor {
 
 // SmallView: the hold of an array over a value that has no pages of its own; View: of one that has.
 // Finished: a Task or Call whose results are settled; the message's holds are being given back (release_message), its block after them.
-// Node, Group: with what it waits (object.h), Group being of bells too. Code: the hold of who has put code into the store.
+// Node, Group: with what it waits (object.h), Group being of bells too. Code: the hold of who has put code into the store. PutOff: a Task
+// that is to be run again later, on its way to the supervisor (retries.h).
 enum class Entry : uint64_t {
   None = 0,
   Hold,
@@ -28,6 +29,7 @@ enum class Entry : uint64_t {
   Node,
   Group,
   Code,
+  PutOff,
   Mask = 31
 };
 constexpr uint32_t kNoEntry = 0xffffffff;

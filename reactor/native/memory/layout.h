@@ -102,7 +102,7 @@ struct alignas(64) Proc {
   atomic<uint64_t> running_class;  // of the task that a task worker runs, 0 for none (lent_cpus.h)
   atomic<uint64_t> running_task;  // the same task: twice the uid of its result, and 1 if it has retries; 0 for none
   atomic<uint64_t> cancel;  // uid of the running call's result that is to be interrupted
-  atomic<uint32_t> cancel_children;  // and the tasks that it started with it
+  atomic<uint32_t> cancel_children;  // 1: and the calls that it has made, too; 2: and then the process is to end itself
   atomic<Off> cancels;  // list of CancelNote: calls handed to threads or an event loop that are to be interrupted
   atomic<Off> inbox;  // the inbox served, 0 for none
   atomic<Off> host_notes;  // of a packed worker: list of HostNote, newest first
@@ -124,6 +124,8 @@ struct alignas(64) Proc {
   atomic<uint64_t> physical;  // questions that the clock has answered: timeouts, kill, cancel
   atomic<uint64_t> executed;  // messages and tasks run
   atomic<uint32_t> loaded;  // a worker: it has loaded what it needs, and looks for work
+  atomic<uint32_t> submits;  // it has submitted tasks
+  atomic<uint32_t> put_offs;  // tasks that it has begun to give to the supervisor, to be run again later (supervise/retries.h)
   Walk walk;
   atomic<uint32_t> recording_round;  // the last request for its recording that it has answered
   atomic<uint32_t> collect_round;  // and for a garbage collection (garbage.h)
@@ -175,6 +177,18 @@ struct Resource {
 struct ResourceName {
   atomic<uint32_t> size;
   atomic<char> text[];
+};
+
+// Submitters of tasks that have ended, see supervise/orphans.h.
+struct EndedSubmitters {
+  static constexpr uint32_t kEntries = 126;
+  struct Ended {
+    uint64_t submitter;
+    Off reason;  // Object that the results of its tasks get, held
+  };
+  Off next;
+  atomic<uint32_t> n;
+  Ended ended[kEntries];
 };
 
 // A resource that is asked for.
@@ -249,9 +263,11 @@ struct Header {
   atomic<uint32_t> held;  // processes that hold a message back
   atomic<uint64_t> finished;  // open calls that have ended while there were any
   atomic<uint32_t> answering;  // the supervisor has, or may have, taken control messages that it has not answered
+  atomic<Off> ended_submitters;  // list of EndedSubmitters
   atomic<Off> ended_recordings;  // list of EndedRecording
   Off ended_moved;  // likewise, in the supervisor's blocks
   atomic<uint32_t> ended_busy;  // proc slot + 1 of who takes from these
+  atomic<uint32_t> late_tasks;  // tasks with kLate that nobody has claimed, and after kills perhaps more
   atomic<uint64_t> ended_bytes;
 
   atomic<uint32_t> pool[kPool];  // proc slot + 1 of each task worker
@@ -340,6 +356,8 @@ struct alignas(64) Inbox {
   atomic<InboxState> state;
   atomic<Off> reason;  // Object that tells why it died; set before state becomes Dead
   atomic<Off> creation;  // the constructor call (a Message), stored while the actor may be restarted; else 0
+  atomic<Off> unavailable;  // while it is restarted: Object that calls without retries get as their result (restarts.cpp); else 0
+  Off reasons[2];  // those of its last restarts, held: a caller may be reading `unavailable` just now
   atomic<uint32_t> order;  // kSeveral and so on
   uint32_t restarts;  // whether the actor may be restarted when its process has died (restarts.cpp)
   uint32_t actor;  // its number, as in ActorBody
@@ -394,7 +412,9 @@ constexpr uint8_t kReplayed = 1 << 0;  // the call followed a recording
 constexpr uint8_t kStreaming = 1 << 1;  // its results are a stream's completion and first link (stream.h)
 constexpr uint8_t kDynamic = 1 << 2;  // its result is the list of what its generator yields
 constexpr uint8_t kOnBoard = 1 << 3;  // the call is on a board (order.h)
-constexpr uint8_t kTimestamped = 1 << 4;  // it tells when it was sent
+constexpr uint8_t kTimestamped = 1 << 4;  // it tells when it was sent; a task, who has submitted it (calls/submitter.h)
+constexpr uint8_t kLate =
+    1 << 5;  // of a task: it was not in a queue all the time since it was submitted; of an actor's call: it is run again
 
 constexpr uint32_t kForever = 0xffffffff;
 
@@ -406,7 +426,7 @@ struct CancelNote {
 };
 
 // A call that has been sent. It is followed by the offsets of its further results, the value of its arguments, if there are any, the time at which it was sent
-// (if the actor may have several callers), and the tail of its tag. A call of an actor is in a channel, a task in a separate block.
+// (if the actor may have several callers; of a task, its submitter instead), and the tail of its tag. A call of an actor is in a channel, a task in a separate block.
 constexpr Off kLetGo = 1;
 struct Message {
   uint32_t size;  // whole record
@@ -437,6 +457,7 @@ struct Message {
   Off result_at(uint32_t i) { return i ? more_results()[i - 1] : result; }
   uint32_t* tail() { return reinterpret_cast<uint32_t*>(reinterpret_cast<uint8_t*>(this) + size) - depth; }  // see order.h
   uint64_t* time() { return reinterpret_cast<uint64_t*>(reinterpret_cast<uint8_t*>(this) + size - align_up(uint64_t(4) * depth, 8)) - 1; }
+  uint64_t* submitter() { return time(); }  // of a task
   uint64_t sent() { return flags & kTimestamped ? *time() : 0; }  // timestamp(); 0: before the actor had several callers
   uint8_t* value() { return reinterpret_cast<uint8_t*>(args || kwargs ? static_cast<void*>(more_results() + (results - 1)) : &no_value); }
 };

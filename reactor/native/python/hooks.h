@@ -41,6 +41,8 @@
   HOOK(unpicklable, Run, (PyObject*, PyObject*, PyObject*),                                                                             \
        "(exception of dumps, CallSpec::check or None, name) -> exception to raise "                                                     \
        "for an argument")                                                                                                               \
+  HOOK(put_off, Run, (uint64_t, uint32_t),                                                                                              \
+       "(task, serial number): this process gives the task to the supervisor, which has it run again later")                            \
   HOOK(flush, Run, (), "(): writes out what the running call has printed without an end of line")                                       \
   HOOK(call_tag, Run, (), "() -> its tag, or None: as usual; a call is about to be made here, which what this raises prevents")         \
   HOOK(call_sent, Run, (Owned, PyObject*), "(tag, name): a call was made here")                                                         \

@@ -2,6 +2,7 @@
 #include "execute/pending_arguments.h"
 #include "record/observe.h"
 #include "supervise/restarts.h"
+#include "supervise/retries.h"
 #include "memory/spill.h"
 #include "channels/stream.h"
 
@@ -9,6 +10,7 @@ namespace reactor {
 
 std::vector<uint32_t> retried;
 std::vector<Off> put_off;
+uint32_t put_off_serial = 0;
 
 namespace {
 
@@ -49,15 +51,14 @@ void retry_or_fail(Off task, Off reason, Retry retry, uint64_t cancelled, std::u
     failed.insert(off);
   }
   if (again) {
-    if (retry == Retry::Later) put_off.push_back(task);
-    else retried.push_back(take_retry(m));
+    if (retry == Retry::Counted) retried.push_back(take_retry(m));
+    put_off.push_back(task);
     for (uint32_t i = 0; i < m->results; ++i) {
       auto* o = ctx->heap->at<Object>(m->result_at(i));
       o->runner.store(kNoProc, memory_order_relaxed);
       o->state.store(State::Pending, memory_order_release);
     }
     m->missing = 1;
-    if (retry != Retry::Later) run_again(task);
     return;
   }
   for (uint32_t i = 0; cancel && i < m->results; ++i) {
@@ -92,6 +93,7 @@ class DeadProcess {
   bool settle_actor(Object* unavailable);
   void settle_actors(const std::vector<DeadActor>& packed_actor);
   void settle_tasks();
+  void take_put_off(uint32_t taken);
   void settle_entries();
   void free_waits();
   void free_blocks();
@@ -205,6 +207,14 @@ void DeadProcess::settle_tasks() {
   }
   for (uint64_t v : entries_)
     if (tag_of(v) == Entry::Finished) release_detached({off_of(v), kNoEntry});
+}
+
+void DeadProcess::take_put_off(uint32_t taken) {
+  for (uint64_t v : entries_) {
+    if (tag_of(v) != Entry::PutOff || p_.put_offs.load() == taken) continue;
+    put_off.push_back(off_of(v));
+    put_off_serial = p_.put_offs.load();
+  }
 }
 
 void DeadProcess::settle_result(Off off, bool shown) {
@@ -335,11 +345,10 @@ void DeadProcess::free_entry() {
 
 }  // namespace
 
-void run_again(Off task) { task_ready(ctx->local, task); }
-
-bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<DeadActor>& packed_actor, Retry retry) {
+bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<DeadActor>& packed_actor, Retry retry, uint32_t taken) {
   retried.clear();
   put_off.clear();
+  put_off_serial = 0;
   DeadProcess dead(slot, reason, retry);
   dead.leave_counts();
   finish_walk_of_dead(ctx->local, slot, queue_task);
@@ -347,6 +356,7 @@ bool reap(uint32_t slot, Object* reason, Object* unavailable, const std::vector<
   const bool restarts = dead.settle_actor(unavailable);
   dead.settle_actors(packed_actor);
   dead.settle_tasks();
+  dead.take_put_off(taken);
   dead.settle_entries();
   dead.free_waits();
   dead.free_blocks();

@@ -11,7 +11,9 @@
 // their times. They are older than what their callers have in channels, and the new process takes the oldest first, so each
 // caller's calls keep their order. The constructor call goes first of all, out of the copy that the inbox keeps. All others fail:
 // a call without retries runs once at most, and its caller cannot know whether the dead actor had begun it. A call sent after this
-// moment finds the channel as always, and the new process serves it. A process that died in the constructor had begun none, so all of them stay.
+// moment finds the channel as always, and the new process serves it;
+// but from this moment to the end of the new constructor, calls without retries get the same reason where they are made (Inbox::unavailable). A process
+// that died in the constructor had begun none, so all of them stay.
 //
 // Nobody else touches the consumer's end meanwhile: the old process is dead and reaped, the new one is not forked yet. Callers
 // only ever touch the producer's end, so handles and channels stay as they are. What a consumer needs to go on is in shared
@@ -58,6 +60,7 @@ class Again {
     Message* copy = sender_->reserve(m->size);
     if (!copy) throw NoRoom();
     memcpy(copy, m, m->size);
+    copy->flags |= kLate;
     sender_->commit(m->size);
     return copy;
   }
@@ -113,7 +116,19 @@ bool DeadCalls::any_left(bool unborn) const {
   return any;
 }
 
+// From here on callers give calls without retries this result at once. One that has looked before, and sends its call after this walk over the channels,
+// is answered by the new process (refuse_sent_meanwhile).
+void make_unavailable(Inbox* in, Off reason) {
+  take_hold(ctx->heap->at<Object>(reason));
+  if (in->reasons[0]) drop_hold(ctx->local, ctx->heap->at<Object>(in->reasons[0]));
+  in->reasons[0] = in->reasons[1];
+  in->reasons[1] = reason;
+  in->unavailable.store(reason, memory_order_seq_cst);
+  std::atomic_thread_fence(memory_order_seq_cst);
+}
+
 void DeadCalls::settle(bool restart, Off reason, bool unborn, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed) {
+  if (restart && !unborn) make_unavailable(inbox_, reason);
   Again again(inbox_);
   Off creation = inbox_->creation.load(memory_order_acquire);
   if (restart && creation) create_again(again, creation);
@@ -156,6 +171,18 @@ void DeadCalls::settle(bool restart, Off reason, bool unborn, std::unordered_set
     m->kind = MessageKind::Skip;
   });
   inbox_->proc.store(kNoProc, memory_order_seq_cst);
+}
+
+void refuse_sent_meanwhile(Inbox* in) {
+  const Off reason = in->unavailable.load(memory_order_acquire);
+  if (!reason) return;
+  each_call(in, [&](Message* m) {
+    if (m->kind != MessageKind::Call || m->retries > 0 || m->flags & kLate) return;
+    fail_results(m, reason, nullptr);
+    release_message(ctx->local, m);
+    m->kind = MessageKind::Skip;
+  });
+  in->unavailable.store(0, memory_order_release);
 }
 
 void forget_creation(Inbox* in) {

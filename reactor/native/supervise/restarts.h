@@ -21,6 +21,8 @@ class DeadCalls {
   std::vector<Off> calls_;
 };
 
+// In the new process of a restarted actor, when its constructor has ended: it can be called again. Calls without retries that were sent before fail.
+void refuse_sent_meanwhile(Inbox* in);
 void forget_creation(Inbox* in);  // the actor will not be restarted
 
 // Of supervisor.cpp: a result that a dead process was to give.

@@ -74,6 +74,8 @@ Object* new_actor(Local& l, bool restarts, bool physical) {
   in->state.store(InboxState::Open);
   in->reason.store(0);
   in->creation.store(0);
+  in->unavailable.store(0);
+  in->reasons[0] = in->reasons[1] = 0;
   in->order.store(physical ? uint32_t(kPhysical) : 0);
   in->restarts = restarts;
   Object* o = new_object(l, 1, kActorObject);
@@ -154,6 +156,8 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
     p.digest.store(0);
     p.executed.store(0);
     p.loaded.store(0);
+    p.submits.store(0);
+    p.put_offs.store(0);
     p.walk.object.store(0);
     end_count(&p);
     p.running[0] = 0;
@@ -196,6 +200,7 @@ void fail_tasks(Object* reason, int64_t demand, uint32_t setting) {
     if (demand >= 0 ? q->demand != uint32_t(demand) : h->header->demand[q->demand].setting != setting) continue;
     while (Off task = claim_task(h, ctx->slot, q, [](Off) {}, [] {})) {
       auto* m = h->at<Message>(task);
+      if (m->flags & kLate) h->header->late_tasks.fetch_sub(1);
       fail_results(m, h->off(reason), nullptr);
       release_message(ctx->local, m);
       ctx->local.alloc.free(task);
@@ -314,6 +319,8 @@ bool free_actor(Object* actor) {
     off = next;
   }
   if (Off reason = in->reason.load()) drop_hold(ctx->local, h->at<Object>(reason));
+  for (Off reason : in->reasons)
+    if (reason) drop_hold(ctx->local, h->at<Object>(reason));
   ctx->local.alloc.free(h->off(in));
   ctx->local.alloc.free(h->off(actor));
   return true;
