@@ -70,7 +70,7 @@ def _waiting(pid):
 
 def _folders():
     """The folders in which sessions of this user may have theirs: those of this process's environment and of the environments of all sessions."""
-    environments = [os.environ]
+    environments = [dict(os.environ)]
     for session in running.sessions():
         try:
             with open(f"/proc/{session.driver.pid}/environ", "rb") as file:

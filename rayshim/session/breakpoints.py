@@ -52,20 +52,20 @@ def _attached(listener, facts):
             silent.remove(connection)
             return connection
 
-        ready.register(listener, selectors.EVENT_READ)
+        ready.register(listener, selectors.EVENT_READ, None)
         try:
             while True:
                 for key, _ in ready.select():
-                    if key.fileobj is listener:
+                    if key.data is None:
                         connection, _ = listener.accept()
                         silent.append(connection)
-                        ready.register(connection, selectors.EVENT_READ)
+                        ready.register(connection, selectors.EVENT_READ, connection)
                         if not peers.is_own(connection):
                             forget(connection).close()
                         elif len(silent) > _MOST_SILENT:
                             forget(silent[0]).close()
-                    elif key.fileobj in silent:  # else it was closed a moment ago
-                        connection = forget(key.fileobj)
+                    elif key.data in silent:  # else it was closed a moment ago
+                        connection = forget(key.data)
                         if _wants_to_attach(connection, facts):
                             return connection
                         connection.close()
