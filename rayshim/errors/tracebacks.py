@@ -43,15 +43,48 @@ def of_process(pid):
     """The Python stacks of a process of ours as text, without our frames, or the reason why there are none."""
     from reactor.runtime import stacks
 
-    told = stacks.ask(pid)
-    return _without_ours(told) if told else "no answer: the process is starting or has just ended"
+    found = stacks.ask(pid)
+    return of_worker(found) if found else "no answer: the process is starting or has just ended"
 
 
-def _without_ours(stacks):
-    """`stacks` without the frames of the worker's own loop, which are the same in every worker."""
-    shown, below = [], False
-    for line in stacks.splitlines():
-        below = line.startswith("  ") and (below or "/reactor/runtime/worker.py" in line)
-        if not below:
-            shown.append(line)
-    return "\n".join(shown)
+_OURS = tuple(
+    f"{os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), package)}{os.sep}"
+    for package in ("rayshim", "reactor")
+)
+_IDLE = "idle: it waits for calls"
+_IDLE_LOOP = "no method runs Python code: the actor waits for calls, or its `async def` methods await something"
+
+
+def of_worker(text):
+    """The stacks of a worker, as faulthandler writes them, with only the threads that run code of the program, or why there are none."""
+    shown, loop = [], False
+    for part in text.strip().split("\n\n"):
+        head, *frames = part.splitlines()
+        users = _of_user(frames)
+        loop = loop or any(
+            "/rayshim/worker/concurrency.py" in frame and frame.endswith(" in select") for frame in frames
+        )
+        if users:
+            shown.append("\n".join([head, *users]))
+    return "\n\n".join(shown) or (_IDLE_LOOP if loop else _IDLE)
+
+
+def _of_user(frames):
+    """The frames, most recent first, down to the first one that the user's code has called from ours; [] if none is the user's."""
+    ours = [
+        i for i, frame in enumerate(frames) if any(f'"{folder}' in frame for folder in _OURS) and "/tests/" not in frame
+    ]
+    if not ours:
+        return [] if all("<no Python frame>" in frame for frame in frames) else frames
+    # Between frames of ours are those of the standard library through which we call; the program's are above, unless it has called us.
+    last = next((i for i in reversed(range(ours[-1])) if i not in ours and not _is_library(frames[i])), None)
+    if last is None:  # only library code: it runs a call of that, or our event loop waits
+        return [] if frames[ours[0]].endswith(" in select") else frames[: ours[0]]
+    return [frame for i, frame in enumerate(frames[: last + 1]) if i not in ours]
+
+
+def _is_library(frame):
+    return f'"{_LIBRARY}' in frame and "site-packages" not in frame or '"<frozen ' in frame
+
+
+_LIBRARY = os.path.dirname(os.__file__) + os.sep

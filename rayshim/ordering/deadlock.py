@@ -88,13 +88,65 @@ def _place(waiter):
     return "at an unknown place"
 
 
-def picture():
-    """Text for the user: who waits for whom in the session, and the Python stack of each process. Works in any process of the session."""
+def _own_wait(frame, names):
+    """What the call of `get` or `wait` in which this process was interrupted at `frame` waits for; None: it is in no such call. The core tells of a wait
+    only after a while, and not of one that a timeout ends."""
+    while frame is not None:
+        if frame.f_code.co_name in ("get", "wait") and frame.f_code.co_filename.endswith(_GET_AND_WAIT):
+            break
+        frame = frame.f_back
+    else:
+        futures = sys.modules.get("rayshim.session.futures")
+        awaited = getattr(futures, "awaited", list)()  # the signal may come while it is imported
+        return (
+            f"awaits results in an event loop or a Future; not there yet: {_makers(awaited, names)}"
+            if awaited
+            else None
+        )
+    given, caller = frame.f_locals, frame.f_back
+    refs = given.get("object_refs", given.get("ray_waitables"))
+    refs = list(refs) if isinstance(refs, (list, tuple)) else [refs]
+    opened = [ref for ref in refs if isinstance(ref, _core.Ref) and not ref.stale and not ref.done()]
+    where = (
+        f"in {caller.f_code.co_name} at {caller.f_code.co_filename}:{caller.f_lineno}"
+        if caller
+        else "at an unknown place"
+    )
+    if not opened:
+        return f"is {where} in {frame.f_code.co_name}(), whose results are all there"
+    limit = "" if given.get("timeout") is None else f", with timeout={given['timeout']:g}"
+    count = f"{given.get('num_returns', len(refs))} of {len(refs)} results" if len(refs) > 1 else "a result"
+    return f"waits {where} in {frame.f_code.co_name}() for {count}{limit}; not there yet: {_makers(opened, names)}"
+
+
+def _makers(refs, names):
+    return f"{len(refs)}, of {', '.join(dict.fromkeys(_maker(ref, names) for ref in refs[:_MOST_NAMED]))}"
+
+
+def _maker(ref, names):
+    """Who runs the call that makes the value of a ref."""
+    if ref.runner < 0:
+        return "a call that has not started"
+    pid = _core.proc_info(_core.slot_of(ref.runner))["pid"]
+    return next((name for name in names.values() if name.endswith(f"pid {pid})")), f"a task (pid {pid})")
+
+
+_GET_AND_WAIT = os.path.join("rayshim", "api", "values.py")
+_MOST_NAMED = 6
+
+
+def picture(frame=None):
+    """Text for the user: who waits for whom in the session, and the Python stack of each process. Works in any process of the session. `frame`: at which
+    this process was interrupted."""
     s = session.current
     names, waits = _names(), _core.waits()
     maker = maker_of(waits)
     lines = ["Who waits for whom:"]
+    own = _own_wait(frame, names)
     for _, waiter in sorted(waits.items()):
+        if own is not None and waiter.pid == os.getpid() and not waiter.results:
+            lines.append(f"  {_who(names, waiter)} {own}")
+            continue
         makers = {-1 if (found := maker(result)) is None else found for result in waiter.results}
         whom = ", ".join(_who(names, waits[m]) if m in waits else "a call that has not started" for m in sorted(makers))
         lines.append(
@@ -119,6 +171,15 @@ def picture():
     return "\n".join([f"rayshim: driver {s.settings['driver']}, ordering {s.settings.get('ordering')!r}", *lines])
 
 
+def _show(frame):
+    """The handler of SIGUSR1. The program goes on, whatever happens in it."""
+    try:
+        text = printable(picture(frame), lines=True) if session.current else "rayshim: no session"
+    except Exception as error:
+        text = f"rayshim: who waits for whom cannot be shown: {type(error).__name__}: {error}"
+    print(text, file=sys.stderr, flush=True)
+
+
 def offer_picture():
     """In the driver: lets `kill -USR1` print who waits for whom on stderr, unless the program has its own handler of the signal."""
     global _before
@@ -126,11 +187,7 @@ def offer_picture():
         if signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL and not _caught(signal.SIGUSR1):
             _before = signal.signal(
                 signal.SIGUSR1,
-                lambda *_: print(
-                    printable(picture(), lines=True) if session.current else "rayshim: no session",
-                    file=sys.stderr,
-                    flush=True,
-                ),
+                lambda _, frame: _show(frame),
             )
     except ValueError:  # not in the main thread
         pass

@@ -7,6 +7,7 @@ from reactor import _core
 
 _lock = threading.Lock()
 _pending = []  # (refs, Future, function that settles the Future when one of the refs is done), not yet seen by the thread
+_watched = []  # like _pending, those that the thread has seen
 _wake = None  # (ref, offset, note) of a further ref that the thread waits for: fulfilling it wakes the thread
 _epoch = None
 
@@ -39,6 +40,11 @@ def any_done(refs):
     return fut
 
 
+def awaited():
+    """The refs for which somebody waits by `await` or a Future, and which are not done."""
+    return [ref for refs, fut, _ in [*_watched, *_pending] if not fut.done() for ref in refs if not ref.done()]
+
+
 def _done(refs):
     return any(ref.done() for ref in refs)
 
@@ -58,7 +64,7 @@ def _watch_for(refs, fut, settle):
 
 
 def _watch(epoch):
-    global _wake
+    global _wake, _watched
     waiting = []
     while _core.epoch() == epoch:
         with _lock:
@@ -67,6 +73,7 @@ def _watch(epoch):
             if _wake is None:
                 _wake = _core.promise()
             wake = _wake[0]
+            _watched = waiting
         try:
             _core.wait([wake, *{ref: None for refs, _, _ in waiting for ref in refs}], 1, None)
         except (RuntimeError, ValueError):
