@@ -81,9 +81,8 @@ class RemoteFunction(Generic[P, R]):
         depends_on_the_moment = getattr(self._options.get("scheduling_strategy"), "_fail_on_unavailable", False)
         if capturing() is None and not depends_on_the_moment:
             self.__dict__["remote"] = remote
-        if (
-            function.stale
-        ):  # another thread has ended the session, perhaps before it could find this function among those that forget
+        if function.stale:
+            # Another thread has ended the session, perhaps before it could find this function among those that forget.
             self.forget()
             session.refuse_ended()
         return remote(*args, **kwargs)
