@@ -104,6 +104,7 @@ def parsed_budget(given):
 
 
 #: Arguments of `init` for a session that the program starts: those that Ray has, too, and rayshim's own.
+_LARGEST_AMOUNT = 1e14  # of a resource: the core counts in 1/10000, in 64 bits
 RAYS_OF_SESSION = ("num_cpus", "num_gpus", "resources", "labels", "object_store_memory")
 OWN_OF_SESSION = ("record", "replay", "seed", "ordering", "patience", "placement")
 
@@ -175,6 +176,10 @@ def _check_quantities(amounts):
             raise ValueError(
                 f"Resource quantities must all be whole numbers. Violated by resource '{name}' in {amounts}. ({at('init')}: a task may ask for a "
                 "fraction of one)"
+            )
+        if amount > _LARGEST_AMOUNT:
+            raise ValueError(
+                f"Resource quantities must be at most {_LARGEST_AMOUNT}. Violated by resource '{name}' in {amounts}. ({at('init')})"
             )
 
 

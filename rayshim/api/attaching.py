@@ -1,5 +1,6 @@
 """`init` with an address: this program becomes one of the drivers of a session that runs already."""
 
+import contextlib
 import os
 import sys
 import time
@@ -36,7 +37,7 @@ class Asked:
     serial: bool
 
     def begin(self, recording, tracing):
-        """Attaches this program to what it asks for. Gives the Session, or what real Ray's `init` gives; None: a session of its own is wanted.
+        """Attaches this program to what it asks for. Gives the RayContext, or what real Ray's `init` gives; None: a session of its own is wanted.
 
         Raises ValueError for what is no address or cannot be had there, ConnectionError where nothing runs.
         """
@@ -52,14 +53,19 @@ class Asked:
             rest = {**self.of_driver, **self.how, **self.accepted}
             return on_ray.begin(head, {**given, **{name: value for name, value in rest.items() if value is not None}})
         from rayshim.api import arguments, beginning
+        from rayshim.api.ray_context import RayContext
 
         check(head, given, self.accepted)
         arguments.check_names(self.accepted)
         check_namespace(self.of_driver["namespace"], "init")
         config = arguments.logging(self.of_driver["logging_config"], self.of_driver["job_config"])
         logs.configure_or_silence(self.how["configure_logging"], self.how["logging_level"], self.how["logging_format"])
-        driver, settings = self._attach(head, config, recording, tracing)
-        return beginning.begin(driver, settings, kinds.kind(settings["placement"]), logging_config=config, **self.how)
+        with contextlib.ExitStack() as undo:
+            driver, settings = self._attach(head, config, recording, tracing, undo)
+            kind = kinds.kind(settings["placement"])
+            context = RayContext(beginning.begin(driver, settings, kind, undo, logging_config=config, **self.how))
+            undo.pop_all()
+        return context
 
     def _head(self):
         """The facts of the head that is meant (see rayshim.session.heads), the address (str) of a real Ray cluster, or None."""
@@ -88,7 +94,7 @@ class Asked:
             )
         return found
 
-    def _attach(self, facts, logging_config, recording, tracing):
+    def _attach(self, facts, logging_config, recording, tracing, undo):
         """A started reactor.runtime.attached.Attached, and the settings of the session as this driver has it."""
         from reactor.runtime.attached import Attached
 
@@ -102,6 +108,7 @@ class Asked:
         connection = heads.connect(facts)
         if connection is None:
             _refuse(facts["address"])
+        undo.callback(connection.close)
         own = {
             "placement": facts["placement"],
             "namespace": namespace
@@ -123,6 +130,7 @@ class Asked:
             "started": time.time(),
         }
         driver = Attached(connection, own, slow_imports(False), about)
+        undo.callback(driver.stop)
         driver.start()
         logs.logger.info("Connected to Ray cluster.")
         return driver, {**driver.settings, "address": facts["address"], "dashboard": driver.facts.get("dashboard", "")}

@@ -5,32 +5,31 @@ import faulthandler
 import sys
 
 
-def begin(driver, settings, kind, *, configure_logging, logging_level, logging_format, logging_config, log_to_driver):
-    """Returns the Session of a started `driver` (reactor's). If this raises an exception, the driver is stopped. `kind`: the kind of placement."""
+def begin(
+    driver, settings, kind, undo, *, configure_logging, logging_level, logging_format, logging_config, log_to_driver
+):
+    """Returns the Session of a started `driver` (reactor's). `kind`: the kind of placement; `undo`: an ExitStack, which gets what undoes each step."""
     from rayshim.api import arguments, termination, worker_lines
     from rayshim.errors import logs
     from rayshim.ordering import deadlock
     from rayshim.session import session
     from rayshim.worker import hooks, unhandled
 
-    try:
-        logs.configure_or_silence(configure_logging, logging_level, logging_format)
-        screen = (
-            worker_lines.Screen(plain=logging_config is not None) if arguments.shows_output(log_to_driver) else None
-        )
-        driver.show = screen and screen.show
-        driver.lost = unhandled.report
-        hooks.install(settings, "driver")
-        placement = kind(driver.control, settings)
-        hooks.observe(placement)
-        placement.begin()
-        started = session.begin(session.Session(placement, driver))
-    except BaseException:
-        session.end()
-        driver.stop()
-        raise
+    logs.configure_or_silence(configure_logging, logging_level, logging_format)
+    screen = worker_lines.Screen(plain=logging_config is not None) if arguments.shows_output(log_to_driver) else None
+    driver.show = screen and screen.show
+    driver.lost = unhandled.report
+    hooks.install(settings, "driver")
+    placement = kind(driver.control, settings)
+    undo.callback(placement.end)
+    hooks.observe(placement)
+    placement.begin()
+    undo.callback(session.end)
+    started = session.begin(session.Session(placement, driver))
     started.screen = screen
+    undo.callback(deadlock.withdraw_picture)
     deadlock.offer_picture()
+    undo.callback(termination.end)
     termination.begin()
     with contextlib.suppress(Exception):  # stderr is no file
         if not faulthandler.is_enabled():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors  # noqa: F401  imported early, like all that `init` needs: later, a module "select" of the program would be found instead
 import sys
@@ -181,12 +182,13 @@ def init(
     if address or os.environ.get("RAY_ADDRESS") or heads.any_runs(accepted.get("_temp_dir")):
         attached = _attach(given)
         if attached is not None:
-            return RayContext(attached) if isinstance(attached, session.Session) else attached
-    return RayContext(_start(given))
+            return attached
+    return _start(given)
 
 
 def _attach(given):
-    """The session that the address or the environment names, with this program as its driver; None if there is none."""
+    """The RayContext of the session that the address or the environment names, with this program as its driver, or what real Ray gives; None if there is
+    none."""
     from rayshim.api import arguments, attaching
 
     def named(*names):
@@ -203,12 +205,21 @@ def _attach(given):
 
 
 def _start(given):
-    """A new session of this program."""
+    """The RayContext of a new session of this program. If a step fails, or Ctrl-C comes, what was done before is undone: `undo` has it."""
+    from rayshim.api.ray_context import RayContext
+
+    with contextlib.ExitStack() as undo:
+        context = RayContext(_start_by_steps(given, undo))
+        undo.pop_all()
+    return context
+
+
+def _start_by_steps(given, undo):
     from rayshim.api import arguments
 
     placement = given.placement or os.environ.get("RAYSHIM_PLACEMENT") or "isolated"
     budget = arguments.budget(given.patience)
-    journal, seed, order = _journal(given)
+    journal, seed, order = _journal(given, undo)
     if given.digest not in (True, False, "full"):
         raise ValueError(f"init(digest={given.digest!r}) at {calling()}: must be True, False or 'full'")
     arguments.check(
@@ -258,6 +269,10 @@ def _start(given):
     listener = about = None
     if kind.takes_other_drivers and not journal:  # a journal holds the events of one driver
         listener, about = _offer(settings, given.accepted.get("_temp_dir"))
+        if listener:
+            undo.callback(listener.close)
+            undo.callback(rendezvous.withdraw, settings["place"])
+    undo.callback(folder.end, settings["folder"], False)
     driver = Driver(
         variables=num_threads.VARIABLES,
         environment=variables,
@@ -279,25 +294,20 @@ def _start(given):
         retry_delay=settings["retry_delay"],
         **of_kind,
     )
-    try:
-        driver.start()
-    except BaseException:
-        if settings["place"]:
-            rendezvous.withdraw(settings["place"])
-        raise
-    finally:
-        if listener:
-            listener.close()
+    undo.callback(driver.stop)
+    driver.start()
+    if listener:
+        listener.close()
     # These imports run while the zygote starts.
     from rayshim.api import beginning
     from rayshim.errors import logs
 
-    started = beginning.begin(driver, settings, kind, logging_config=logging_config, **given.how)
+    started = beginning.begin(driver, settings, kind, undo, logging_config=logging_config, **given.how)
     logs.logger.info("Started a local Ray instance. (rayshim, %s, %g CPUs)", kind.name, amounts["CPU"])
     return started
 
 
-def _journal(given):
+def _journal(given, undo):
     """(the JournalSetting or None, seed, order)"""
     from rayshim.api import arguments
 
@@ -309,7 +319,9 @@ def _journal(given):
         return None, seed, order
     from rayshim.journal import journal
 
-    return journal.prepare(record, replay, seed, order)
+    prepared = journal.prepare(record, replay, seed, order)
+    undo.callback(journal.withdraw, prepared[0])
+    return prepared
 
 
 def _offer(settings, directory):

@@ -228,6 +228,7 @@ class ActorClass(Generic[T]):
         call = (((cls_ref, facts, how), *args), kwargs)
         at_once, threads = several or how["streams_window"], num_threads.chosen(resources, env)
         actor = NewActor(self._cls, info, info_ref, facts, link, call, at_once, threads)
+        session.check_current(s)  # else some of these facts may be of this session, some of the next
         with s.placement.making(name, namespace):
             if s.placement.create(actor):
                 self._send(link, *call)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 
 from reactor import _core
@@ -71,7 +72,8 @@ class RemoteFunction(Generic[P, R]):
     def remote(self, /, *args: Any, **kwargs: Any) -> ObjectRef[R]: ...  # refs in the place of values
     def remote(self, /, *args: Any, **kwargs: Any) -> Any:
         """Runs the function in a task worker. The first call exports the function; later calls go directly to the core."""
-        remote = self._export().remote
+        function = self._export()
+        remote = function.remote
         decorate = getattr(self._function, "__ray_invocation_decorator__", None)
         if decorate is not None:
             plain = remote
@@ -79,6 +81,10 @@ class RemoteFunction(Generic[P, R]):
         depends_on_the_moment = getattr(self._options.get("scheduling_strategy"), "_fail_on_unavailable", False)
         if capturing() is None and not depends_on_the_moment:
             self.__dict__["remote"] = remote
+        if function.stale:
+            # Another thread has ended the session, perhaps before it could find this function among those that forget.
+            self.forget()
+            session.refuse_ended()
         return remote(*args, **kwargs)
 
     @overload
@@ -113,6 +119,7 @@ class RemoteFunction(Generic[P, R]):
         self.__dict__.pop("remote", None)
 
     def _export(self):
+        """The core's Function of this function in the session."""
         s = session.ensure()
         o = self._options
         opts.check_at_call(o)
@@ -121,19 +128,20 @@ class RemoteFunction(Generic[P, R]):
         env, request = environments.of_call(s, o.get("runtime_env"), self.__name__, request)
         threads = num_threads.chosen(resources, env)
         flags = _flags(o, resources, request, s.placement.env_of_call(env), threads, self._calls_of_a_process())
-        function = self._function
-        if function not in s.exports:
-            used_modules.prepare(function, env)
-        ref = s.export(function, lambda: (Announced(self.__name__), function, {}))
+        plain = self._function
+        if plain not in s.exports:
+            used_modules.prepare(plain, env)
+        ref = s.export(plain, lambda: (Announced(self.__name__), plain, {}))
         if flags:  # the function itself stays what it was at its first call
             code = ref
-            ref = s.export(function, lambda: (None, code, dict(flags)), flags)
-        signature = Signature(function)
+            ref = s.export(plain, lambda: (None, code, dict(flags)), flags)
+        signature = Signature(plain)
         s.exported.add(self)
-        return _core.Function(
+        own = weakref.ref(self)
+        function = _core.Function(
             ref,
             self.__name__,
-            num_returns_code(o.get("num_returns"), is_generator(function)),
+            num_returns_code(o.get("num_returns"), is_generator(plain)),
             signature.min_args if signature.simple else 1 << 30,
             signature.max_args,
             signature.check,
@@ -145,7 +153,10 @@ class RemoteFunction(Generic[P, R]):
             ),
             opts.retries(o.get("max_retries", 3)),
             *window(o),
+            lambda *args, **kwargs: _again(own(), args, kwargs),
         )
+        session.check_current(s)  # else some of it may be of this session, some of the next
+        return function
 
     def _calls_of_a_process(self):
         """The number of calls after which a process ends, 0 for any number. As on Ray, what `@remote` was given, or what the program has set as
@@ -174,6 +185,15 @@ class RemoteFunction(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"RemoteFunction({self.__qualname__})"
+
+
+def _again(function, args, kwargs):
+    """A call by `remote`, of the remote function `function` (None: nobody has it any more), that the program has kept from an earlier session."""
+    if function is None:
+        raise ValueError(
+            f"this remote function belongs to an earlier init() that has been shut down (called at {calling()}). Call `remote` of the function itself"
+        )
+    return RemoteFunction.remote(function, *args, **kwargs)
 
 
 def _exported(code, options):

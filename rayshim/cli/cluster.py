@@ -1,12 +1,9 @@
 """`rayshim start` and `rayshim stop`: sessions that outlive their drivers."""
 
 import os
-import signal
 import sys
-import time
 
-from reactor.runtime import descendants
-
+from rayshim.cli import ending
 from rayshim.errors.address import get_node_ip_address
 from rayshim.session import heads
 
@@ -221,36 +218,17 @@ def stop(argv):
     )
     parser.add_argument("--temp-dir", help="the --temp-dir with which the sessions were started")
     wanted = parser.parse_args(argv)
-    found = heads.running(wanted.temp_dir)
+    found = ending.find(wanted.temp_dir)
     if not found:
         print("Did not find any active Ray processes.")
         return 0
-    for facts in found:
-        _signal(facts["pid"], signal.SIGKILL if wanted.force else signal.SIGTERM)
-    deadline = time.monotonic() + wanted.grace_period
-    killed = wanted.force
-    pids = [pid for facts in found for pid in (facts["pid"], facts["supervisor"])]
-    while any(descendants.lives(pid) for pid in pids):
-        if time.monotonic() > deadline and not killed:
-            killed = True
-            for facts in found:
-                _signal(facts["pid"], signal.SIGKILL)
-        if time.monotonic() > deadline + 10:
-            print(
-                f"rayshim stop: {len(found)} sessions have not ended: pids {', '.join(str(p) for p in pids if descendants.lives(p))}",
-                file=sys.stderr,
-            )
-            return 1
-        time.sleep(0.01)
+    left = ending.end(found, 0 if wanted.force else wanted.grace_period)
+    if left:
+        pids = ", ".join(f"{head.pid}, {head.supervisor}" for head in left)
+        print(f"rayshim stop: {len(left)} sessions have not ended: pids {pids}", file=sys.stderr)
+        return 1
     print(f"Stopped all {len(found)} Ray processes.")
     return 0
-
-
-def _signal(pid, number):
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass  # it has just ended
 
 
 #: Options of Ray's that have no meaning on one machine; they are accepted, and the second ones take a value.

@@ -3,6 +3,7 @@
 import os
 
 from reactor.printable import printable
+from reactor.runtime import silence
 
 from rayshim.cli.running import sessions
 from rayshim.errors import tracebacks
@@ -10,9 +11,9 @@ from rayshim.session import heads
 
 
 def status(out):
-    def show(running):
-        print(_headline(running), file=out)
-        for driver in _head(running).get("drivers", []):
+    def show(running, head):
+        print(_headline(running, head), file=out)
+        for driver in head.get("drivers", []):
             if os.path.exists(f"/proc/{driver['pid']}"):
                 print(f"  driver {driver['pid']}  {printable(driver['entrypoint'])}", file=out)
         for worker in running.workers:
@@ -25,8 +26,8 @@ def status(out):
 
 
 def stack(out):
-    def show(running):
-        print(_headline(running), file=out)
+    def show(running, head):
+        print(_headline(running, head), file=out)
         for worker in running.workers:
             found = tracebacks.of_process(worker.pid)
             print(f"\n--- worker {worker.pid}  {printable(worker.what)}", file=out)
@@ -36,9 +37,9 @@ def stack(out):
 
 
 def memory(out):
-    def show(running):
+    def show(running, head):
         processes = [running.driver, running.zygote, *running.workers]
-        print(_headline(running), file=out)
+        print(_headline(running, head), file=out)
         print(f"  shared      {_size(running.shared):>10}  objects, messages and queues of all processes", file=out)
         for process in processes:
             print(f"  {process.pid:<10}  {_size(process.private):>10}  {printable(process.what)}", file=out)
@@ -49,22 +50,23 @@ def memory(out):
 
 def _each(show, out):
     found = sessions()
+    there = (
+        {facts["pid"]: facts for facts in heads.running()} if found else {}
+    )  # asked once: who is stopped takes its time
     for i, running in enumerate(found):
         if i:
             print(file=out)
-        show(running)
+        show(running, there.get(running.driver.pid, {}))
+        for process, who in ((running.driver, "the process that has started it"), (running.zygote, "its supervisor")):
+            if silence.is_stopped(process.pid):
+                print(f"  stopped: {who}, pid {process.pid}; `kill -CONT {process.pid}` lets it go on", file=out)
     if not found:
         print("no session of this user is running on this machine", file=out)
     return 0 if found else 1
 
 
-def _head(running):
-    """The facts of a session that outlives its drivers; of others {}."""
-    return next((facts for facts in heads.running() if facts["pid"] == running.driver.pid), {})
-
-
-def _headline(running):
-    head = _head(running)
+def _headline(running, head):
+    """`head`: the facts of a session that outlives its drivers; of others {}."""
     if head:
         amounts = ", ".join(
             f"{amount:g} {printable(name)}" for name, amount in head["resources"].items() if name in ("CPU", "GPU")

@@ -13,6 +13,10 @@ from rayshim.errors.memory import out_of_memory
 
 NOWHERE = "a node that is not there"  # the key of a reservation that was never made
 NO_ENVIRONMENT = "no runtime environment: "  # a key that begins so goes on with the reason
+_LOST_DESCRIPTOR = (
+    "has closed file descriptors that it had not opened, as os.closerange(3, n) and libraries for daemons do. Close only files that the program "
+    "has opened."
+)
 _Reason = _core.ExitReason
 
 
@@ -55,6 +59,8 @@ def exception(facts):
             because = ", because the task called sys.exit()"
         elif facts.get("released"):
             because = ", because its placement group was removed"
+        elif facts["exit_reason"] == _Reason.LOST_DESCRIPTOR:
+            because = f", because the task {_LOST_DESCRIPTOR}"
         return exceptions.WorkerCrashedError.of(
             f"{_function(facts)}pid={facts['pid']}: {_how(facts['status'])}{because}"
         )
@@ -124,6 +130,11 @@ def why(facts: dict[str, Any]) -> str:
         return (
             "its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker exits unexpectedly. Worker exits with an "
             f"exit code {os.WEXITSTATUS(facts['status']) or None}. A method called sys.exit()."
+        )
+    if facts["exit_reason"] == _Reason.LOST_DESCRIPTOR:
+        return (
+            "its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker exits unexpectedly. It could not reach the "
+            f"session any more: the actor {_LOST_DESCRIPTOR}"
         )
     if facts["exit_reason"] == _Reason.DRAINED:
         return "its worker process received SIGTERM and ended."

@@ -30,6 +30,7 @@ A replay follows these rules:
   are made: their tags depend on the last call that had started in the actor, and the journal does not contain that time.
 """
 
+import contextlib
 import os
 import reprlib
 import signal
@@ -240,10 +241,14 @@ def prepare(record, replay, seed, ordering):
             )
         if seed is None:
             seed = int.from_bytes(os.urandom(4), "little")
-        files.write_run(
-            path, {"format": FORMAT, "argv": sys.argv, "python": sys.version, "seed": seed, "ordering": ordering}
-        )
-        return files.JournalSetting(path, replayed=False), seed, ordering
+        setting = files.JournalSetting(path, replayed=False)
+        run = {"format": FORMAT, "argv": sys.argv, "python": sys.version, "seed": seed, "ordering": ordering}
+        try:
+            files.write_run(path, run)
+        except BaseException:
+            withdraw(setting)
+            raise
+        return setting, seed, ordering
     path = os.path.abspath(replay)
     try:
         run = files.read_run(path)
@@ -280,6 +285,16 @@ def begin(settings, others_run):
             hooks["call_sent"] = _count_driver_call
     for name, hook in {"result": _result, **hooks}.items():
         _core.set_hook(name, hook)
+
+
+def withdraw(setting):
+    """After an `init` that has failed: a directory that `prepare` has begun a journal in is empty again."""
+    global _journal
+    _journal = None
+    if not setting.replayed:
+        with contextlib.suppress(OSError):
+            for name in os.listdir(setting.path):
+                os.remove(os.path.join(setting.path, name))
 
 
 def end(settings):

@@ -132,9 +132,9 @@ def _removed(s, key):
     """`key`, reserved and released: as in a placement group that was removed, nothing starts there."""
     facts = {"kind": "placement group", "possible": False, "bundles": None}
     if key not in s.reserved:
-        s.reserved.add(key)
         s.placement.reserve(key, facts, {}, {})
         s.placement.release(key)
+        s.reserved.add(key)
     return key
 
 

@@ -5,8 +5,10 @@ from concurrent.futures import Future
 
 from reactor import _core
 
+from rayshim.session import session
+
 _lock = threading.Lock()
-_pending = []  # (refs, Future, function that settles the Future when one of the refs is done), not yet seen by the thread
+_pending = []  # (refs, Future, function that settles the Future when one of the refs is done) of run _epoch, not yet seen by its thread
 _watched = []  # like _pending, those that the thread has seen
 _wake = None  # (ref, offset, note) of a further ref that the thread waits for: fulfilling it wakes the thread
 _epoch = None
@@ -51,42 +53,68 @@ def _done(refs):
 
 def _watch_for(refs, fut, settle):
     global _wake, _epoch
+    late = []
     with _lock:
-        _pending.append((refs, fut, settle))
-        if _epoch != _core.epoch():
-            _epoch = _core.epoch()
-            _wake = _core.promise()
-            threading.Thread(target=_watch, args=(_epoch,), name="ref-futures", daemon=True).start()
+        now = _core.epoch()
+        if _epoch != now:
+            wake = _core.promise()
+            late, _pending[:] = list(_pending), [(refs, fut, settle)]
+            _wake, _epoch = wake, now
+            threading.Thread(target=_watch, args=(now,), name="ref-futures", daemon=True).start()
         else:
+            _pending.append((refs, fut, settle))
             if _wake is not None:
                 wake, _wake = _wake, None
                 _core.fulfil(*wake[1:], None)
+    for its_refs, its_future, its_settle in late:  # of a run that has ended, whose thread has not seen them
+        its_settle(its_refs, its_future)
 
 
 def _watch(epoch):
-    global _wake, _watched
     waiting = []
-    while _core.epoch() == epoch:
-        with _lock:
-            waiting += _pending
-            _pending.clear()
-            if _wake is None:
-                _wake = _core.promise()
-            wake = _wake[0]
-            _watched = waiting
+    while (wake := _take(epoch, waiting)) is not None:
         try:
             _core.wait([wake, *{ref: None for refs, _, _ in waiting for ref in refs}], 1, None)
         except (RuntimeError, ValueError):
-            return  # the session has ended
+            pass  # the session has ended, or one of the refs is of an earlier one
         still = []
         for refs, fut, settle in waiting:
             if fut.cancelled():
                 continue
-            if any(ref.done() for ref in refs):  # not _done: a recorded run has its own
+            if _over(refs):
                 settle(refs, fut)
             else:
                 still.append((refs, fut, settle))
         waiting = still
+    if not session.exiting():  # then nobody waits for them any more
+        for refs, fut, settle in waiting:
+            settle(refs, fut)  # its error says that the session has ended
+
+
+def _take(epoch, waiting):
+    """Adds to `waiting` what has come for the thread of run `epoch`. The ref that wakes it; None: that run has ended."""
+    global _wake, _watched
+    with _lock:
+        if _epoch == epoch:
+            waiting += _pending
+            _pending.clear()
+            _watched = waiting
+        if _epoch != epoch or _core.epoch() != epoch:
+            return None
+        if _wake is None:
+            try:
+                _wake = _core.promise()
+            except RuntimeError:  # it ends now
+                return None
+        return _wake[0]
+
+
+def _over(refs):
+    """Whether one of the refs is done, or none of them ever will be."""
+    try:
+        return any(ref.done() for ref in refs)  # not _done: a recorded run has its own
+    except (RuntimeError, ValueError):  # of a session that has ended
+        return True
 
 
 def _tell(refs, fut):

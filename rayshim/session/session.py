@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 from reactor import _core
 from reactor.runtime import forks
@@ -198,9 +198,7 @@ def ensure() -> Session:
     session = current
     if session is None:
         if _core.inside():  # pickling an argument, for instance; who ends the session waits for this thread
-            raise RuntimeError(
-                "the session was shut down while this thread was using it. Join the thread before shutdown()"
-            )
+            refuse_ended()
         with _changing:
             session = current
             if session is None:
@@ -214,6 +212,20 @@ def ensure_own(what: str, error: type[Exception] = ValueError) -> Session:
     if current is None and forked.happened:
         raise error(forked.text(f"{what}: what it was given"))
     return ensure()
+
+
+_SHUT_DOWN = "the session was shut down while this thread was using it. Join the thread before shutdown()"
+
+
+def check_current(session: Session) -> None:
+    """RuntimeError if `session` has ended, because another thread has called `shutdown`."""
+    if current is not session:
+        refuse_ended()
+
+
+def refuse_ended() -> NoReturn:
+    """Raises RuntimeError: another thread has ended the session."""
+    raise RuntimeError(_SHUT_DOWN)
 
 
 def _start_default():
@@ -230,6 +242,11 @@ def _start_default():
         )
     start()
     return current
+
+
+def exiting():
+    """Whether the program is ending."""
+    return _exiting
 
 
 def in_worker():

@@ -185,7 +185,7 @@ def test_a_request_to_drain_a_dead_actor_may_come_when_it_is_forgotten(running, 
     _core.drop(offset)
     _core.drop(info)
     late = offset if offset_of == "another actor" else offset + 8
-    error = _core.send_message(control._socket.fileno(), DRAIN.to_bytes(1, "little") + late.to_bytes(8, "little"))
+    error = _core.send_message(_core.epoch(), DRAIN.to_bytes(1, "little") + late.to_bytes(8, "little"))
     assert error == 0
     control.ask("names")  # requests are answered in their order
     go_on.touch()

@@ -150,15 +150,12 @@ def directories(settings, record, setting):
 
 def begin(settings, record, own_gpus, setting, variables):
     """In a new worker: starts the session, applies the environment, and sets the handler of interrupts."""
-    import socket
-
     from reactor.runtime.control import Sender
-    from reactor.runtime.descriptors import SEND_FD
 
     from rayshim.worker import environment
 
     env = _environment(settings, record, setting)
-    placement = kinds.in_worker(Sender(socket.socket(fileno=SEND_FD), settings.get("scope")), settings, record)
+    placement = kinds.in_worker(Sender(settings.get("scope")), settings, record)
     placement.begin()
     s = session.begin(session.Session(placement, None, own_gpus or (), env))
     _core.set_titles(

@@ -29,7 +29,9 @@ PyObject* stale_error(const char* what) {
 void set_aborted_error() {
   PyErr_SetString(
       PyExc_RuntimeError,
-      "the processes of the session have ended: the process that starts the workers was killed or has failed (see stderr), and the workers have ended with it. Call shutdown(), then init() for a new session");
+      ctx && ctx->lost_descriptor
+          ? "the program has closed file descriptors of the session, which it had not opened (as os.closerange(3, n) does), and cannot reach the session any more. Close only files that the program has opened. Call shutdown(), then init() for a new session"
+          : "the processes of the session have ended: the process that starts the workers was killed or has failed (see stderr), and the workers have ended with it. Call shutdown(), then init() for a new session");
 }
 
 PyObject* tag_tuple(TagView tag) {
@@ -69,17 +71,37 @@ constexpr timespec kPause{0, 1000000};
 
 }  // namespace
 
-int send_to_supervisor(int fd, const void* data, size_t size) {
+void abort_run() {
+  if (!ctx) return;
+  ctx->aborted = true;
+  ring(ctx->heap, &ctx->proc->bell);
+  for (Bell* bell : ctx->seats) ring(ctx->heap, bell);
+}
+
+void lost_descriptor() {
+  if (!ctx) return;
+  if (ctx->is_driver) {
+    ctx->lost_descriptor = true;
+    return abort_run();
+  }
+  // As on Ray: the worker ends, and its calls get the error of a worker that has died. Whatever it was doing is settled as after a kill.
+  ctx->proc->exit_reason.store(ExitReason::LostDescriptor);
+  _exit(1);
+}
+
+int send_to_supervisor(const void* data, size_t size, bool wait) {
+  const int fd = ctx->heap->control.number();
+  if (!ctx->heap->control.is_own()) return lost_descriptor(), EBADF;
   int error = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
   // The supervisor alone makes room there: it takes in what has come, and answers it later.
   while (error == EAGAIN && ctx && ctx->proc == &ctx->heap->procs[1] && hooks.crowded) {
     hooks.crowded.tell();
     error = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
   }
-  if (error == EAGAIN || passes(error)) {
+  if ((error == EAGAIN && wait) || passes(error)) {
     Py_BEGIN_ALLOW_THREADS  // the supervisor is busy and its socket full
     for (const uint64_t deadline = now_ns() + kPassesNs;;) {
-      error = send(fd, data, size, MSG_NOSIGNAL) < 0 ? errno : 0;
+      error = send(fd, data, size, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT)) < 0 ? errno : 0;
       if (!passes(error) || now_ns() > deadline) break;
       if (error != EINTR) nanosleep(&kPause, nullptr);
     }
@@ -89,11 +111,11 @@ int send_to_supervisor(int fd, const void* data, size_t size) {
 }
 
 bool send_control(Control op, Off off) {
-  if (!ctx || ctx->heap->control < 0) return false;
+  if (!ctx || ctx->heap->control.number() < 0) return false;
   uint8_t data[9];
   data[0] = uint8_t(op);
   memcpy(data + 1, &off, sizeof off);
-  return send_to_supervisor(ctx->heap->control, data, sizeof data) == 0;
+  return send_to_supervisor(data, sizeof data) == 0;
 }
 
 }  // namespace reactor

@@ -132,6 +132,7 @@ struct Context {
   uint32_t receiving_actor = 0;           // the actor whose message is run or decoded
   Party caller = kDriverParty;            // of the calls that are made here; in a packed worker it is the running actor
   bool aborted = false;                   // the zygote died, and with it every worker
+  bool lost_descriptor = false;           // or this driver cannot reach them any more
   std::atomic<bool> closing{false};       // the run ends: nothing new begins, and who waits is to give up
   std::vector<Bell*> seats;               // bells on which threads other than the main one wait
   std::unordered_map<uint32_t, Off> inboxes;  // of the actors that share this process
@@ -264,17 +265,19 @@ class Unlocked {
   PyThreadState* saved_;
 };
 
-int send_to_supervisor(int fd, const void* data, size_t size);  // with the GIL; 0 or errno
+int send_to_supervisor(const void* data, size_t size, bool wait = true);  // with the GIL; 0 or errno: EAGAIN, if it is not to wait for room
 bool send_control(Control op, Off off);  // whether it was sent
+void abort_run();  // the zygote has died, and with it every worker: who waits is told
+void lost_descriptor();  // the program has closed a descriptor of the runtime. Ends a worker; a driver's calls fail from now on
 #ifdef REACTOR_TESTING
-void delay();                // testing.cpp
+void delay();  // testing.cpp
 #else
 inline void delay() {}
 #endif
 void give_handle(Object* actor, bool wide);  // a handle goes from this process to others; wide: in a value, where any may find it
 void follow_script(uint32_t actor, PyObject* tags);  // its messages come in the order of these tags, [tuple]
-void hold_back(bool more);   // this process holds a message back, or one less: from the first to the last, see set_held
-void was_given();            // the actor that is served has come by a ref or a handle
+void hold_back(bool more);  // this process holds a message back, or one less: from the first to the last, see set_held
+void was_given();  // the actor that is served has come by a ref or a handle
 void kick_pool(uint32_t demand);
 void task_ready(Local& l, Off task);
 void queue_task(Off task);  // no argument of it is missing

@@ -13,6 +13,7 @@ from reactor.runtime import forks, frames, output, spawning
 from reactor.runtime.control import Sender
 from reactor.runtime.driver import refuse_second_run
 from reactor.runtime.drivers import KEEPS
+from reactor.runtime.own_socket import OwnSocket
 from reactor.runtime.peers import credentials
 
 _ENDS_SECONDS = 15  # that a driver which leaves waits for the end of what it has started
@@ -113,6 +114,13 @@ class Attached:
     def start(self):
         """ConnectionError: the session has ended, or refuses. TimeoutError: it does not answer. RuntimeError: this process takes part in a run already."""
         refuse_second_run()
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self):
         codec.install()
         request = {
             "what": "attach",
@@ -123,25 +131,27 @@ class Attached:
             "preload": self._preload,
         }
         deadline = time.monotonic() + _ATTACH_SECONDS
-        try:
-            _send(self._line, frames.pack(request, frames.PICKLE), deadline)
-            self.facts, fds = _answer(self._line, deadline)
-        except BaseException:
-            self._line.close()
-            raise
+        _send(self._line, frames.pack(request, frames.PICKLE), deadline)
+        self.facts, fds = _answer(self._line, deadline)
         self._line.setblocking(True)
         self.settings = self.facts.pop("settings")
-        send, heap, *spill = (_above_standard(fd) for fd in fds)
-        self._socket = socket.socket(fileno=send)
-        _core.attach_driver(heap, self.facts["slot"], send, spill[0] if spill else -1, self.facts["number"])
+        send, heap, *spill = (_core.move_high(fd) for fd in fds)
+        self._line = OwnSocket(self._line)
+        self._socket = OwnSocket(socket.socket(fileno=send))
+        _core.attach_driver(
+            heap, self.facts["slot"], self._socket.fileno(), spill[0] if spill else -1, self.facts["number"]
+        )
         forks.stays_with_parent(self)
-        self.control = Sender(self._socket, self.settings["scope"])
-        self._thread = threading.Thread(target=self._read_line, name="reactor-output", daemon=True)
-        self._thread.start()
+        self.control = Sender(self.settings["scope"])
+        thread = threading.Thread(target=self._read_line, name="reactor-output", daemon=True)
+        thread.start()
+        self._thread = thread
 
     def _read_line(self):
         output.read_frames(self._line, self, _core.collect_if_asked)
         if not self._stopping:
+            if not self._line.is_own():
+                _core.lost_descriptor()
             _core.abort()
 
     def forget(self):
@@ -150,7 +160,8 @@ class Attached:
         self._socket.close()
 
     def stop(self):
-        """Leaves the session; waits until all that belongs to this driver has ended. Arrays that the program still has stay valid."""
+        """Leaves the session, also if `start` has failed in the middle; waits until all that belongs to this driver has ended. Arrays that the program still
+        has stay valid."""
         self._stopping = True
         shown = _core.close()
         forks.over()
@@ -160,17 +171,8 @@ class Attached:
             self._line.shutdown(socket.SHUT_WR)
         except OSError:
             pass  # the session has ended
-        self._thread.join(timeout=_ENDS_SECONDS)
+        if self._thread is not None:
+            self._thread.join(timeout=_ENDS_SECONDS)
         self._line.close()
-        self._socket.close()
-
-
-def _above_standard(fd):
-    """The descriptor, or a copy: a program that has closed its standard streams must not find these in their place."""
-    import fcntl
-
-    if fd > 2:
-        return fd
-    copy = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
-    os.close(fd)
-    return copy
+        if self._socket is not None:
+            self._socket.close()

@@ -1,6 +1,7 @@
 """The driver's side of a run: starts the zygote, shows the workers' output, and ends everything."""
 
 import contextlib
+import errno
 import os
 import pickle
 import signal
@@ -11,10 +12,11 @@ import threading
 import time
 
 from reactor import _core, codec
-from reactor.runtime import descendants, early_zygote, forks, output, private_folder, spawning
+from reactor.runtime import descendants, early_zygote, forks, output, own_socket, private_folder, silence, spawning
 from reactor.runtime.control import Sender
 from reactor.runtime.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, LISTEN_FD, SEND_FD, SPILL_FD
 
+_FEWEST_DESCRIPTORS = 48  # with which a run can have a few workers
 PATIENCE = 0.1, 0.1  # seconds, and share of the time, that a caller may be blocked because of order
 
 
@@ -102,17 +104,27 @@ class Driver:
         self._line = self._socket = None
         self._thread = None
         self._stopping = False
+        self._spill = -1  # descriptor of the spill file, until the core has it
 
     def start(self):
         """RuntimeError: a limit of this process is too low, or it takes part in a run already."""
         refuse_second_run()
-        with _standard_descriptors_taken():
-            self._start()
+        try:
+            with _standard_descriptors_taken():
+                self._start()
+        except BaseException as error:
+            self.stop()
+            if os.strerror(errno.EMFILE) in str(error):
+                raise OSError(
+                    errno.EMFILE,
+                    f"init: this process has too many open files ({error}). Close some, or raise the limit: `ulimit -n 4096`",
+                ) from None
+            raise
 
     def _start(self):
         codec.install()
         _check_limits(_heap_capacity(self.store_limit))
-        spill = _spill_file(self.spilling["directory"], self.spilling["remedy"]) if self.spilling else -1
+        spill = self._spill = _spill_file(self.spilling["directory"], self.spilling["remedy"]) if self.spilling else -1
         heap = _core.create(
             _heap_capacity(self.store_limit),
             int(self.store_limit),
@@ -128,6 +140,7 @@ class Driver:
             full_wait=self.full_wait,
             disk_left=self.spilling["left"] if self.spilling else 0.0,
         )
+        self._spill = -1  # the core's
         forks.stays_with_parent(self)
         for name, amount in self.resources.items():
             _core.register_resource(name, round(amount * _core.UNIT), name == "CPU")
@@ -135,28 +148,24 @@ class Driver:
             early_zygote.end()
         if self.inline:
             return
+        with contextlib.ExitStack() as theirs:
+            self._socket, receive = own_socket.pair(socket.SOCK_SEQPACKET)
+            theirs.enter_context(receive)
+            self._line, line = own_socket.pair()
+            theirs.enter_context(line)
+            self._spawn(heap, receive.fileno(), self._socket.fileno(), line.fileno(), spill)
+        self.control = Sender()
+        _core.set_control(self._socket.fileno())
         try:
-            with contextlib.ExitStack() as theirs:
-                receive, self._socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-                theirs.enter_context(receive)
-                self._line, line = socket.socketpair()
-                theirs.enter_context(line)
-                self._spawn(heap, receive.fileno(), self._socket.fileno(), line.fileno(), spill)
-            self.control = Sender(self._socket)
-            _core.set_control(self._socket.fileno())
-            try:
-                self._line.sendall(_framed(self._config()))
-            except ConnectionError as error:
-                raise RuntimeError(
-                    f"init: the process that starts the workers (pid {self.zygote}) ended before it was ready ({error.strerror}). It was killed, "
-                    "or Python could not start in it: see its output on stderr, then call init() again"
-                ) from None
-            thread = threading.Thread(target=self._read_line, name="reactor-output", daemon=True)
-            thread.start()
-            self._thread = thread
-        except BaseException:
-            self.stop()
-            raise
+            self._line.sendall(_framed(self._config()))
+        except ConnectionError as error:
+            raise RuntimeError(
+                f"init: the process that starts the workers (pid {self.zygote}) ended before it was ready ({error.strerror}). It was killed, "
+                "or Python could not start in it: see its output on stderr, then call init() again"
+            ) from None
+        thread = threading.Thread(target=self._read_line, name="reactor-output", daemon=True)
+        thread.start()
+        self._thread = thread
 
     def _config(self):
         return {
@@ -190,38 +199,49 @@ class Driver:
     def _read_line(self):
         output.read_frames(self._line, self, _core.collect_if_asked)
         if not self._stopping:
+            if not self._line.is_own():
+                _core.lost_descriptor()
             _core.abort()
             descendants.end(lambda: descendants.in_session(self.zygote))
 
     def forget(self):
         """In a forked child: closes the descriptors, and ends nothing."""
-        if self.zygote is not None:
-            self._line.close()
-            self._socket.close()
+        for end in (self._line, self._socket):
+            if end is not None:
+                end.close()
 
     def wait(self):
         """Until the run's other processes have ended."""
         self._thread.join()
 
     def stop(self):
-        """Ends every process of the run and frees its memory. Arrays that the program still has stay valid."""
+        """Ends every process of the run and frees its memory, also if `start` has failed in the middle. Arrays that the program still has stay valid."""
         self._stopping = True
         if self.zygote is not None:
             try:
                 if self.control is not None:
                     self.control.tell("shutdown")
-            except RuntimeError:
-                pass  # it is gone already
+            except RuntimeError:  # it is gone already, or cannot be reached any more
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.zygote, signal.SIGTERM)
+            except silence.Unanswered:
+                pass  # it is killed below
             if not _core.supervisor_ready():
                 os.kill(self.zygote, signal.SIGKILL)  # it is still importing, and has no workers yet
+            elif silence.is_stopped(self.zygote):
+                os.kill(self.zygote, signal.SIGCONT)
             _wait_for_end(self.zygote)
             if self._thread is not None:
                 self._thread.join(timeout=5)
+            self.zygote = None  # another process may have the number from now on
         _core.close()  # then nobody sends through the socket's descriptor any more
         forks.over()
         for end in (self._line, self._socket):
             if end is not None:
                 end.close()
+        if self._spill >= 0:
+            os.close(self._spill)
+            self._spill = -1
 
 
 def refuse_second_run():
@@ -278,7 +298,7 @@ def _spill_file(directory, remedy):
     try:
         private_folder.make(os.path.abspath(directory))
         with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
-            return os.dup(file.fileno())
+            return _core.move_high(os.dup(file.fileno()))
     except OSError as error:
         raise type(error)(
             error.errno,
@@ -291,7 +311,14 @@ def _check_limits(capacity):
     """Raises RuntimeError if a limit of this process is below the heap's capacity in bytes."""
     # Not by the module `resource`: a program may have one of its own beside it.
     with open("/proc/self/limits") as file:
-        limits = {line[:26].strip(): line[26:].split()[0] for line in file}
+        rows = {line[:26].strip(): line[26:].split() for line in file}
+    limits = {name: row[0] for name, row in rows.items()}
+    most = rows.get("Max open files", ["unlimited"] * 2)[1]  # the hard limit: the zygote raises the other one to it
+    if most != "unlimited" and int(most) < _FEWEST_DESCRIPTORS:
+        raise RuntimeError(
+            f"init: this process has a limit of {most} open files (ulimit -n), which is too few for the process that starts the workers. Set it to "
+            f"{_FEWEST_DESCRIPTORS} or more"
+        )
     for name, row, option in (
         ("address space", "Max address space", "-v"),
         ("the size of files", "Max file size", "-f"),

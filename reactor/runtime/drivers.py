@@ -123,8 +123,7 @@ class Drivers:
         self.configs[number] = config
         self.poll.register(pidfd, select.EPOLLIN)
         self.poll.register(connection, 0)
-        fds = [descriptors.SEND_FD, descriptors.HEAP_FD]
-        fds += [descriptors.SPILL_FD] if config["spilling"] else []
+        fds = descriptors.of_workers.all()
         guest.outgoing += frames.pack({**answer, "slot": slot}, frames.PICKLE)
         try:
             sent = socket.send_fds(connection, [guest.outgoing], fds)

@@ -9,14 +9,13 @@ the same order from the same places.
 
 import atexit
 import contextlib
-import errno
 import fcntl
 import os
 import pickle
 import signal
 import socket
 
-from reactor.runtime import imported_with, spawning
+from reactor.runtime import imported_with, own_socket, spawning
 from reactor.runtime.descriptors import FIRST_FREE_FD, LINE_FD
 
 _started = None  # the one that waits for this process's run
@@ -27,26 +26,12 @@ _MESSAGE_LIMIT = 1 << 17  # bytes; one message of the connection
 class _EarlyZygote:
     def __init__(self, plugin, variables):
         self.inherited, self.owner = _inherited(), os.getpid()
-        self.connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.connection, theirs = own_socket.pair(socket.SOCK_SEQPACKET)
         with theirs:
             self.pid = spawning.spawn(
                 spawning.command(early=True), [(theirs.fileno(), LINE_FD)], spawning.environment(variables)
             )
-        self.inode = os.fstat(self.connection.fileno()).st_ino
         self.connection.send(pickle.dumps((plugin, spawning.path_without_the_programs())))
-
-    def check(self):
-        """Raises OSError if the program has closed the connection's descriptor, and perhaps has another file under its number."""
-        if os.fstat(self.connection.fileno()).st_ino != self.inode:
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-
-    def close(self):
-        """Closes the connection."""
-        try:
-            self.check()
-        except OSError:
-            self.connection.detach()
-        self.connection.close()
 
 
 def start(plugin, variables):
@@ -67,7 +52,7 @@ def let_import(module):
     early = _started
     if early is not None:
         with contextlib.suppress(OSError):  # it lags behind, or has died: it imports the rest when the run starts
-            early.check()
+            early.connection.check()
             early.connection.send(pickle.dumps(module), socket.MSG_DONTWAIT)
 
 
@@ -91,7 +76,7 @@ def take(descriptors, variables, environment):
         }
     )
     try:
-        early.check()
+        early.connection.check()
         if len(message) > _MESSAGE_LIMIT or os.waitid(os.P_PID, early.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             raise OSError
         socket.send_fds(early.connection, [message], [fd for fd, _ in descriptors] + [0, 1, 2])
@@ -99,7 +84,7 @@ def take(descriptors, variables, environment):
         end()
         return None
     _started = None
-    early.close()
+    early.connection.close()
     return early.pid
 
 
@@ -109,7 +94,7 @@ def end():
     early, _started = _started, None
     if early is None or early.owner != os.getpid():
         return
-    early.close()
+    early.connection.close()
     with contextlib.suppress(OSError):  # the program has waited for it
         os.kill(early.pid, signal.SIGKILL)
         os.waitpid(early.pid, 0)
@@ -119,7 +104,7 @@ def _leave_to_parent():
     """In a child that the program has forked."""
     global _started
     if _started is not None:
-        _started.close()
+        _started.connection.close()
         _started = None
 
 

@@ -13,11 +13,11 @@ import sys
 def main(given):
     """`given`: descriptor of the file with what `spawning.restart` was called with."""
     with open(given, "rb") as file:
-        variables, config, plugin, arguments = pickle.load(file)
-    from reactor.runtime import spawning
-    from reactor.runtime.descriptors import HEAP_FD, SEND_FD, SPILL_FD
+        variables, config, plugin, arguments, numbers = pickle.load(file)
+    from reactor.runtime import descriptors, spawning
 
-    spawning.inherit(False, config)
+    own = descriptors.of_workers = descriptors.OfWorkers(*numbers)
+    spawning.inherit(False)
     if config["settings"].get("scope") and config["cwd"] is not None:
         os.chdir(config["cwd"])
     with spawning.existing_directory():
@@ -35,7 +35,7 @@ def main(given):
     sys.path[:] = config["path"] = spawning.path_with(config["path"], variables)
 
     def attach(slot):
-        _core.attach_new_worker(HEAP_FD, slot, SEND_FD, SPILL_FD if config["spilling"] else -1)
+        _core.attach_new_worker(own.heap, slot, own.send, own.spill)
 
     slot, facts, gpus, setting, birth = arguments
     worker.go_on(slot, facts, gpus, setting, birth, variables, config, plugin, attach)

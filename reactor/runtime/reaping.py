@@ -256,6 +256,11 @@ class Reaping:
 def _is_crash(w, info, facts, actors):
     """Whether the process has ended in the middle of its work, and neither the program nor the runtime has asked for that. An actor that leaves with
     status 0 has asked for it; a task cannot."""
-    unexpected = (worker.UNKNOWN, worker.SYSTEM_EXIT, *([worker.FINISHED] if w.runs_tasks else []))
+    unexpected = (
+        worker.UNKNOWN,
+        worker.SYSTEM_EXIT,
+        worker.LOST_DESCRIPTOR,
+        *([worker.FINISHED] if w.runs_tasks else []),
+    )
     wanted = facts["exit_reason"] not in unexpected or facts["killed"] or facts["released"] or info["cancelled"]
     return not wanted and bool(info["task"] if w.runs_tasks else w.actor or actors)

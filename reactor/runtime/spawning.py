@@ -7,7 +7,8 @@ import os
 import pickle
 import sys
 
-from reactor.runtime.descriptors import FIRST_FREE_FD, HEAP_FD, SEND_FD, SPILL_FD
+from reactor.runtime import descriptors
+from reactor.runtime.descriptors import FIRST_FREE_FD
 
 # The interpreter puts the current directory first on the path of such a program: nothing may be imported from there. This package's
 # own root comes after the standard library. The blanks are room for what `ps` shows of a worker (title.h).
@@ -37,8 +38,10 @@ def spawn(argv, descriptors, environment):
 
     Raises OSError with the reason.
     """
-    copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD) for fd, _ in descriptors]
+    copies = []
     try:
+        for fd, _ in descriptors:
+            copies.append(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_FD))
         actions = [(os.POSIX_SPAWN_DUP2, fd, to) for fd, (_, to) in zip(copies, descriptors)]
         return os.posix_spawn(argv[0], argv, environment, file_actions=actions, setsid=True)
     except OSError as error:
@@ -58,9 +61,9 @@ def restart(variables, config, plugin, arguments):
     """
     given = os.memfd_create("worker", 0)  # inherited
     with open(given, "wb", closefd=False) as file:
-        pickle.dump((variables, config, plugin.__name__, arguments), file)
+        pickle.dump((variables, config, plugin.__name__, arguments, tuple(descriptors.of_workers)), file)
     os.lseek(given, 0, os.SEEK_SET)
-    inherit(True, config)
+    inherit(True)
     set_variables(variables)
     # A PYTHONPATH among the variables may have modules of the same names.
     command = program(
@@ -78,9 +81,9 @@ def set_variables(variables):
             os.environ[name] = value
 
 
-def inherit(whether, config):
+def inherit(whether):
     """Whether the program that this worker starts has the worker's descriptors."""
-    for fd in (SEND_FD, HEAP_FD, *([SPILL_FD] if config["spilling"] else [])):
+    for fd in descriptors.of_workers.all():
         os.set_inheritable(fd, whether)
 
 

@@ -6,19 +6,21 @@ import os
 import signal
 import time
 
+from reactor import _core
+
 SIGNAL = signal.SIGRTMAX - 3
 _NAME = "reactor-stacks"
 
 
 def offer():
     """Makes this worker answer such requests. Called once, after the fork."""
-    fd = os.memfd_create(_NAME, os.MFD_CLOEXEC)
+    fd = _core.move_high(os.memfd_create(_NAME, os.MFD_CLOEXEC))
     faulthandler.register(SIGNAL, file=fd, all_threads=True, chain=False)
 
 
 def ask(pid, seconds=2.0):
     """The stacks of process `pid` as text, most recent call first; None if the process does not answer in time."""
-    path = _file(pid)
+    path = _file(pid)  # if the program has closed it, the process writes nothing: the number may be another file's
     if path is None:
         return None
     try:

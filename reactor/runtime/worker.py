@@ -6,18 +6,18 @@ import functools
 import io
 import os
 import signal
-import socket
 import sys
 import threading
 import time
 
 from reactor import _core
-from reactor.runtime import control, descendants, forks, imported_with, output, spawning, stacks
-from reactor.runtime.descriptors import FIRST_OTHER_FD, SEND_FD
+from reactor.runtime import control, descendants, descriptors, forks, imported_with, output, spawning, stacks
 from reactor.runtime.seeding import reseed
 
 # ExitReason in the core
-UNKNOWN, INTENDED, CREATION_FAILED, OUT_OF_SCOPE, IDLE, SYSTEM_EXIT, DRAINED, FINISHED = _core.ExitReason
+UNKNOWN, INTENDED, CREATION_FAILED, OUT_OF_SCOPE, IDLE, SYSTEM_EXIT, DRAINED, FINISHED, LOST_DESCRIPTOR = (
+    _core.ExitReason
+)
 HOST = {}  # the facts of a worker that hosts many actors
 LASTING = (
     INTENDED,
@@ -137,7 +137,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
             os._exit(0)  # the parent ended before the line above; an orphan's new parent need not be process 1
         for target, pipe in enumerate(pipes, 1):
             os.dup2(pipe, target)
-        os.closerange(FIRST_OTHER_FD, 1 << 20)
+        descriptors.of_workers.close_others()
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
@@ -147,7 +147,9 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
             plugin.directories(config["settings"], facts, setting), plugin
         ):
             spawning.restart(variables, config, plugin, arguments)
-        go_on(*arguments, variables, config, plugin, lambda slot: _core.attach_worker(slot, SEND_FD))
+        go_on(
+            *arguments, variables, config, plugin, lambda slot: _core.attach_worker(slot, descriptors.of_workers.send)
+        )
     except BaseException:
         _show_error()
     finally:
@@ -227,7 +229,7 @@ def _host():
     """Serves the actors of this packed worker, in as many threads as their waits need; never returns."""
     from reactor.runtime.started import Started
 
-    sender = control.Sender(socket.socket(fileno=os.dup(SEND_FD)))
+    sender = control.Sender()
     started = Started()
     started.watch()
     _core.set_hook("actor_left", _actor_left(sender, started))

@@ -14,6 +14,7 @@ import sys
 def main(early=False):
     """`early`: it was started before its run, and waits for it first (reactor.runtime.early_zygote)."""
     from reactor import _core
+    from reactor.runtime import descriptors
     from reactor.runtime.descriptors import ALL, CONTROL_FD, HEAP_FD, LINE_FD, SEND_FD, SOME, SPILL_FD
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's; it decides what ends
@@ -36,7 +37,10 @@ def main(early=False):
     sys.path[:] = config["own_path"]
     if config["cwd"] is not None:
         os.chdir(config["cwd"])
-    _core.attach_supervisor(HEAP_FD, SEND_FD, SPILL_FD if config["spilling"] else -1)
+    _raise_descriptor_limit()
+    spill = _core.move_high(SPILL_FD) if config["spilling"] else -1
+    descriptors.of_workers = descriptors.OfWorkers(_core.move_high(SEND_FD), _core.move_high(HEAP_FD), spill)
+    _core.attach_supervisor(descriptors.of_workers.heap, descriptors.of_workers.send, spill)
 
     from reactor.runtime import spawning
 
@@ -57,7 +61,6 @@ def main(early=False):
     sys.path[:] = spawning.path_with(config["own_path"], config["environment"])
     preload(config["preload"])
 
-    _raise_descriptor_limit()
     sys.path[:] = spawning.path_with(config["path"], config["environment"])  # from here on modules are the program's
     gc.collect()
     gc.freeze()  # the collector would otherwise touch, and so copy, every page shared with the workers

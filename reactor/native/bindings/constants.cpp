@@ -54,11 +54,12 @@ void bind_constants(nb::module_& m) {
   add_numbers(m, "reactor._core.State", "of an object (Ref.state)",
               {number("PENDING", State::Pending), number("RUNNING", State::Running), number("VALUE", State::Value),
                number("ERROR", State::Error), number("DIED", State::Died), number("CANCELLED", State::Cancelled)});
-  add_numbers(m, "reactor._core.ExitReason", "why a process, or an actor in it, has ended",
-              {number("UNKNOWN", ExitReason::Unknown), number("INTENDED", ExitReason::Intended),
-               number("CREATION_FAILED", ExitReason::CreationFailed), number("OUT_OF_SCOPE", ExitReason::OutOfScope),
-               number("IDLE_POOL", ExitReason::IdlePool), number("SYSTEM_EXIT", ExitReason::SystemExit),
-               number("DRAINED", ExitReason::Drained), number("FINISHED", ExitReason::Finished)});
+  add_numbers(
+      m, "reactor._core.ExitReason", "why a process, or an actor in it, has ended",
+      {number("UNKNOWN", ExitReason::Unknown), number("INTENDED", ExitReason::Intended),
+       number("CREATION_FAILED", ExitReason::CreationFailed), number("OUT_OF_SCOPE", ExitReason::OutOfScope),
+       number("IDLE_POOL", ExitReason::IdlePool), number("SYSTEM_EXIT", ExitReason::SystemExit), number("DRAINED", ExitReason::Drained),
+       number("FINISHED", ExitReason::Finished), number("LOST_DESCRIPTOR", ExitReason::LostDescriptor)});
   add_numbers(m, "reactor._core.Retry", "what becomes of the tasks of a dead worker (reap)",
               {number("COUNTED", Retry::Counted), number("FREE", Retry::Free), number("NEVER", Retry::Never)});
   add_numbers(m, "reactor._core.ProcKind", "of a process (new_proc, proc_info)",

@@ -2,11 +2,11 @@
 #include "bindings.h"
 #include <nanobind/stl/pair.h>
 #include <csignal>
-#include <optional>
 #include <sys/prctl.h>
 #include "memory/array_memory.h"
 #include "calls/failures.h"
 #include "execute/inline.h"
+#include "execute/leaving.h"
 #include "channels/stream.h"
 #include "supervise/supervisor.h"
 
@@ -20,7 +20,7 @@ void open_context(Heap* h, uint32_t slot, bool with_hold_list, int control,
   ctx->local.task_ready = task_ready;
   ctx->local.actor_unheld = actor_unheld;
   ctx->local.failure_unseen = keep_failure;
-  h->control = control;
+  h->control = Descriptor(control);
   ctx->main_thread = ctx->bell_thread = PyThread_get_thread_ident();
   ctx->placement->begin();
   Proc* p = ctx->proc;
@@ -61,7 +61,7 @@ int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, 
   const uint32_t one_cpu = add_demand(h->header, {{kUnit, kCpu}}), nothing = add_demand(h->header, {});
   if (one_cpu != kOneCpu || nothing != kNothing) throw std::logic_error("reactor: a run has demands before its first ones");
   open_context(h, 0, false, -1, inline_mode ? std::make_unique<Inline>() : std::make_unique<Placement>());
-  return h->fd;
+  return h->fd();
 }
 
 constexpr uint64_t kLeavingNs = 5000000000;  // a thread that takes longer runs code of the user's, from inside of a call
@@ -130,6 +130,7 @@ void detach() {
 // must not keep the run's memory longer than its parent has it.
 void leave_to_parent() {
   if (!ctx) return;
+  forked_in = epoch;
   Heap* heap = ctx->heap;
   detach();
   if (!lends_from(heap) && --heap->users == 0) delete heap;
@@ -190,19 +191,11 @@ void set_hook(const char* name, nb::object f) {
   if (!known) throw nb::value_error("no such hook");
 }
 
-// 0 or errno.
-int send_message(int fd, nb::bytes data) {
-  std::optional<Inside> inside;  // the run's memory stays until the end of this
-  if (ctx) inside.emplace();
-  return send_to_supervisor(fd, data.c_str(), data.size());
-}
-
-// The zygote died, and with it every worker: who waits is told.
-void abort_run() {
-  if (!ctx) return;
-  ctx->aborted = true;
-  ring(ctx->heap, &ctx->proc->bell);
-  for (Bell* bell : ctx->seats) ring(ctx->heap, bell);
+// For the supervisor of the run of this epoch. 0 or errno: EAGAIN, if its socket is full.
+int send_message(uint32_t of, nb::bytes data) {
+  if (!ctx || of != epoch) return ESHUTDOWN;
+  Inside inside;  // the run's memory stays until the end of this
+  return send_to_supervisor(data.c_str(), data.size(), false);
 }
 
 }  // namespace
@@ -218,16 +211,19 @@ void bind_run(nb::module_& m) {
   m.def("epoch", [] { return epoch; });
   m.def("slot", [] { return ctx ? int(ctx->slot) : -1; });
   m.def("logical", [] { return ctx && ctx->logical; });
-  m.def("set_control", [](int fd) { ctx->heap->control = fd; });
+  m.def("set_control", [](int fd) { ctx->heap->control = Descriptor(fd); });
   m.def("attach_supervisor", &attach_supervisor, nb::arg("fd"), nb::arg("control"), nb::arg("spill") = -1);
   m.def("attach_driver", &attach_driver, nb::arg("fd"), nb::arg("slot"), nb::arg("control"), nb::arg("spill"), nb::arg("number"));
   m.def("attach_worker", &attach_worker, nb::arg("slot"), nb::arg("control"));
   m.def("attach_new_worker", &attach_new_worker, nb::arg("fd"), nb::arg("slot"), nb::arg("control"), nb::arg("spill") = -1);
   m.def("set_hook", &set_hook, nb::arg("name"), nb::arg("function").none());
   m.def("abort", &abort_run);
+  m.def("lost_descriptor", &lost_descriptor);
+  m.def("move_high", &move_high);
   m.def("aborted", [] { return ctx && ctx->aborted; });
   m.def("set_ready", [] { ctx->proc->executed.store(1, memory_order_release); });
   m.def("supervisor_ready", [] { return ctx && ctx->heap->procs[1].executed.load(memory_order_acquire) != 0; });
+  m.def("supervisor_pid", [] { return ctx ? ctx->heap->procs[1].pid : 0; });
   m.def("set_answering", [](bool is) { ctx->header->answering.store(is, memory_order_seq_cst); }, nb::call_guard<Using>());
   m.def("send_message", &send_message);
   m.def("die_with_parent", [](int signal) { prctl(PR_SET_PDEATHSIG, signal); }, nb::arg("signal") = int(SIGKILL));

@@ -86,13 +86,19 @@ PyType_Slot method_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(method_dea
                               {0, nullptr}};
 PyType_Spec method_spec = {"reactor._core.Method", sizeof(PyMethod), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, method_slots};
 
-// Function(ref, name, results, min_args, max_args, check, demand, retries, window=0, per_yield=1)
+// A remote function that also knows what is called in its place when its run has ended.
+struct OwnFunction {
+  PyFunction function;
+  PyObject* again;  // null: the call fails then
+};
+
+// Function(ref, name, results, min_args, max_args, check, demand, retries, window=0, per_yield=1, again=None)
 PyObject* function_new(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject *ref, *name, *check;
+  PyObject *ref, *name, *check, *again = Py_None;
   int results, min_args, max_args;
   unsigned demand, retries, window = 0, per_yield = 1;
-  if (!PyArg_ParseTuple(args, "O!UiiiOII|II", RefType, &ref, &name, &results, &min_args, &max_args, &check, &demand, &retries, &window,
-                        &per_yield))
+  if (!PyArg_ParseTuple(args, "O!UiiiOII|IIO", RefType, &ref, &name, &results, &min_args, &max_args, &check, &demand, &retries, &window,
+                        &per_yield, &again))
     return nullptr;
   auto* f = reinterpret_cast<PyFunction*>(type->tp_alloc(type, 0));
   if (!f) return nullptr;
@@ -101,21 +107,23 @@ PyObject* function_new(PyTypeObject* type, PyObject* args, PyObject*) {
   f->demand = demand;
   f->retries = retries;
   f->carries = -1;
+  reinterpret_cast<OwnFunction*>(f)->again = again == Py_None ? nullptr : Py_NewRef(again);
   return reinterpret_cast<PyObject*>(f);
 }
 void function_dealloc(PyObject* self) {
   auto* f = reinterpret_cast<PyFunction*>(self);
   clear_spec(f->spec);
   Py_CLEAR(f->function);
+  Py_CLEAR(reinterpret_cast<OwnFunction*>(self)->again);
   free_instance(self);
 }
+bool is_stale(const PyFunction* f) { return !ctx || f->function->epoch != epoch; }
 PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  PyObject* again = reinterpret_cast<OwnFunction*>(self)->again;
+  if (again && is_stale(reinterpret_cast<PyFunction*>(self))) return PyObject_Vectorcall(again, args, size_t(n), kwnames);
   return guarded([&] { return call_function(reinterpret_cast<PyFunction*>(self), args, n, kwnames); });
 }
-PyObject* function_stale(PyObject* self, void*) {
-  auto* f = reinterpret_cast<PyFunction*>(self);
-  return PyBool_FromLong(!ctx || f->function->epoch != epoch);
-}
+PyObject* function_stale(PyObject* self, void*) { return PyBool_FromLong(is_stale(reinterpret_cast<PyFunction*>(self))); }
 PyMethodDef function_methods[] = {
     {"remote", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_remote)), METH_FASTCALL | METH_KEYWORDS,
      "remote($self, /, *args, **kwargs)\n--\n\nRun the function in a task worker; gives the ref of the result at once."},
@@ -127,7 +135,7 @@ PyType_Slot function_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(function
                                 {Py_tp_methods, function_methods},
                                 {Py_tp_getset, function_getset},
                                 {0, nullptr}};
-PyType_Spec function_spec = {"reactor._core.Function", sizeof(PyFunction), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, function_slots};
+PyType_Spec function_spec = {"reactor._core.Function", sizeof(OwnFunction), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, function_slots};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "codec/codec_tags.h"
 #include "calls/failures.h"
 #include "execute/inline.h"
+#include "execute/leaving.h"
 #include "supervise/restarts.h"
 
 namespace reactor {
@@ -273,6 +274,7 @@ bool Stream::drain(PyObject* generator) {
       next = PyIter_Next(generator);
     }
     Owned value(next);
+    end_if_forked_since(mine);
     if (epoch != mine) {
       value.reset();
       PyErr_SetString(PyExc_RuntimeError, "the runtime was shut down while a generator was running");

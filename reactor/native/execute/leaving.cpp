@@ -10,6 +10,29 @@ void leave(ExitReason reason) {
   _exit(1);
 }
 
+// The status with which Python would end for the current error; shows it, if it is not SystemExit.
+static int status_of_error() {
+  if (!PyErr_ExceptionMatches(PyExc_SystemExit)) return PyErr_Print(), 1;
+  const Owned error = take_error();
+  const Owned code(PyObject_GetAttrString(error.get(), "code"));
+  if (!code || code.get() == Py_None) return 0;
+  return PyLong_Check(code.get()) ? int(PyLong_AsLong(code.get()) & 0xff) : 1;
+}
+
+void end_forked_child() {
+  int status = 0;
+  if (PyErr_Occurred()) {
+    status = status_of_error();
+  } else {
+    PySys_WriteStderr(
+        "Process %d was forked inside of a task or a method, and has returned from it. The call goes on in the process that has forked; this one ends "
+        "here. End such a process by os._exit() before it returns.\n",
+        int(getpid()));
+  }
+  hooks.flush.tell();
+  _exit(status);
+}
+
 Off note_death(uint32_t actor, Off result, ExitReason why) {
   Owned reason = hooks.create_failed(actor, result ? Owned(decode_object(ctx->heap->at<Object>(result))) : Owned::share(Py_None), why);
   Owned ref(reason ? put_value(reason.get(), Exempt::All) : nullptr);

@@ -1,5 +1,6 @@
 // Storing what came out of a call: values, or the failure, into its result objects.
 #include "calls/failures.h"
+#include "execute/leaving.h"
 #include "python/hooks.h"
 #include "python/refs.h"
 #include "supervise/supervisor.h"
@@ -43,7 +44,9 @@ thread_local Message* running_out = nullptr;  // a call is not retried for what 
 // there can only be reported. False: it ends the process.
 bool run_out(uint32_t n, PyObject* generator, PyObject* name) {
   Message* outer = std::exchange(running_out, ctx->call->message);
+  const uint32_t mine = epoch;
   Owned more(PyIter_Next(generator));
+  end_if_forked_since(mine);
   running_out = outer;
   if (!more && !PyErr_Occurred()) return true;
   bool interrupted = !more && (breaks_off() || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt));
@@ -77,8 +80,10 @@ bool store_yielded(const Off* results, uint32_t n, PyObject* generator, PyObject
   auto* first = ctx->heap->at<Object>(results[0]);
   if (unwanted(first)) return store_results(results, n, Py_None, name);
   Yielding yielding(first);
+  const uint32_t mine = epoch;
   for (uint32_t i = 0; i < n; ++i) {
     Owned value(PyIter_Next(generator));
+    end_if_forked_since(mine);
     if (!value) {
       if (!PyErr_Occurred()) refuse_results(i, n, generator);
       return not_stored(results + i, n - i, name);

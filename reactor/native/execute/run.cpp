@@ -286,7 +286,9 @@ void MessageRun::begin_titles() {
 
 void MessageRun::call() {
   begun_ = note_ && note_->begin(callable_.get(), actor_) ? timestamp() : 0;
+  const uint32_t mine = epoch;
   value_.reset(PyObject_Vectorcall(callable_.get(), args_.begin(), nargs_ | PY_VECTORCALL_ARGUMENTS_OFFSET, args_.names()));
+  end_if_forked_since(mine);
   if (begun_) {
     ended_ = timestamp();
     note_->ticks += ended_ - begun_;
@@ -305,7 +307,9 @@ void MessageRun::hand_on() {
 
 void MessageRun::construct() {
   ArgsAndKwargs given(args_, nargs_);
+  const uint32_t mine = epoch;
   const Owned instance = hooks.create(actor_, given.args.get(), given.kwargs.get());
+  end_if_forked_since(mine);
   if (instance && add_instance(actor_, instance.get())) value_ = Owned::share(Py_None);
 }
 

@@ -10,12 +10,12 @@
 #include <sched.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
+#include "memory/descriptor.h"
 #include "memory/layout.h"
 #include "memory/undumped.h"
 
@@ -86,7 +86,7 @@ class Heap {
       close(fd);
       throw std::runtime_error(std::string("sizing the shared heap: ") + strerror(e));
     }
-    Heap* h = new Heap(fd, capacity);
+    Heap* h = new Heap(move_high(fd), capacity);
     Header* hdr = h->header;
     hdr->capacity = capacity;
     hdr->cores = cores;
@@ -121,8 +121,8 @@ class Heap {
     munmap(base, capacity);
     for (uint8_t* shadow : shadows_)
       if (shadow) munmap(shadow, capacity);
-    close(fd);
-    if (spill_fd_ >= 0) close(spill_fd_);
+    file_.close();
+    spill_.close();
   }
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
@@ -143,40 +143,25 @@ class Heap {
   static constexpr size_t kShadows = 16;
   uint8_t* shadow(size_t which) {
     uint8_t*& shadow = shadows_[which];
-    if (!shadow && is_own()) {
-      void* p = map_undumped(capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd);
+    if (!shadow && file_.is_own()) {
+      void* p = map_undumped(capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file_.number());
       if (p != MAP_FAILED) shadow = static_cast<uint8_t*>(p);
     }
     return shadow;
   }
 
-  // The heap takes over the descriptor of the run's spill file. The first to do so says which file it is.
+  // The heap takes over the descriptor of the run's spill file.
   void take_spill_file(int fd) {
-    struct stat s;
-    if (fd < 0 || fstat(fd, &s) != 0) return;
-    spill_fd_ = fd;
-    if (header->spill_inode == 0) {
-      header->spill_device = uint64_t(s.st_dev);
-      header->spill_inode = uint64_t(s.st_ino);
-    }
+    spill_ = Descriptor(fd);
+    if (spill_.is_own()) header->spills = 1;
   }
-  // The spill file's descriptor, -1 without one. A program may close descriptors that are not its own, and the number then be
-  // another file's: what is written to must be what was opened.
-  int spill_file() const {
-    struct stat s;
-    if (spill_fd_ < 0 || fstat(spill_fd_, &s) != 0) return -1;
-    return uint64_t(s.st_dev) == header->spill_device && uint64_t(s.st_ino) == header->spill_inode ? spill_fd_ : -1;
-  }
+  // The spill file's descriptor; -1 without one, or if the program has closed it.
+  int spill_file() const { return spill_.is_own() ? spill_.number() : -1; }
+  bool lost_spill_file() const { return spill_.number() >= 0 && !spill_.is_own(); }
   void punch_file(Off at, uint64_t bytes) const {
     int file = spill_file();
     // A file system that makes no holes keeps the room for the next value at this place, and the file ends with the run: nothing to tell.
     if (file >= 0) fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(at), off_t(bytes));
-  }
-
-  // Whether the descriptor is still the heap's.
-  bool is_own() const {
-    struct stat s;
-    return fstat(fd, &s) == 0 && s.st_dev == device_ && s.st_ino == inode_;
   }
 
   // Gives the memory behind these bytes of the heap back to the system. By address: a program may close descriptors that are not its
@@ -187,11 +172,11 @@ class Heap {
     static const auto page = uint64_t(sysconf(_SC_PAGESIZE));
     const Off first = align_up(at, page);
     if (first >= at + bytes || madvise(base + first, at + bytes - first, MADV_REMOVE) == 0) return true;
-    return is_own() && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(at), off_t(bytes)) == 0;
+    return file_.is_own() && fallocate(file_.number(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(at), off_t(bytes)) == 0;
   }
 
-  int fd;
-  int control = -1;  // of this process: the datagram socket to the supervisor
+  int fd() const { return file_.number(); }
+  Descriptor control;  // of this process: the datagram socket to the supervisor
   uint64_t capacity;
   uint8_t* base;
   Header* header;
@@ -202,11 +187,9 @@ class Heap {
   int64_t users = 1;  // the runtime, and every view that outlives it; guarded by the GIL
 
  private:
-  Heap(int fd, uint64_t capacity) : fd(fd), capacity(capacity) {
+  Heap(int fd, uint64_t capacity) : capacity(capacity), file_(fd) {
     void* p = map_undumped(capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd);
     if (p == MAP_FAILED) throw std::runtime_error(std::string("mapping the shared heap: ") + strerror(errno));
-    struct stat s{};
-    if (fstat(fd, &s) == 0) device_ = s.st_dev, inode_ = s.st_ino;
     base = static_cast<uint8_t*>(p);
     header = reinterpret_cast<Header*>(base);
   }
@@ -217,9 +200,7 @@ class Heap {
     procs = reinterpret_cast<Proc*>(align_up(reinterpret_cast<uint64_t>(residence + capacity / kPage), kLine));
   }
   uint8_t* shadows_[kShadows] = {};
-  int spill_fd_ = -1;
-  dev_t device_ = 0;  // of the heap's file
-  ino_t inode_ = 0;
+  Descriptor file_, spill_;
 };
 
 }  // namespace reactor

@@ -59,7 +59,17 @@ enum class ProcState : uint32_t { Free = 0, Starting, Live, Dead };
 enum class ProcKind : uint32_t { Driver = 0, Supervisor, Actor, Pool };
 enum class Digest : uint32_t { None = 0, Sampled, Full };  // see digest.h
 enum class Ordering : uint32_t { Arrival = 0, Logical, Strict };  // see order.h
-enum class ExitReason : uint32_t { Unknown = 0, Intended, CreationFailed, OutOfScope, IdlePool, SystemExit, Drained, Finished };
+enum class ExitReason : uint32_t {
+  Unknown = 0,
+  Intended,
+  CreationFailed,
+  OutOfScope,
+  IdlePool,
+  SystemExit,
+  Drained,
+  Finished,
+  LostDescriptor
+};
 
 // A pending object that a call waits for. The process that runs the call writes it after it has waited for a while. A reader may see parts of
 // two successive entries, so it reads twice.
@@ -232,7 +242,7 @@ struct Header {
   atomic<int64_t> spilled_values;  // values, likewise
   atomic<int64_t> spilled_ns;  // time that took
   atomic<int64_t> spill_note;  // `spilled` at which the user is told next, 0: never
-  uint64_t spill_device, spill_inode;  // of the spill file, 0 without one
+  uint64_t spills;  // 1: the run has a spill file
   atomic<uint64_t> full_since;  // ns, when a value first found no room, since one last did; 0: it did
   uint64_t full_wait_ns;  // how long values wait for room from then on
   double disk_left;  // share of the spill file's disk that is left free

@@ -15,6 +15,7 @@ constexpr int kMoveEach = 50;                 // of so many looks for room while
 // All that is in memory is being read: the value is written into the file at once. An empty Room: the disk is full.
 Room room_in_file(uint64_t size) {
   Heap* h = ctx->heap;
+  if (h->lost_spill_file()) lost_descriptor();
   int file = h->spill_file();
   if (file < 0 || size <= kSlabMax || !disk_has(h, file, size)) return {};
   Off block = ctx->local.alloc.alloc(size);
@@ -55,7 +56,7 @@ Room room_now(uint64_t size, int64_t bytes, bool may_move) {
   if (fits(ctx->heap, bytes)) {
     if (Off off = ctx->local.alloc.alloc(size)) return found(off, size);
   }
-  if (!may_move || !ctx->header->spill_inode) return {};
+  if (!may_move || !ctx->header->spills) return {};
   bool room;
   {
     uint32_t slot = ctx->slot;
@@ -102,7 +103,7 @@ Room wait_for_room(uint64_t size, int64_t bytes) {
     Room room = room_now(size, bytes, i % kMoveEach == 0);
     if (room.block || epoch != mine) return room;
   }
-  Owned error = hooks.store_full(int64_t(bytes), store_used(ctx->heap), hdr->store_limit, hdr->spill_inode != 0);
+  Owned error = hooks.store_full(int64_t(bytes), store_used(ctx->heap), hdr->store_limit, hdr->spills != 0);
   if (error) set_error(error.get());
   return {};
 }
@@ -118,10 +119,8 @@ Mapping* Mapping::open(Heap* h, Off block) {
   uint64_t size = align_up(value_end(h->at<ValueHeader>(block)), memory_page());
   int file = h->spill_file();
   if (file < 0) {
-    PyErr_SetString(
-        PyExc_OSError,
-        "cannot read a value that was moved to the disk: the program has closed the file descriptor of the spill file, which it had not opened");
-    return nullptr;
+    lost_descriptor();
+    return set_aborted_error(), nullptr;
   }
   if (size >= kMapped) {
     void* p = map_undumped(size, PROT_READ, MAP_SHARED, file, block);

@@ -181,7 +181,7 @@ bool Order::may_start(const Ordered& callee, TagView t, Party caller) {
 // and the supervisor says that it is answering before it takes the next.
 static bool supervisor_sleeps(Heap* h) {
   int unread = 0;
-  if (h->control >= 0 && (ioctl(h->control, SIOCOUTQ, &unread) != 0 || unread != 0)) return false;
+  if (h->control.number() >= 0 && (!h->control.is_own() || ioctl(h->control.number(), SIOCOUTQ, &unread) != 0 || unread != 0)) return false;
   return h->header->answering.load(memory_order_seq_cst) == 0;
 }
 

@@ -1,4 +1,5 @@
 #include "python/types.h"
+#include "execute/leaving.h"
 #include "execute/pending_arguments.h"
 #include "calls/failures.h"
 #include "channels/stream.h"
@@ -34,6 +35,7 @@ void completion_finish(PyCompletion* c) {
   tell_failures();
 }
 bool completion_open(PyCompletion* c) {
+  end_if_forked_since(c->epoch);
   if (ctx && c->epoch == epoch && !c->results->empty()) return true;
   PyErr_SetString(PyExc_RuntimeError, "the result was given already, or the run has ended");
   return false;
