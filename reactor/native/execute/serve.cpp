@@ -185,9 +185,10 @@ void give_back(uint32_t demand) {
   ctx->proc->demand.store(0, memory_order_release);
   const Demand& d = hdr->demand[demand];
   for (const Part* part = hdr->part + d.first; part != hdr->part + d.first + d.n; ++part) {
-    int64_t free = hdr->resource_free[part->index].load(memory_order_relaxed);
-    const int64_t total = hdr->resource_total[part->index];
-    if (free > total) hdr->resource_free[part->index].compare_exchange_strong(free, total, memory_order_acq_rel);
+    Resource& r = hdr->resource[part->index];
+    int64_t free = r.free.load(memory_order_relaxed);
+    const int64_t total = r.total.load(memory_order_relaxed);
+    if (free > total) r.free.compare_exchange_strong(free, total, memory_order_acq_rel);
   }
   if (ctx->header->actors_waiting.load(memory_order_seq_cst)) send_control(Control::Resources, 0);
 }
