@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import importlib
+import os
 
 import numpy as np
 
@@ -40,6 +41,9 @@ def parts(count):
 class Helper:
     def echo(self, value):
         return value
+
+    def pid(self):
+        return os.getpid()
 
 
 def nested():

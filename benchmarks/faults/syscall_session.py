@@ -231,7 +231,7 @@ class Session:
         with self.shim.striking(self.config.fault(n), self.scenario.by, victim):
             self.scenario.calls(case)
             case.settle()
-            if self.scenario.by == BORN and "task" not in self.config.scenario:
+            if self.scenario.by == BORN and "task" not in self.config.scenario and self.scenario.placement != "packed":
                 self.wait_for_the_end_of(victim, case)
         struck = self.shim.struck
         self.judge(case, struck)
@@ -241,7 +241,7 @@ class Session:
             self.restart(case)
         else:
             self.look(case)
-        return struck, self.shim.counts and sum(self.shim.counts.values()), case.wrong
+        return struck, sum(self.shim.counts.values()), case.wrong
 
     def start_case(self, n):
         """A fault from before `init` on. `init` may fail; then the next one must not."""
@@ -308,9 +308,14 @@ class Session:
             case.wrong.append(f"a new actor: {type(error).__name__}: {shown(error)}")
 
     def end_pool(self):
-        """Kills the idle task workers: the first task of the case needs a new one."""
+        """Kills the idle task workers, and the packed workers but that of the old actor: the case needs new ones."""
         deadline = time.monotonic() + self.config.limit
-        while pool := [pid for pid in victims.children(self.shim.zygote) if victims.title(pid) == "ray::IDLE"]:
+        old = ray.get(self.known.pid.remote(), timeout=self.config.limit)
+        while pool := [
+            pid
+            for pid in victims.children(self.shim.zygote)
+            if pid != old and victims.title(pid) in ("ray::IDLE", "ray::packed")
+        ]:
             for pid in pool:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -320,7 +325,7 @@ class Session:
     def wait_for_the_end_of(self, birth, case):
         pid = self.shim.pid_of(birth)
         deadline = time.monotonic() + self.config.limit
-        while pid and os.path.exists(f"/proc/{pid}") and "packed" not in victims.title(pid):
+        while pid and os.path.exists(f"/proc/{pid}"):
             gc.collect(0)
             if time.monotonic() > deadline:
                 case.wrong.append(
