@@ -294,7 +294,7 @@ def _forget_after_fork():
         exported.forget()
 
 
-def _end_at_exit():
+def end_at_exit():
     global _exiting
     _exiting = True
     if current is not None and current.driver is not None:
@@ -321,5 +321,5 @@ def _die_of_interrupt():
         pass
 
 
-atexit.register(_end_at_exit)
+atexit.register(end_at_exit)
 forks.in_child(_forget_after_fork)

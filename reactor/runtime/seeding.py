@@ -47,6 +47,11 @@ def reseed(seed, tag):
     return entropy
 
 
+def seed_imports(seed, tag):
+    """A process whose random state is the program's own: only generators that are imported from now on are seeded as for `tag`."""
+    _imports.watch(entropy_of(seed, tag))
+
+
 def choose_by(entropy_here):
     """A process of several actors: a generator that is imported here is seeded with `entropy_here()`, or not at all if that is None."""
     _imports.entropy_here = entropy_here
