@@ -331,6 +331,7 @@ _ANSWERS = {
     "wait": lambda value: type(value) is list and all(map(_count, value)) and len(set(value)) == len(value),
     "kill": _maybe(lambda value: type(value) is list and len(value) == 2 and _text(value[0]) and _count(value[1])),
     "cancel": _maybe(_tag),
+    "clock": lambda value: type(value) in (int, float),
 }
 
 

@@ -51,7 +51,7 @@ from rayshim.errors.exceptions import ReplayError
 from rayshim.journal import checking, driver_state, files, replaying
 from rayshim.journal.files import life
 from rayshim.journal.recording import Recording, function_of, site
-from rayshim.session import session
+from rayshim.session import libraries, session
 
 FORMAT = 6
 _journal: Any = None  # this process's Journal
@@ -175,7 +175,7 @@ class Journal:
         """The answer to a question that only physical time can answer, as JSON.
 
         Arguments:
-            kind: "get", "wait", "kill" or "cancel".
+            kind: "get", "wait", "kill", "cancel" or "clock".
             frame: of the caller, which is the program's or is called from there.
             ask: asks the clock and gives its answer, which the journal gets.
             repeat: in a replay, called with the recorded answer: waits until that holds here, too.
@@ -301,6 +301,8 @@ def begin(settings, others_run):
         hooks = replaying.hooks(_journal)
     for name, hook in {"result": _result, **hooks}.items():
         _core.set_hook(name, hook)
+    if session.current is None or session.current.driver is not None:  # the driver's process
+        libraries.journaled = _clock
 
 
 def before_end():
@@ -320,7 +322,7 @@ def end(settings):
             f"rayshim: the program has ended earlier than in its journal, where it next {printable(rest)}. This replay repeats only the part before that",
             file=sys.stderr,
         )
-    _journal = None
+    _journal = libraries.journaled = None
     seeding.stop()
 
 
@@ -347,6 +349,11 @@ def kill(link, end, frame):
             end()
 
     _journal.answered("kill", frame, ask, repeat)
+
+
+def _clock(read):
+    """The value of `read`, a function of the module `time`, for a library that decides by it what it asks next."""
+    return _journal.answered("clock", sys._getframe(2), read, lambda value: None)
 
 
 def cancel(ref, end, frame):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import itertools
 import os
 import sys
 import threading
@@ -96,6 +97,7 @@ class Session:
         self.exported = weakref.WeakSet()  # remote functions that have something of this session to forget at its end
         self.demands = {}
         self.actor_classes = {}  # number of each actor created here (the first thousands) -> its class's name
+        self.groups_made = itertools.count()  # placement groups of this process
         self.children = {}  # what makes actors here (see next_ordinal) -> how many it has made
         self.last_task = None  # the last task among those: of tasks no other is kept
         self.shares = {}  # of other accelerators than GPUs, what the running task has: {resource: [(number, share)]}
