@@ -241,3 +241,18 @@ def test_a_journal_of_another_format_is_refused(tmp_path):
     with pytest.raises(ValueError, match="another version of rayshim"):
         rayshim.init(replay=tmp_path / "run")
     assert json.loads((tmp_path / "run" / "run.json").read_text())["format"] == run["format"] - 1
+
+
+def test_with_a_seed_placement_groups_have_the_same_ids_and_order_in_sets():
+    def ids(seed):
+        rayshim.init(num_cpus=2, seed=seed, placement="inline")
+        try:
+            groups = [rayshim.util.placement_group([{"CPU": 0.1}]) for _ in range(4)]
+            return [group.id.hex() for group in groups], [hash(group) for group in groups]
+        finally:
+            rayshim.shutdown()
+
+    found = ids(1)
+    assert ids(1) == found
+    assert len(set(found[0])) == len(set(found[1])) == 4
+    assert not set(ids(2)[0]) & set(found[0])
