@@ -8,6 +8,7 @@ import contextlib
 from typing import Any, NamedTuple
 
 from reactor import _core
+from reactor.printable import printable
 
 from rayshim.journal.recording import name_of
 from rayshim.journal.texts import error_text, given_texts, short_text
@@ -83,9 +84,9 @@ def first():
         return ""
     _, whose, tag, here, where = min(differences.values(), key=lambda difference: difference[0])
     return (
-        f"rayshim: replay: the values of this run differ from those of its journal, first at {whose} (tag {'.'.join(map(str, tag))}):\n"
-        f"  journal: {_shown(where)} ({where})\n"
-        f"  here:    {here}\n"
+        f"rayshim: replay: the values of this run differ from those of its journal, first at {printable(whose)} (tag {'.'.join(map(str, tag))}):\n"
+        f"  journal: {printable(_shown(where))} ({printable(where)})\n"
+        f"  here:    {printable(here)}\n"
         "  All that depends on this call may differ, too. Values that depend on clocks, process ids, files or the environment differ in each run; the "
         "order of a set of strings does so unless PYTHONHASHSEED is set"
     )
